@@ -56,8 +56,11 @@ def assert_keyword_arguments_are_passed(worker: Any, **config: Any) -> None:
 
 
 def assert_a_changing_team_is_trained(worker: Any, operators: Conversation, **config: Any) -> None:
-    """Train on a PettingZoo module of one's own whose agents leave and come later; all of them then act."""
-    run = worker.train(env_id="leaving_v0", total_timesteps=128, **config)
+    """Train on a PettingZoo environment of one's own whose agents leave and come later; all of them then act.
+
+    ``config`` has its id: that of its module, or of its class in the module.
+    """
+    run = worker.train(total_timesteps=128, **config)
     assert run.code == 0, run.log
     assert {episode["steps"] for episode in run.episodes} == {8}
     for agent, size in (("red team/1", 2), ("blau ä", 3), ("late_0", 2)):

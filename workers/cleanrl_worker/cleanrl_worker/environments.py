@@ -43,6 +43,7 @@ def spec_of(
     if is_old and wrappers:
         raise ConfigError(f"wrappers need a Gymnasium environment; {env_id} is one of the old gym's")
     spec: RenderableSpec = RenderableSpec.of(env_id, env, render_modes=tuple(modes), old=is_old)
+    spec.check_alone()
     if render:
         _draw(spec, keywords)
     return spec

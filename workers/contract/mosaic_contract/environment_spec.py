@@ -40,6 +40,15 @@ class EnvironmentSpec:
         actions = {agent: env.action_space(agent) for agent in agents}
         return cls(env_id, observations, actions, several=True, **details)
 
+    def check_alone(self) -> None:
+        """Raise `ConfigError` if there are several agents."""
+        if self.several:
+            agents = ", ".join(map(str, self.observations))
+            raise ConfigError(
+                f"{self.env_id} has several agents ({agents}): this worker does not train them. Train teams "
+                "with worker 'xuance' or 'rllib', games in turns with 'rllib' or 'tianshou'"
+            )
+
     @property
     def observation_space(self) -> Any:
         """The observation space of the only agent."""

@@ -1,11 +1,13 @@
 """The registry of environments: ids of packages that register theirs with Gymnasium only when they are
-imported, and the id of an environment that another worker serves to this training."""
+imported, classes in users' modules, and the id of an environment that another worker serves to this training.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, Mapping
 
@@ -47,9 +49,19 @@ def register(env_id: str) -> None:
             raise
 
 
+def own_class(env_id: str) -> Any:
+    """Return the class or function of a user's module that an id "module:name" names. None if there is none,
+    or if the module registers an environment of this name with Gymnasium."""
+    module, _, name = env_id.rpartition(":")
+    found = None
+    with suppress(ModuleNotFoundError):  # gymnasium.make reports it
+        found = getattr(import_module(module), name, None) if module else None
+    return found if callable(found) and name not in import_module("gymnasium").registry else None
+
+
 def make(env_id: str, render_mode: str | None = None, **settings: Any) -> Any:
-    """Make a Gymnasium environment. If the training has a server for the id, another worker serves it, teams
-    too.
+    """Make a Gymnasium environment, or one of either kind by `own_class`. If the training has a server for
+    the id, another worker serves it, teams too.
 
     Gymnasium's own checker is left out, because `environment_check` replaces it. Raises the errors of
     `gymnasium.make`, and `ConfigError` if the server cannot make it.
@@ -60,6 +72,8 @@ def make(env_id: str, render_mode: str | None = None, **settings: Any) -> Any:
     register(env_id)
     if render_mode is not None:  # an environment without rendering may not have this keyword
         settings["render_mode"] = render_mode
+    if (maker := own_class(env_id)) is not None:
+        return maker(**settings)
     return import_module("gymnasium").make(env_id, disable_env_checker=True, **settings)
 
 

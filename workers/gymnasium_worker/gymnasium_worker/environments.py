@@ -1,5 +1,5 @@
 """Create environments by id: Gymnasium's and its plug-ins' (Atari, MiniGrid), PettingZoo's modules, and
-environments registered in Gymnasium by a user's module ("module:Id").
+environments in a user's module ("module:Id"), registered in Gymnasium or named by their class.
 
 The id of a PettingZoo environment is its module, with or without the family: "connect_four_v3" or
 "classic/connect_four_v3". The setting "paradigm" ("aec" or "parallel") selects its interface; default: "aec"
@@ -20,6 +20,7 @@ from typing import Any, Callable, Mapping
 from mosaic_contract import ConfigError
 from mosaic_contract.arena import check_gymnasium_settings, check_settings
 from mosaic_contract.pettingzoo_ids import pettingzoo_ids, pettingzoo_module
+from mosaic_contract.registry import own_class
 
 _IN_TURNS = "pettingzoo.classic."
 _MAKERS = {"aec": "env", "parallel": "parallel_env"}
@@ -64,6 +65,9 @@ def _maker(env_id: str, settings: dict[str, Any], render_mode: str | None) -> Ca
     module_name = pettingzoo_module(env_id)
     if module_name is not None:
         return _pettingzoo_maker(env_id, module_name, settings, render_mode)
+    if (own := own_class(env_id)) is not None:
+        check_settings(env_id, settings, own)
+        return partial(own, **{**settings, "render_mode": render_mode})
     gymnasium, name = _registered(env_id)
     check_gymnasium_settings(name, settings)
     # Gymnasium's checker is meant for environment authors and slows every step.

@@ -58,13 +58,14 @@ def test_each_broken_promise_is_one_sentence(
     assert "close() of CloseFails-v0 has failed: AttributeError: it has no screen" in done.stderr
 
 
-def test_a_module_of_pettingzoos_kind_is_named_as_it_is_imported(
-    worker: WorkerEnvironment, tmp_path: Path
+@pytest.mark.parametrize("env_id", ["leaving_v0", "leaving_v0:Leaving"])
+def test_an_own_team_is_named_by_its_module_or_by_its_class(
+    worker: WorkerEnvironment, tmp_path: Path, env_id: str
 ) -> None:
     """Its agents leave and come later."""
     command = ["env", f"PYTHONPATH={Path(shim_kit.__path__[0]) / 'environments'}", *worker.command()]
     with ArenaLane(command, tmp_path / "lane") as lane:
-        assert lane.open("leaving_v0")["agents"] == ["red team/1", "blau ä", "late_0"]
+        assert lane.open(env_id)["agents"] == ["red team/1", "blau ä", "late_0"]
         steps = lane.play(3, 8)[1:]
         assert len(steps) == 8
         assert not any(fault for step in steps for _, _, fault in step[1])

@@ -142,4 +142,6 @@ def test_environments_are_checked_and_actions_from_one_are_played(worker: Any, o
 @pytest.mark.usefixtures("promises")
 def test_a_team_whose_agents_leave_and_come_later_is_trained(worker: Any, operators: Any) -> None:
     small = {"algorithm": "ppo", "train_batch_size_per_learner": 64, "minibatch_size": 32, "policies": "each"}
-    assert_a_changing_team_is_trained(worker, operators, **small, num_env_runners=0)
+    assert_a_changing_team_is_trained(
+        worker, operators, env_id="leaving_v0:Leaving", **small, num_env_runners=0
+    )

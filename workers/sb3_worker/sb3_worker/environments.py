@@ -38,6 +38,7 @@ def spec_of(env_id: str, keywords: Mapping[str, Any]) -> MaskableSpec:
     """Check an environment and return its spec. Raises `ConfigError`."""
     env, info = probe(env_id, functools.partial(make, env_id, **keywords))
     spec: MaskableSpec = MaskableSpec.of(env_id, env, masks=has_masks(env, info))
+    spec.check_alone()
     return spec
 
 

@@ -11,6 +11,7 @@ from shim_kit.promise_checks import (  # noqa: F401
     promises,
 )
 from shim_kit.training_worker import assert_refused
+from support import PEERS
 
 BAD = {
     "algorithm": ({"algorithm": "dqnn"}, "did you mean 'dqn'?"),
@@ -38,6 +39,10 @@ BAD = {
         {"env_id": "tictactoe_v3"},
         "ppo cannot mask illegal moves; for turn-based games train dqn, c51, rainbow, iqn, qrdqn",
     ),
+    "team": (
+        {"env_id": "unruly_v0:Unruly", "env_kwargs": {"how": "Breaks"}},
+        "unruly_v0:Unruly has several agents (red, blue): this worker does not train them. Train teams with",
+    ),
     "game": ({"algorithm": "dqn", "env_id": "texas_holdem_v4"}, "'texas_holdem_v4' cannot be made here"),
     "vectors": (
         {"algorithm": "dqn", "env_id": "tictactoe_v3", "wrappers": ["flat"]},
@@ -46,7 +51,8 @@ BAD = {
 }
 
 
-def test_bad_configurations(worker: Any, subtests: pytest.Subtests) -> None:
+def test_bad_configurations(worker: Any, subtests: pytest.Subtests, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(PEERS))
     assert_refused(worker, BAD, subtests, algorithm="ppo", env_id="CartPole-v1")
 
 

@@ -26,6 +26,7 @@ def spec_of(env_id: str, keywords: Mapping[str, Any]) -> EnvironmentSpec:
     if hasattr(env, "agent_iter"):
         return spec_of_game(env_id, env)
     spec: EnvironmentSpec = EnvironmentSpec.of(env_id, env)
+    spec.check_alone()
     return spec
 
 

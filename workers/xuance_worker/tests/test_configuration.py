@@ -122,4 +122,5 @@ def test_environments_are_checked_and_actions_from_one_are_played(worker: Any, o
 @pytest.mark.usefixtures("promises")
 def test_a_team_whose_agents_leave_and_come_later_is_trained(worker: Any, operators: Any) -> None:
     small = {"algorithm": "mappo", "parallels": 1, "buffer_size": 64, "use_parameter_sharing": False}
-    assert_a_changing_team_is_trained(worker, operators, **small, use_global_state=True)
+    for env_id in ("leaving_v0", "leaving_v0:Leaving"):
+        assert_a_changing_team_is_trained(worker, operators, env_id=env_id, **small, use_global_state=True)

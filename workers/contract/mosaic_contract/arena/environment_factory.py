@@ -15,7 +15,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 from mosaic_contract.arena.errors import ArenaError
 from mosaic_contract.errors import ConfigError, one_line
 from mosaic_contract.fastlane import RENDER_MODE
-from mosaic_contract.registry import register
+from mosaic_contract.registry import own_class, register
 
 MakeEnvironment = Callable[[str, Mapping[str, Any], "str | None"], Any]
 
@@ -55,15 +55,19 @@ def check_gymnasium_settings(env_id: str, settings: Mapping[str, Any]) -> None:
 
 
 def make_gymnasium(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
-    """Return a Gymnasium environment by its id, also "module:Id", made with `settings`.
+    """Return a Gymnasium environment by its id, also "module:Id", or one of either kind by `own_class`, made
+    with `settings`.
 
     Raises `ConfigError` for an unregistered id and for unknown settings, else the environment's own errors.
     """
     gymnasium = importlib.import_module("gymnasium")
     register(env_id)
-    check_gymnasium_settings(env_id, settings)
     # not all environments have this keyword
     drawing = {} if render_mode is None else {"render_mode": render_mode}
+    if (maker := own_class(env_id)) is not None:
+        check_settings(env_id, settings, maker)
+        return maker(**settings, **drawing)
+    check_gymnasium_settings(env_id, settings)
     try:
         return gymnasium.make(env_id, **settings, **drawing)
     except (gymnasium.error.UnregisteredEnv, gymnasium.error.DeprecatedEnv) as error:
