@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_contract import BadMessage, operator_seed, pack, unpack
-from mosaic_contract.legal import action_reader
+from mosaic_contract.action_reader import action_reader
 
 from mosaic_lab.arenas.environment_info import EnvironmentInfo
 from mosaic_lab.arenas.operator_threads import Answer, OperatorThread

@@ -19,7 +19,7 @@ from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs import Run, Supervisor
-from mosaic_lab.runs.continuing import trained
+from mosaic_lab.runs.continuation import trained
 from mosaic_lab.runs.curriculum_plan import CurriculumPlan
 from mosaic_lab.runs.run_labels import default_label, new_run_id
 from mosaic_lab.runs.run_process import RunAborted, Runner

@@ -21,14 +21,14 @@ from mosaic_lab.policies import Assignment
 
 
 @dataclass(frozen=True)
-class Seated:
+class ArenaReady:
     """The arena is ready to play. Contains the versions of its environment and operators."""
 
     versions: dict[str, str]
 
 
 @dataclass(frozen=True)
-class Played:
+class EpisodeEnded:
     """An episode has ended; ``episode`` is the arena's report."""
 
     job: EpisodeJob
@@ -66,7 +66,7 @@ class EpisodePlayer:
         self.label = label
         self.job: EpisodeJob | None = None
         """The current episode."""
-        self.events: deque[Seated | Played | Failed] = deque()
+        self.events: deque[ArenaReady | EpisodeEnded | Failed] = deque()
         """Events that the pool has not processed yet."""
         self._step_delay = step_delay
         self._versions: dict[str, str] = {}
@@ -98,7 +98,7 @@ class EpisodePlayer:
         kind = message.get("type")
         if kind == "played" and self.job is not None:
             arena.answered()
-            self.events.append(Played(self.job, message["episode"]))
+            self.events.append(EpisodeEnded(self.job, message["episode"]))
             self.job = None
         elif kind == "seated":
             operators = message["operators"].values()
@@ -107,7 +107,7 @@ class EpisodePlayer:
             }  # none under the plain protocol
             arena.answered()
             arena.seated = True
-            self.events.append(Seated({**self._versions, **workers}))
+            self.events.append(ArenaReady({**self._versions, **workers}))
 
     def failed(self, failure: ArenaFailed) -> None:
         """Close the arena."""

@@ -21,9 +21,9 @@ from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.operators.tables import lane_table
-from mosaic_lab.runs.own_module import module_path
 from mosaic_lab.runs.request import compact
 from mosaic_lab.runs.run_record import RunRecord
+from mosaic_lab.runs.user_module import module_path
 from mosaic_lab.workers.families import family_of
 
 _RECORDED = (

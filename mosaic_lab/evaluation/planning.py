@@ -25,7 +25,7 @@ from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.evaluation.scripts import read_script
 from mosaic_lab.operators import OperatorSpec, importable
 from mosaic_lab.runs.hardware import cpu_cores
-from mosaic_lab.runs.own_module import module_path
+from mosaic_lab.runs.user_module import module_path
 from mosaic_lab.validation import Problems
 from mosaic_lab.workers.catalog import info
 from mosaic_lab.workers.shims import bundled_shims

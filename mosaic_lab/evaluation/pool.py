@@ -19,7 +19,7 @@ from mosaic_lab.arenas.arena_client import ArenaFailed, ArenaLoop
 from mosaic_lab.arenas.setup import EXCHANGES, ArenaSetup, folder_name, passed_to
 from mosaic_lab.evaluation.budgets import BUDGET_SPENT, Spending, spent_text
 from mosaic_lab.evaluation.episode_log import write_episode, write_failure
-from mosaic_lab.evaluation.episode_player import EpisodePlayer, Failed, Played, Seated
+from mosaic_lab.evaluation.episode_player import ArenaReady, EpisodeEnded, EpisodePlayer, Failed
 from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan, Key, episode_text
 from mosaic_lab.evaluation.stalls import Stalls
 from mosaic_lab.keeper.run_store import RunFolder, write_json
@@ -163,11 +163,11 @@ class Pool:
 
     # ------------------------------------------------------------------ events
 
-    def _handle(self, player: EpisodePlayer, event: Seated | Played | Failed) -> None:
-        if isinstance(event, Played):
+    def _handle(self, player: EpisodePlayer, event: ArenaReady | EpisodeEnded | Failed) -> None:
+        if isinstance(event, EpisodeEnded):
             category = self._plan.category(player.label)
             write_episode(self._telemetry, event.job, event.episode, category, player.arena.path.name)
-        elif isinstance(event, Seated):
+        elif isinstance(event, ArenaReady):
             self._note_versions(player.label, event.versions)
         else:
             self._players.remove(player)

@@ -19,7 +19,7 @@ _NO_STORES_IN = frozenset({"node_modules", "site-packages", "__pycache__", "comp
 
 
 @dataclass(frozen=True)
-class FoundStore:
+class StoreSummary:
     """A run store. ``runs`` is its number of run folders; ``changed`` is when a run was last added or
     removed, in Unix seconds."""
 
@@ -36,7 +36,7 @@ class Search:
     ``seconds``: duration of the search.
     """
 
-    stores: list[FoundStore]
+    stores: list[StoreSummary]
     cut_short: str
     seconds: float = field(default=0.0, compare=False)
 
@@ -49,7 +49,7 @@ def find_stores(root: Path | str, seconds: float = SECONDS) -> Search:
     by run ids but contain other files. Folders whose names are not UTF-8, which no page can request, are
     skipped and counted.
     """
-    stores: list[FoundStore] = []
+    stores: list[StoreSummary] = []
     waiting = deque([(Path(root).resolve(), 0)])
     began = time.monotonic()
     deadline = began + seconds
@@ -71,7 +71,7 @@ def find_stores(root: Path | str, seconds: float = SECONDS) -> Search:
         names = readable
         runs = [name for name in names if is_run_id(name)]
         if ".slots" in names or any((folder / name / "config.json").is_file() for name in runs):
-            stores.append(FoundStore(str(folder), len(runs), _changed(folder)))
+            stores.append(StoreSummary(str(folder), len(runs), _changed(folder)))
         if depth < DEEPEST:
             below = (name for name in names if not (name.startswith(".") or name in _NO_STORES_IN))
             waiting.extend((folder / name, depth + 1) for name in below if not is_run_id(name))

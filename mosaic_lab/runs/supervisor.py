@@ -39,10 +39,10 @@ from mosaic_lab.runs.films import FilmMode
 from mosaic_lab.runs.group import RunGroup, unstarted_seeds
 from mosaic_lab.runs.hardware import choose_gpus, cpu_cores
 from mosaic_lab.runs.isolation import isolated
-from mosaic_lab.runs.own_module import recorded_module
 from mosaic_lab.runs.provenance import provenance
 from mosaic_lab.runs.run import DEFAULT_GRACE, Run, RunDisplay
 from mosaic_lab.runs.run_labels import comparison_label, default_label, new_run_id
+from mosaic_lab.runs.user_module import recorded_module
 
 _NAMED = 5  # maximum runs listed in an error
 _RESUMED = re.compile(r"(.+) \(resumed(?: ([2-9]|[1-9]\d{1,5}))?\)")

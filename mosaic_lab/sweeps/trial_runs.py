@@ -13,7 +13,7 @@ from mosaic_contract.config import nearest
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs import Run, Supervisor
-from mosaic_lab.runs.continuing import trained
+from mosaic_lab.runs.continuation import trained
 from mosaic_lab.runs.run_labels import default_label, new_run_id
 from mosaic_lab.sweeps.metric import MetricFollower, aggregated
 from mosaic_lab.sweeps.plan import SweepPlan

@@ -96,7 +96,7 @@ def register() -> None:
 
 def _display(runs: Run | RunGroup) -> None:
     """Display a cell's last value; for awaited runs already shown in a panel, display one line."""
-    from mosaic_lab.widgets.page.shown_panels import report_ended
+    from mosaic_lab.widgets.page.panel_outputs import report_ended
 
     if not report_ended(runs):
         show(runs)

@@ -69,7 +69,7 @@ class NotebookDisplay:
         if notebook_shell() is None:
             return
         from mosaic_lab.widgets.frames.saved_frames import settle_frames
-        from mosaic_lab.widgets.page.shown_panels import settle_panels
+        from mosaic_lab.widgets.page.panel_outputs import settle_panels
 
         for settle in (settle_panels, settle_frames):
             _attempt(settle, run)
@@ -78,7 +78,7 @@ class NotebookDisplay:
         """Show in panels of ``run`` which run continues it."""
         if notebook_shell() is None:
             return
-        from mosaic_lab.widgets.page.shown_panels import draw_again
+        from mosaic_lab.widgets.page.panel_outputs import draw_again
 
         _attempt(draw_again, run)
 
@@ -88,7 +88,7 @@ class NotebookDisplay:
             return
         from mosaic_lab.fastlane.last_frames import forget
         from mosaic_lab.widgets.frames.wall import close_removed
-        from mosaic_lab.widgets.page.shown_panels import show_removal
+        from mosaic_lab.widgets.page.panel_outputs import show_removal
 
         _attempt(show_removal, run)
         close_removed(run)

@@ -125,14 +125,14 @@ def bare_call(server: FakeServer, provider: str, name: str) -> Callable[..., obj
 
 def test_replay(language_server: FakeServer, tmp_path: Path) -> None:
     from mosaic_contract.language.exchange import Exchange, prompt_of
-    from mosaic_contract.language.recording import Moment, RecordingWriter
+    from mosaic_contract.language.recording import CallKey, RecordingWriter
 
     writer = RecordingWriter(tmp_path / "old", "lane-op.jsonl")
     for step in range(EXCHANGES):
         exchange = Exchange(
             prompt_of(dialog(step)), "go forward", "go forward", (), "m", 1, "", 900, 3, 0.001, 500.0
         )
-        writer.write(exchange, Moment("lane", "agent_0", 1, 0, step, 0), "LLM", "openai")
+        writer.write(exchange, CallKey("lane", "agent_0", 1, 0, step, 0), "LLM", "openai")
     size = (tmp_path / "old" / "lane-op.jsonl").stat().st_size / 1e6
 
     def replay() -> None:

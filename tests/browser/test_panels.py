@@ -226,8 +226,8 @@ def test_panels_of_ended_runs_give_way_to_their_static_form(
 ) -> None:
     for seed in (1, 2):
         start(folder, seed, seconds=1, rows=50).wait(60)
-    setup = "import mosaic_lab as mosaic\nfrom mosaic_lab.widgets.page import shown_panels\n"
-    setup += "shown_panels.MOST_PANELS = 1"
+    setup = "import mosaic_lab as mosaic\nfrom mosaic_lab.widgets.page import panel_outputs\n"
+    setup += "panel_outputs.MOST_PANELS = 1"
     notebook = opened(page, jupyterlab, folder, setup, "mosaic.Lab().runs[0]", "mosaic.Lab().runs[1]")
     notebook.run(0)
     notebook.run(1)

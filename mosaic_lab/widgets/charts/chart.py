@@ -102,16 +102,16 @@ class VerticalMarks:
         self._labels.send_state(("x", "y", "text", "colors"))
 
 
-class Stroke(NamedTuple):
+class LineStyle(NamedTuple):
     """The width of a line in pixels, and its style: "solid", "dashed" or "dotted"."""
 
     width: float = 1.75
     style: str = "solid"
 
 
-PLAIN = Stroke()
+PLAIN = LineStyle()
 STYLES = ("solid", "dashed", "dotted")
-STROKES = tuple(Stroke(width, style) for style in STYLES for width in (5.0, 2.0))
+STROKES = tuple(LineStyle(width, style) for style in STYLES for width in (5.0, 2.0))
 """Strokes for lines that may overlap. All remain visible: wide lines are drawn below thin ones, and solid
 below dashed ones."""
 
@@ -130,7 +130,7 @@ class Line:
     curve: Curve
     thin: tuple[Curve, ...] = ()
     band: Curve | None = None
-    stroke: Stroke = PLAIN
+    stroke: LineStyle = PLAIN
     marks: tuple[Place, ...] = ()
 
 
@@ -155,7 +155,7 @@ class Chart:
     def __init__(
         self,
         y_label: str = "",
-        strokes: Iterable[Stroke] = (PLAIN,),
+        strokes: Iterable[LineStyle] = (PLAIN,),
         small: bool = False,
         marked: bool = False,
         x_scale: bqplot.LinearScale | None = None,

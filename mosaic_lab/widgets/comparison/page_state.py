@@ -15,7 +15,7 @@ from mosaic_contract.arena.exchanges import exchanges_of, number_of
 
 from mosaic_lab.chart_style import color
 from mosaic_lab.number_format import UNKNOWN, duration, milliseconds, number
-from mosaic_lab.widgets.charts.chart import STROKES, Line, Stroke
+from mosaic_lab.widgets.charts.chart import STROKES, Line, LineStyle
 from mosaic_lab.widgets.comparison.exchange_view import fault_texts, total_facts
 from mosaic_lab.widgets.comparison.operator_facts import SPEAKERS, operator_facts
 
@@ -288,7 +288,7 @@ def _is_plain(action: Any) -> bool:
     return isinstance(action, int | str) or (isinstance(action, float) and math.isfinite(action))
 
 
-def lane_stroke(index: int) -> Stroke:
+def lane_stroke(index: int) -> LineStyle:
     """Return the stroke of the lane at ``index``: lanes often share the same return for a while."""
     return STROKES[index % len(STROKES)]
 

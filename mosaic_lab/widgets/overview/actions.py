@@ -13,7 +13,7 @@ from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.overview.curve_model import Name
 from mosaic_lab.overview.service import Params, RunId, RunParams, Service, converted
 from mosaic_lab.runs import Run, Supervisor
-from mosaic_lab.runs.continuing import continue_training
+from mosaic_lab.runs.continuation import continue_training
 from mosaic_lab.runs.curriculum import Curriculum
 from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.runs.training import Trainer

@@ -25,8 +25,8 @@ def show_runs(
 
     ``output``: an output of a former kernel to reuse. See `RunPanel` for the other arguments.
     """
+    from mosaic_lab.widgets.page.panel_outputs import show_panel
     from mosaic_lab.widgets.page.saved_panels import describe_panel
-    from mosaic_lab.widgets.page.shown_panels import show_panel
     from mosaic_lab.widgets.runs.run_panel import RunPanel
 
     paths = tuple(run.path for run in runs)
@@ -43,8 +43,8 @@ def show_own_panel(run: Run, output: PanelOutput | None = None) -> None:
 
     ``output``: an output of a former kernel to reuse.
     """
+    from mosaic_lab.widgets.page.panel_outputs import show_panel
     from mosaic_lab.widgets.page.saved_panels import describe_panel
-    from mosaic_lab.widgets.page.shown_panels import show_panel
 
     kind, paths = kind_of(run), (run.path,)
     panel = resolve_name(kind.panel)

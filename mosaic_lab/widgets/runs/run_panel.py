@@ -17,7 +17,7 @@ from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.checkpoint_path import continued_run
-from mosaic_lab.runs.continuing import continuation_of, why_not_continued
+from mosaic_lab.runs.continuation import continuation_of, why_not_continued
 from mosaic_lab.runs.curriculum import Curriculum, stage_marks
 from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.runs.run_labels import common_group, how_to_show_again

@@ -20,7 +20,7 @@ from mosaic_lab.run_table import RunList
 from mosaic_lab.widgets import show
 from mosaic_lab.widgets.evaluation.evaluation_panel import EvaluationPanel
 from mosaic_lab.widgets.evaluation.operator_table import budget_text, operators_table
-from mosaic_lab.widgets.page import saved_form, shown_panels
+from mosaic_lab.widgets.page import panel_outputs, saved_form
 
 SETUP = """import mosaic_lab as mosaic
 from mosaic_lab import operators
@@ -72,7 +72,7 @@ def test_showing_an_evaluation_that_has_ended_does_not_wait_for_its_resampling(
         outputs[output] = bundle
 
     monkeypatch.setattr(Evaluation, "summary", summary)
-    monkeypatch.setattr(shown_panels, "MOMENT_SECONDS", 0.0)
+    monkeypatch.setattr(panel_outputs, "MOMENT_SECONDS", 0.0)
     monkeypatch.setattr(saved_form, "publish", publish)
     show(evaluation)
     live, caption, picture = outputs

@@ -13,7 +13,7 @@ from sweeps.climbing_worker import climber  # noqa: F401
 import mosaic_lab as mosaic
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.widgets import show
-from mosaic_lab.widgets.page import saved_form, shown_panels
+from mosaic_lab.widgets.page import panel_outputs, saved_form
 from mosaic_lab.widgets.sweeps import sweep_panel
 
 
@@ -37,7 +37,7 @@ def panels(monkeypatch: pytest.MonkeyPatch) -> list[sweep_panel.SweepPanel]:
 
     monkeypatch.setattr(sweep_panel, "SweepPanel", SeenPanel)
     monkeypatch.setattr(saved_form, "publish", lambda *_, **__: None)
-    monkeypatch.setattr(shown_panels, "MOMENT_SECONDS", 0.0)
+    monkeypatch.setattr(panel_outputs, "MOMENT_SECONDS", 0.0)
     return made
 
 

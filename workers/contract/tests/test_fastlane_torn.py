@@ -6,7 +6,6 @@ import sys
 from unittest import mock
 
 from mosaic_contract.fastlane import LINK, FrameReader, Hud, clear
-from mosaic_contract.fastlane.fence import Fence
 from mosaic_contract.fastlane.layout import (
     BUSY_AT,
     HEADER_BYTES,
@@ -17,6 +16,7 @@ from mosaic_contract.fastlane.layout import (
     SLOTS,
     TEXTS_AT,
 )
+from mosaic_contract.fastlane.memory_fence import MemoryFence
 from rings import NOBODY, RingTest
 
 
@@ -87,13 +87,16 @@ class Torn(RingTest):
 
     def test_frames_pass_the_fence_of_other_processors(self):
         writer, reader = self.writer(), self.reader()
-        with mock.patch.object(writer, "_fence", Fence()), mock.patch.object(reader, "_fence", Fence()):
+        with (
+            mock.patch.object(writer, "_fence", MemoryFence()),
+            mock.patch.object(reader, "_fence", MemoryFence()),
+        ):
             for step in range(1000):
                 writer.publish(bytes([step & 255]), Hud(step=step), (1, 1))
                 self.assertEqual(reader.read().hud.step, step)
 
     def test_a_fence_that_was_interrupted_half_way_heals(self):
-        fence = Fence()
+        fence = MemoryFence()
         fence._release()
         for _ in range(3):
             fence()

@@ -15,7 +15,7 @@ from mosaic_contract.language.endpoint import chosen
 from mosaic_contract.language.exchange import Reply, prompt_of
 from mosaic_contract.language.local import grammar_of
 from mosaic_contract.language.parsing import Actions
-from mosaic_contract.language.recording import Moment, RecordingWriter, read
+from mosaic_contract.language.recording import CallKey, RecordingWriter, read
 from mosaic_contract.language.retries import AttemptFailed, repeat, required_wait
 from mosaic_contract.language.streamed_reply import split_thoughts
 
@@ -41,7 +41,7 @@ class Folder(unittest.TestCase):
                 output_tokens=min(tokens, 2),
                 cost_usd=cost,
             )
-            writer.write(exchange, Moment("lane", "agent_0", 1, 0, step, 0), "LLM", "openai")
+            writer.write(exchange, CallKey("lane", "agent_0", 1, 0, step, 0), "LLM", "openai")
         writer.close()
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import importlib
 from typing import Any, Mapping, Sequence
 
+from mosaic_contract.action_reader import action_reader
 from mosaic_contract.arena.errors import Unusable
 from mosaic_contract.errors import ConfigError
-from mosaic_contract.legal import action_reader
 from mosaic_contract.noop import noop_action, noop_indices
 from mosaic_contract.spaces import describe_space
 

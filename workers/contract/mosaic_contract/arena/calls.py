@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, Mapping, NoReturn, Sequence
 
 from mosaic_contract.arena.actions import ActionRules
-from mosaic_contract.arena.environment_adapters import Observed
+from mosaic_contract.arena.environment_adapters import AgentObservation
 from mosaic_contract.arena.errors import Unusable
 from mosaic_contract.arena.exchanges import Exchange, bounded, exchanges_of
 from mosaic_contract.arrays import pack, unpack
@@ -45,7 +45,7 @@ class Call:
     """When viewers last received a partial text of the model."""
 
     def __init__(
-        self, agent: str, operator: Any, rules: ActionRules, observed: Observed, step_index: int
+        self, agent: str, operator: Any, rules: ActionRules, observed: AgentObservation, step_index: int
     ) -> None:
         self.agent, self.operator, self.rules = agent, operator, rules
         self.observed, self.mask = observed, observed.mask

@@ -17,7 +17,7 @@ from mosaic_contract.messages import ALONE
 from mosaic_contract.seeds import derive_seed
 
 
-class Observed(NamedTuple):
+class AgentObservation(NamedTuple):
     """One agent's observation, the mask of its actions (None: all are legal) and its info."""
 
     observation: Any
@@ -71,7 +71,7 @@ class EnvironmentAdapter(ABC):
         """Reset this kind of environment."""
 
     @abstractmethod
-    def observe(self, agent: str) -> Observed: ...
+    def observe(self, agent: str) -> AgentObservation: ...
 
     def present(self) -> list[str]:
         """Return the agents that have not left the episode."""
@@ -127,11 +127,11 @@ class SingleAgentAdapter(EnvironmentAdapter):
             except Exception:  # an environment that does not allow this keeps its render mode
                 self._suspended = None
 
-    def observe(self, agent: str) -> Observed:
+    def observe(self, agent: str) -> AgentObservation:
         mask = self.info.get("action_mask") if self.info else None
         if mask is None and self._masks is not None:
             mask = _by_number(self._masks(), self.env.action_space)
-        return Observed(self._observation, mask, self.info)
+        return AgentObservation(self._observation, mask, self.info)
 
     def step(self, actions: Mapping[str, Any]) -> None:
         returned = self.check.step(self.env.step(actions[ALONE]))
@@ -186,7 +186,7 @@ class ParallelAdapter(PettingZooAdapter):
         self._observations, self._infos = self.check.reset(self.env.reset(seed=seed))
         self.turn = [str(agent) for agent in self.env.agents]
 
-    def observe(self, agent: str) -> Observed:
+    def observe(self, agent: str) -> AgentObservation:
         name = self.ids[agent]
         return _observed(self._observations[name], self._infos.get(name) or {})
 
@@ -217,7 +217,7 @@ class TurnBasedAdapter(PettingZooAdapter):
         self.env.reset(seed=seed)
         self._skip_ended()
 
-    def observe(self, agent: str) -> Observed:
+    def observe(self, agent: str) -> AgentObservation:
         name = self.ids[agent]
         return _observed(self.env.observe(name), self.env.infos.get(name) or {})
 
@@ -277,9 +277,9 @@ def _by_number(mask: Any, space: Any) -> Any:
     return tuple(mask[end - int(size) : end] for end, size in zip(ends, space.nvec))
 
 
-def _observed(observation: Any, info: Mapping[str, Any]) -> Observed:
+def _observed(observation: Any, info: Mapping[str, Any]) -> AgentObservation:
     """Return an observation with its mask, from the info or from a dict observation, which is kept whole."""
     mask = info.get("action_mask")
     if mask is None and isinstance(observation, Mapping):
         mask = observation.get("action_mask")
-    return Observed(observation, mask, info)
+    return AgentObservation(observation, mask, info)

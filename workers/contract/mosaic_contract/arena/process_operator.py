@@ -107,7 +107,7 @@ class OperatorProcess:
         self._process.stdout.close()
 
 
-class Expected(NamedTuple):
+class AwaitedAnswer(NamedTuple):
     """An awaited answer to a command other than a call: its type, and its agent (empty: the process)."""
 
     kind: str
@@ -118,7 +118,7 @@ class Expected(NamedTuple):
         return kind in _TYPES.get(self.kind, (self.kind,))
 
 
-Ticket = Union[Call, Expected]  # the origin of an answer
+Ticket = Union[Call, AwaitedAnswer]  # the origin of an answer
 
 
 class ProcessOperator(ArenaOperator):
@@ -158,7 +158,7 @@ class ProcessOperator(ArenaOperator):
 
     def send_request(self, message: Mapping[str, Any], kind: str) -> None:
         """Send a command other than a call; its answer is appended to `answers`."""
-        self._tickets.append(Expected(kind, str(message.get("player_id", ""))))
+        self._tickets.append(AwaitedAnswer(kind, str(message.get("player_id", ""))))
         self.outgoing.send(encode_line(message, OPERATING_LINE_LIMIT))
 
     def send_hello(self) -> None:
@@ -206,7 +206,7 @@ class ProcessOperator(ArenaOperator):
         if not self.plain and not self.incoming.ended:
             message = {"cmd": command, "player_id": agent, **fields}
             self._catch_up()
-            self._put(agent, Expected("ok", agent), encode_line(message, OPERATING_LINE_LIMIT))
+            self._put(agent, AwaitedAnswer("ok", agent), encode_line(message, OPERATING_LINE_LIMIT))
 
     def _put(self, agent: str, ticket: Ticket, line: bytes) -> None:
         """Send a line, or hold it until the awaited pong; of held lines the newest of each kind is kept."""
@@ -276,11 +276,13 @@ class ProcessOperator(ArenaOperator):
             self._take_partial(answer)
         elif kind == "error":
             self._take_error(answer)
-        elif expected := next((t for t in self._tickets if isinstance(t, Expected) and t.takes(kind)), None):
+        elif expected := next(
+            (t for t in self._tickets if isinstance(t, AwaitedAnswer) and t.takes(kind)), None
+        ):
             self._tickets.remove(expected)
             if expected.kind != "ok":
                 self.answers.append(answer)
-        elif kind == "pong" or (self._tickets and isinstance(self._tickets[0], Expected)):
+        elif kind == "pong" or (self._tickets and isinstance(self._tickets[0], AwaitedAnswer)):
             return  # the pong after an answered "hello", or a greeting
         else:
             self._fail_oldest_call("garbage", f"answered with {kind!r:.100} where an action was requested")
@@ -313,7 +315,7 @@ class ProcessOperator(ArenaOperator):
     def _take_error(self, answer: Mapping[str, Any]) -> None:
         agent = answer.get("player_id")
         ticket = next((t for t in self._tickets if agent in (None, t.agent) or not t.agent), None)
-        if isinstance(ticket, Expected):
+        if isinstance(ticket, AwaitedAnswer):
             self._tickets.remove(ticket)
             if ticket.kind == "ok":
                 raise self.episode_error(str(answer.get("player_id", "")), answer)

@@ -6,11 +6,11 @@ import binascii
 import math
 from typing import Any, Callable, Mapping, Union
 
+from mosaic_contract.action_reader import action_reader
 from mosaic_contract.arrays import unpack
 from mosaic_contract.conformance.conversation import Answer, Conversation, check_ends, conversation
 from mosaic_contract.conformance.subject import START_SECONDS, CheckFailed, Subject
 from mosaic_contract.errors import BadMessage
-from mosaic_contract.legal import action_reader
 from mosaic_contract.messages import PROTOCOL
 
 _STEPS = 5

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mosaic_contract.fastlane import layout, ring_files
-from mosaic_contract.fastlane.fence import Fence, new_fence
 from mosaic_contract.fastlane.frame import CHANNELS, Frame, Hud
 from mosaic_contract.fastlane.layout import BEGIN, END, LATEST_AT, RECORD_AT, SLOTS, STATUS_AT, Ring
 from mosaic_contract.fastlane.leases import Lease
+from mosaic_contract.fastlane.memory_fence import MemoryFence, new_fence
 
 _LOOK = 0.25  # seconds between checks of the link for a new ring
 _TRIES = 16  # if a writer overtakes a reader this often in a row, the read returns no frame
@@ -32,7 +32,7 @@ class FrameReader:
     def __init__(self, run_dir: Path | str) -> None:
         self._run_dir = Path(run_dir).absolute()
         self._fence = new_fence()
-        self._full_fence = Fence()
+        self._full_fence = MemoryFence()
         self._lease = Lease()
         self._ring: Ring | None = None
         self._look_at = 0.0

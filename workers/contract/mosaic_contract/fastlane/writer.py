@@ -19,10 +19,10 @@ from typing import Any
 
 from mosaic_contract.errors import FastlaneError, FrameError
 from mosaic_contract.fastlane import layout, ring_files
-from mosaic_contract.fastlane.fence import Fence, new_fence
 from mosaic_contract.fastlane.frame import Hud, adapted
 from mosaic_contract.fastlane.layout import BEGIN, BUSY_AT, END, INTEREST_AT, LATEST_AT, SLOTS, Ring, clipped
 from mosaic_contract.fastlane.leases import smallest_interval
+from mosaic_contract.fastlane.memory_fence import MemoryFence, new_fence
 
 _GLANCE = 100_000_000  # ns between checks of the leases while no frame is due
 _NOTHING = memoryview(bytes(layout.HEADER_BYTES)).cast("Q")  # the header of a closed writer: no viewer
@@ -59,7 +59,7 @@ class FrameWriter:
         self._fastest = int(1e9 / max_fps)
         self._share = share
         self._fence = new_fence()
-        self._full_fence = Fence()
+        self._full_fence = MemoryFence()
         self._id = secrets.randbits(63)
         self._number = 0  # of the newest frame
         self._shape: tuple[int, ...] = ()  # shape of the arrays that `_targets` accept without conversion

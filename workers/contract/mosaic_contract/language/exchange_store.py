@@ -15,7 +15,7 @@ from mosaic_contract.errors import ConfigError, EndpointFailed, RecordingMismatc
 from mosaic_contract.language.budget import Budget, charge, estimate, read_budget
 from mosaic_contract.language.exchange import Exchange, Turn, hash_of
 from mosaic_contract.language.prices import Price
-from mosaic_contract.language.recording import Episode, Moment, RecordingIndex, RecordingWriter, exchange_of
+from mosaic_contract.language.recording import CallKey, Episode, RecordingIndex, RecordingWriter, exchange_of
 from mosaic_contract.language.retries import PATIENCE
 from mosaic_contract.language.settings import ModelSettings
 
@@ -73,7 +73,7 @@ class ExchangeStore:
     def replays(self) -> bool:
         return self._replay is not None
 
-    def recorded(self, moment: Moment, prompt: Sequence[Mapping[str, Any]]) -> tuple[Exchange, bool] | None:
+    def recorded(self, moment: CallKey, prompt: Sequence[Mapping[str, Any]]) -> tuple[Exchange, bool] | None:
         """Return the recorded exchange of this prompt at this moment, with its answer not yet parsed, and
         whether it belongs to this same recording. Return None if the model must be called. Raises
         `RecordingMismatch` in a replay without such an exchange."""
@@ -110,7 +110,7 @@ class ExchangeStore:
             self._budget.release(name)
 
     def write(
-        self, exchange: Exchange, moment: Moment, turns: Sequence[Turn], reservation: str | None
+        self, exchange: Exchange, moment: CallKey, turns: Sequence[Turn], reservation: str | None
     ) -> None:
         """Record an exchange and book its cost."""
         if self._writer is None or self._settings is None:
@@ -135,7 +135,7 @@ class ExchangeStore:
                 part.close()
 
     def _mismatch(
-        self, recorded: Mapping[str, Any] | None, moment: Moment, prompt: Sequence[Mapping[str, Any]]
+        self, recorded: Mapping[str, Any] | None, moment: CallKey, prompt: Sequence[Mapping[str, Any]]
     ) -> str:
         name = self._settings.operator if self._settings else ""
         where = (

@@ -11,7 +11,7 @@ from mosaic_contract.language.endpoint import chosen
 from mosaic_contract.language.exchange import Exchange, Parsed, Reply, Turn, prompt_of
 from mosaic_contract.language.exchange_store import ExchangeStore
 from mosaic_contract.language.prices import price_of
-from mosaic_contract.language.recording import Episode, Moment
+from mosaic_contract.language.recording import CallKey, Episode
 from mosaic_contract.language.retries import repeat
 from mosaic_contract.language.settings import ANTHROPIC, OPENAI, ModelSettings
 from mosaic_contract.operators import AgentSetup
@@ -91,7 +91,7 @@ class LanguageModel:
         length = sum(len(turn.text) for turn in turns)
         if length > _LONGEST_PROMPT:
             raise ValueError(f"a prompt has at most {_LONGEST_PROMPT:,} characters, this one {length:,}")
-        moment = Moment(self._exchanges.lane, self._agent, self._seed, self._episode, self._step, self._call)
+        moment = CallKey(self._exchanges.lane, self._agent, self._seed, self._episode, self._step, self._call)
         self._call += 1
         prompt = prompt_of(turns)
 
@@ -112,7 +112,7 @@ class LanguageModel:
         self._exchanges.close()
 
     def _called(
-        self, turns: Sequence[Turn], prompt: Any, choices: Sequence[str] | None, moment: Moment
+        self, turns: Sequence[Turn], prompt: Any, choices: Sequence[str] | None, moment: CallKey
     ) -> Exchange:
         """Call the model, with retries."""
         assert self._backend is not None, "a replay calls no model"
@@ -145,7 +145,7 @@ class LanguageModel:
         self,
         exchange: Exchange,
         finished: Callable[[Exchange], Exchange],
-        moment: Moment,
+        moment: CallKey,
         turns: Sequence[Turn],
         reservation: str | None,
     ) -> Exchange:

@@ -11,8 +11,8 @@ import json
 import re
 from typing import Any, Mapping, Sequence
 
+from mosaic_contract.action_reader import action_reader
 from mosaic_contract.language.exchange import Parsed
-from mosaic_contract.legal import action_reader
 
 MESSAGE_LIMIT = 500  # characters, the limit of arenas
 MOST_MESSAGES = 8  # per answer

@@ -29,8 +29,8 @@ Episode = Tuple[Optional[int], int]
 
 
 @dataclass(frozen=True)
-class Moment:
-    """The time and agent of a model call, by which an exchange is looked up."""
+class CallKey:
+    """The lane, agent, episode and step of a model call, by which an exchange is looked up."""
 
     lane: str
     agent: str
@@ -67,7 +67,7 @@ class RecordingWriter:
                 part.replace(path)
             self._written.add(name)
 
-    def write(self, exchange: Exchange, moment: Moment, operator: str, provider: str) -> tuple[Path, int]:
+    def write(self, exchange: Exchange, moment: CallKey, operator: str, provider: str) -> tuple[Path, int]:
         """Append one exchange and return its file and offset. Raises `LineTooLong` beyond `LINE_LIMIT` bytes,
         and OSError if the disk is full."""
         line = {
@@ -132,14 +132,14 @@ class RecordingIndex:
     """File offsets of the exchanges of one lane's agent in a recording; exchanges are read on lookup."""
 
     def __init__(self, folder: Path, lane: str, agent: str) -> None:
-        self._places: dict[Episode, dict[Moment, list[tuple[Path, int, str]]]] = {}
+        self._places: dict[Episode, dict[CallKey, list[tuple[Path, int, str]]]] = {}
         self._files: dict[Path, BinaryIO] = {}
         begins = encode_line({"lane": lane, "agent": agent})[:-2] + b","  # the format of `RecordingWriter`
         for path, offset, entry in read(folder).located(begins):
             with contextlib.suppress(KeyError, TypeError):  # a line written by another program
                 self.add(_moment(entry), path, offset, str(entry["prompt_sha256"]))
 
-    def add(self, moment: Moment, path: Path, offset: int, prompt_sha256: str) -> None:
+    def add(self, moment: CallKey, path: Path, offset: int, prompt_sha256: str) -> None:
         """Index the exchange at `offset` (bytes) of the file `path`."""
         places = self._places.setdefault((moment.seed, moment.episode_index), {})
         places.setdefault(moment, []).append((path, offset, prompt_sha256))
@@ -148,19 +148,19 @@ class RecordingIndex:
         """Drop an episode that will not be replayed."""
         self._places.pop(episode, None)
 
-    def find(self, moment: Moment, prompt_sha256: str) -> dict[str, Any] | None:
+    def find(self, moment: CallKey, prompt_sha256: str) -> dict[str, Any] | None:
         """Return the latest exchange at a moment with this prompt, None if there is none."""
         for path, offset, recorded_sha256 in reversed(self._at(moment)):
             if recorded_sha256 == prompt_sha256:
                 return self._read(path, offset)
         return None
 
-    def at(self, moment: Moment) -> dict[str, Any] | None:
+    def at(self, moment: CallKey) -> dict[str, Any] | None:
         """Return the latest exchange at a moment, with any prompt; None if there is none."""
         places = self._at(moment)
         return self._read(*places[-1][:2]) if places else None
 
-    def _at(self, moment: Moment) -> Sequence[tuple[Path, int, str]]:
+    def _at(self, moment: CallKey) -> Sequence[tuple[Path, int, str]]:
         return self._places.get((moment.seed, moment.episode_index), {}).get(moment, ())
 
     def _read(self, path: Path, offset: int) -> dict[str, Any] | None:
@@ -194,8 +194,8 @@ def exchange_of(entry: Mapping[str, Any]) -> Exchange:
     )
 
 
-def _moment(entry: Mapping[str, Any]) -> Moment:
-    return Moment(**{name: entry[name] for name in Moment.__dataclass_fields__})
+def _moment(entry: Mapping[str, Any]) -> CallKey:
+    return CallKey(**{name: entry[name] for name in CallKey.__dataclass_fields__})
 
 
 def _entry(line: bytes) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ import sys
 import time
 
 from mosaic_contract.fastlane import FrameReader, FrameWriter, Hud
-from mosaic_contract.fastlane.fence import Fence
+from mosaic_contract.fastlane.memory_fence import MemoryFence
 
 SIZES = [(84, 84, 3), (84, 84, 3), (60, 100, 4), (84, 84, 1), (1, 1, 3), (96, 96, 3)]
 
@@ -35,7 +35,7 @@ def killed_in_the_middle(run_dir):
     writer = FrameWriter(run_dir)
     for step in range(1, 11):
         publish(writer, step)
-    fence, calls = Fence(), []
+    fence, calls = MemoryFence(), []
 
     def deadly():
         fence()

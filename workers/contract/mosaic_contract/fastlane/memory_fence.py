@@ -2,7 +2,7 @@
 
 A call of the fence returned by `new_fence` orders this thread's stores before the call before those after it,
 and its loads before those after it, as observed by other threads and by other processes that share the
-memory. A call of a `Fence` also orders stores before later loads.
+memory. A call of a `MemoryFence` also orders stores before later loads.
 
 **Requirements of the ring.** A slot is a sequence lock. The writer stores the frame's number in ``begin``,
 *fence*, stores the frame, *fence*, stores the number in ``end`` (and in ``latest``, which is only a hint).
@@ -11,9 +11,9 @@ the expected number: ``end`` shows that nothing in the copy is older than the fr
 store of a later frame, ``begin`` would show that frame's number. This requires store-store order in the
 writer and load-load order in the reader.
 
-**Store-load order** is required in two rare cases, which therefore use a `Fence`: a writer clears the word
-that signals a viewer and then checks the leases once more; and a ring that moves is marked before its switch
-is checked again, while the process that sets the switch checks the mark afterwards.
+**Store-load order** is required in two rare cases, which therefore use a `MemoryFence`: a writer clears the
+word that signals a viewer and then checks the leases once more; and a ring that moves is marked before its
+switch is checked again, while the process that sets the switch checks the mark afterwards.
 
 **Words** are 8 bytes, aligned, in native byte order: item access to a ``memoryview`` cast to "Q" is one load
 or store, which no 64-bit processor tears. (``struct`` with "<Q" copies byte by byte and must not be used
@@ -21,12 +21,12 @@ here.) Frame and HUD need no such care: they are only used if the words agree. T
 across a fence, which is a call from the interpreter into compiled code.
 
 **x86-64** makes stores visible in program order and performs loads in that order, ``memcpy`` included. Only a
-store before a later load needs a fence: the locked instructions of a `Fence`.
+store before a later load needs a fence: the locked instructions of a `MemoryFence`.
 
-**A `Fence`**, which other processors always need, releases a private lock and acquires it again: an atomic
-read-modify-write with *release* order, then one with *acquire* order, on the same word. (``sem_post`` and
-``sem_trywait`` up to CPython 3.12, compare-and-exchange from 3.13 on; on macOS the unlock and the lock of a
-pthread mutex.) On ARMv8 (``po;[L]``, ``[L];po;[A]``, ``[A];po``) and RISC-V (``.rl`` before ``.aq``) this is
+**A `MemoryFence`**, which other processors always need, releases a private lock and acquires it again: an
+atomic read-modify-write with *release* order, then one with *acquire* order, on the same word. (``sem_post``
+and ``sem_trywait`` up to CPython 3.12, compare-and-exchange from 3.13 on; on macOS the unlock and the lock of
+a pthread mutex.) On ARMv8 (``po;[L]``, ``[L];po;[A]``, ``[A];po``) and RISC-V (``.rl`` before ``.aq``) this is
 a full fence; acquiring the lock first would let accesses from both sides in between. On POWER the release is
 an ``lwsync``, sufficient for frames but up to CPython 3.12 not a full fence: in the rare cases a viewer may
 be overlooked until the lease is renewed (0.5 s), and a switch within the microsecond of a move may be lost.
@@ -41,14 +41,14 @@ from collections.abc import Callable
 
 def new_fence() -> Callable[[], None]:
     """Return a fence for frames, for use by one thread at a time. It never blocks."""
-    return _nothing if os.uname().machine in ("x86_64", "amd64") else Fence()
+    return _nothing if os.uname().machine in ("x86_64", "amd64") else MemoryFence()
 
 
 def _nothing() -> None:
     pass
 
 
-class Fence:
+class MemoryFence:
     """A full fence, for use by one thread at a time, as a callable. It never blocks."""
 
     __slots__ = ("_acquire", "_release")

@@ -4,10 +4,10 @@ import json
 import unittest
 
 from mosaic_contract import encode_line, unpack
+from mosaic_contract.action_reader import action_reader
 from mosaic_contract.arena.actions import ActionRules
 from mosaic_contract.arena.errors import Unusable
 from mosaic_contract.conformance.operator_checks import problem_of_action
-from mosaic_contract.legal import action_reader
 
 try:
     import numpy
