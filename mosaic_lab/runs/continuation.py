@@ -7,21 +7,37 @@ import glob
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs.checkpoint_path import continued_run, source_of
+from mosaic_lab.runs.group import RunGroup
 from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.runs.run import Run
 from mosaic_lab.runs.supervisor import Supervisor
 from mosaic_lab.runs.train_request import TrainRequest
-from mosaic_lab.runs.training import Trainer
+from mosaic_lab.runs.training import Trainer, new_group_name
 
 
-def continue_in_its_store(run: Run) -> Run:
-    """Resume a run with a trainer for the run's store. See `Run.resume`."""
+def continue_in_its_store(run: Run, group: str | None = None) -> Run:
+    """Resume a run with a trainer for the run's store. See `Run.resume` and `continue_training`."""
     limit = run.folder.document(run.folder.launch_path).get("max_running")
-    return continue_training(Trainer(Supervisor(run.path.parent, limit, run.display)), run)
+    return continue_training(Trainer(Supervisor(run.path.parent, limit, run.display)), run, group)
 
 
-def continue_training(trainer: Trainer, run: Run) -> Run:
-    """Start the training that continues ``run`` under the same name. See `Run.resume`.
+def continue_group(runs: RunGroup) -> RunGroup:
+    """Resume the trainings of a group that ended early. See `RunGroup.resume`."""
+    ended_early = [run for run in runs if run.state is not State.COMPLETED]
+    if not ended_early:
+        raise MosaicError("all runs of this group have completed: there is nothing to resume")
+    for run in ended_early:
+        if type(as_kind(run)) is Run and (obstacle := why_not_continued(run)):
+            raise MosaicError(f"{obstacle} (no run of the group was resumed)")
+    first = runs[0]
+    group = new_group_name(
+        first.worker, *map(str, filter(None, map(first.config.get, ("algorithm", "env_id"))))
+    )
+    return RunGroup([continue_in_its_store(run, group) if run in ended_early else run for run in runs], group)
+
+
+def continue_training(trainer: Trainer, run: Run, group: str | None = None) -> Run:
+    """Start the training that continues ``run`` under the same name, in ``group``. See `Run.resume`.
 
     Kinds of runs that resume in their own folder do so.
     """
@@ -38,7 +54,7 @@ def continue_training(trainer: Trainer, run: Run) -> Run:
     for other in trainer.supervisor.runs():
         if other.alive and source and source_of(other) == source:
             raise MosaicError(f"run {run.id} is continued already, by run {other.id}, which is {other.state}")
-    started = trainer.start(request)
+    started = trainer.start(request, group)
     assert isinstance(started, Run)  # a single run, because it has one seed
     if run.name != run.label:
         started.name = run.name

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -102,6 +103,19 @@ class RunGroup(Sequence[Run]):
             for run in self:
                 run.stop(grace)
         return self
+
+    def resume(self) -> RunGroup:
+        """Resume the trainings of the group that ended early, in new runs that are a group of their own; see
+        `Run.resume`.
+
+        Returns the new runs, and in their places the runs that have completed. Raises MosaicError, before any
+        is resumed, if all have completed or one is alive or has no checkpoint.
+        """
+        continuation = import_module(
+            "mosaic_lab.runs.continuation"
+        )  # built on groups, and imported when used
+        resumed: RunGroup = continuation.continue_group(self)
+        return resumed
 
     def remove(self) -> None:
         """Delete all runs; see `Run.remove`. Raises MosaicError, without deleting any, if one is alive."""

@@ -266,8 +266,8 @@ class Run(RunRecord):
         alive, has completed, is already continued, has no checkpoint or is not a training, and the errors of
         `Lab.train`.
         """
-        continuing = import_module("mosaic_lab.runs.continuation")  # built on runs, and imported when used
-        resumed: Run = continuing.continue_in_its_store(self)
+        continuation = import_module("mosaic_lab.runs.continuation")  # built on runs, and imported when used
+        resumed: Run = continuation.continue_in_its_store(self)
         return resumed
 
     def remove(self) -> None:

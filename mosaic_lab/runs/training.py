@@ -221,8 +221,8 @@ class Trainer:
             )
         )
 
-    def start(self, request: TrainRequest) -> Run | RunGroup:
-        """Start a training; see `train`."""
+    def start(self, request: TrainRequest, group: str | None = None) -> Run | RunGroup:
+        """Start a training; see `train`. ``group`` is the group of a run with one seed."""
         films, stages = request.films, request.curriculum
         seeds, several = seed_list(request.seed)
         request = request.with_(seed=seeds[0])
@@ -239,9 +239,8 @@ class Trainer:
                 tools = film_making.film_workers(workers.ensure(request.worker), environments, progress)
         first = plans[0]
         what = (first.worker, first.config["algorithm"], request.env if stages is None else "curriculum")
-        group = new_group_name(*dict.fromkeys(filter(None, what))) if several else None
 
-        def start(seed: int) -> Run:
+        def start(seed: int, group: str | None = group) -> Run:
             run = plan.start(self.supervisor, seed, group=group)
             if tools is not None:
                 film_making.start_beside(
@@ -254,7 +253,10 @@ class Trainer:
                 )
             return run
 
-        return start(seeds[0]) if group is None else _start_group(self.supervisor, group, seeds, start)
+        if not several:
+            return start(seeds[0])
+        name = new_group_name(*dict.fromkeys(filter(None, what)))
+        return _start_group(self.supervisor, name, seeds, partial(start, group=name))
 
     def plan(self, request: TrainRequest, progress: Callable[[str], None]) -> TrainingPlan:
         """Return a training with one seed that the worker has checked, without starting it.

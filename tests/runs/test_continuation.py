@@ -55,6 +55,22 @@ def test_a_resumed_run_without_a_checkpoint_resumes_from_its_parents(lab: mosaic
         second.resume()
 
 
+def test_a_group_is_resumed_as_a_group_with_the_runs_that_have_completed(lab: mosaic.Lab) -> None:
+    group = lab.train("hiker", **HIKE, seconds=0.004, seed=range(2))
+    with pytest.raises(mosaic.MosaicError, match=r"can be resumed when it has ended \(no run of the group"):
+        group.resume()
+    wait_until(lambda: all(run.checkpoints for run in group))
+    group[0].stop()
+    group[1].wait()
+    resumed = group.resume().wait()
+    assert [run.seed for run in resumed] == [0, 1]
+    assert resumed[1] == group[1], "it had completed"
+    assert resumed[0].config["checkpoint"]["resume_from"] == str(group[0].checkpoints[-1].path)
+    assert resumed[0].group == resumed.name != group.name
+    with pytest.raises(mosaic.MosaicError, match="all runs of this group have completed"):
+        resumed.resume()
+
+
 def test_the_total_of_a_run_and_its_resumption_has_each_step_once(lab: mosaic.Lab) -> None:
     first = lab.train("hiker", **HIKE, seconds=0.004)
     assert isinstance(first, Run)

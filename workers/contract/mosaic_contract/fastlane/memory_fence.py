@@ -26,10 +26,11 @@ store before a later load needs a fence: the locked instructions of a `MemoryFen
 **A `MemoryFence`**, which other processors always need, releases a private lock and acquires it again: an
 atomic read-modify-write with *release* order, then one with *acquire* order, on the same word. (``sem_post``
 and ``sem_trywait`` up to CPython 3.12, compare-and-exchange from 3.13 on; on macOS the unlock and the lock of
-a pthread mutex.) On ARMv8 (``po;[L]``, ``[L];po;[A]``, ``[A];po``) and RISC-V (``.rl`` before ``.aq``) this is
-a full fence; acquiring the lock first would let accesses from both sides in between. On POWER the release is
-an ``lwsync``, sufficient for frames but up to CPython 3.12 not a full fence: in the rare cases a viewer may
-be overlooked until the lease is renewed (0.5 s), and a switch within the microsecond of a move may be lost.
+a pthread mutex.) On ARMv8 (``po;[L]``, ``[L];po;[A]``, ``[A];po``) and RISC-V (``.rl`` before ``.aq``) this
+is a full fence; acquiring the lock first would let accesses from both sides in between. On POWER the release
+is an ``lwsync``, sufficient for frames but up to CPython 3.12 not a full fence: in the rare cases a viewer
+may be overlooked until the lease is renewed (0.5 s), and a switch within the microsecond of a move may be
+lost.
 """
 
 from __future__ import annotations
