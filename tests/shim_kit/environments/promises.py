@@ -79,6 +79,23 @@ class NoReward(Kept):
         return None
 
 
+class HugeReward(Kept):
+    def reward(self, action: Any) -> Any:
+        return 10**400
+
+
+class TextAsEnd(Kept):
+    def step(self, action: Any) -> Any:
+        observation, reward, ended, _, info = super().step(action)
+        return observation, reward, ended, "no", info
+
+
+class TwoEnds(Kept):
+    def step(self, action: Any) -> Any:
+        observation, reward, ended, cut, info = super().step(action)
+        return observation, reward, np.array([ended, ended]), cut, info
+
+
 class OtherShape(Kept):
     def seen(self) -> Any:
         return np.zeros(3, np.float32)
@@ -161,6 +178,11 @@ class OneNumber(Kept):
 class CloseFails(Kept):
     def close(self) -> None:
         raise AttributeError("it has no screen")
+
+
+class CloseExits(Kept):
+    def close(self) -> None:
+        raise SystemExit
 
 
 for kind in Kept.__subclasses__() + Missing.__subclasses__():

@@ -54,7 +54,7 @@ Train = Callable[[Any, Telemetry], Results]
 
 COMPLETED, FAILED, BAD_CONFIGURATION = 0, 1, 2
 
-_LEAVE_SECONDS = {COMPLETED: 60.0, FAILED: 60.0}  # for the exit hooks of libraries
+_LEAVE_SECONDS = 60.0  # for the exit hooks of libraries
 _LEAVE_SECONDS_CANCELLED = 3.0
 
 log = logging.getLogger("mosaic_contract")
@@ -129,14 +129,20 @@ def main(worker: Worker, argv: Sequence[str] | None = None) -> int:
         return _arena(worker, telemetry, signals)
     if arguments.environments:
         return _environments(worker, telemetry, signals)
-    report_os_exit(functools.partial(_exited, telemetry, signals))
-    code = _guarded(worker, arguments, telemetry, signals)
-    leave_within(_LEAVE_SECONDS.get(code, _LEAVE_SECONDS_CANCELLED), code)
+    exited = functools.partial(_exited, telemetry, signals, arguments.dry_run)
+    report_os_exit(exited)
+    code = _guarded(worker, arguments, telemetry, signals, exited)
+    trains = code in (COMPLETED, FAILED) and not arguments.dry_run
+    leave_within(_LEAVE_SECONDS if trains else _LEAVE_SECONDS_CANCELLED, code)
     return code
 
 
 def _guarded(
-    worker: Worker, arguments: argparse.Namespace, telemetry: Telemetry, signals: CancelOnSignal
+    worker: Worker,
+    arguments: argparse.Namespace,
+    telemetry: Telemetry,
+    signals: CancelOnSignal,
+    exited: Callable[[object, Lines], int],
 ) -> int:
     """Run the command; turn every outcome into one terminal event and its exit code."""
     results: Results = None
@@ -147,7 +153,7 @@ def _guarded(
 
     failure = signals.run(work)
     if isinstance(failure, SystemExit):
-        return _exited(telemetry, signals, failure.code, lines_of(failure.__traceback__))
+        return exited(failure.code, lines_of(failure.__traceback__))
     if signals.cancelled is not None:  # an exception of train after the signal is a consequence of the signal
         telemetry.run_cancelled(signals.cancelled.reason, results)
         return signals.cancelled.exit_code
@@ -158,7 +164,7 @@ def _guarded(
     return COMPLETED
 
 
-def _exited(telemetry: Telemetry, signals: CancelOnSignal, code: object, lines: Lines) -> int:
+def _exited(telemetry: Telemetry, signals: CancelOnSignal, dry_run: bool, code: object, lines: Lines) -> int:
     """Report that the training's code ended the process; return the exit code."""
     if signals.cancelled is not None:
         telemetry.run_cancelled(signals.cancelled.reason)
@@ -169,7 +175,7 @@ def _exited(telemetry: Telemetry, signals: CancelOnSignal, code: object, lines: 
     error = exit_error(code, lines, telemetry.reached)
     telemetry.run_failed(error, error_type=ERROR_TYPE, traceback=stack_text(lines))
     log.error("the run failed: %s\n%s", error, stack_text(lines))
-    return FAILED
+    return BAD_CONFIGURATION if dry_run else FAILED
 
 
 def _interactive(worker: Worker, telemetry: Telemetry, signals: CancelOnSignal) -> int:

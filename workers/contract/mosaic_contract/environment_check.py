@@ -65,7 +65,7 @@ def close(env: Any, env_id: str) -> None:
     """Close an environment; exceptions of its `close` are logged."""
     try:
         env.close()
-    except Exception as error:  # environments raise arbitrary exceptions
+    except (Exception, SystemExit) as error:  # environments raise arbitrary exceptions
         log.warning("close() of %s has failed: %s", env_id, one_line(error))
 
 
@@ -215,18 +215,34 @@ class EpisodeCheck:
 
     def reward(self, value: Any, owner: str = "") -> float:
         """Return a reward as a number."""
-        if isinstance(value, (float, int)) or getattr(value, "shape", None) == ():
-            value = float(value)
-        else:
-            array = import_module("numpy").asarray(value)
-            if array.size != 1 or array.dtype.kind not in "bifu":
-                raise EnvironmentFault(
-                    f"step() of {self.env_id} returns {value!r:.100} as the reward{owner}; a number is needed"
-                )
-            value = float(array.item())
-        if not math.isfinite(value):
-            raise self.not_finite(f"reward{owner}", value)
-        return value
+        try:
+            number = value if isinstance(value, (float, int)) else self._single(value)
+            reward = float(number)
+        except OverflowError:  # an integer of more than 308 digits
+            reward = math.inf if value > 0 else -math.inf
+        except (TypeError, ValueError):
+            raise EnvironmentFault(
+                f"step() of {self.env_id} returns {value!r:.100} as the reward{owner}; a number is needed"
+            ) from None
+        if not math.isfinite(reward):
+            raise self.not_finite(f"reward{owner}", reward)
+        return reward
+
+    def flag(self, name: str, value: Any, owner: str = "") -> bool:
+        """Return `terminated` or `truncated` as a bool."""
+        try:
+            return value if type(value) is bool else bool(self._single(value))
+        except (TypeError, ValueError):
+            raise EnvironmentFault(
+                f"step() of {self.env_id} returns {value!r:.100} as {name}{owner}; True or False is needed"
+            ) from None
+
+    def _single(self, value: Any) -> Any:
+        """Return a number, or the only number of an array or a list. Raises `ValueError` for other values."""
+        array = import_module("numpy").asarray(value)
+        if array.size != 1 or array.dtype.kind not in "bifu":
+            raise ValueError("not a single number")
+        return array.item()
 
 
 class ReturnsCheck(EpisodeCheck):
@@ -252,7 +268,13 @@ class ReturnsCheck(EpisodeCheck):
             observation = self._convert(observation)
         except Misfit:
             self.observation(self._convert, observation, "step")
-        return observation, reward, bool(terminated), bool(truncated), info
+        return (
+            observation,
+            reward,
+            self.flag("terminated", terminated),
+            self.flag("truncated", truncated),
+            info,
+        )
 
     def compare(self, method: str, observation: Any) -> None:
         """Raise `EnvironmentFault` if a converted observation has values outside its space."""
@@ -279,8 +301,13 @@ class TeamCheck(EpisodeCheck):
             check_form("step", returned, self.env_id, "PettingZoo")
         self.steps += 1
         observations, rewards, terminated, truncated, infos = returned
-        rewards = {agent: self.reward(value, f" of {agent}") for agent, value in rewards.items()}
-        return self._observations(observations, "step"), rewards, terminated, truncated, infos
+        return (
+            self._observations(observations, "step"),
+            self._by_agent("rewards", rewards, self.reward),
+            self._by_agent("terminated", terminated, functools.partial(self.flag, "terminated")),
+            self._by_agent("truncated", truncated, functools.partial(self.flag, "truncated")),
+            infos,
+        )
 
     def compare(self, method: str, observations: Mapping[Any, Any]) -> None:
         """Raise `EnvironmentFault` if a converted observation has values outside its space."""
@@ -288,7 +315,19 @@ class TeamCheck(EpisodeCheck):
             for misfit in excluded_numbers(self._spaces[agent], seen):
                 raise self.misfit(misfit, method, f" of {agent}")
 
+    def _by_agent(self, what: str, values: Any, read: Callable[[Any, str], Any]) -> dict[Any, Any]:
+        self._check_mapping("step", what, values)
+        return {agent: read(value, f" of {agent}") for agent, value in values.items()}
+
+    def _check_mapping(self, method: str, what: str, values: Any) -> None:
+        if not isinstance(values, Mapping):
+            raise EnvironmentFault(
+                f"{method}() of {self.env_id} returns {values!r:.100} as its {what}; PettingZoo's are a "
+                "dict with the agents as keys"
+            )
+
     def _observations(self, observations: Mapping[Any, Any], method: str) -> dict[Any, Any]:
+        self._check_mapping(method, "observations", observations)
         converters = self._converters
         if unknown := [agent for agent in observations if agent not in converters]:
             raise EnvironmentFault(

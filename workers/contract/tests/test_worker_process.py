@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import unittest
 from pathlib import Path
 
@@ -146,10 +147,20 @@ class Endings(WorkerProcess):
                 assert self.end().KIND == "run_completed"
                 self.out.unlink()
 
-    def test_an_end_of_the_process_in_a_check_of_the_configuration_is_no_answer(self):
-        self.config["algorithm"] = "leaves"
-        assert self.run_to_its_end("pass", "--config", "config.json", "--dry-run") == 1
-        assert "ended the process (exit code 0) before the training began" in self.end().error
+    def test_an_end_of_the_process_in_a_check_of_the_configuration_is_an_error_of_it(self):
+        for algorithm in ("leaves", "exits"):
+            with self.subTest(algorithm):
+                self.config["algorithm"] = algorithm
+                assert self.run_to_its_end("pass", "--config", "config.json", "--dry-run") == 2
+                error = "the environment ended the process (exit code 0) before the training began: line "
+                assert error in self.end().error
+                self.out.unlink()
+
+    def test_an_exit_hook_that_never_ends_does_not_keep_a_check_of_the_configuration(self):
+        self.config["algorithm"] = "hook"
+        started = time.monotonic()
+        assert self.run_to_its_end("pass", "--config", "config.json", "--dry-run") == 0
+        assert time.monotonic() - started < 30
 
     def test_a_forked_child_may_leave_as_it_likes(self):
         code = self.run_to_its_end("""

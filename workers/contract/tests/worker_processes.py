@@ -18,7 +18,7 @@ from mosaic_contract import decode_line, parse_message
 CONTRACT = str(Path(mosaic_contract.__file__).parent.parent)
 PATIENCE = 60.0  # seconds until a test gives up; nothing here takes more than a few
 WORKER = """
-import ctypes, os, signal, subprocess, sys, threading, time
+import atexit, ctypes, os, signal, subprocess, sys, threading, time
 from mosaic_contract import *
 
 KNOWN = {"learning_rate": Parameter("learning_rate", float, 0.1, maximum=1)}
@@ -29,6 +29,10 @@ def metadata():
 def resolve(config):
     if config.algorithm == "leaves":
         os._exit(0)
+    if config.algorithm == "exits":
+        sys.exit(0)
+    if config.algorithm == "hook":
+        atexit.register(threading.Event().wait)
     if config.algorithm == "thread":
         threading.Thread(target=threading.Event().wait, name="the simulator's").start()
     resolved = config.to_dict(check_hyperparameters(config.hyperparameters, KNOWN))

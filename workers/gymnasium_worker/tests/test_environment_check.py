@@ -38,6 +38,9 @@ REFUSED = {
     "SixValues": f"step() of SixValues-v0 returns 6 values; {GYMNASIUMS['step']}",
     "InfoOfNothing": f"step() of InfoOfNothing-v0 returns a NoneType as its info; {GYMNASIUMS['step']}",
     "NoReward": "step() of NoReward-v0 returns None as the reward; a number is needed",
+    "HugeReward": "the environment's reward was inf at step 1 (episode 0, seed 0)",
+    "TextAsEnd": "step() of TextAsEnd-v0 returns 'no' as truncated; True or False is needed",
+    "TwoEnds": "step() of TwoEnds-v0 returns array([False, False]) as terminated; True or False is needed",
     "OtherShape": f"{RETURNED.format('', 'OtherShape')} has the shape (3,); its space has (2,)",
     "Missing": f"{RETURNED.format('', 'Missing')} lacks 'door'",
     "Within": f"{RETURNED.format(_PLACE, 'Within')} is [0.0, 'left']; its space is Box(2)",
@@ -56,6 +59,7 @@ def test_each_broken_promise_is_one_sentence(
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert json.loads(done.stdout.splitlines()[-1]) == REFUSED, done.stderr
     assert "close() of CloseFails-v0 has failed: AttributeError: it has no screen" in done.stderr
+    assert "close() of CloseExits-v0 has failed: SystemExit" in done.stderr
 
 
 @pytest.mark.parametrize("env_id", ["leaving_v0", "leaving_v0:Leaving"])
