@@ -26,7 +26,9 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 @pytest.mark.parametrize(
     "kind",
     ["parts+think=hm+", "plain+think=hm+", "plain+parts+think=hm+", "gzip+think=hm+", "no-finish+think=hm+",
-     "null-choices+think=hm+", "refuses=stream+think=hm+", "refuses=system+think=hm+", "halves+think=hm+"],
+     "null-choices+think=hm+", "refuses=stream+think=hm+", "refuses=system+think=hm+", "halves+think=hm+",
+     "plain+type=text/event-stream+think=hm+", "plain+type=text/plain+think=hm+", "bom+think=hm+",
+     "plain+bom+think=hm+", "type=application/json+think=hm+", "strings+think=hm+"],
 )  # fmt: skip
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_an_answer_in_another_form_is_an_answer(server: FakeServer, provider: str, kind: str) -> None:
@@ -44,6 +46,31 @@ def test_an_answer_in_another_form_is_an_answer(server: FakeServer, provider: st
         ]
 
 
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "says=Only user and assistant roles are supported!+status=500",
+        "says=messages.0.role: Input should be 'user' or 'assistant'+status=422+detail",
+        "says=Developer instruction is not enabled for this model",
+        "says=Conversation roles must alternate user/assistant/user/…",
+    ],
+)
+def test_a_model_without_a_system_role_gets_its_text_before_the_first_turn(
+    server: FakeServer, refusal: str
+) -> None:
+    one = model(server, f"refuses=system+{refusal}+say=go forward")
+    assert [one.ask(PROMPT, parse).action for _ in range(2)] == [1, 1]
+    assert [turn["role"] for turn in server.requests(one.settings.model)[-1]["body"]["messages"]] == ["user"]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_json_that_is_no_answer_is_a_failure_with_its_text(server: FakeServer, provider: str) -> None:
+    with pytest.raises(
+        EndpointFailed, match=r'an answer without (choices|content): \{"detail": "Not Found"\}'
+    ):
+        model(server, "json", provider, retries=0).ask(PROMPT, parse)
+
+
 def test_turns_of_one_role_are_joined_where_roles_must_alternate(server: FakeServer) -> None:
     one = model(server, "refuses=consecutive+say=go forward")
     assert one.ask([*PROMPT, Turn("user", "Now.")], parse).action == 1
@@ -59,6 +86,12 @@ def test_turns_of_one_role_are_joined_where_roles_must_alternate(server: FakeSer
         ("Well. <think>turn left</think> go forward", "Well. turn left"),
         ("[THINK]turn left[/THINK]go forward", "turn left"),
         ("◁think▷turn left◁/think▷go forward", "turn left"),
+        (
+            "<|channel|>analysis<|message|>turn left<|end|>"
+            "<|start|>assistant<|channel|>final<|message|>go forward",
+            "turn left",
+        ),
+        ("<unused94>thought\nturn left<unused95>go forward", "turn left"),
         ("go forward<think>turn left", "turn left"),
     ],
 )

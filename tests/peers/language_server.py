@@ -12,14 +12,17 @@ that has one), chess (in a dialog of the chess worker: queries the legal moves, 
 (damaged JSON), filter (content filter), tool (a tool call in place of text), empty, length (stopped by
 max_tokens), long (2 MB), drip (a byte of comment now and then and never an answer), drip-head (the same with
 headers), drop (the connection closes without an answer), wrong-model (404), html=STATUS (a web page), bomb
-(gzip that grows without end), error (200 with an error in place of an answer), to=URL (a redirect).
+(gzip that grows without end), json (200 with JSON of another form), error (200 with an error in place of an
+answer), to=URL (a redirect).
 Options: think=THOUGHTS (before the text), latency=SECONDS, retry-after=SECONDS, cost=USD (as OpenRouter
 reports it), cached=TOKENS, no-usage, slow=SECONDS (that long over the whole stream), refuses=PARAMETER (400
 where a request has this parameter; "system" for the role, "consecutive" for turns that do not alternate),
-plain (does not stream), gzip (a plain answer, compressed), parts (content as a list of parts), halves (an
-event for each UTF-16 unit), no-finish (ends without its reason), null-choices, tokens=VALUE (in its usage),
-says=TEXT (at the end of an error), echoes=CHARACTERS (of the key, in an error, after 490 others),
-resets=DURATION (of a rate limit, as headers of the error).
+plain (does not stream), gzip (a plain answer, compressed), parts (content as a list of parts), strings (as a
+list of strings), halves (an event for each UTF-16 unit), no-finish (ends without its reason), null-choices,
+tokens=VALUE (in its usage), says=TEXT (at the end of an error), echoes=CHARACTERS (of the key, in an error,
+after 490 others), resets=DURATION (of a rate limit, as headers of the error), type=CONTENT-TYPE (of an
+answer, in place of the true one), bom (a byte-order mark before it), status=STATUS (of refuses=system),
+detail (its message, in "detail").
 
 `POST /script` {"model": ["item", …]} scripts a model with another name. `GET /requests` gives {"count",
 "requests": the last 2,000, each {"model", "path", "stream", "body", "headers", "images": [format, width,
@@ -30,6 +33,7 @@ height] of each, "key", "status", "began", "ended"}}. An image that cannot be re
 from __future__ import annotations
 
 import argparse
+import codecs
 import gzip
 import json
 import socket
@@ -51,6 +55,7 @@ _KEPT = 2_000  # requests
 _OPTIONS = (
     "latency", "retry-after", "cost", "cached", "no-usage", "slow", "refuses", "think", "plain", "gzip",
     "parts", "halves", "no-finish", "null-choices", "tokens", "says", "echoes", "resets",
+    "type", "bom", "status", "detail", "strings",
 )  # fmt: skip
 _PAGE = b"<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body>Welcome</body></html>"
 
@@ -153,7 +158,10 @@ class Handler(BaseHTTPRequestHandler):
         refused = options.get("refuses")
         roles = [message["role"] for message in body["messages"]]
         if refused == "system" and ("system" in roles or "system" in body):
-            return self.refuse(400, "System role not supported", "BadRequestError")
+            text = options.get("says", "System role not supported")
+            if "detail" in options:
+                return self.send_json(int(options["status"]), {"detail": text})
+            return self.refuse(int(options.get("status", 400)), text, "BadRequestError")
         if refused == "consecutive" and any(map(str.__eq__, roles, roles[1:])):
             return self.refuse(
                 400, "Conversation roles must alternate user/assistant/user/…", "BadRequestError"
@@ -179,6 +187,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.send_bytes(int(behaviour.partition("=")[2]), _PAGE, "text/html")
         if behaviour.startswith("to="):
             return self.send_bytes(307, b"", "text/plain", {"Location": behaviour.removeprefix("to=")})
+        if behaviour == "json":
+            return self.send_json(200, {"detail": "Not Found"})
         if behaviour == "error":
             return self.send_json(200, {"error": {"message": "the provider is away"}})
         if behaviour == "bomb":
@@ -191,10 +201,12 @@ class Handler(BaseHTTPRequestHandler):
         return self.speak(speaker(body, behaviour, options))
 
     def speak(self, speaker: Speaker) -> None:
+        mark = codecs.BOM_UTF8 if "bom" in speaker.options else b""
         if not speaker.stream or {"plain", "gzip"} & speaker.options.keys():
             if speaker.behaviour == "malformed":
                 return self.send_bytes(200, b'{"choices": [{"mess', "application/json")
-            data = json.dumps(speaker.whole()).encode()
+            content_type = speaker.options.get("type", "application/json")
+            data = mark + json.dumps(speaker.whole()).encode()
             if speaker.behaviour == "cut":
                 self.send_head(200, "application/json", {"Content-Length": str(len(data))})
                 self.wfile.write(data[: len(data) // 2])
@@ -203,8 +215,9 @@ class Handler(BaseHTTPRequestHandler):
                 return self.send_bytes(
                     200, gzip.compress(data), "application/json", {"Content-Encoding": "gzip"}
                 )
-            return self.send_bytes(200, data, "application/json")
-        self.send_head(200, "text/event-stream", {"Transfer-Encoding": "chunked"})
+            return self.send_bytes(200, data, content_type)
+        content_type = speaker.options.get("type", "text/event-stream")
+        self.send_head(200, content_type, {"Transfer-Encoding": "chunked"})
         events = speaker.events()
         seconds = float(speaker.options.get("slow", 0)) / max(len(events), 1)
         if speaker.behaviour == "malformed":
@@ -215,7 +228,8 @@ class Handler(BaseHTTPRequestHandler):
         elif speaker.behaviour == "cut":
             events = events[: max(3, len(events) // 2)]
         for event in events:
-            self.send_chunk(event.encode())
+            self.send_chunk(mark + event.encode())
+            mark = b""
             time.sleep(seconds)
         if speaker.behaviour == "cut":
             raise ConnectionAbortedError

@@ -141,6 +141,8 @@ class OpenAI(Speaker):
         return message
 
     def content(self, text: str) -> Any:
+        if "strings" in self.options:
+            return [text]
         return [{"type": "text", "text": text}] if "parts" in self.options else text
 
     def thinking(self) -> list[dict[str, Any]]:

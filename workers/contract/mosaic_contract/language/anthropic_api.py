@@ -21,6 +21,7 @@ class AnthropicEndpoint(Endpoint):
     package = "anthropic"
     client_class = "Anthropic"
     whole_class = "anthropic.types", "Message"
+    whole_key = "content"
     address_hint = (
         '; base_url of a server with Anthropic\'s API has no /v1; provider="openai" is the other API'
     )

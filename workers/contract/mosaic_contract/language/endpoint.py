@@ -32,7 +32,8 @@ _NO_KEY = "none"  # for servers that need no key; the SDKs require one
 _FILTERED = ("content_filter", "content_policy", "responsibleai")
 _ADAPTABLE = (400, 405, 415, 422, 500, 501)  # status codes of servers for requests in an unknown form
 _NO_SYSTEM = re.compile(
-    r"\bsystem\b.{0,40}\b(role|message|prompt|instruction)|\brole\b.{0,40}\bsystem\b|developer instruction",
+    r"\bsystem\b.{0,40}\b(role|message|prompt|instruction)|\brole\b.{0,40}\bsystem\b|developer instruction"
+    r"|\b(only|should be|must be|expected)\b.{0,20}\buser\b.{0,20}\bassistant\b",
     re.I | re.S,
 )
 _NO_STREAM = re.compile(
@@ -51,6 +52,8 @@ class Endpoint:
     client_class = ""
     whole_class = "", ""
     """The module and name of the SDK's type of an unstreamed answer."""
+    whole_key = ""
+    """The key that every unstreamed answer has."""
     address_hint = ""
     """The hint in an error caused by the address rather than the model."""
 
@@ -109,9 +112,8 @@ class Endpoint:
             writing.finished = True
             return
         with answer as stream:
-            kind = stream.response.headers.get("Content-Type", "")
-            if "json" in kind or "html" in kind:
-                yield self._whole(stream.response.read().decode(errors="replace"))
+            if stream.response.headers["Content-Type"] != "text/event-stream":
+                yield self._whole(stream.response.read().decode())
                 writing.finished = True
                 self._left_out.add("stream")
                 return
@@ -128,11 +130,16 @@ class Endpoint:
         if is_web_page(text):
             page = self._shown(_of_web_page(text))
             raise EndpointRefused(f"{self.settings.where}: {page}{self.address_hint}")
-        answer = json.loads(text)
+        try:
+            answer = json.loads(text)
+        except ValueError:
+            raise ValueError(f"an answer that is not JSON: {text}" if text.strip() else "no answer") from None
         if not isinstance(answer, dict):
             raise ValueError(f"an answer that is not a JSON object: {text}")
         if answer.get("error"):
             raise AttemptFailed(self._shown(_said(answer) or "an error without a message"))
+        if self.whole_key not in answer:
+            raise ValueError(f"an answer without {self.whole_key}: {text}")
         module, name = self.whole_class
         return getattr(import_module(module), name).construct(**answer)
 
@@ -166,9 +173,11 @@ class Endpoint:
         has_system = "system" in request or any(
             message["role"] == "system" for message in request["messages"]
         )
+        alternate = re.search(r"\balternat", text, re.I)
+        alternating = "consecutive turns" in self._left_out  # then only the system's turn is left to reject
         refused = {
-            "system": has_system and _NO_SYSTEM.search(text),
-            "consecutive turns": re.search(r"\balternat", text, re.I),
+            "system": has_system and (_NO_SYSTEM.search(text) or (alternate and alternating)),
+            "consecutive turns": alternate,
             "stream": "stream" in request and _NO_STREAM.search(text),
         }
         newly_refused = {name for name, said in refused.items() if said} - self._left_out
@@ -327,7 +336,9 @@ def _said(body: Any) -> str:
     inner = body.get("error", body) if isinstance(body, dict) else body
     if not isinstance(inner, dict):
         return inner if isinstance(inner, str) else ""
-    text, code = str(inner.get("message") or ""), inner.get("code") or inner.get("type")
+    message = inner.get("message") or inner.get("detail") or inner.get("msg") or ""
+    text = message if isinstance(message, str) else json.dumps(message)
+    code = inner.get("code") or inner.get("type")
     return f"{text} [{code}]" if text and code and str(code) not in text else text
 
 

@@ -7,7 +7,9 @@ headers or in the body. Here every read of a connection ends at the deadline of 
 
 from __future__ import annotations
 
+import codecs
 import contextlib
+import re
 import threading
 import time
 import zlib
@@ -20,6 +22,7 @@ MOST_BYTES = 16 << 20
 """Maximum size of a response in bytes, after decompression."""
 
 _TAIL = 64  # bytes
+_EVENTS = re.compile(rb"(data|event|id|retry)?:")
 _CONNECTED = (".connect_tcp.complete", ".start_tls.complete")  # trace events with a new network stream
 _ANY_ZLIB = 47  # window bits for which zlib detects gzip and deflate by their headers
 
@@ -27,7 +30,8 @@ _ANY_ZLIB = 47  # window bits for which zlib detects gzip and deflate by their h
 def bounded_client(sdk: Any, seconds: float) -> Any:
     """Return the SDK's HTTP client with a deadline of `seconds` for each request.
 
-    Its responses have a `stream` whose `tail` is the end of the data read.
+    Its responses have the content type of their data, whatever the server says, and a `stream` whose `tail`
+    is the end of the data read. Bytes that are not UTF-8 become U+FFFD.
     """
     http = import_module("httpx2")
     bounded_stream = _bounded_stream(http)
@@ -61,9 +65,17 @@ def bounded_client(sdk: Any, seconds: float) -> Any:
             raise http.DecodingError(f"a response that is compressed as {encoding[:50]}, unrequested")
         decoder = None if encoding == "identity" else zlib.decompressobj(_ANY_ZLIB)
         response.stream = bounded_stream(response.stream, decoder)
+        if response.is_success:
+            response.headers["Content-Type"] = _content_type(response.stream.beginning())
 
     make = getattr(sdk, "DefaultHttpx2Client", None) or sdk.DefaultHttpxClient
     return make(timeout=seconds, event_hooks={"request": [begin], "response": [bound]})
+
+
+def _content_type(beginning: bytes) -> str:
+    if _EVENTS.match(beginning):
+        return "text/event-stream"
+    return "application/json" if beginning.startswith((b"{", b"[")) else "text/plain"
 
 
 def _check_redirect(url: Any, location: str) -> None:
@@ -86,9 +98,21 @@ def _bounded_stream(http: Any) -> Any:
     class Bounded(http.SyncByteStream):
         def __init__(self, stream: Any, decoder: Any) -> None:
             self._stream, self._decoder = stream, decoder
+            self._pieces, self._text = self._read(), codecs.getincrementaldecoder("utf-8")("replace")
+            self._begun = b""
             self.tail = b""
 
+        def beginning(self) -> bytes:
+            """Return the data up to the first that is not white space. Iteration yields it again."""
+            while not self._begun and (piece := next(self._pieces, b"")):
+                self._begun = piece.removeprefix(codecs.BOM_UTF8).lstrip()
+            return self._begun
+
         def __iter__(self) -> Iterator[bytes]:
+            yield self._begun
+            yield from self._pieces
+
+        def _read(self) -> Iterator[bytes]:
             size = 0
             for piece in self._stream:
                 if self._decoder is not None:
@@ -96,8 +120,10 @@ def _bounded_stream(http: Any) -> Any:
                 size += len(piece)
                 if size > MOST_BYTES:
                     raise http.ReadError(f"a response of more than {MOST_BYTES >> 20} MiB")
+                piece = self._text.decode(piece).encode()
                 self.tail = (self.tail + piece[-_TAIL:])[-_TAIL:]
-                yield piece
+                if piece:
+                    yield piece
 
         def _decompressed(self, piece: bytes, most: int) -> bytes:
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, Callable, Sequence
 
 from mosaic_contract.errors import EndpointRefused
@@ -16,11 +17,15 @@ _ENDINGS = {
     "function_call": "tool_call",
 }
 
+_OF_PARTS = "text", "thinking", "reasoning", "value"
+"""Keys for the text of a part of a message's content; the first that is present counts."""
+
 
 class OpenAIEndpoint(Endpoint):
     package = "openai"
     client_class = "OpenAI"
     whole_class = "openai.types.chat", "ChatCompletion"
+    whole_key = "choices"
     address_hint = "; base_url of a server with OpenAI's API ends in /v1 as a rule"
 
     def _create(self, client: Any) -> Callable[..., Any]:
@@ -65,6 +70,8 @@ class OpenAIEndpoint(Endpoint):
             _count(usage, writing)
         for choice in choices[:1] if isinstance(choices, list) else ():
             said = getattr(choice, "delta", None) or getattr(choice, "message", None)
+            if isinstance(said, dict):  # a whole message in a stream
+                said = import_module("openai.types.chat").ChatCompletionMessage.construct(**said)
             text, thoughts = parts_of(getattr(said, "content", None))
             refusal = getattr(said, "refusal", None)
             extra = getattr(said, "model_extra", None) or {}
@@ -93,18 +100,16 @@ class OpenAIEndpoint(Endpoint):
 
 
 def parts_of(content: Any) -> tuple[str, str]:
-    """Return the text and the thoughts of a message's content: a string, or a list of parts."""
+    """Return the text and the thoughts of a message's content: a string, a part, or a list of them."""
     if isinstance(content, str):
         return content, ""
-    text = thoughts = ""
-    for part in content if isinstance(content, list) else ():
-        if isinstance(part, dict):
-            said = "".join(parts_of(part.get("text") or part.get("thinking")))
-            if part.get("type") in ("thinking", "reasoning"):
-                thoughts += said
-            else:
-                text += said
-    return text, thoughts
+    if isinstance(content, list):
+        parts = [parts_of(part) for part in content]
+        return "".join(text for text, _ in parts), "".join(thoughts for _, thoughts in parts)
+    if not isinstance(content, dict):
+        return "", ""
+    text, thoughts = parts_of(next((content[name] for name in _OF_PARTS if content.get(name)), None))
+    return ("", text + thoughts) if content.get("type") in ("thinking", "reasoning") else (text, thoughts)
 
 
 def _count(usage: Any, writing: StreamedReply) -> None:

@@ -13,9 +13,17 @@ ANSWER_LIMIT = 64_000
 
 _MOST_TOKENS = 10**9  # per exchange; a larger number is not a valid count
 _MOST_USD = 1e6
-_NAMES = "think|thinking|thought|thoughts|reasoning|reflection|analysis|seed:think"
-_OPENS = re.compile(rf"<(?:{_NAMES})>|\[THINK\]|◁think▷", re.I)
-_CLOSES = re.compile(rf"</(?:{_NAMES})>|\[/THINK\]|◁/think▷", re.I)
+_NAMES = "think|thinking|thought|thoughts|reason|reasoning|reflection|analysis|scratchpad|seed:think"
+_OPENS = re.compile(
+    rf"<(?:{_NAMES})>|\[THINK\]|◁think▷|<\|(?:begin_of_thought|START_THINKING)\|>"
+    r"|<\|channel\|>analysis<\|message\|>|<unused94>(?:thought\n)?",
+    re.I,
+)
+_CLOSES = re.compile(
+    rf"</(?:{_NAMES})>|\[/THINK\]|◁/think▷|<\|(?:end_of_thought|END_THINKING)\|>"
+    r"|(?:<\|end\|>)?(?:<\|start\|>assistant)?<\|channel\|>final<\|message\|>|<unused95>",
+    re.I,
+)
 
 
 class StreamedReply:
