@@ -14,8 +14,10 @@ from typing import Any, TypeGuard
 
 from mosaic_contract.codec import with_tagged_tuples, with_tuples
 
+from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.run_store import RunFolder, read_json, write_json
 from mosaic_lab.validation import Problems, read_arguments
+from mosaic_lab.workers.own_environments import check_environment_id
 
 WINDOW = 20
 """Episodes that the mean return is over, by default."""
@@ -58,8 +60,10 @@ class Stage:
 
     def problems(self) -> Iterator[str]:
         """Yield everything that is not valid, one sentence each."""
-        if not isinstance(self.env, str) or not self.env:
-            yield f'env={self.env!r}: must be an environment id, such as "CartPole-v1"'
+        try:
+            check_environment_id(self.env)
+        except ConfigurationError as error:
+            yield str(error)
         for name, value in (("steps", self.steps), ("window", self.window)):
             if not (_is_number(value) and value >= 1 and value == value // 1) and (name, value) != _NO_STEPS:
                 yield f"{name}={value!r}: must be an integer ≥ 1"

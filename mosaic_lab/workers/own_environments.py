@@ -30,12 +30,13 @@ def check_environment_id(env: Any) -> None:
         return
     if isinstance(env, str | int | float | list | tuple | dict) or env is None:
         raise ConfigurationError(f"env={env!r:.200}: must be the id of an environment, such as 'CartPole-v1'")
-    kind = "class" if inspect.isclass(env) else "function" if inspect.isroutine(env) else "object"
+    kind = "a class" if inspect.isclass(env) else "a function" if inspect.isroutine(env) else "an object"
     owner = env if inspect.isclass(env) or inspect.isroutine(env) else type(env)
     name, module = owner.__name__, owner.__module__
+    name = name if name.isidentifier() else "make_env"  # a lambda
     source = "my_env" if module == "__main__" else module
     raise ConfigurationError(
-        f"env={name}: give an id, not a {kind}: a worker is another process, and imports the environment "
+        f"env={name}: give an id, not {kind}: a worker is another process, and imports the environment "
         f'itself. In a file {source.rpartition(".")[2]}.py call gymnasium.register("{name}-v0", {name}), and '
         f'give env="{source}:{name}-v0". {PASS_FOLDER}'
     )

@@ -176,10 +176,16 @@ def test_what_is_not_an_id_is_refused_alike_by_every_verb(lab: mosaic.Lab) -> No
     class Thermostat:
         pass
 
-    for env, kind in ((Thermostat, "class"), (Thermostat(), "object"), (lambda: Thermostat(), "function")):
-        for start in starts(lab, env):
+    for env, kind in (
+        (Thermostat, "a class"),
+        (Thermostat(), "an object"),
+        (lambda: Thermostat(), "a function"),
+    ):
+        stages = [mosaic.Stage(env, steps=1_000)]
+        in_stages = functools.partial(lab.train, "cleanrl", algorithm="ppo", curriculum=stages)
+        for start in (*starts(lab, env), in_stages):
             with pytest.raises(
-                ConfigurationError, match=f"give an id, not a {kind}: a worker is another process"
+                ConfigurationError, match=f"give an id, not {kind}: a worker is another process"
             ):
                 start()
 

@@ -367,7 +367,7 @@ def test_everything_that_is_wrong_is_said_at_once(lab: mosaic.Lab) -> None:
     for part in (
         "8 problems", "stage 1 (Hill-v0): steps=0: must be an integer",
         "stage 1 (Hill-v0): seed is the same in all stages",
-        "stage 2: env='': must be an environment id", "stage 2: until='high': must be a number",
+        "stage 2: env='': must be the id of an environment", "stage 2: until='high': must be a number",
         "stage 2: window=1.5", "stage 3 is {'env': 'Peak-v0'}", "env='Hill-v0': each stage names its own",
         "stop_at=9: each stage sets its own end",
     ):  # fmt: skip
