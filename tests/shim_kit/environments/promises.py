@@ -96,6 +96,11 @@ class TwoEnds(Kept):
         return observation, reward, np.array([ended, ended]), cut, info
 
 
+class ShortMask(Kept):
+    def reset(self, **options: Any) -> Any:
+        return super().reset(**options)[0], {"action_mask": np.ones(1, np.int8)}
+
+
 class OtherShape(Kept):
     def seen(self) -> Any:
         return np.zeros(3, np.float32)
@@ -146,14 +151,20 @@ class InfiniteObservation(Kept):
 
 
 class Converted(Kept):
-    """A list, an array of size 1, NumPy's booleans, and statistics of its own in the info."""
+    """A list, an array of size 1, NumPy's booleans, and keys in the info that libraries fail on."""
 
     def seen(self) -> Any:
         return [self.steps / LENGTH, 0.5]
 
     def step(self, action: Any) -> Any:
         observation, reward, ended, cut, _ = super().step(action)
-        return observation, np.array([reward]), np.bool_(ended), np.array(cut), {"episode": "first"}
+        return (
+            observation,
+            np.array([reward]),
+            np.bool_(ended),
+            np.array(cut),
+            {"episode": "first", 3: "an integer"},
+        )
 
 
 class FromOne(Kept):

@@ -138,6 +138,8 @@ def _try_out(env: Any, env_id: str) -> Mapping[str, Any]:
         raise EnvironmentFault(_unresettable(env, env_id, error)) from None
     check.compare("reset", observation)
     space = env.action_space
+    if not team:
+        check_mask(info, space, env_id)
     actions = {agent: _sample(space(agent)) for agent in env.agents} if team else _sample(space)
     try:
         returned = env.step(actions)
@@ -148,6 +150,20 @@ def _try_out(env: Any, env_id: str) -> Mapping[str, Any]:
         return info
     check.compare("step", check.step(returned)[0])
     return info
+
+
+def check_mask(info: Mapping[str, Any], space: Any, env_id: str) -> None:
+    """Raise `EnvironmentFault` if the mask in an info has not one number for each action of a Discrete
+    space."""
+    mask = info.get("action_mask")
+    if mask is None or type(space).__name__ != "Discrete":
+        return
+    shape = tuple(mask.shape) if hasattr(mask, "shape") else (len(mask),)
+    if shape != (space.n,):
+        raise EnvironmentFault(
+            f"the action_mask in the info of {env_id} has the shape {shape}; its {space.n} actions need "
+            f"({space.n},)"
+        )
 
 
 def _check_spaces(env: Any, env_id: str) -> None:
@@ -231,7 +247,7 @@ class EpisodeCheck:
     def flag(self, name: str, value: Any, owner: str = "") -> bool:
         """Return `terminated` or `truncated` as a bool."""
         try:
-            return value if type(value) is bool else bool(self._single(value))
+            return bool(value if isinstance(value, int) else self._single(value))
         except (TypeError, ValueError):
             raise EnvironmentFault(
                 f"step() of {self.env_id} returns {value!r:.100} as {name}{owner}; True or False is needed"
@@ -395,11 +411,11 @@ def _wrapper_class() -> Any:
         def reset(self, **options: Any) -> tuple[Any, Any]:
             self._check.begin(options.get("seed"))
             observation, info = self._check.reset(self.env.reset(**options))
-            return observation, _without_statistics(info)
+            return observation, _readable(info)
 
         def step(self, action: Any) -> tuple[Any, float, bool, bool, Any]:
             result = self._check.step(self.env.step(action + self._start if self._start else action))
-            return (*result[:4], _without_statistics(result[4])) if _STATISTICS in result[4] else result
+            return (*result[:4], _readable(result[4]))
 
         def close(self) -> None:
             close(self.env, self._check.env_id)
@@ -407,13 +423,16 @@ def _wrapper_class() -> Any:
     return Checked
 
 
-def _without_statistics(info: Mapping[str, Any]) -> Mapping[str, Any]:
-    if _STATISTICS not in info:
-        return info
-    _warn_once(_STATISTICS)
-    return {key: value for key, value in info.items() if key != _STATISTICS}
+def _readable(info: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return info without statistics of its own and without keys that are not strings: libraries fail on
+    both."""
+    left_out = [key for key in info if key == _STATISTICS or not isinstance(key, str)]
+    for key in left_out:
+        _warn_once(key)
+    return {key: value for key, value in info.items() if key not in left_out} if left_out else info
 
 
 @functools.lru_cache(None)
-def _warn_once(key: str) -> None:
-    log.warning("the environment's info has a key %r, where libraries keep statistics: it is left out", key)
+def _warn_once(key: Any) -> None:
+    why = "where libraries keep statistics" if key == _STATISTICS else "which is not a text"
+    log.warning("the environment's info has a key %r, %s: it is left out", key, why)

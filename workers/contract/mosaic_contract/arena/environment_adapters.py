@@ -11,7 +11,13 @@ from abc import ABC, abstractmethod
 from itertools import accumulate
 from typing import Any, ClassVar, Iterable, Mapping, NamedTuple
 
-from mosaic_contract.environment_check import EpisodeCheck, ReturnsCheck, TeamCheck, check_first_returns
+from mosaic_contract.environment_check import (
+    EpisodeCheck,
+    ReturnsCheck,
+    TeamCheck,
+    check_first_returns,
+    check_mask,
+)
 from mosaic_contract.fastlane import RENDER_MODE
 from mosaic_contract.messages import ALONE
 from mosaic_contract.seeds import derive_seed
@@ -113,6 +119,7 @@ class SingleAgentAdapter(EnvironmentAdapter):
 
     def begin(self, seed: int | None) -> None:
         self._observation, self.info = self.check.reset(self.env.reset(seed=seed))
+        check_mask(self.info, self.env.action_space, self.check.env_id)
         self.turn = self.agents
         self._suspend_render_mode()
 
