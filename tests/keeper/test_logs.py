@@ -97,19 +97,20 @@ def test_an_operator_that_prints_without_end(start_comparison: Compare, start_ev
     assert is_cut(log)
 
 
+@pytest.mark.usefixtures("odd_home")
 def test_a_store_keeps_the_newest_of_the_comparisons_that_have_ended(
     start_comparison: Compare, tmp_path: Path
 ) -> None:
-    alive = start_comparison("CartPole-v1", {"a": operators.random()})
+    alive = start_comparison("Odd-v0", {"a": operators.worker("odd")})
     folder = alive.lanes[0].folder
     assert folder is not None
-    later = [folder.parents[1] / f"20990101-0000{number:02}-CartPole-v1-abcd" for number in range(KEPT + 3)]
+    later = [folder.parents[1] / f"20990101-0000{number:02}-Odd-v0-abcd" for number in range(KEPT + 3)]
     foreign = [folder.parents[1] / name for name in ("my notes", f"best {later[0].name}")]
     for one in (*later, *foreign):
         (one / "0-a").mkdir(parents=True)
         (one / "comparison.json").write_text("{}")
     (folder / "keeper.lock").unlink()
-    start_comparison("CartPole-v1", {"a": operators.random()})
+    start_comparison("Odd-v0", {"a": operators.worker("odd")})
     assert folder.exists(), "its lane lives"
     assert all(one.exists() for one in foreign), "what a user has put or renamed there"
     assert [one.exists() for one in later] == [False] * 3 + [True] * KEPT

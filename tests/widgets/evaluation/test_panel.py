@@ -55,9 +55,9 @@ def test_a_notebook_keeps_the_table_the_intervals_and_the_charts(tmp_path: Path)
 
 
 def test_showing_an_evaluation_that_has_ended_does_not_wait_for_its_resampling(
-    start_evaluation: Evaluate, monkeypatch: pytest.MonkeyPatch
+    odd_home: Path, start_evaluation: Evaluate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    evaluation = start_evaluation("CartPole-v1", {"still": operators.passive()}, seeds=range(3)).wait(120)
+    evaluation = start_evaluation(**odd(operators={"one": operators.worker("odd")}, seeds=range(3))).wait(60)
     resample, may_resample = Evaluation.summary, threading.Event()
     threads = []
     outputs: dict[str, dict[str, Any]] = {}
@@ -131,9 +131,9 @@ def test_success_and_tokens_are_in_the_summary_where_there_are_any(
     assert not {"success", "input_tokens", "output_tokens"} & set(silent)
 
 
-def test_the_list_of_runs_counts_episodes(start_evaluation: Evaluate) -> None:
+def test_the_list_of_runs_counts_episodes(odd_home: Path, start_evaluation: Evaluate) -> None:
     evaluation = start_evaluation(
-        "CartPole-v1", {"random": operators.random()}, seeds=range(40), step_delay=0.002
+        **odd(operators={"one": operators.worker("odd")}, seeds=range(40), step_delay=0.002)
     )
     wait_until(lambda: evaluation.done)
     assert " of 40 episodes" in evaluation.progress_text

@@ -132,7 +132,7 @@ def test_a_segment_ends_where_it_is_to_and_trains_with_what_was_changed(worker: 
     assert run.events("run_completed")
     assert run.checkpoints[-1].name == "step-000000003072.pt", "after the rollout that reaches step 2600"
     rate = 1e-3 * (1 - 6 / 16) if anneal else 1e-3  # of update 7 of 16, which comes next
-    assert learning_rates(worker.python, run.checkpoints[-1]) == pytest.approx([rate])
+    assert learning_rates(run.checkpoints[-1]) == pytest.approx([rate])
 
 
 def test_the_learning_rate_of_an_off_policy_algorithm_can_be_changed_too(worker: Any) -> None:
@@ -143,7 +143,7 @@ def test_the_learning_rate_of_an_off_policy_algorithm_can_be_changed_too(worker:
     run = worker.train(algorithm="dqn", **resumed, learning_rate=7e-4)
     assert run.code == 0, run.log
     assert run.checkpoints[-1].name == f"step-{steps + 300:012d}.pt"
-    assert learning_rates(worker.python, run.checkpoints[-1]) == [7e-4]
+    assert learning_rates(run.checkpoints[-1]) == [7e-4]
 
 
 def test_a_checkpoint_of_something_else_is_refused(worker: Any, tmp_path: Path) -> None:

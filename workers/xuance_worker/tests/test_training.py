@@ -109,7 +109,7 @@ def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
     assert "Qloss" in on.metrics
     assert on.metrics["epsilon-greedy"] < first.metrics["epsilon-greedy"]
     assert on.checkpoints[-1].name == "step-900.pt"
-    assert learning_rates(worker.python, on.checkpoints[-1]) == pytest.approx([7e-4])
+    assert learning_rates(on.checkpoints[-1]) == pytest.approx([7e-4])
 
 
 def test_a_training_with_less_than_an_update_left_ends_where_it_is_to(
