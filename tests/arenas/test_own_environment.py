@@ -190,7 +190,7 @@ def test_what_is_not_an_id_is_refused_alike_by_every_verb(lab: mosaic.Lab) -> No
                 start()
 
 
-def test_an_id_that_only_this_process_knows_is_refused_alike_by_every_verb(
+def test_an_id_that_only_this_process_knows_is_refused_by_trainings_and_arenas_alike(
     lab: mosaic.Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Thermostat:
@@ -204,7 +204,8 @@ def test_an_id_that_only_this_process_knows_is_refused_alike_by_every_verb(
     alone = 'is registered in this process alone, and a worker is another: .* give env="my_env:{}"'
     for name in points:
         assert re.search(alone.format(name), own_id(name))
-    for start in starts(lab, "C-v0"):
+    train, _, compare, _ = starts(lab, "C-v0")
+    for start in (train, compare):
         with pytest.raises(ConfigurationError, match=alone.format("C-v0")):
             start()
     assert not lab.runs

@@ -165,13 +165,9 @@ def test_evaluations_that_were_made_apart_are_rated_together(lab: mosaic.Lab) ->
 def test_games_that_do_not_count_together_are_refused_with_all_reasons(lab: mosaic.Lab) -> None:
     players = {"a": operators.random(), "b": operators.random()}
     lanes = mosaic.policies.pairings(players, AGENTS)
-    first = lab.evaluate(env=GAME, operators=lanes, seeds=range(2))
-    other = lab.evaluate(
-        env=GAME,
-        operators=mosaic.policies.pairings({"a": operators.passive(), "c": operators.random()}, AGENTS),
-        seeds=[1],
-        max_steps=4,
-    )
+    others = mosaic.policies.pairings({"a": operators.passive(), "c": operators.random()}, AGENTS)
+    first = lab.evaluate(env=GAME, operators=lanes, seeds=range(2), parallel=1)
+    other = lab.evaluate(env=GAME, operators=others, seeds=[1], max_steps=4, parallel=1)
     for one in (first, other):
         one.wait(300)
     with pytest.raises(mosaic.ConfigurationError) as refused:

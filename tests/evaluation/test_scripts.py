@@ -61,19 +61,7 @@ def write(folder: Path, text: str, name: str = "script.toml") -> Path:
     return path
 
 
-def test_a_script_is_what_the_facade_takes(tmp_path: Path) -> None:
-    script = write(tmp_path, WHOLE)
-    with store(tmp_path / "runs") as supervisor:
-        written = evaluate_script(supervisor, script).wait(120)
-        plan = written.plan
-        assert (plan.seeds, plan.request.max_steps, plan.request.step_timeout) == ([10, 11, 12], 20, 600)
-        assert list(plan.lanes) == ["dice", "the still one"]
-        assert plan.mapping("dice")["*"].deadline == 5.0
-        assert plan.mapping("the still one")["*"].fallback == "default"
-        assert list(written.results()["seed"]) == [10, 10, 11, 11, 12, 12]
-
-
-def test_a_file_may_have_the_same_seed_several_times(tmp_path: Path) -> None:
+def test_json_says_the_same_and_a_file_may_have_the_same_seed_several_times(tmp_path: Path) -> None:
     document = {"env": "CartPole-v1", "seeds": [1000] * 3, "operators": {"dice": {"kind": "random"}}}
     lab = mosaic.Lab(tmp_path / "runs")
     table = lab.evaluate(write(tmp_path, json.dumps(document), "script.json")).wait(120).results()
@@ -88,6 +76,9 @@ def test_a_file_may_have_the_same_seed_several_times(tmp_path: Path) -> None:
     for wrong, said in unclear:
         with pytest.raises(ConfigurationError, match=re.escape(said)):
             lab.evaluate(write(tmp_path, json.dumps(document | wrong), "script.json"))
+    for more in ({"env": "CartPole-v1"}, {"seeds": range(5)}):
+        with pytest.raises(ConfigurationError, match="either a script or env= and operators="):
+            lab.evaluate("script.json", **more)
 
 
 def test_the_help_shows_a_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,17 +96,6 @@ def test_the_help_shows_a_script(tmp_path: Path, capsys: pytest.CaptureFixture[s
         problems.check()  # nothing else is wrong
     for name, argument in arguments_of(EvaluateRequest).items():
         assert f"\n  {name:<15} {argument.meta.description}" in help_text
-
-
-def test_json_says_the_same(tmp_path: Path) -> None:
-    document = {"env": "CartPole-v1", "seeds": [1], "operators": {"dice": {"kind": "random"}}}
-    lab = mosaic.Lab(tmp_path / "runs")
-    evaluation = lab.evaluate(write(tmp_path, json.dumps(document), "script.json")).wait(120)
-    assert len(evaluation.results()) == 1
-    with pytest.raises(ConfigurationError, match="either a script or env= and operators="):
-        lab.evaluate("script.json", env="CartPole-v1")
-    with pytest.raises(ConfigurationError, match="either a script or env= and operators="):
-        lab.evaluate("script.json", seeds=range(5))
 
 
 def test_every_problem_is_reported_with_its_line(tmp_path: Path) -> None:
@@ -203,6 +183,14 @@ def test_the_command_line_plays_a_script_and_goes_on_with_it(
     assert "completed, 6 of 6 episodes" in said
     assert "the still one" in said
     run_id = said.split(runs + "/")[1].split()[0]
+    played = mosaic.Lab(runs).run(run_id)
+    assert isinstance(played, mosaic.Evaluation)
+    plan = played.plan
+    assert (plan.seeds, plan.request.max_steps, plan.request.step_timeout) == ([10, 11, 12], 20, 600)
+    assert list(plan.lanes) == ["dice", "the still one"]
+    assert plan.mapping("dice")["*"].deadline == 5.0
+    assert plan.mapping("the still one")["*"].fallback == "default"
+    assert list(played.results()["seed"]) == [10, 10, 11, 11, 12, 12]
     assert main(["evaluate", "--resume", run_id, "--store", runs]) == 0
     assert main(["evaluate", str(write(tmp_path, WRONG)), "--store", runs]) == 1
     assert "line 7: dice" in capsys.readouterr().err

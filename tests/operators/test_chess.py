@@ -43,7 +43,7 @@ def test_random_stockfish_and_a_model_are_rated_in_one_evaluation(
         "mute": endpoint(language_server, "fake:say=I would rather not"),
     }
     lanes = mosaic.policies.pairings(players, SIDES)
-    evaluation = start_evaluation("chess_v6", lanes, seeds=[1], max_steps=60, parallel=4).wait(500)
+    evaluation = start_evaluation("chess_v6", lanes, seeds=[1], max_steps=60).wait(500)
     winner = evaluation.games().set_index("operator")["winner"]
     assert winner["Stockfish against random"] == winner["random against Stockfish"] == "Stockfish"
     results = evaluation.results().set_index("operator")

@@ -51,9 +51,8 @@ def test_it_is_resumed_filmed_and_evaluated(lab: mosaic.Lab, run: Run) -> None:
     resumed = lab.train("sb3", algorithm="maskable_ppo", env=ENV, total_timesteps=400, resume_from=run)
     resumed.wait(300)
     assert (resumed.state, resumed.step) == ("completed", 400), resumed.reason
-    evaluation = lab.evaluate(env=ENV, operators={"trained": mosaic.operators.rl(run)}, seeds=[1, 2]).wait(
-        120
-    )
+    trained = {"trained": mosaic.operators.rl(run)}
+    evaluation = lab.evaluate(env=ENV, operators=trained, seeds=[1, 2], parallel=1).wait(120)
     assert (evaluation.results()["length"] < 20).all(), "at the speed of the training"
     wait_until(lambda: [film.step for film in run.films] == [200], timeout=120)
 
