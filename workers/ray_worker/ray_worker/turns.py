@@ -51,11 +51,11 @@ class TurnGame:
         self.possible_agents = list(env.possible_agents)
         self.agents = list(self.possible_agents)
         if len(self.possible_agents) != 2:
-            raise ValueError(f"it is played in turns by {len(self.possible_agents)} agents, not by two")
+            raise ValueError(f"self-play is of two agents, and it has {len(self.possible_agents)}")
         for agent in self.possible_agents:
             seen, moves = env.observation_space(agent), env.action_space(agent)
             if _board_of(seen) is None:
-                raise ValueError(f"{agent} observes {seen}, not a board of numbers")
+                raise ValueError(f"{agent} observes {type(seen).__name__}, not a board of numbers")
             if not isinstance(moves, spaces.Discrete):
                 raise ValueError(f"{agent} acts by {moves}, not by one of several moves")
 

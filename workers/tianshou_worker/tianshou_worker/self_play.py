@@ -56,17 +56,16 @@ def spec_of_game(env_id: str, game: Any) -> EnvironmentSpec:
     """
     agents = list(game.possible_agents)
     if len(agents) != 2:
-        raise ConfigError(f"{env_id} is played in turns by {len(agents)} agents; self-play is of two")
+        raise ConfigError(f"self-play is of two agents, and {env_id} has {len(agents)}")
     spec: EnvironmentSpec = EnvironmentSpec.of(env_id, game)
     for agent in agents:
-        if _board_of(spec.observations[agent]) is None:
+        observations, moves = spec.observations[agent], spec.actions[agent]
+        if _board_of(observations) is None:
             raise ConfigError(
-                f"{agent} of {env_id} observes {spec.observations[agent]}, not a board of numbers"
+                f"{agent} of {env_id} observes {type(observations).__name__}, not a board of numbers"
             )
-        if not isinstance(spec.actions[agent], spaces.Discrete):
-            raise ConfigError(
-                f"{agent} of {env_id} acts by {spec.actions[agent]}, not by one of several moves"
-            )
+        if not isinstance(moves, spaces.Discrete):
+            raise ConfigError(f"{agent} of {env_id} acts by {moves}, not by one of several moves")
     if len({(board_space(spec.observations[agent]).shape, spec.actions[agent].n) for agent in agents}) > 1:
         raise ConfigError(f"the players of {env_id} have different spaces; self-play has one policy for both")
     return spec
