@@ -98,15 +98,15 @@ SELF_PLAY = {
 
 @pytest.mark.parametrize("worker", ["tianshou", pytest.param("rllib", marks=pytest.mark.extended)])
 def test_a_game_in_turns_is_trained_by_self_play_and_evaluated(lab: mosaic.Lab, worker: str) -> None:
-    """Its observations have no mask: the info has."""
-    game = {"env": "Race-v0", "env_kwargs": {"length": 6}}
+    """Of three players, the first of which may end it alone. Its observations have no mask: the info has."""
+    game = {"env": "Race-v0", "env_kwargs": {"length": 2, "players": 3}}
     run = lab.train(worker, **game, **SELF_PLAY[worker], seed=1)
     run.wait(300)
     assert run.state == "completed", run.reason
     assert run.config["environment_server"]["worker"] == "walks"
-    assert set(run.episodes()["agent_id"]) == {"red_0", "blue_0"}
-    trained, random = mosaic.operators.rl(run), mosaic.operators.random()
-    lanes = mosaic.policies.pairings({"trained": trained, "random": random}, ["red_0", "blue_0"])
+    assert set(run.episodes()["agent_id"]) == {"red_0", "blue_0", "green_0"}
+    others = {agent: mosaic.operators.random() for agent in ("blue_0", "green_0")}
+    lanes = {"trained": {"red_0": mosaic.operators.rl(run), **others}}
     results = lab.evaluate(**game, operators=lanes, seeds=range(4)).wait(120).results()
     assert not results.empty and results["illegal"].sum() == 0
 

@@ -43,7 +43,7 @@ def make(env_id: str, keywords: Mapping[str, Any], render_mode: str | None = Non
 
 def spec_of(env_id: str, keywords: Mapping[str, Any]) -> RllibEnvironmentSpec:
     """Check an environment and return its spaces. Raises `ConfigError`, also if it cannot be made with these
-    keywords, or is a turn-based game without exactly two agents."""
+    keywords, or is a turn-based game without boards."""
     if (module := pettingzoo_module(env_id)) is None:
         register(env_id)
     try:

@@ -1,11 +1,11 @@
-"""Turn-based two-player games as parallel environments, the form that upstream trains on.
+"""Turn-based games as parallel environments, the form that upstream trains on.
 
 A game's observation is a dict of the board and the mask of legal moves, as in PettingZoo's games, or the
 board alone, with the mask in the info, as in OpenSpiel's; without a mask, every move is legal. Here every
 agent observes a vector: the flattened board, and 1 for each move that is currently legal (none while it
-waits). Only the action of the agent to move counts. An illegal move is replaced by a random legal move, since
-trained policies never choose an illegal move when they act. Imports nothing of the contract: it also runs on
-cluster machines without it.
+waits). Only the action of the agent to move counts. All agents stay until the end of the game. An illegal
+move is replaced by a random legal move, since trained policies never choose an illegal move when they act.
+Imports nothing of the contract: it also runs on cluster machines without it.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def _board_of(observations: Any) -> Any:
 
 
 class TurnGame:
-    """The game ``env`` (AEC) with PettingZoo's parallel interface. Raises ValueError unless the game has two
-    agents that observe a board and choose one of several moves."""
+    """The game ``env`` (AEC) with PettingZoo's parallel interface. Raises ValueError unless its agents
+    observe a board and choose one of several moves."""
 
     def __init__(self, env: Any) -> None:
         self._env = env
@@ -50,8 +50,6 @@ class TurnGame:
         self.metadata = env.metadata
         self.possible_agents = list(env.possible_agents)
         self.agents = list(self.possible_agents)
-        if len(self.possible_agents) != 2:
-            raise ValueError(f"self-play is of two agents, and it has {len(self.possible_agents)}")
         for agent in self.possible_agents:
             seen, moves = env.observation_space(agent), env.action_space(agent)
             if _board_of(seen) is None:
@@ -77,6 +75,7 @@ class TurnGame:
         if seed is not None:
             self._generator = np.random.default_rng(seed)
         self._env.reset(seed=seed, options=options)
+        self._ends: dict[str, tuple[bool, bool]] = dict.fromkeys(self.possible_agents, (False, False))
         self.agents = list(self.possible_agents)
         return self._seen(), {agent: {} for agent in self.agents}
 
@@ -85,15 +84,25 @@ class TurnGame:
         legal = np.flatnonzero(self._mask(mover, self._env.observe(mover)))
         move = int(actions[mover])
         self._env.step(move if move in legal else int(self._generator.choice(legal)))
-        rewards, ended, cut = (
-            {agent: kind(by_agent.get(agent, 0)) for agent in self.possible_agents}
-            for kind, by_agent in (
-                (float, self._env.rewards), (bool, self._env.terminations), (bool, self._env.truncations)
-            )
-        )  # fmt: skip
-        over = all(ended[agent] or cut[agent] for agent in self.possible_agents)
-        self.agents = [] if over else list(self.possible_agents)
+        rewards = {agent: float(self._env.rewards.get(agent, 0.0)) for agent in self.possible_agents}
+        over = self._record_ends()
+        if over:
+            self.agents = []
+        else:
+            self._skip_ended()
+        ended, cut = ({agent: over and ends[kind] for agent, ends in self._ends.items()} for kind in (0, 1))
         return self._seen(), rewards, ended, cut, {agent: {} for agent in self.possible_agents}
+
+    def _record_ends(self) -> bool:
+        """Record which agents have ended. Return whether all have."""
+        terminated, truncated = self._env.terminations, self._env.truncations
+        self._ends.update({agent: (bool(terminated[agent]), bool(truncated[agent])) for agent in terminated})
+        return all(any(ends) for ends in self._ends.values())
+
+    def _skip_ended(self) -> None:
+        """Take the turns that PettingZoo reserves for agents that have ended."""
+        while any(self._ends[self._env.agent_selection]):
+            self._env.step(None)
 
     def render(self) -> Any:
         return self._env.render()

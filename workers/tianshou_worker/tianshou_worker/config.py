@@ -26,7 +26,7 @@ FORMAT = "mosaic-tianshou/1"
 @dataclass(frozen=True)
 class TianshouPlan(PlannedTraining):
     """A validated and resolved training. For a turn-based game, `spec` has the observations of the policy
-    that plays both sides.
+    that plays all sides.
 
     `steps` is the end of the training, `start_step` the step of the checkpoint, and `warm_up` the number of
     steps before the first update; each update follows `collection` steps.

@@ -19,7 +19,7 @@ os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 
 def spec_of(env_id: str, keywords: Mapping[str, Any]) -> EnvironmentSpec:
-    """Check an environment and return its spaces; for a turn-based game the spaces of both players. Raises
+    """Check an environment and return its spaces; for a turn-based game the spaces of all players. Raises
     `ConfigError`."""
     maker = make_game if is_own_game(env_id) else make
     env, _ = probe(env_id, functools.partial(maker, env_id, **keywords))

@@ -1,11 +1,11 @@
-"""Turn-based two-player games as Gymnasium environments for upstream's algorithms.
+"""Turn-based games as Gymnasium environments for upstream's algorithms.
 
 A game's observation is a dict of the board and the mask of legal moves, as in PettingZoo's games, or the
 board alone, with the mask in the info, as in OpenSpiel's; without a mask, every move is legal.
 
-The learner's seat is drawn in each episode. After each of its moves, the current version of the same policy
-plays the other seat; its move is part of the step. Observations have upstream's form for legal moves: `obs`,
-the board as a vector, and `mask`.
+The learner's seat is drawn in each episode, which ends with the learner's. After each of its moves, the
+current version of the same policy plays the other seats; their moves are part of the step. Observations have
+upstream's form for legal moves: `obs`, the board as a vector, and `mask`.
 """
 
 from __future__ import annotations
@@ -51,12 +51,9 @@ def is_own_game(env_id: str) -> bool:
 def spec_of_game(env_id: str, game: Any) -> EnvironmentSpec:
     """Return a game's spaces in the form of arenas.
 
-    Raises `ConfigError` if it does not have two agents that observe boards of one size and choose among the
-    same moves.
+    Raises `ConfigError` unless its agents observe boards of one size and choose among the same moves.
     """
     agents = list(game.possible_agents)
-    if len(agents) != 2:
-        raise ConfigError(f"self-play is of two agents, and {env_id} has {len(agents)}")
     spec: EnvironmentSpec = EnvironmentSpec.of(env_id, game)
     for agent in agents:
         observations, moves = spec.observations[agent], spec.actions[agent]
@@ -67,12 +64,12 @@ def spec_of_game(env_id: str, game: Any) -> EnvironmentSpec:
         if not isinstance(moves, spaces.Discrete):
             raise ConfigError(f"{agent} of {env_id} acts by {moves}, not by one of several moves")
     if len({(board_space(spec.observations[agent]).shape, spec.actions[agent].n) for agent in agents}) > 1:
-        raise ConfigError(f"the players of {env_id} have different spaces; self-play has one policy for both")
+        raise ConfigError(f"the players of {env_id} have different spaces; self-play has one policy for all")
     return spec
 
 
 def learner_spec(game: EnvironmentSpec) -> EnvironmentSpec:
-    """Return the spaces of the one policy that plays both sides."""
+    """Return the spaces of the one policy that plays all sides."""
     agent, space = next(iter(game.observations.items()))
     return EnvironmentSpec(
         game.env_id, {ALONE: board_space(space)}, {ALONE: game.actions[agent]}, several=False
@@ -103,7 +100,7 @@ def make_game(env_id: str, render_mode: str | None = None, **settings: Any) -> A
 
 
 class SelfPlay(gymnasium.Env[Any, Any]):
-    """The game from the learner's seat; `opponent` plays the other seat."""
+    """The game from the learner's seat; `opponent` plays the other seats."""
 
     def __init__(self, game: Any, opponent: Player) -> None:
         self._game, self._opponent = game, opponent
@@ -116,20 +113,17 @@ class SelfPlay(gymnasium.Env[Any, Any]):
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
-        self._game.reset(seed=int(self.np_random.integers(2**31)))
-        self._seat = self.agents[int(self.np_random.integers(2))]
-        self.rewards = dict.fromkeys(self.agents, 0.0)
-        self._reply()
+        self._begin()
+        while self._over:  # the others have ended the game before the learner's first move
+            self._begin()
         return self._seen(self._seat), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Play a move, followed by the other seat's move."""
+        """Play a move, followed by those of the other seats."""
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._move(int(action))
         self._reply()
-        ended, cut = (
-            any(by_agent.values()) for by_agent in (self._game.terminations, self._game.truncations)
-        )
+        ended, cut = (bool(ends[self._seat]) for ends in (self._game.terminations, self._game.truncations))
         return self._seen(self._seat), self.rewards[self._seat], ended, cut, {}
 
     def render(self) -> Any:
@@ -138,21 +132,31 @@ class SelfPlay(gymnasium.Env[Any, Any]):
     def close(self) -> None:
         self._game.close()
 
+    def _begin(self) -> None:
+        self._game.reset(seed=int(self.np_random.integers(2**31)))
+        self._seat = self.agents[int(self.np_random.integers(len(self.agents)))]
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._reply()
+
     def _reply(self) -> None:
         while not self._over and self._game.agent_selection != self._seat:
             mover = self._game.agent_selection
-            self._move(self._opponent(self._seen(mover)))
+            self._move(None if self._has_ended(mover) else self._opponent(self._seen(mover)))
 
     def _seen(self, agent: str) -> dict[str, Any]:
         observation, info = self._game.observe(agent), self._game.infos.get(agent) or {}
         mask = (observation if isinstance(observation, Mapping) else info).get(MASK)
         return seen(observation, np.ones(self.action_space.n) if mask is None else mask)
 
-    def _move(self, action: int) -> None:
+    def _move(self, action: int | None) -> None:
+        """Play a move; None in the turn that PettingZoo reserves for an agent that has ended."""
         self._game.step(action)
         for agent in self.agents:
             self.rewards[agent] += float(self._game.rewards.get(agent, 0.0))
 
     @property
     def _over(self) -> bool:
-        return any(self._game.terminations.values()) or any(self._game.truncations.values())
+        return self._has_ended(self._seat)
+
+    def _has_ended(self, agent: str) -> bool:
+        return bool(self._game.terminations[agent] or self._game.truncations[agent])

@@ -85,7 +85,7 @@ class TianshouEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class TrainingGame(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """One turn-based game; its episodes are reported for both players."""
+    """One turn-based game; its episodes are reported for all players."""
 
     def __init__(self, env: SelfPlay, episode: TrainingEpisode) -> None:
         super().__init__(env)

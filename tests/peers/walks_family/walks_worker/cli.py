@@ -90,14 +90,13 @@ class Corridors:
 
 
 class Race:
-    """A game of two in turns: a step of one or two places on a common track, whose last place wins. The mask
-    of legal steps is in the info of the agent to move."""
+    """A game in turns: a step of one or two places on a common track, whose last place wins. The mask of
+    legal steps is in the info of the agent to move."""
 
     metadata = Corridor.metadata
-    possible_agents = ("red_0", "blue_0")
 
-    def __init__(self, render_mode, length=7):
-        self.length = length
+    def __init__(self, render_mode, length=7, players=2):
+        self.length, self.possible_agents = length, ["red_0", "blue_0", "green_0"][:players]
 
     @property
     def unwrapped(self):
@@ -114,7 +113,7 @@ class Race:
 
     def reset(self, seed=None):
         self.agents = list(self.possible_agents)
-        self.agent_selection, self.left = self.agents[(seed or 0) % 2], self.length
+        self.agent_selection, self.left = self.agents[(seed or 0) % len(self.agents)], self.length
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
@@ -137,7 +136,9 @@ class Race:
             if not self.left:
                 self.rewards = {agent: 1.0 if agent == mover else -1.0 for agent in self.agents}
                 self.terminations = dict.fromkeys(self.agents, True)
-        self.agent_selection = next((agent for agent in self.agents if agent != mover), mover)
+        place = self.possible_agents.index(mover)
+        following = self.possible_agents[place + 1 :] + self.possible_agents[:place]
+        self.agent_selection = next((agent for agent in following if agent in self.agents), mover)
         self.inform()
 
     def render(self):
