@@ -9,7 +9,8 @@ import {
   known,
   matching,
   missing,
-  unlisted
+  unlisted,
+  withOperatorNames
 } from '../src/extension/forms/form-model.ts';
 import { freeName, labVariable, namesIn } from '../src/extension/forms/lab-variable.ts';
 import { english } from '../src/views/translation.ts';
@@ -63,7 +64,8 @@ test('numbers outside their limits are explained, and fields to fill in are not 
     { name: 'exclusiveMinimum', params: { limit: 0 }, message: 'must be > 0' },
     { name: 'minimum', params: { limit: 1 }, message: 'must be >= 1' },
     { name: 'type', params: {}, message: 'must be integer' },
-    { name: 'required', params: {}, message: "must have required property 'env'" }
+    { name: 'required', params: {}, message: "must have required property 'env'" },
+    { name: 'if', params: {}, message: 'must match "then" schema' }
   ];
   assert.deepEqual(
     explained(errors, {}, english).map(error => error.message),
@@ -83,6 +85,47 @@ test('a form without a required field makes no code', () => {
   assert.deepEqual(missing(schema, {}), ['env']);
   assert.deepEqual(missing(schema, { env: '' }), ['env']);
   assert.deepEqual(missing(schema, { env: 'CartPole-v1' }), []);
+});
+
+const OPERATORS = {
+  properties: {
+    operators: {
+      items: {
+        required: ['name'],
+        properties: { name: { title: 'Name' } },
+        allOf: [
+          {
+            if: { properties: { kind: { const: 'rl' } } },
+            // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON schema
+            then: { required: ['run'], properties: { run: { title: 'Run' } } }
+          }
+        ]
+      }
+    }
+  }
+};
+
+test('an operator that needs a run is not complete without one', () => {
+  const lacking = (...operators: object[]) => missing(OPERATORS, { operators });
+  assert.deepEqual(lacking({ name: 'a', kind: 'random' }), []);
+  assert.deepEqual(lacking({ name: 'a', kind: 'rl' }), ['Run']);
+  assert.deepEqual(lacking({ kind: 'rl', run: '' }, { name: 'b', kind: 'rl' }), ['Name', 'Run']);
+  assert.deepEqual(lacking({ name: 'a', kind: 'rl', run: 'k3f9' }), []);
+});
+
+test('an operator is named after its kind until the user names it', () => {
+  const random = { name: 'random', kind: 'random' };
+  const named = (before: object[], after: object[]) =>
+    withOperatorNames({ operators: before }, { operators: after }).operators;
+  assert.deepEqual(named([random], [{ ...random, kind: 'rl' }]), [{ name: 'rl', kind: 'rl' }]);
+  const mine = { name: 'mine', kind: 'random' };
+  assert.deepEqual(named([mine], [{ ...mine, kind: 'rl' }]), [{ name: 'mine', kind: 'rl' }]);
+  const added = [random, { name: 'random 2', kind: 'random' }];
+  assert.deepEqual(named([random], [random, { kind: 'random' }]), added);
+  const llm = { name: 'llm', kind: 'llm' };
+  assert.deepEqual(named([random, llm], [llm, random]), [llm, random], 'moved');
+  const unchanged = { operators: [{ kind: 'random' }] };
+  assert.equal(withOperatorNames(unchanged, unchanged), unchanged, 'a name may be deleted');
 });
 
 test('what was filled in is taken up as far as a form still has it', () => {

@@ -158,6 +158,7 @@ def _operator_schema(people: bool) -> Schema:
     model = _text("Model", 'Such as gpt-5-mini; "local" needs no key', default="local")
     return {
         "type": "object",
+        "title": "Operator",
         "properties": {
             "name": _text("Name", "Shown in tables and charts"),
             "kind": {

@@ -96,5 +96,9 @@ def test_an_evaluations_form_lists_its_operators(notebook: Notebook) -> None:
         ")\nev"
     )
     form.get_by_label("Kind").select_option(label="trained policy")
+    expect(form.get_by_label("Name")).to_have_value("rl")
+    expect(form).to_contain_text("Fill in: Run.")
+    expect(form).not_to_contain_text("schema")
+    expect(form.get_by_text("Operator", exact=True)).to_be_visible()
     form.get_by_label("Run", exact=True).fill("k3f9")
     expect(code).to_have_value(re.compile(r'mosaic\.operators\.rl\(mine\.run\("k3f9"\)\)'))

@@ -20,6 +20,11 @@ export interface FormSchema {
   readonly type?: string;
   readonly required?: readonly string[];
   readonly properties?: Readonly<Record<string, FieldSchema>>;
+  /** Fields that depend on the value of another one. */
+  readonly allOf?: readonly {
+    readonly if: { readonly properties: Readonly<Record<string, { readonly const: unknown }>> };
+    readonly then: FormSchema;
+  }[];
 }
 
 interface FieldSchema {
@@ -27,6 +32,8 @@ interface FieldSchema {
   readonly title?: string;
   /** Suggested values. */
   readonly examples?: readonly unknown[];
+  /** The schema of each value of a list. */
+  readonly items?: FormSchema;
   /** An explanation shown if the value does not match the field's `pattern`. */
   readonly patternMessage?: string;
 }
@@ -42,11 +49,47 @@ export function changed(schema: FormSchema, values: Values): Record<string, unkn
   );
 }
 
-/** The titles of required fields without a value. */
+/** The titles of required fields without a value, each once, also of the items of lists. */
 export function missing(schema: FormSchema, values: Values): string[] {
-  return (schema.required ?? [])
+  const own = (schema.required ?? [])
     .filter(name => values[name] === undefined || values[name] === '')
     .map(name => schema.properties?.[name]?.title ?? name);
+  const depending = (schema.allOf ?? [])
+    .filter(({ if: { properties } }) =>
+      Object.entries(properties).every(([name, { const: value }]) => values[name] === value)
+    )
+    .flatMap(({ then }) => missing(then, values));
+  const listed = Object.entries(schema.properties ?? {}).flatMap(([name, { items }]) =>
+    items && Array.isArray(values[name]) ? values[name].flatMap(item => missing(items, table(item))) : []
+  );
+  return [...new Set([...own, ...depending, ...listed])];
+}
+
+/** Values in which operators are named after their kinds, unless the user has named them. */
+export function withOperatorNames(before: Values, after: Values): Values {
+  const [former, operators] = [before, after].map(({ operators }) =>
+    Array.isArray(operators) ? operators.map(table) : []
+  ) as [Values[], Values[]];
+  const names = operators.map(({ name }) => name);
+  operators.forEach(({ name, kind }, place) => {
+    const old = former[place];
+    const isNew = old === undefined && name === undefined;
+    const hasNewKind = old !== undefined && name === old.name && kind !== old.kind;
+    if (isNew || (hasNewKind && (name === undefined || RegExp(`^${old.kind}( \\d+)?$`).test(String(name))))) {
+      names[place] = freeOperatorName(String(kind), names.toSpliced(place, 1));
+    }
+  });
+  const changed = names.some((name, place) => name !== operators[place]?.name);
+  const named = operators.map((operator, place) => ({ ...operator, name: names[place] }));
+  return changed ? { ...after, operators: named } : after;
+}
+
+/** "rl" or, if it is taken, "rl 2": names distinguish the operators. */
+function freeOperatorName(kind: string, taken: readonly unknown[]): string {
+  for (let number = 1; ; number++) {
+    const name = number === 1 ? kind : `${kind} ${number}`;
+    if (!taken.includes(name)) return name;
+  }
 }
 
 /** An error of the form's validator; its message continues the value's name. */
@@ -60,7 +103,7 @@ export interface FieldError {
 
 /**
  * The errors with our own messages about limits and patterns, such as "is more than 1", without errors about
- * required fields, which `missing` reports.
+ * required fields, which `missing` reports, and those of the conditions that require them.
  */
 export function explained<E extends FieldError>(
   errors: readonly E[],
@@ -75,7 +118,7 @@ export function explained<E extends FieldError>(
     return message;
   }
   return errors
-    .filter(error => error.name !== 'required')
+    .filter(({ name }) => name !== 'required' && name !== 'if')
     .map(error => ({ ...error, message: message(error) }));
 }
 

@@ -16,7 +16,8 @@ import {
   matching,
   missing,
   unlisted,
-  type Values
+  type Values,
+  withOperatorNames
 } from './form-model.ts';
 
 /** The form's interface to the kernel or the server; errors have a message for the user. */
@@ -173,7 +174,15 @@ export function FormView({ kind, source, trans, target, filled, insert, keep }: 
           {unknown.similar.length > 0 && trans.__('Similar ones: %1.', unknown.similar.join(', '))}
         </p>
       )}
-      {form && <Fields id={kind} schema={form.schema} values={values} trans={trans} onChange={setValues} />}
+      {form && (
+        <Fields
+          id={kind}
+          schema={form.schema}
+          values={values}
+          trans={trans}
+          onChange={filled => setValues(withOperatorNames(values, filled))}
+        />
+      )}
       {own && count > 0 && (
         <details className="mosaic-form-hyperparameters">
           <summary>
