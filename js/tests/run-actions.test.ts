@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
+import type { Menu } from '@lumino/widgets';
+import { explainDisabled } from '../src/extension/runs-panel/menu-reasons.ts';
 import { targetsOf } from '../src/extension/runs-panel/targets.ts';
 import type { IRunSources } from '../src/extension/tokens.ts';
 import type { RunRow } from '../src/shared/run-api.ts';
@@ -48,6 +50,24 @@ describe('what can be done with runs', () => {
     source.hindrance = 'open a notebook';
     assert.equal(reasons.open([target()]), '', 'its charts');
     assert.match(reasons.open([target({ kind: 'comparison' })]), /^Not possible for comparisons/);
+  });
+
+  test('the menu shows in tooltips why its items are disabled', () => {
+    const node = () => {
+      const attributes = new Map<string, string>();
+      return { attributes, setAttribute: (name: string, value: string) => attributes.set(name, value) };
+    };
+    const children = [node(), node(), node()];
+    const items = [
+      { isEnabled: true, caption: 'open' },
+      { isEnabled: false, caption: reasons.resume([target(), target()]) },
+      { isEnabled: false, caption: '' }
+    ];
+    explainDisabled({ items, contentNode: { children } } as unknown as Menu);
+    assert.deepEqual(
+      children.map(({ attributes }) => attributes.get('title')),
+      [undefined, 'Select one run only: 2 are selected.', undefined]
+    );
   });
 
   test('without a kernel only reading is possible', () => {

@@ -108,7 +108,11 @@ def test_runs_are_stopped_renamed_and_removed_while_a_cell_runs(
     line.dblclick()
     expect(tab.locator(".mosaic-panel")).to_be_visible()
 
-    # What is alive is stopped, but not removed.
+    # What is alive is stopped, but neither resumed nor removed.
+    line.click(button="right")
+    resume = page.locator(".lm-Menu-item").filter(has_text="Resume")
+    expect(resume).to_have_attribute("title", "The run is still alive.")
+    page.keyboard.press("Escape")
     expect(panel.action("Remove")).to_have_attribute("aria-disabled", "true")
     expect(panel.action("Remove")).to_have_attribute("title", "Remove …: Stop the runs that are alive first.")
     panel.action("Stop").click()

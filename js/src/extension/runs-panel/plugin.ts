@@ -16,6 +16,7 @@ import { CommandIDs, IRunSources } from '../tokens.ts';
 import { WorkersSection } from '../workers/workers.tsx';
 import { addRunCommands, type CommandContext, runCommands } from './commands.ts';
 import { remember } from './memory.ts';
+import { explainDisabled } from './menu-reasons.ts';
 import { RunsSection } from './runs-section.tsx';
 import { RunTabs } from './tabs.ts';
 
@@ -107,6 +108,7 @@ export const runsPanelPlugin: JupyterFrontEndPlugin<void> = {
         });
       }
     });
+    app.contextMenu.opened.connect(({ menu }) => explainDisabled(menu));
     if (state) {
       void remember(table, runs, state);
     }

@@ -18,6 +18,7 @@ import { storeTitles } from '../../views/runs/tree.ts';
 import { CommandIDs, type IRunSources } from '../tokens.ts';
 import type { RunCommand } from './commands.ts';
 import { Empty } from './empty.tsx';
+import { explainDisabled } from './menu-reasons.ts';
 import './runs-panel.css';
 
 /** With more stores, only one is shown initially. */
@@ -243,6 +244,7 @@ export class RunsSection extends ReactWidget {
     });
     const button = this.node.querySelector('[role="toolbar"] button:last-child')?.getBoundingClientRect();
     menu.open(button?.left ?? 0, button?.bottom ?? 0);
+    explainDisabled(menu);
   }
 
   private readonly _options: RunsSectionOptions;

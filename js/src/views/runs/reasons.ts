@@ -16,7 +16,8 @@ export class Reasons {
   readonly some: Reason = targets => (targets.length ? '' : this._trans.__('Select a run first.'));
 
   readonly one: Reason = targets =>
-    this.some(targets) || (targets.length === 1 ? '' : this._trans.__('Select one run only.'));
+    this.some(targets) ||
+    (targets.length === 1 ? '' : this._trans.__('Select one run only: %1 are selected.', targets.length));
 
   readonly oneStore: Reason = targets =>
     this.some(targets) ||
