@@ -62,6 +62,10 @@ test('axes of parallel coordinates have room for what is written at them', () =>
   assert.deepEqual(wide.left.map(Math.round), [67, 201, 294]);
 });
 
+function namesOf(rows: readonly RunRow[]): ReadonlyMap<string, string> {
+  return distinctNames(rows, new Map());
+}
+
 describe('settings', () => {
   const rows = [
     row('a', { gamma: 0.9, rate: 1e-3, nested: [1] }),
@@ -113,16 +117,23 @@ describe('settings', () => {
   test('trials of one sweep are named by their numbers', () => {
     const trial = (id: string, parent: string | null) =>
       row(id, {}, { name: `cleanrl ppo CartPole-v1 trial ${id} seed 1`, parent });
-    assert.deepEqual([...distinctNames([trial('1', 's'), trial('2', 's')]).values()], ['trial 1', 'trial 2']);
+    assert.deepEqual([...namesOf([trial('1', 's'), trial('2', 's')]).values()], ['trial 1', 'trial 2']);
     const stage = row('3', {}, { name: 'cleanrl ppo CartPole-v1 seed 1 stage 2', parent: 's' });
-    assert.deepEqual([...distinctNames([trial('1', 's'), stage]).values()], ['trial 1', 'stage 2']);
-    const [first] = distinctNames([trial('1', 's'), trial('1', 't')]).values();
+    assert.deepEqual([...namesOf([trial('1', 's'), stage]).values()], ['trial 1', 'stage 2']);
+    const [first] = namesOf([trial('1', 's'), trial('1', 't')]).values();
     assert.equal(first, 'cleanrl ppo CartPole-v1 trial 1 seed 1 1', 'of two sweeps they are not');
+  });
+
+  test('a resumed run has the title that the runs panel gives it', () => {
+    const first = row('x-1', {}, { name: 'ppo' });
+    const resumed = row('x-2', {}, { name: 'ppo', continues: 'x-1' });
+    const titles = new Map([['x-2', 'ppo (resumed)']]);
+    assert.deepEqual([...distinctNames([first, resumed], titles).values()], ['ppo', 'ppo (resumed)']);
   });
 
   test('names that several runs have get the end of the id', () => {
     const named = [row('x-1', {}, { name: 'same' }), row('x-2', {}, { name: 'same' }), row('x-3')];
-    assert.deepEqual([...distinctNames(named).values()], ['same 1', 'same 2', 'x-3']);
+    assert.deepEqual([...namesOf(named).values()], ['same 1', 'same 2', 'x-3']);
   });
 });
 

@@ -132,12 +132,18 @@ export function sorted(
 }
 
 /**
- * A name for each run: its own, with the end of its id if the name is not unique; if all are trials of one
- * sweep, "trial 2".
+ * A name for each run: its own or, if it is resumed, its title (see `resumedTitles`), with the end of its id if
+ * the name is not unique; if all are trials of one sweep, "trial 2".
  */
-export function distinctNames(rows: readonly RunRow[]): ReadonlyMap<string, string> {
+export function distinctNames(
+  rows: readonly RunRow[],
+  titles: ReadonlyMap<string, string>
+): ReadonlyMap<string, string> {
   const areOfOneSweep = rows.every(({ parent }) => parent === rows[0]?.parent);
-  const called = rows.map(row => ({ id: row.id, name: (areOfOneSweep && trialName(row)) || row.name }));
+  const called = rows.map(row => ({
+    id: row.id,
+    name: (areOfOneSweep && trialName(row)) || titles.get(row.id) || row.name
+  }));
   const counts = new Map<string, number>();
   for (const { name } of called) counts.set(name, (counts.get(name) ?? 0) + 1);
   return new Map(

@@ -3,6 +3,8 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import type { RunRow } from '../../shared/run-api.ts';
 import type { RunSource } from '../../shared/run-source.ts';
+import { resumedTitles } from '../runs/tree.ts';
+import type { Translation } from '../translation.ts';
 import type { Results } from './settings.ts';
 
 const PACE_MS = 1000;
@@ -13,6 +15,8 @@ type Grown = (runs: readonly string[]) => void;
 
 export interface Runs {
   readonly rows: ReadonlyMap<string, RunRow>;
+  /** The titles of resumed runs by id; see `resumedTitles`. */
+  readonly titles: ReadonlyMap<string, string>;
   /** Whether the store has answered. */
   readonly known: boolean;
   /**
@@ -22,9 +26,10 @@ export interface Runs {
 }
 
 /** Follow these runs, with a new map after each change. */
-export function useRuns(source: RunSource, runs: readonly string[]): Runs {
-  const [state, setState] = useState<{ rows: ReadonlyMap<string, RunRow>; known: boolean }>({
+export function useRuns(source: RunSource, runs: readonly string[], trans: Translation): Runs {
+  const [state, setState] = useState<Omit<Runs, 'onGrown'>>({
     rows: new Map(),
+    titles: new Map(),
     known: false
   });
   const listeners = useRef(new Set<Grown>());
@@ -44,7 +49,9 @@ export function useRuns(source: RunSource, runs: readonly string[]): Runs {
       timer = undefined;
       const found = [...grown];
       grown.clear();
-      setState({ rows: chosen(all.current, wanted.current), known: true });
+      const entries = [...all.current.values()].map(row => ({ key: row.id, store: source.store, row }));
+      const titles = resumedTitles(entries, trans);
+      setState({ rows: chosen(all.current, wanted.current), titles, known: true });
       if (found.length) for (const listener of listeners.current) listener(found);
     };
     const end = source.subscribe(({ rows, removed }) => {

@@ -59,7 +59,7 @@ export interface WorkspaceProps {
 }
 
 export function Workspace({ source, state, trans, onState, onVisible }: WorkspaceProps): ReactNode {
-  const runs = useRuns(source, state.runs);
+  const runs = useRuns(source, state.runs, trans);
   const { metrics, problem } = useMetrics(source, state.runs, runs.known);
   const rows = useMemo(() => [...runs.rows.values()], [runs.rows]);
   const settings = useMemo(() => differing(rows), [rows]);
@@ -92,7 +92,7 @@ export function Workspace({ source, state, trans, onState, onVisible }: Workspac
     if (runs.known) onVisible?.(visible);
   }, [runs.known, visible, onVisible]);
   const names = useSame(
-    useMemo(() => distinctNames(rows), [rows]),
+    useMemo(() => distinctNames(rows, runs.titles), [rows, runs.titles]),
     sameNames
   );
   const alike = useMemo(() => wordsAlike([...names.values()]), [names]);
