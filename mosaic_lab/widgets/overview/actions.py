@@ -16,6 +16,7 @@ from mosaic_lab.runs import Run, Supervisor
 from mosaic_lab.runs.continuation import continue_training
 from mosaic_lab.runs.curriculum import Curriculum
 from mosaic_lab.runs.kinds import as_kind
+from mosaic_lab.runs.run_labels import distinct_names
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.widgets.notebook_display import NotebookDisplay
 from mosaic_lab.widgets.overview.tabs import Tabs
@@ -122,7 +123,7 @@ class RunActions:
                 "only trainings in the same environment can be compared; these are in "
                 f"{', '.join(environments)}"
             )
-        lanes = {label: operators.rl(run) for label, run in _labels(runs).items()}
+        lanes = {name: operators.rl(run) for name, run in zip(distinct_names(runs), runs, strict=True)}
         request = arenas.CompareRequest(env=environments[0], operators=lanes, seeds=SEEDS)
         comparison = arenas.compare(self._root, request, lambda line: report({"line": line}))
         return {"model_id": self._tabs.open_comparison(ids, comparison)}
@@ -181,12 +182,3 @@ ACTIONS = {
     "check": Action(WorkerParams, RunActions.check),
 }
 """The actions that only a kernel provides, by their names in `js/src/shared/run-api.ts`."""
-
-
-def _labels(runs: list[Run]) -> dict[str, Run]:
-    """Return the runs by short, unique names for their lanes."""
-    names = [f"{run.config.get('algorithm', run.worker)} s{run.seed}" for run in runs]
-    return {
-        name if names.count(name) == 1 else f"{name} {run.id[-4:]}": run
-        for name, run in zip(names, runs, strict=True)
-    }

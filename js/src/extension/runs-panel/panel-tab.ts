@@ -59,7 +59,11 @@ export class PanelTab extends Panel {
       this._say(source.whyNot);
     } else if (this._kernel !== source.kernelId) {
       this._kernel = source.kernelId;
-      this._clear();
+      this._say(
+        this._method === 'compare'
+          ? this._trans.__('Starting the comparison …')
+          : this._trans.__('Opening the panel …')
+      );
       try {
         await this._make();
       } catch (reason) {
@@ -84,6 +88,7 @@ export class PanelTab extends Panel {
     this.addWidget(renderer);
     const data = { [WIDGET_VIEW]: { model_id, version_major: 2, version_minor: 0 } };
     await renderer.renderModel(rendermime.createModel({ data, trusted: true }));
+    this._notice?.dispose();
   }
 
   /** Show a notice for removed runs, whose data the kernel's panel still shows. */
@@ -117,7 +122,8 @@ export class PanelTab extends Panel {
 
   private _say(text: string): void {
     this._clear();
-    this.addWidget(noticeOf(text));
+    this._notice = noticeOf(text);
+    this.addWidget(this._notice);
   }
 
   private _clear(): void {
@@ -133,6 +139,8 @@ export class PanelTab extends Panel {
   private readonly _trans: TranslationBundle;
   private readonly _removed = new Set<string>();
   private _note: Widget | undefined;
+  /** What is being done, or why nothing is shown. */
+  private _notice: Widget | undefined;
   /** The kernel that created the content. */
   private _kernel: string | null = null;
   private _unsubscribe: (() => void) | undefined;
