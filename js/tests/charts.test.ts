@@ -8,7 +8,7 @@ import { intervalAt, nearestIndex, nearestPoint, readout } from '../src/views/ch
 import { color, PALETTE, withColors } from '../src/views/charts/palette.ts';
 import { limited, limitsProblem, steady, typedNumber, xRange, yRange } from '../src/views/charts/ranges.ts';
 import { durationTicks, logTickTexts, tickTexts } from '../src/views/charts/tick-texts.ts';
-import { logTicks } from '../src/views/charts/ticks.ts';
+import { evenTicks, logTicks, xSpace } from '../src/views/charts/ticks.ts';
 import { rowText, valuesInRow } from '../src/widgets/panel/row-values.ts';
 
 function line(key: string, x: number[], y: number[], low?: number[], high?: number[]): ChartLine {
@@ -197,6 +197,14 @@ describe('numbers', () => {
     assert.deepEqual(durationTicks([0, 30, 60, 90], 30), ['0', '30s', '1m', '1m 30s']);
     assert.deepEqual(durationTicks([0, 3600, 90_000], 3600), ['0', '1h', '1d 01h']);
   });
+});
+
+test('an x axis has at least two ticks, also in a narrow chart', () => {
+  for (const width of [200, 230, 300, 900]) {
+    for (const end of [99_900, 199_680, 499_000]) {
+      assert.ok(evenTicks(1000, end, width / xSpace(width)).length >= 2, `${width} px to ${end}`);
+    }
+  }
 });
 
 describe('ticks of a logarithmic axis', () => {

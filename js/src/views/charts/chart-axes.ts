@@ -3,7 +3,7 @@
 import uPlot from 'uplot';
 import type { ChartView } from './line-chart.ts';
 import { durationTicks, logTickTexts, tickTexts } from './tick-texts.ts';
-import { logTicks } from './ticks.ts';
+import { logTicks, X_SPACE, xSpace } from './ticks.ts';
 
 const FONT = '11px var(--jp-ui-font-family, system-ui, sans-serif)';
 /** Tick intervals on an axis of durations. */
@@ -14,7 +14,6 @@ const SECONDS = [
   ...[1, 2, 5, 10, 20, 50].map(days => 86_400 * days)
 ];
 /** Minimum distance between ticks, in CSS pixels. */
-const X_SPACE = 64;
 const Y_SPACE = 32;
 /** Height of the x axis title, in CSS pixels. */
 const TITLE_SIZE = 14;
@@ -37,7 +36,7 @@ export function chartAxes(el: Element, { axis, xTitle, xLog, yLog }: ChartView):
       ...look,
       size: axis === 'time' ? 38 : 26,
       gap: 4,
-      space: X_SPACE,
+      space: axis === 'time' || durations ? X_SPACE : (_plot, _axis, _low, _high, width) => xSpace(width),
       label: xTitle,
       labelFont: font,
       labelSize: TITLE_SIZE,

@@ -6,6 +6,15 @@ const WITHIN_A_DECADE = [[1, 2, 3, 5, 7], ...FEW_DECADES];
 /** This many even steps, rounded, leave at least two ticks. */
 const LEAST_STEPS = 5;
 
+/** Minimum distance between the ticks of an x axis, in CSS pixels, and that of short labels in narrow charts. */
+export const X_SPACE = 64;
+const LEAST_X_SPACE = 40;
+
+/** The minimum distance of ticks in this width: steps of 1, 2 and 5 then have at least two ticks in it. */
+export function xSpace(width: number): number {
+  return Math.max(LEAST_X_SPACE, Math.min(X_SPACE, width / 5));
+}
+
 /**
  * Round ticks of a logarithmic axis, at least two: about `most`, at multiples of powers of ten if these
  * suffice.
