@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nameParts, shortened, wordsAlike } from '../src/shared/names.ts';
+import { nameParts, shortened, truncatedParts, wordsAlike } from '../src/shared/names.ts';
 
 const NAMES = ['cleanrl ppo CartPole-v1 seed 1', 'cleanrl ppo CarRacing-v3 seed 1', 'baseline'];
 
@@ -21,6 +21,19 @@ test('what all default names have is cut off first, what differs last, a seed ne
     ['own', ' 3']
   ]);
   assert.equal(wordsAlike(['cleanrl ppo A seed 1', 'sb3 dqn B seed 1']).size, 0);
+});
+
+test('a name with a long end or of many words is cut once', () => {
+  const texts = (name: string) => truncatedParts(name, wordsAlike(NAMES)).map(({ text }) => text);
+  assert.deepEqual(texts('cleanrl ppo CartPole-v1 seed 1 (resumed)'), [
+    'cleanrl ppo CartPole-v1',
+    ' seed 1 (resumed)'
+  ]);
+  const league = 'league tictactoe_v3: random against passive';
+  assert.deepEqual(texts(league), [league]);
+  const trial = 'cleanrl ppo CartPole-v1 trial 0 seed 1';
+  assert.ok(texts(trial).includes(' trial'), 'which distinguishes trials');
+  assert.deepEqual(texts('cleanrl ppo CartPole-v1 seed 1'), ['cleanrl ppo', ' CartPole-v1', ' seed 1']);
 });
 
 test('a text that is too long keeps both of its ends', () => {

@@ -3,9 +3,14 @@
 /** A part of a name that is truncated independently. */
 export interface NamePart {
   readonly text: string;
-  /** "alike" is truncated first, "seed" never. */
+  /** "alike" is truncated first, "seed" last. */
   readonly kind: 'alike' | 'own' | 'seed';
 }
+
+/** The most characters of an end besides which the words of a name can still be distinguished. */
+const MOST_END = 12;
+/** The most parts of a name that are truncated each. */
+const MOST_PARTS = 4;
 
 const SEEDED = /^(.+)(\sseed \d+.*)$/;
 
@@ -27,6 +32,19 @@ export function nameParts(name: string, alike: ReadonlySet<string>): NamePart[] 
     else parts.push({ text, kind });
   }
   return tail ? [...parts, { text: tail, kind: 'seed' }] : parts;
+}
+
+/**
+ * The parts of a name that are truncated. A name is cut only once if its end is long, such as " seed 1 (resumed)",
+ * or if it has many words and no seed.
+ */
+export function truncatedParts(name: string, alike: ReadonlySet<string>): NamePart[] {
+  const parts = nameParts(name, alike);
+  const end = parts.at(-1);
+  if (end?.kind !== 'seed') {
+    return parts.length > MOST_PARTS ? [{ text: name, kind: 'own' }] : parts;
+  }
+  return end.text.length > MOST_END ? [{ text: name.slice(0, -end.text.length), kind: 'own' }, end] : parts;
 }
 
 /** A name without these words. */

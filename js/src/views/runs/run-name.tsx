@@ -1,11 +1,11 @@
 /**
- * A run's name in limited space: words shared with the names around it are truncated first, its seed never.
+ * A run's name in limited space: words shared with the names around it are truncated first, its seed last.
  */
 
 import './run-name.css';
 import { createContext, useContext } from 'react';
 
-import { type NamePart, nameParts } from '../../shared/names.ts';
+import { type NamePart, truncatedParts } from '../../shared/names.ts';
 
 /** An end of at most this many letters is not truncated: an ellipsis takes as much space. */
 const SPARE = 2;
@@ -18,7 +18,7 @@ export const WordsAlike = createContext<ReadonlySet<string>>(new Set());
  * them.
  */
 export function RunName({ name }: { readonly name: string }) {
-  const parts = nameParts(name, useContext(WordsAlike));
+  const parts = truncatedParts(name, useContext(WordsAlike));
   return (
     <span className="mosaic-run-name">
       {parts.flatMap(({ text, kind }, place) =>
@@ -26,7 +26,7 @@ export function RunName({ name }: { readonly name: string }) {
           <span
             key={`${place} ${end}`}
             className={`mosaic-mod-${end ? kind : 'beginning'}`}
-            style={end ? { flexShrink: kind === 'alike' ? 1e15 : 1000 ** Math.min(place, 4) } : {}}
+            style={{ flexShrink: shrinkage(kind, place, end) }}
             data-text={part}
             aria-hidden="true"
           />
@@ -35,6 +35,14 @@ export function RunName({ name }: { readonly name: string }) {
       <span className="mosaic-mod-whole">{name}</span>
     </span>
   );
+}
+
+/** How a part is truncated compared to others: in practice only after all parts with a larger factor. */
+function shrinkage(kind: NamePart['kind'], place: number, end: number): number {
+  if (end === 0) {
+    return kind === 'seed' ? 1 : 0;
+  }
+  return kind === 'alike' ? 1e24 : 1e6 * 1000 ** Math.min(place, 4);
 }
 
 /**
