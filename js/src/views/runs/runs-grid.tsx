@@ -13,9 +13,11 @@ import {
   useEffect,
   useId,
   useMemo,
-  useRef
+  useRef,
+  useState
 } from 'react';
 
+import { fittingWidth } from '../../shared/fitting.ts';
 import { wordsAlike } from '../../shared/names.ts';
 import type { Translation } from '../translation.ts';
 import type { Column } from './columns.ts';
@@ -29,6 +31,7 @@ import type { Line, Sort } from './tree.ts';
 const COMPACT_HEIGHT = 40;
 const LINE_HEIGHT = 26;
 const HEADER_HEIGHT = 26;
+const LEAST_NAME = 160;
 
 export interface RunsGridProps {
   readonly table: RunTable;
@@ -48,6 +51,12 @@ export function RunsGrid({ table, snapshot, compact, trans, label, readOnly, onO
     return wordsAlike(tops.flatMap(({ members }) => members.map(({ row }) => row.name)));
   }, [lines]);
   const grid = useRef<HTMLDivElement>(null);
+  const [room, setRoom] = useState(0);
+  useEffect(() => {
+    const sizes = new ResizeObserver(() => setRoom(grid.current?.clientWidth ?? 0));
+    sizes.observe(grid.current as HTMLDivElement);
+    return () => sizes.disconnect();
+  }, []);
   const prefix = useId();
   const focus = lines.findIndex(line => line.key === selection.focus);
   const header = compact ? 0 : HEADER_HEIGHT;
@@ -122,10 +131,10 @@ export function RunsGrid({ table, snapshot, compact, trans, label, readOnly, onO
       ? 'focus'
       : index % slots.current;
 
-  const template = shown.map(column =>
-    column.id === 'name' ? `minmax(${column.width}px, 1fr)` : `${column.width}px`
-  );
-  const width = shown.reduce((sum, column) => sum + column.width, 0);
+  const others = shown.flatMap(column => (column.id === 'name' ? [] : column.width));
+  const name = fittingWidth(room, others, LEAST_NAME);
+  const template = shown.map(column => `${column.id === 'name' ? name : column.width}px`);
+  const width = others.reduce((sum, other) => sum + other, name);
   const style = { '--mosaic-runs-columns': template.join(' ') } as CSSProperties;
   return (
     <div

@@ -15,7 +15,7 @@ import { RunsGrid } from './runs-grid.tsx';
 import { countsText } from './summary.ts';
 import './runs.css';
 
-const COMPACT_BELOW = 560;
+const COMPACT_BELOW = 640;
 const CLOCK_MS = 10_000;
 
 /** A tool bar button's action on the selected runs. */

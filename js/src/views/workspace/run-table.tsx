@@ -4,7 +4,16 @@
  */
 
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { type ReactNode, useRef } from 'react';
+import {
+  type CSSProperties,
+  type ReactNode,
+  type RefObject,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState
+} from 'react';
+import { fittingWidth } from '../../shared/fitting.ts';
 import { settingText } from '../../shared/numbers.ts';
 import type { RunRow } from '../../shared/run-api.ts';
 import { RunName } from '../runs/run-name.tsx';
@@ -13,6 +22,7 @@ import { type Results, result, resultText, setting } from './settings.ts';
 import type { WorkspaceState } from './state.ts';
 
 const ROW_PX = 26;
+const LEAST_NAME_PX = 130;
 
 export interface RunTableProps {
   readonly rows: readonly RunRow[];
@@ -41,6 +51,7 @@ export function RunTable(props: RunTableProps): ReactNode {
     estimateSize: () => ROW_PX,
     overscan: 8
   });
+  const nameWidth = useNameWidth(scroll);
   const items = virtual.getVirtualItems();
   const before = items[0]?.start ?? 0;
   const after = virtual.getTotalSize() - (items.at(-1)?.end ?? 0);
@@ -71,7 +82,11 @@ export function RunTable(props: RunTableProps): ReactNode {
       tabIndex={0}
       aria-label={trans.__('Runs')}
     >
-      <table className="mosaic-charted" aria-rowcount={rows.length + 1}>
+      <table
+        className="mosaic-charted"
+        aria-rowcount={rows.length + 1}
+        style={{ '--mosaic-name-width': nameWidth === null ? undefined : `${nameWidth}px` } as CSSProperties}
+      >
         <thead>
           <tr>
             <th scope="col" className="mosaic-charted-eye">
@@ -157,6 +172,27 @@ export function RunTable(props: RunTableProps): ReactNode {
       </table>
     </section>
   );
+}
+
+/**
+ * The width of the column of names at which the visible part of the table ends between two columns; null until
+ * the others have been drawn.
+ */
+function useNameWidth(scroll: RefObject<HTMLElement | null>): number | null {
+  const [width, setWidth] = useState<number | null>(null);
+  const [room, setRoom] = useState(0);
+  useEffect(() => {
+    const sizes = new ResizeObserver(() => setRoom(scroll.current?.clientWidth ?? 0));
+    sizes.observe(scroll.current as HTMLElement);
+    return () => sizes.disconnect();
+  }, []);
+  useLayoutEffect(() => {
+    const heads = [...(scroll.current?.querySelectorAll('thead th') ?? [])];
+    const [eye = 0, , ...others] = heads.map(head => head.getBoundingClientRect().width);
+    const next = Math.floor(fittingWidth(room - eye, others, LEAST_NAME_PX));
+    if (room > 0 && Math.abs(next - (width ?? 0)) > 1) setWidth(next);
+  });
+  return width;
 }
 
 export function resultTitle(name: string, trans: Translation): string {

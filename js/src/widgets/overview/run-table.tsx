@@ -1,7 +1,7 @@
 /** The table of a store's runs inside a cell: the display of `lab.runs`. */
 
 import './run-table.css';
-import { useState, useSyncExternalStore } from 'react';
+import { type CSSProperties, useState, useSyncExternalStore } from 'react';
 import { createRoot } from 'react-dom/client';
 import { openRuns } from '../../shared/open-runs.ts';
 import { markOf } from '../../shared/version.ts';
@@ -20,9 +20,6 @@ import type { RunTableTraits } from '../messages.ts';
 import { cellDialogs } from './cell-dialogs.ts';
 import { cellSource } from './cell-source.ts';
 
-const LINE_PX = 26;
-const HEAD_PX = 110;
-const MOST_PX = 560;
 const NO_TABS =
   'This page has no mosaic-lab extension, which shows runs in tabs. In a cell, lab.run("…") shows a run by its id.';
 
@@ -63,7 +60,7 @@ function Cell({ table, open, actions }: CellProps) {
   return (
     <div
       className="mosaic-run-table"
-      style={{ height: Math.min(MOST_PX, HEAD_PX + LINE_PX * Math.max(3, lines.length)) }}
+      style={{ '--mosaic-lines': Math.max(3, lines.length) } as CSSProperties}
     >
       <RunsView
         table={table}
