@@ -134,6 +134,7 @@ describe('the tree', () => {
       row('c', { name: 'ppo', continues: 'b', created: 3, state: 'failed' })
     ]);
     assert.deepEqual(titles(), ['ppo (resumed 2)', 'ppo (resumed)', 'ppo']);
+    assert.equal(table.snapshot.titles.get(key('b')), 'ppo (resumed)', 'also in the title of its tab');
     assert.deepEqual(search('failed'), ['ppo (resumed 2)'], 'whatever else is shown');
     search('');
     assert.deepEqual(

@@ -59,7 +59,7 @@ export const runsPanelPlugin: JupyterFrontEndPlugin<void> = {
   ) => {
     const trans = (translator ?? nullTranslator).load('mosaic_lab');
     const table = new RunTable(new RunRows(), trans);
-    const tabs = new RunTabs(app, notebooks, trans);
+    const tabs = new RunTabs(app, table, notebooks, trans);
     const context: CommandContext = { app, table, sources, tabs, fileBrowser, trans };
     const commands = runCommands(context);
     addRunCommands(commands, context);

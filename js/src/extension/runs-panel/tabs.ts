@@ -6,6 +6,8 @@ import type { INotebookTracker } from '@jupyterlab/notebook';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { Widget } from '@lumino/widgets';
 
+import { runKey } from '../../views/runs/run-rows.ts';
+import type { RunTable } from '../../views/runs/run-table.ts';
 import { bySource, nameOf, type Target } from '../../views/runs/targets.ts';
 import { runsIcon } from '../icons.ts';
 import { showTab } from '../show-tab.ts';
@@ -17,8 +19,9 @@ type Content = Widget & Pick<PanelTab, 'source' | 'runs'>;
 type Tab = MainAreaWidget<Content>;
 
 export class RunTabs {
-  constructor(app: JupyterFrontEnd, notebooks: INotebookTracker, trans: TranslationBundle) {
+  constructor(app: JupyterFrontEnd, table: RunTable, notebooks: INotebookTracker, trans: TranslationBundle) {
     this._app = app;
+    this._table = table;
     this._notebooks = notebooks;
     this._trans = trans;
   }
@@ -72,21 +75,30 @@ export class RunTabs {
       tab.id = id;
       tab.title.icon = runsIcon;
       tab.title.closable = true;
-      const name = (text: string) => {
+      let { row } = first;
+      const name = () => {
+        const resumed = this._table.snapshot.titles.get(runKey(source.store, first.id));
+        const text = resumed ?? nameOf({ ...first, row });
         tab.title.label = tab.title.caption = title.replace('%1', () => text);
       };
-      name(nameOf(first));
-      const end = source.subscribe(({ rows }) => {
-        const row = rows.find(one => one.id === first.id);
-        if (row) name(nameOf({ ...first, row }));
+      const ends = [
+        source.subscribe(({ rows }) => {
+          row = rows.find(one => one.id === first.id) ?? row;
+          name();
+        }),
+        this._table.subscribe(name)
+      ];
+      name();
+      tab.disposed.connect(() => {
+        for (const end of ends) end();
       });
-      tab.disposed.connect(end);
       void tracker.add(tab);
     }
     showTab(this._app, tab);
   }
 
   private readonly _app: JupyterFrontEnd;
+  private readonly _table: RunTable;
   private readonly _notebooks: INotebookTracker;
   private readonly _trans: TranslationBundle;
   private readonly _panels = new WidgetTracker<Tab>({ namespace: 'mosaic-lab-panels' });

@@ -42,6 +42,8 @@ export interface SavedTable {
 
 export interface Snapshot extends SavedTable {
   readonly lines: readonly Line[];
+  /** The titles of resumed runs, by key. */
+  readonly titles: ReadonlyMap<string, string>;
   readonly selection: Selection;
   /** All columns. */
   readonly available: readonly Column[];
@@ -239,13 +241,14 @@ export class RunTable {
     const available = [...this._standard, ...hyperparameterColumns(entries.map(({ row }) => row))];
     const matching = entries.filter(({ row }) => matches(row, filter));
     const filtered = isActive(filter);
+    const titles = resumedTitles(entries, this._trans);
     const lines = treeLines(matching, {
       sort,
       flat,
       now,
       trans: this._trans,
       columns: available,
-      titles: resumedTitles(entries, this._trans),
+      titles,
       continued: continuations(entries),
       stores: storeTitles(this.rows.sources.map(source => source.store)),
       isOpen: (key, kind) => opened[key] ?? (kind === 'store' || filtered)
@@ -254,6 +257,7 @@ export class RunTable {
     return {
       ...this._saved,
       lines,
+      titles,
       selection,
       available,
       shown: available.filter(column => column.id === 'name' || columns.includes(column.id)),
