@@ -82,6 +82,8 @@ describe('settings', () => {
   test('of which the runs have several values are offered for grouping first, then all others', () => {
     const others = ['worker', 'algorithm', 'env', 'group', 'total_steps', 'extra', 'gamma', 'nested'];
     assert.deepEqual(groupingNames(rows), { varying: ['seed', 'rate'], others });
+    const grouped = groupingNames([row('a', {}, { group: 'g' }), row('b')]);
+    assert.deepEqual(grouped.varying, ['group'], 'runs without a group are one, too');
   });
 
   test('number the groups as their means are: different libraries are never one group', () => {

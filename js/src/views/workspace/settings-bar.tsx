@@ -188,13 +188,7 @@ function Grouping(props: {
       <p>{trans.__('for each value of')}</p>
       {settings.varying.map(choice)}
       <details open={settings.others.some(name => groupBy?.includes(name))}>
-        <summary>
-          {trans._n(
-            '%1 setting with a single value',
-            '%1 settings with a single value',
-            settings.others.length
-          )}
-        </summary>
+        <summary>{trans._n('%1 other setting', '%1 other settings', settings.others.length)}</summary>
         {settings.others.map(choice)}
       </details>
     </fieldset>

@@ -56,15 +56,22 @@ export function varying(rows: readonly RunRow[]): string[] {
   });
 }
 
-/** The settings for grouping: those of which the runs have several values, and all others. */
+/**
+ * The settings for grouping: those of which the runs have several values, a missing group being one, and all
+ * others.
+ */
 export interface GroupingNames {
   readonly varying: readonly string[];
   readonly others: readonly string[];
 }
 
 export function groupingNames(rows: readonly RunRow[]): GroupingNames {
-  const found = varying(rows);
-  return { varying: found, others: settingNames(rows).filter(name => !found.includes(name)) };
+  const several = new Set([...varying(rows), ...differing(rows).filter(name => name === 'group')]);
+  const names = settingNames(rows);
+  return {
+    varying: names.filter(name => several.has(name)),
+    others: names.filter(name => !several.has(name))
+  };
 }
 
 /** The settings that always separate groups; as in `mosaic_lab/overview/grouping.py`. */
