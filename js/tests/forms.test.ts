@@ -10,10 +10,12 @@ import {
   matching,
   missing,
   unlisted,
-  withOperatorNames
+  withOperatorNames,
+  withTrainings
 } from '../src/extension/forms/form-model.ts';
 import { freeName, labVariable, namesIn } from '../src/extension/forms/lab-variable.ts';
 import { english } from '../src/views/translation.ts';
+import { row } from './memory-source.ts';
 
 const SCHEMA = {
   type: 'object',
@@ -111,6 +113,14 @@ test('an operator that needs a run is not complete without one', () => {
   assert.deepEqual(lacking({ name: 'a', kind: 'rl' }), ['Run']);
   assert.deepEqual(lacking({ kind: 'rl', run: '' }, { name: 'b', kind: 'rl' }), ['Name', 'Run']);
   assert.deepEqual(lacking({ name: 'a', kind: 'rl', run: 'k3f9' }), []);
+});
+
+test('a trained policy is chosen among the trainings of the store', () => {
+  const rows = [row('b'), row('films', { kind: 'films' }), row('a'), row('new', { step: null })];
+  const { properties } = withTrainings(OPERATORS, rows);
+  const [condition] = properties?.operators?.items?.allOf ?? [];
+  assert.deepEqual(condition?.then.properties?.run, { title: 'Run', examples: ['b', 'a'] });
+  assert.deepEqual(withTrainings(SCHEMA, rows), SCHEMA, 'a form without operators');
 });
 
 test('an operator is named after its kind until the user names it', () => {

@@ -1,8 +1,10 @@
 /** The values of a form: only those that differ from the defaults appear in its code. */
 
+import type { RunRow } from '../../shared/run-api.ts';
 import type { Translation } from '../../views/translation.ts';
 
 const MOST_SIMILAR = 4;
+const MOST_TRAININGS = 100;
 /** Length at which `mosaic_lab/overview/forms.py` truncates a list of suggestions. */
 const MOST_LISTED = 2000;
 
@@ -63,6 +65,18 @@ export function missing(schema: FormSchema, values: Values): string[] {
     items && Array.isArray(values[name]) ? values[name].flatMap(item => missing(items, table(item))) : []
   );
   return [...new Set([...own, ...depending, ...listed])];
+}
+
+/** The schema of operators with the latest of these trainings as suggestions for a trained policy. */
+export function withTrainings(schema: FormSchema, rows: readonly RunRow[]): FormSchema {
+  const trainings = rows.filter(({ kind, step }) => kind === 'training' && step).map(({ id }) => id);
+  const copy = structuredClone(schema);
+  for (const { then } of copy.properties?.operators?.items?.allOf ?? []) {
+    if (then.properties?.run) {
+      Object.assign(then.properties.run, { examples: trainings.slice(0, MOST_TRAININGS) });
+    }
+  }
+  return copy;
 }
 
 /** Values in which operators are named after their kinds, unless the user has named them. */

@@ -13,8 +13,9 @@ import type { JSX } from 'react';
 
 import type { FormKind } from '../../shared/run-api.ts';
 import { showTab } from '../show-tab.ts';
+import { latestRows } from '../sources/latest-rows.ts';
 import { CommandIDs, IRunSources } from '../tokens.ts';
-import type { Filled } from './form-model.ts';
+import { type Filled, withTrainings } from './form-model.ts';
 import { type FormSource, FormView } from './form-view.tsx';
 import './forms.css';
 import { insertCell, labOf } from './insert-cell.ts';
@@ -99,14 +100,18 @@ class Form extends ReactWidget {
     this._trans = trans;
     this._source = {
       workers: async () => (await sources.call('workers', {})).result.rows,
-      form: async (kind, worker, algorithm) =>
-        (
-          await sources.call('forms', {
-            kind,
-            ...(worker === null ? {} : { worker }),
-            ...(algorithm === null ? {} : { algorithm })
-          })
-        ).result,
+      form: async (kind, worker, algorithm) => {
+        const { result } = await sources.call('forms', {
+          kind,
+          ...(worker === null ? {} : { worker }),
+          ...(algorithm === null ? {} : { algorithm })
+        });
+        const kernel = this._target?.sessionContext.session?.kernel?.id;
+        const store = sources.sources.find(({ kernelId }) => kernelId !== null && kernelId === kernel);
+        return kind === 'training' || !store
+          ? result
+          : { ...result, schema: withTrainings(result.schema, await latestRows(store)) };
+      },
       code: async (kind, values) => {
         const { name: lab, taken } = this._target ? labOf(this._target) : { name: 'lab', taken: [] };
         return (await sources.call('code', { kind, values, lab, taken })).result.code;

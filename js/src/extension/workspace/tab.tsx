@@ -9,6 +9,7 @@ import type { RunSource } from '../../shared/run-source.ts';
 import type { Translation } from '../../views/translation.ts';
 import { chartedRuns, restoredState, type WorkspaceState, withRuns } from '../../views/workspace/state.ts';
 import { Workspace } from '../../views/workspace/workspace.tsx';
+import { latestRows } from '../sources/latest-rows.ts';
 import type { ISettings } from '../tokens.ts';
 
 const SAVE_MS = 300;
@@ -95,21 +96,10 @@ export async function openedTab(
 }
 
 const MOST_LATEST = 50;
-const PATIENCE_MS = 10_000;
 
 /** The runs of a workspace opened without a selection: the latest ones. */
-function latestRuns(source: RunSource): Promise<readonly string[]> {
-  return new Promise(resolve => {
-    let end = () => {};
-    const finish = (runs: readonly string[]) => {
-      clearTimeout(timer);
-      end();
-      resolve(runs);
-    };
-    const timer = setTimeout(() => finish([]), PATIENCE_MS);
-    end = source.subscribe(({ rows }) => {
-      const latest = rows.toSorted((a, b) => (b.created ?? 0) - (a.created ?? 0)).map(({ id }) => id);
-      finish(chartedRuns(latest, rows).slice(0, MOST_LATEST));
-    });
-  });
+async function latestRuns(source: RunSource): Promise<readonly string[]> {
+  const rows = await latestRows(source);
+  const latest = rows.map(({ id }) => id);
+  return chartedRuns(latest, rows).slice(0, MOST_LATEST);
 }
