@@ -42,7 +42,10 @@ def test_random_stockfish_and_a_model_are_rated_in_one_evaluation(
         "random": operators.random(),
         "mute": endpoint(language_server, "fake:say=I would rather not"),
     }
+    games = [f"{side} against random" for side in ("Stockfish", "mute", "model")]
+    games += ["random against Stockfish", "model against mute"]
     lanes = mosaic.policies.pairings(players, SIDES)
+    lanes = {game: lanes[game] for game in games}
     evaluation = start_evaluation("chess_v6", lanes, seeds=[1], max_steps=60).wait(500)
     winner = evaluation.games().set_index("operator")["winner"]
     assert winner["Stockfish against random"] == winner["random against Stockfish"] == "Stockfish"

@@ -107,7 +107,7 @@ def test_a_game_in_turns_is_trained_by_self_play_and_evaluated(lab: mosaic.Lab, 
     assert set(run.episodes()["agent_id"]) == {"red_0", "blue_0", "green_0"}
     others = {agent: mosaic.operators.random() for agent in ("blue_0", "green_0")}
     lanes = {"trained": {"red_0": mosaic.operators.rl(run), **others}}
-    results = lab.evaluate(**game, operators=lanes, seeds=range(4)).wait(120).results()
+    results = lab.evaluate(**game, operators=lanes, seeds=range(4), parallel=1).wait(120).results()
     assert not results.empty and results["illegal"].sum() == 0
 
 
