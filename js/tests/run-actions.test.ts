@@ -44,6 +44,15 @@ describe('what can be done with runs', () => {
     assert.equal(reasons.resume([target({ kind: 'evaluation', state: 'cancelled' })]), '');
   });
 
+  test('a group is resumed as a whole, if any of its trainings ended early', () => {
+    const seeds = (...states: RunRow['state'][]) =>
+      states.map((state, seed) => target({ group: 'g', state, alive: state === 'running' }, `s${seed}`));
+    assert.equal(reasons.resume(seeds('cancelled', 'completed')), '');
+    assert.match(reasons.resume(seeds('completed', 'completed')), /^All of these runs have completed/);
+    assert.match(reasons.resume(seeds('cancelled', 'running')), /^Stop the runs/);
+    assert.match(reasons.resume([...seeds('cancelled'), target({ state: 'cancelled' }, 'b')]), /one group/);
+  });
+
   test('a double click opens a panel or charts, and says why it opens nothing', () => {
     assert.equal(reasons.open([target()]), '');
     assert.match(reasons.open([target({ kind: 'comparison' })]), /^Not possible for comparisons/);
@@ -60,7 +69,7 @@ describe('what can be done with runs', () => {
     const children = [node(), node(), node()];
     const items = [
       { isEnabled: true, caption: 'open' },
-      { isEnabled: false, caption: reasons.resume([target(), target()]) },
+      { isEnabled: false, caption: reasons.annotateOne([target(), target()]) },
       { isEnabled: false, caption: '' }
     ];
     explainDisabled({ items, contentNode: { children } } as unknown as Menu);

@@ -248,8 +248,11 @@ export interface Methods {
   ];
   // Actions, which only a kernel provides:
   stop: [{ runs: readonly string[] }, object];
-  /** A training continues as a new run from its newest checkpoint. */
-  resume: [{ run: string }, { run: string }];
+  /**
+   * A training continues as a new run from its newest checkpoint, those of a group as a new group; other runs
+   * resume in their folders. The result has the runs that continue, and those that have completed.
+   */
+  resume: [{ runs: readonly string[] }, { runs: readonly string[] }];
   remove: [{ runs: readonly string[]; trials?: boolean }, object];
   annotate: [{ run: string; name?: string; tags?: readonly string[]; notes?: string }, object];
   panel: [{ runs: readonly string[] }, { model_id: string }];

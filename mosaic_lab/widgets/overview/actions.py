@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.overview.curve_model import Name
 from mosaic_lab.overview.service import Params, RunId, RunParams, Service, converted
-from mosaic_lab.runs import Run, Supervisor
+from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.continuation import continue_training
 from mosaic_lab.runs.curriculum import Curriculum
 from mosaic_lab.runs.kinds import as_kind
@@ -71,18 +71,20 @@ class RunActions:
         for run in self._runs(params.runs):
             run.stop(wait=False)
 
-    def resume(self, params: RunParams, report: Report) -> dict[str, Any]:
-        """Resume a run, and return the id of the resumed run.
+    def resume(self, params: ActedOnParams, report: Report) -> dict[str, Any]:
+        """Resume a run, or the trainings of a group that ended early, and return the ids of the runs.
 
         Evaluations, sweeps and curricula resume in their folders. A training continues from its newest
-        checkpoint as a new run of the same name.
+        checkpoint as a new run of the same name, and those of a group are a new group.
         """
-        (run,) = self._runs([params.run])
+        first, *others = runs = self._runs(params.runs)
+        if others:
+            return {"runs": [run.id for run in RunGroup(runs, first.group).resume()]}
         trainer = Trainer(
             Supervisor(self._root, display=self._display),
-            lambda: nullcontext(lambda line: report({"worker": run.worker, "line": line})),
+            lambda: nullcontext(lambda line: report({"worker": first.worker, "line": line})),
         )
-        return {"run": continue_training(trainer, run).id}
+        return {"runs": [continue_training(trainer, first).id]}
 
     def remove(self, params: RemoveParams, report: Report) -> None:
         """Delete ended runs and, on request, the trials of sweeps and the stages of curricula.
@@ -172,7 +174,7 @@ class Action(NamedTuple):
 
 ACTIONS = {
     "stop": Action(ActedOnParams, RunActions.stop),
-    "resume": Action(RunParams, RunActions.resume),
+    "resume": Action(ActedOnParams, RunActions.resume),
     "remove": Action(RemoveParams, RunActions.remove),
     "annotate": Action(AnnotateParams, RunActions.annotate),
     "panel": Action(ActedOnParams, RunActions.panel),

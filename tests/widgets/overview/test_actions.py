@@ -57,7 +57,7 @@ def test_a_training_is_resumed_as_a_new_run_with_what_it_was_given(lab: mosaic.L
     )
     assert isinstance(run, Run)
     with pytest.raises(MosaicError, match="it can be resumed when it has ended"):
-        actions.act("resume", {"run": run.id}, print)
+        actions.act("resume", {"runs": [run.id]}, print)
     run.stop()
     with pytest.raises(MosaicError, match=f"run {run.id} has no checkpoint to resume from"):
         run.resume()
@@ -67,7 +67,7 @@ def test_a_training_is_resumed_as_a_new_run_with_what_it_was_given(lab: mosaic.L
     assert not header.resumable and not header.continued, "there is no checkpoint"
     path = save_checkpoint(run, 500)
     run.name = "baseline"
-    resumed = lab.run(actions.act("resume", {"run": run.id}, print)["run"])
+    resumed = lab.run(actions.act("resume", {"runs": [run.id]}, print)["runs"][0])
     with pytest.raises(MosaicError, match=f"is continued already, by run {resumed.id}"):
         run.resume()
     assert lab.run("baseline") == resumed, "the last of the runs that continue each other"
@@ -94,3 +94,18 @@ def test_a_training_is_resumed_as_a_new_run_with_what_it_was_given(lab: mosaic.L
         ended.resume()
     for name in ("algorithm", "env_id", "total_timesteps", "seed", "hyperparameters"):
         assert resumed.config[name] == run.config[name]
+
+
+@pytest.mark.usefixtures("toy")
+def test_the_trainings_of_a_group_are_resumed_as_a_group(lab: mosaic.Lab) -> None:
+    actions = RunActions(lab.root, Service(lab.root), DISPLAY)
+    group = lab.train("toy", algorithm="walk", env="Hill-v0", total_timesteps=10**9, seed=range(2))
+    ids = [run.id for run in group]
+    with pytest.raises(MosaicError, match="no run of the group was resumed"):
+        actions.act("resume", {"runs": ids}, print)
+    for run in group:
+        save_checkpoint(run.stop(), 500)
+    resumed = [lab.run(run) for run in actions.act("resume", {"runs": ids}, print)["runs"]]
+    assert [run.stop().seed for run in resumed] == [0, 1]
+    assert [run_row(run).continues for run in resumed] == ids
+    assert len({run.group for run in resumed}) == 1

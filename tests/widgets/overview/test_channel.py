@@ -71,7 +71,7 @@ def test_pages_hear_of_changes_and_act_on_runs(
     wait_until(lambda: not run.folder.alive())
     page.result("remove", runs=[run.id])
     wait_until(lambda: run.id in other.changes()["removed"])
-    assert "has completed: lab.train(..., resume_from=run)" in page.error("resume", run=ids(page)[0])
+    assert "has completed: lab.train(..., resume_from=run)" in page.error("resume", runs=ids(page)[:1])
 
     other.send("unsubscribe")
     other.close()

@@ -61,15 +61,25 @@ export class Reasons {
       : '') ||
     this.kernel(targets);
 
+  /** A single run, or the trainings of one group. */
   readonly resume: Reason = targets => {
-    const row = targets[0]?.row;
+    const rows = known(targets);
+    const groups = new Set(rows.map(({ group, kind }) => (kind === 'training' ? group : null)));
+    const kinds = ['evaluation', 'sweep', 'training'];
     return (
-      this.one(targets) ||
-      (row && !['evaluation', 'sweep', 'training'].includes(row.kind)
+      this.oneStore(targets) ||
+      (targets.length > 1 && (groups.size > 1 || groups.has(null))
+        ? this._trans.__('Select one run, or the trainings of one group.')
+        : '') ||
+      (rows.some(({ kind }) => !kinds.includes(kind))
         ? this._trans.__('Only trainings, evaluations and sweeps can be resumed.')
         : '') ||
-      (row?.alive ? this._trans.__('The run is still alive.') : '') ||
-      (row?.state === 'completed' ? this._trans.__('The run has completed.') : '') ||
+      (rows.some(({ alive }) => alive)
+        ? this._trans._n('The run is still alive.', 'Stop the runs that are alive first.', targets.length)
+        : '') ||
+      (rows.length && rows.every(({ state }) => state === 'completed')
+        ? this._trans._n('The run has completed.', 'All of these runs have completed.', targets.length)
+        : '') ||
       this.kernel(targets)
     );
   };

@@ -72,8 +72,10 @@ function processActions(reasons: Reasons, trans: Translation): Pick<RunActions, 
       label: trans.__('Resume'),
       icon: 'resume',
       whyNot: reasons.resume,
-      run: async ([target]) => {
-        await target?.source.call('resume', { run: target.id });
+      run: async targets => {
+        for (const [source, runs] of bySource(targets)) {
+          await source.call('resume', { runs });
+        }
       }
     }
   };
