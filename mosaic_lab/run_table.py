@@ -20,7 +20,8 @@ from mosaic_lab.runs.annotations import checked_tags, read_annotations
 from mosaic_lab.runs.exporting import export
 from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.runs.kinds import as_kind, kind_of
-from mosaic_lab.text_table import text_table
+from mosaic_lab.text_table import shortened, text_table
+from mosaic_lab.validation import checked_methods
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +39,7 @@ _FIELDS: dict[str, Callable[[Run], Iterable[str]]] = {
 }
 """The fields that the search of the runs panel knows, with their values."""
 _FIELD = re.compile(rf"\b({'|'.join(_FIELDS)}):(\S+)")
+_LONGEST_NAME = 60
 _COLUMNS = {
     "name": "12em",
     "run": "13em",
@@ -58,6 +60,7 @@ _CLAMPED = (
 """Show at most three lines and an ellipsis; the tooltip has the full text."""
 
 
+@checked_methods("lab.runs")
 class RunList(Sequence[Run]):
     """Runs, oldest first; displayed as a table of the newest fifty with ``notes`` below, or as the text
     ``empty``.
@@ -160,7 +163,7 @@ def _row(run: Run) -> dict[str, str]:
     run = as_kind(run)
     elapsed, recent, created = run.elapsed, run.recent_return, run.created
     cells = (
-        run.name,
+        shortened(run.name, _LONGEST_NAME),
         run.id,
         ", ".join(run.tags),
         str(run.state),

@@ -111,6 +111,10 @@ def test_a_bad_configuration_is_refused_before_anything_starts(lab: mosaic.Lab) 
         ConfigurationError, match=r"'gird' in fastlane \(lab.train's frames=\); did you mean 'grid'"
     ):
         lab.train("toy", **WALK, frames={"gird": 4})
+    with pytest.raises(ConfigurationError, match=r"'film' \(did you mean lab.train's films=\?\)"):
+        lab.train("toy", **WALK, film="each")
+    with pytest.raises(ConfigurationError, match=r"no seeds=; did you mean seed="):
+        lab.train("toy", **WALK, seeds=range(3))
     assert not lab.root.exists()
 
 
@@ -361,6 +365,7 @@ def test_an_unknown_keyword_is_refused_with_the_nearest(lab: mosaic.Lab) -> None
         (run.record, {"path": "f.mp4", "second": 3}, "run.record has no second=; did you mean 'seconds'?"),
         (run.snapshot, {"file": "f.png"}, "run.snapshot has no file=; known are path, timeout"),
         (RunGroup([run]).frames, {"fsp": 1}, "group.frames has no fsp=; did you mean 'fps'?"),
+        (RunList([run]).search, {"text": "x", "tag": "y"}, "search has no tag=; did you mean 'tags'?"),
         (mosaic.show, {"runs": run, "means": True}, "show has no means=; did you mean 'mean'?"),
         (mosaic.frame_wall, {"runs": run, "column": 2}, "frame_wall has no column=; did you mean 'columns'?"),
         (operators.random, {"deadlne": 1}, "random has no deadlne=; did you mean 'deadline'?"),

@@ -7,8 +7,11 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from textwrap import indent
 
+from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration, memory, number, setting_text
 from mosaic_lab.run_table import NOTHING_TO_STOP, RunList
@@ -126,6 +129,9 @@ def _show(arguments: argparse.Namespace) -> int:
     run = Supervisor(arguments.store).run(arguments.id)
     facts = [*_settings(run), *_progress(run), *_cost(run)]
     print(text_table((name, sanitize(value)) for name, value in facts if value))
+    with suppress(MosaicError):  # no result yet, or damaged files
+        if (table := as_kind(run).result_table()) is not None:
+            print(f"results\n{indent(repr(table), '  ')}")
     if notes := run.notes:
         print("notes")
         print("\n".join(f"  {line}" for line in notes.splitlines()))
@@ -166,13 +172,14 @@ def _settings(run: Run) -> list[tuple[str, str]]:
     facts += [("worker", run.worker), ("cluster", run.on or ""), ("group", run.group or "")]
     for name, key in (("algorithm", "algorithm"), ("environment", "env_id"), ("seed", "seed")):
         facts.append((name, str(run.config.get(key, ""))))
+    facts.append(("kind", "curriculum" if "curriculum" in run.config else kind_of(run).name))
     requested, planned = run.requested_timesteps, run.total_timesteps
     steps = f"{requested:,}" if requested else ""
     facts.append(
         ("steps requested", steps if planned == requested else f"{steps} ({planned:,} in whole updates)")
     )
     text = ", ".join(f"{name}={setting_text(value)}" for name, value in hyperparameters.items())
-    if kind_of(run).name == "training":
+    if kind_of(run).name == "training" and "curriculum" not in run.config:
         text = text or "upstream's defaults"
     return [*facts, ("hyperparameters", text)]
 
@@ -196,7 +203,8 @@ def _cost(run: Run) -> list[tuple[str, str]]:
     facts = [("gpus", ", ".join(map(str, run.gpus)))]
     if (used := run.memory_mb) is not None:
         facts.append(("memory", memory(used)))
-    if outcome is not None and outcome.peak_memory_mb is not None:
+    in_other_runs = "curriculum" in run.config or kind_of(run).name == "sweep"
+    if outcome is not None and outcome.peak_memory_mb is not None and not in_other_runs:
         facts.append(("peak memory", memory(outcome.peak_memory_mb)))
         facts.append(("cpu time", f"{outcome.cpu_seconds} s"))
     trouble = {name: count for name, count in health.items() if count and name != "lines"}

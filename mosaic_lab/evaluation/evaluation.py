@@ -15,7 +15,7 @@ from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import structs
 
@@ -41,6 +41,9 @@ from mosaic_lab.runs.hardware import cpu_cores
 from mosaic_lab.runs.run import DEFAULT_GRACE, FRAMES_ANYWHERE, display_of
 from mosaic_lab.validation import checked_methods
 from mosaic_lab.workers.families import shown_as
+
+if TYPE_CHECKING:
+    from mosaic_lab.evaluation.reports.estimate_table import Estimates
 
 WORKER = "evaluation"
 """The name of the worker of runs that are evaluations."""
@@ -111,6 +114,9 @@ class Evaluation(Results):
         """The package versions in each worker's environment at the start."""
         recorded = self.provenance.get("environment", {}).get("locks", {})
         return {name: Lock(**lock) for name, lock in recorded.items()}
+
+    def result_table(self) -> Estimates:
+        return self.summary()
 
     def frames(self, fps: float = 30) -> Any:
         """Show live frames of the arenas that are playing in a notebook cell; see `Run.frames`."""

@@ -83,7 +83,7 @@ class RunFolder:
         parts = Path(path).parts
         if self.run_id in parts:
             return self.path.joinpath(*parts[parts.index(self.run_id) + 1 :])
-        return self.path / path
+        return Path(os.path.normpath(self.path / path))
 
     def alive(self) -> bool:
         """Return whether the run's keeper holds the lock or, if its files were deleted, the process

@@ -67,13 +67,13 @@ class Returns:
 
 def returns_of(run: Run, columns: RunColumns) -> Returns:
     """Return the numbers from a run's columns. If only its episodes have returns, only the last return is
-    known."""
+    known. Evaluations and films have none: their episodes are of several policies."""
     progress, means = columns.facts.progress, columns.facts.preferred_returns
     names = [name for name in columns.names if not name.startswith(SYSTEM_PREFIX)]
     values = _values(columns, next((name for name in RETURN_NAMES if name in names), None))
     values = values[is_usable(values)]
     last = means.last
-    if last is None and kind_of(run).name != "evaluation":
+    if last is None and kind_of(run).name not in ("evaluation", "films"):
         last = episodes_return(run.folder.telemetry_path)
     return Returns(
         step=progress.step or None,

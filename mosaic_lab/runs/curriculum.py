@@ -43,6 +43,9 @@ class Curriculum(Run):
         """
         return required(self._stages, self.id)
 
+    def result_table(self) -> pd.DataFrame:
+        return self.stages()
+
     def _stages(self) -> pd.DataFrame:
         import pandas as pd
 

@@ -22,6 +22,7 @@ from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import State
 from mosaic_lab.keeper.tail import progress
 from mosaic_lab.number_format import number
+from mosaic_lab.runs.checkpoints import read_checkpoints
 from mosaic_lab.sanitize import sanitize
 
 FOLDER = "films"
@@ -157,7 +158,18 @@ class Films(Sequence[Film]):
     def status(self) -> str:
         """The progress of films being made, or why making them last failed; empty otherwise."""
         folders = makers(self._folder)
-        return _status(_working(folders) or folders[-1]) if folders else ""
+        if not folders:
+            return ""
+        folder = _working(folders) or folders[-1]
+        return self._advice if _was_stopped(folder) else _status(folder)
+
+    @property
+    def _advice(self) -> str:
+        """How to film the checkpoints that a stopped run has not filmed; empty if it has filmed all."""
+        filmed = {*(film.step for film in self), *self.missing}
+        left = [saved.step for saved in read_checkpoints(self._folder) if saved.step not in filmed]
+        plural = "" if len(left) == 1 else "s"
+        return f"lab.make_films(run) films the other {len(left):,} checkpoint{plural}" if left else ""
 
     @property
     def being_made(self) -> bool:
@@ -208,14 +220,20 @@ def _working(folders: Sequence[RunFolder]) -> RunFolder | None:
     return next((folder for folder in reversed(folders) if not folder.status().state.finished), None)
 
 
+def _was_stopped(folder: RunFolder) -> bool:
+    status = folder.status()
+    outcome = status.outcome
+    return status.state is State.CANCELLED and outcome is not None and outcome.stopped_by is not None
+
+
 def _status(folder: RunFolder) -> str:
     status = folder.status()
     if not status.state.finished:
         done = progress(folder.telemetry_path)
         steps, films = (done.get(name, 0) for name in ("step", "episode"))
-        return f"run {folder.run_id} is making films: {films:,} made, {steps:,} steps recorded"
-    stopped = status.state is State.CANCELLED and status.outcome and status.outcome.stopped_by is not None
-    if status.state is State.COMPLETED or stopped:
+        one_by_one = "" if steps else "; films of all runs are recorded one after the other"
+        return f"run {folder.run_id} is making films: {films:,} made, {steps:,} steps recorded{one_by_one}"
+    if status.state is State.COMPLETED:
         return ""
     return f"run {folder.run_id} {status.state}: {status.reason}"
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, Self, overload
+from typing import TYPE_CHECKING, Any, Protocol, Self, overload
 
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout
 from mosaic_lab.keeper.run_store import RunFolder
@@ -17,6 +17,9 @@ from mosaic_lab.runs.films import makers
 from mosaic_lab.runs.run_record import RunRecord
 from mosaic_lab.runs.stopping import end
 from mosaic_lab.validation import checked_methods
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _POLL = 0.05  # seconds between looks while waiting
 DEFAULT_GRACE = 10.0
@@ -255,6 +258,11 @@ class Run(RunRecord):
         for folder in filming if wait else ():
             end(folder, patience, wait)
         return self
+
+    def result_table(self) -> pd.DataFrame | None:
+        """Return the table that sums up the run's kind: an evaluation's summary, a sweep's trials, a
+        curriculum's stages; None for other runs. Raises MosaicError if there are no results yet."""
+        return None
 
     def resume(self) -> Run:
         """Start a new run that continues this training under the same name, from its newest checkpoint or,

@@ -91,6 +91,8 @@ class TrainRequest(Request, kw_only=True, frozen=True):
 
     def checked(self, problems: Problems) -> TrainRequest:
         """Return the request with numbers and tuples of the declared types; see `Request.checked`."""
+        if "seeds" in self.hyperparameters:
+            problems.add("seeds", "lab.train has no seeds=; did you mean seed=, which takes several, too?")
         return structs.replace(super().checked(problems), pass_env_vars=tuple(self.pass_env_vars))
 
     def keywords(self, *always: str) -> dict[str, Any]:

@@ -40,7 +40,7 @@ from mosaic_lab.workers.own_environments import check_environment_id
 from mosaic_lab.workers.worker_environment import THIRD_PARTY
 
 _OF_THE_SOURCE = re.compile(r"unknown|is not available|cannot be made")  # what another source may have
-_UNKNOWN = re.compile(r"unknown hyperparameter '\w+'")
+_UNKNOWN = re.compile(r"unknown hyperparameter '(\w+)'")
 _MISSING = re.compile(r"is missing \(lab\.train's (\w+)=\)")
 
 
@@ -373,12 +373,19 @@ def _check_origin(worker: WorkerEnvironment, on: str | None) -> None:
 
 def _refusal(text: str, request: TrainRequest, worker: WorkerEnvironment) -> str:
     """Return a worker's refusal of a request with what to do about it."""
-    refusal = _explained(text, request.hyperparameters, worker)
+    refusal = _UNKNOWN.sub(_with_keyword, _explained(text, request.hyperparameters, worker))
     advice = remedy(refusal, request.env, worker)
     misspelt = "did you mean" in refusal.lower()
     if not (advice or misspelt) and worker.fallback and _OF_THE_SOURCE.search(refusal):
-        advice = f"\n{worker.fallback}"
+        advice = f" ({worker.fallback})"
     return (refusal.rstrip(".") if advice.startswith(".") else refusal) + advice
+
+
+def _with_keyword(unknown: re.Match[str]) -> str:
+    """Return a worker's words about an unknown hyperparameter with the keyword of `Lab.train` that was
+    perhaps meant."""
+    near = difflib.get_close_matches(unknown[1], TrainRequest.__struct_fields__, n=1, cutoff=0.75)
+    return f"{unknown[0]} (did you mean lab.train's {near[0]}=?)" if near else unknown[0]
 
 
 def _explained(refusal: str, keywords: Iterable[str], worker_environment: WorkerEnvironment) -> str:

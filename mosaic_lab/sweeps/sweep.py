@@ -72,6 +72,9 @@ class Sweep(Run):
 
         return trials_frame(self.records, self.plan.request.aggregate)
 
+    def result_table(self) -> pd.DataFrame:
+        return self.trials().drop(columns=["low", "high", "runs"])
+
     def to_csv(self, path: Path | str) -> Path:
         """Write `trials` to a CSV file; run ids are separated by spaces."""
         from mosaic_lab.sweeps.table import for_files

@@ -256,6 +256,15 @@ def test_the_chart_marks_the_beginning_of_each_stage(copied: mosaic.Curriculum) 
         panel.close()
 
 
+def test_runs_show_prints_the_stages(copied: mosaic.Curriculum, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs", "show", copied.id, "--store", str(copied.path.parent)]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"^kind +curriculum$", shown, re.MULTILINE)
+    assert re.search(r"^results\n +env .*\n  stage.*\n  1 +Hill-v0 +done", shown, re.MULTILINE)
+    assert "peak memory" not in shown and "upstream's defaults" not in shown, "its stages have their own"
+    assert "/../" not in shown
+
+
 def test_a_curriculum_whose_files_are_damaged_says_so(copied: mosaic.Curriculum) -> None:
     lab, config = mosaic.Lab(copied.path.parent), json.loads(copied.folder.config_path.read_text())
     for wrong, call in (

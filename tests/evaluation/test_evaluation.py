@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from textwrap import indent
 
 import pandas as pd
 import pytest
@@ -16,6 +17,7 @@ from support import wait_until
 import mosaic_lab as mosaic
 from mosaic_lab import operators
 from mosaic_lab.arenas import CompareRequest, compare
+from mosaic_lab.cli import main
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.evaluation import Evaluation
 
@@ -95,7 +97,9 @@ def test_order_and_parallelism_change_nothing(start_evaluation: Evaluate) -> Non
         one.verify(0)
 
 
-def test_fixed_seeds_isolate_the_agent(start_evaluation: Evaluate) -> None:
+def test_fixed_seeds_isolate_the_agent(
+    start_evaluation: Evaluate, capsys: pytest.CaptureFixture[str]
+) -> None:
     evaluation = start_evaluation(CARTPOLE, two(), seeds=[4], episodes=6, seed_sequence="fixed").wait(120)
     table = evaluation.results()
     assert set(table["episode_seed"]) == {4}
@@ -108,6 +112,8 @@ def test_fixed_seeds_isolate_the_agent(start_evaluation: Evaluate) -> None:
         summary.loc["random", "mean_low"] < summary.loc["random", "mean"] < summary.loc["random", "mean_high"]
     )
     assert summary.loc["still", "mean_low"] == summary.loc["still", "mean_high"]
+    assert main(["runs", "show", evaluation.id, "--store", str(evaluation.path.parent)]) == 0
+    assert f"results\n{indent(repr(summary), '  ')}\n" in capsys.readouterr().out
 
     # The same seed several times, as evaluation scripts for a fixed environment have it, means just that.
     again = start_evaluation(CARTPOLE, two(), seeds=[4] * 6, parallel=2).wait(120)

@@ -157,6 +157,8 @@ def test_a_file_says_what_a_call_does(lab: mosaic.Lab, tmp_path: Path, capsys: A
     for read in (pd.read_csv(written[0]), pd.read_parquet(written[1])):
         assert read["value"].max() == best.value and list(read["trial"]) == [0, 1, 2]
         assert read["runs"][best.number] == best.runs[1]
+    assert main(["runs", "show", sweep.id, "--store", str(lab.root)]) == 0
+    assert "parameters.learning_rate" in capsys.readouterr().out, "each trial"
     assert main(["sweep", "--resume", sweep.id, "--trials", "1", "--store", str(lab.root)]) == 0
     assert "completed, 4 of 4 trials" in capsys.readouterr().out
     file.write_text(file.read_text() + "height = { low = 2, hihg = 3 }\ndepth = { high = 3 }\n")
