@@ -89,8 +89,8 @@ class RunView:
         """Return the run's activity before its first data, and for how long; empty afterwards."""
         if self.status.state is State.QUEUED:
             return self.reason
-        if self.run.total_timesteps is None:
-            return ""
+        if self.run.total_timesteps is None or self.feed.behind:
+            return ""  # unknown until all is read
         learns = any(not name.startswith(SYSTEM_PREFIX) for name in self.feed.columns.names)
         phase = training_phase(self.status.state, self.feed.step, learns=learns)
         return with_duration(phase, self.run.session_seconds(self.status))
