@@ -19,6 +19,7 @@ from mosaic_lab.workers.worker_environment import (
 )
 
 _SHIM = "_worker"  # suffix of shims' folders
+_LIBRARIES = {"stable-baselines3": "sb3", "stable_baselines3": "sb3"}  # named otherwise than their workers
 _STALE = {"code": "its shim has changed since", "pins": "its shim's pins have changed since"}
 
 
@@ -48,7 +49,8 @@ def catalog() -> list[WorkerInfo]:
 
 
 def worker_name(given: str) -> str:
-    """Return the worker name for a user's input, in any case or as the shim's folder ("ray_worker", "ray").
+    """Return the worker name for a user's input, in any case, or as the shim's folder or the
+    library ("ray_worker", "ray", "stable-baselines3").
 
     Unknown names are returned unchanged. Raises WorkerEnvironmentError for invalid names.
     """
@@ -57,7 +59,7 @@ def worker_name(given: str) -> str:
     if check_name(given) in names:
         return given
     by_alias = {shim.folder.name.removesuffix(_SHIM): shim.name for shim in shims.values()}
-    by_alias |= {name.casefold(): name for name in names}
+    by_alias |= {name.casefold(): name for name in names} | _LIBRARIES
     return by_alias.get(given.casefold().removesuffix(_SHIM), given)
 
 

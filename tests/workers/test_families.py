@@ -86,7 +86,14 @@ def test_the_user_may_choose_another() -> None:
 
 @pytest.mark.parametrize(
     ("given", "name"),
-    [("ray", "rllib"), ("ray_worker", "rllib"), ("CleanRL", "cleanrl"), ("SB3_worker", "sb3"), ("r", "r")],
+    [
+        ("ray", "rllib"),
+        ("ray_worker", "rllib"),
+        ("CleanRL", "cleanrl"),
+        ("SB3_worker", "sb3"),
+        ("stable-baselines3", "sb3"),
+        ("r", "r"),
+    ],
 )
 def test_a_worker_has_its_name_in_any_case_and_that_of_its_folder(given: str, name: str) -> None:
     assert worker_name(given) == name
