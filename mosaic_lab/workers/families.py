@@ -123,7 +123,8 @@ def server_for(refusal: str, env_id: str | None, worker: WorkerEnvironment) -> s
         return None
     absent = f"{env_id!r} cannot be made" in refusal and _ABSENT.search(refusal)
     provider = _other_provider(env_id, worker) if absent else None
-    return None if provider in worker.capabilities.env_families else provider
+    misspelt = provider in worker.capabilities.env_families and "did you mean" in refusal.lower()
+    return None if misspelt else provider
 
 
 def remedy(refusal: str, env_id: str | None, worker: WorkerEnvironment) -> str:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from worker_fixtures import write_shim
 
 from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError, WorkerEnvironmentError
+from mosaic_lab.workers import WorkerEnvironment
 from mosaic_lab.workers.catalog import worker_name
-from mosaic_lab.workers.families import families, family_of
+from mosaic_lab.workers.families import families, family_of, server_for
 
 pytestmark = pytest.mark.usefixtures("own_home")
 
@@ -112,3 +115,18 @@ def test_a_third_partys_family_counts_where_it_says_more(tmp_path: Path) -> None
     assert family_of("MosaicMultiGrid-C-1v1-IndAgObs-v1") == "multigrid"
     workers.remove("toy")
     assert family_of("CartPole-v1") == "gymnasium"
+
+
+@pytest.mark.parametrize(
+    ("refusal", "server"),
+    [
+        ("Environment `MiniGrid-Empty-8x8` doesn't exist", "gymnasium"),
+        ("Environment `MiniGrid-Empty-8x8` doesn't exist. Did you mean: `MiniGrid-Empty-5x5`?", None),
+        ("its observations are no vectors", None),
+    ],
+)
+def test_a_library_that_lacks_a_family_of_gymnasium_is_served_it(refusal: str, server: str | None) -> None:
+    capabilities = SimpleNamespace(uses_environment_servers=True, env_families=["gymnasium"])
+    worker = cast(WorkerEnvironment, SimpleNamespace(name="xuance", capabilities=capabilities))
+    env_id = "MiniGrid-Empty-8x8-v0"
+    assert server_for(f"environment {env_id!r} cannot be made here: {refusal}", env_id, worker) == server
