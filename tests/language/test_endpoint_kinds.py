@@ -28,7 +28,8 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     ["parts+think=hm+", "plain+think=hm+", "plain+parts+think=hm+", "gzip+think=hm+", "no-finish+think=hm+",
      "null-choices+think=hm+", "refuses=stream+think=hm+", "refuses=system+think=hm+", "halves+think=hm+",
      "plain+type=text/event-stream+think=hm+", "plain+type=text/plain+think=hm+", "bom+think=hm+",
-     "plain+bom+think=hm+", "type=application/json+think=hm+", "strings+think=hm+"],
+     "plain+bom+think=hm+", "type=application/json+think=hm+", "strings+think=hm+",
+     "bytes+think=hm+"],
 )  # fmt: skip
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_an_answer_in_another_form_is_an_answer(server: FakeServer, provider: str, kind: str) -> None:

@@ -18,11 +18,11 @@ Options: think=THOUGHTS (before the text), latency=SECONDS, retry-after=SECONDS,
 reports it), cached=TOKENS, no-usage, slow=SECONDS (that long over the whole stream), refuses=PARAMETER (400
 where a request has this parameter; "system" for the role, "consecutive" for turns that do not alternate),
 plain (does not stream), gzip (a plain answer, compressed), parts (content as a list of parts), strings (as a
-list of strings), halves (an event for each UTF-16 unit), no-finish (ends without its reason), null-choices,
-tokens=VALUE (in its usage), says=TEXT (at the end of an error), echoes=CHARACTERS (of the key, in an error,
-after 490 others), resets=DURATION (of a rate limit, as headers of the error), type=CONTENT-TYPE (of an
-answer, in place of the true one), bom (a byte-order mark before it), status=STATUS (of refuses=system),
-detail (its message, in "detail").
+list of strings), halves (an event for each UTF-16 unit), bytes (a chunk for each byte), no-finish (ends
+without its reason), null-choices, tokens=VALUE (in its usage), says=TEXT (at the end of an error),
+echoes=CHARACTERS (of the key, in an error, after 490 others), resets=DURATION (of a rate limit, as headers of
+the error), type=CONTENT-TYPE (of an answer, in place of the true one), bom (a byte-order mark before it),
+status=STATUS (of refuses=system), detail (its message, in "detail").
 
 `POST /script` {"model": ["item", …]} scripts a model with another name. `GET /requests` gives {"count",
 "requests": the last 2,000, each {"model", "path", "stream", "body", "headers", "images": [format, width,
@@ -55,7 +55,7 @@ _KEPT = 2_000  # requests
 _OPTIONS = (
     "latency", "retry-after", "cost", "cached", "no-usage", "slow", "refuses", "think", "plain", "gzip",
     "parts", "halves", "no-finish", "null-choices", "tokens", "says", "echoes", "resets",
-    "type", "bom", "status", "detail", "strings",
+    "type", "bom", "status", "detail", "strings", "bytes",
 )  # fmt: skip
 _PAGE = b"<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body>Welcome</body></html>"
 
@@ -228,8 +228,10 @@ class Handler(BaseHTTPRequestHandler):
         elif speaker.behaviour == "cut":
             events = events[: max(3, len(events) // 2)]
         for event in events:
-            self.send_chunk(mark + event.encode())
-            mark = b""
+            data, mark = mark + event.encode(), b""
+            size = 1 if "bytes" in speaker.options else len(data)
+            for start in range(0, len(data), size):
+                self.send_chunk(data[start : start + size])
             time.sleep(seconds)
         if speaker.behaviour == "cut":
             raise ConnectionAbortedError

@@ -23,6 +23,7 @@ MOST_BYTES = 16 << 20
 
 _TAIL = 64  # bytes
 _EVENTS = re.compile(rb"(data|event|id|retry)?:")
+_LONGEST = len("event:")
 _CONNECTED = (".connect_tcp.complete", ".start_tls.complete")  # trace events with a new network stream
 _ANY_ZLIB = 47  # window bits for which zlib detects gzip and deflate by their headers
 
@@ -103,9 +104,9 @@ def _bounded_stream(http: Any) -> Any:
             self.tail = b""
 
         def beginning(self) -> bytes:
-            """Return the data up to the first that is not white space. Iteration yields it again."""
-            while not self._begun and (piece := next(self._pieces, b"")):
-                self._begun = piece.removeprefix(codecs.BOM_UTF8).lstrip()
+            """Return the data up to a few bytes after white space. Iteration yields it again."""
+            while len(self._begun) < _LONGEST and (piece := next(self._pieces, b"")):
+                self._begun = (self._begun + piece).removeprefix(codecs.BOM_UTF8).lstrip()
             return self._begun
 
         def __iter__(self) -> Iterator[bytes]:
