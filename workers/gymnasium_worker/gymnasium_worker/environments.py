@@ -65,15 +65,15 @@ def _maker(env_id: str, settings: dict[str, Any], render_mode: str | None) -> Ca
     module_name = pettingzoo_module(env_id)
     if module_name is not None:
         return _pettingzoo_maker(env_id, module_name, settings, render_mode)
+    # an environment without rendering may lack this keyword
+    drawing = {} if render_mode is None else {"render_mode": render_mode}
     if (own := own_class(env_id)) is not None:
         check_settings(env_id, settings, own)
-        return partial(own, **{**settings, "render_mode": render_mode})
+        return partial(own, **settings, **drawing)
     gymnasium, name = _registered(env_id)
     check_gymnasium_settings(name, settings)
     # Gymnasium's checker is meant for environment authors and slows every step.
-    settings = {"disable_env_checker": True, **settings}
-    if render_mode is not None:  # an environment without rendering may lack this keyword
-        settings["render_mode"] = render_mode
+    settings = {"disable_env_checker": True, **settings, **drawing}
     return partial(gymnasium.make, name, **settings)
 
 

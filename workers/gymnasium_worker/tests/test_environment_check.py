@@ -63,6 +63,13 @@ def test_each_broken_promise_is_one_sentence(
     assert "close() of CloseExits-v0 has failed: SystemExit" in done.stderr
 
 
+def test_an_own_class_needs_no_keyword_for_rendering(worker: WorkerEnvironment, tmp_path: Path) -> None:
+    command = ["env", f"PYTHONPATH={Path(shim_kit.__path__[0]) / 'environments'}", *worker.command()]
+    with ArenaLane(command, tmp_path / "lane") as lane:
+        lane.open("promises:Kept")
+        assert len(lane.play(3, 8)[1:]) == 8
+
+
 @pytest.mark.parametrize("env_id", ["leaving_v0", "leaving_v0:Leaving"])
 def test_an_own_team_is_named_by_its_module_or_by_its_class(
     worker: WorkerEnvironment, tmp_path: Path, env_id: str
