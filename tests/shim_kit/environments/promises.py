@@ -101,6 +101,11 @@ class ShortMask(Kept):
         return super().reset(**options)[0], {"action_mask": np.ones(1, np.int8)}
 
 
+class NoMask(Kept):
+    def reset(self, **options: Any) -> Any:
+        return super().reset(**options)[0], {"action_mask": 1}
+
+
 class OtherShape(Kept):
     def seen(self) -> Any:
         return np.zeros(3, np.float32)
@@ -165,6 +170,26 @@ class Converted(Kept):
             np.array(cut),
             {"episode": "first", 3: "an integer"},
         )
+
+
+class OnGpu(Kept):
+    """Its numbers are arrays that NumPy does not read."""
+
+    class Number:
+        shape = ()
+
+        def __init__(self, value: Any) -> None:
+            self.value = value
+
+        def item(self) -> Any:
+            return self.value
+
+        def __array__(self, *args: Any, **options: Any) -> Any:
+            raise TypeError("copy the array to the memory of the host first")
+
+    def step(self, action: Any) -> Any:
+        observation, *numbers, info = super().step(action)
+        return observation, *map(self.Number, numbers), info
 
 
 class FromOne(Kept):

@@ -15,6 +15,7 @@ import math
 import sys
 import warnings
 from importlib import import_module
+from numbers import Real
 from typing import Any, Callable, Mapping
 
 from mosaic_contract.errors import ConfigError, EnvironmentFault, one_line
@@ -158,7 +159,7 @@ def check_mask(info: Mapping[str, Any], space: Any, env_id: str) -> None:
     mask = info.get("action_mask")
     if mask is None or type(space).__name__ != "Discrete":
         return
-    shape = tuple(mask.shape) if hasattr(mask, "shape") else (len(mask),)
+    shape = tuple(import_module("numpy").shape(mask))
     if shape != (space.n,):
         raise EnvironmentFault(
             f"the action_mask in the info of {env_id} has the shape {shape}; its {space.n} actions need "
@@ -235,7 +236,7 @@ class EpisodeCheck:
             number = value if isinstance(value, (float, int)) else self._single(value)
             reward = float(number)
         except OverflowError:  # an integer of more than 308 digits
-            reward = math.inf if value > 0 else -math.inf
+            reward = math.inf if number > 0 else -math.inf
         except (TypeError, ValueError):
             raise EnvironmentFault(
                 f"step() of {self.env_id} returns {value!r:.100} as the reward{owner}; a number is needed"
@@ -255,10 +256,12 @@ class EpisodeCheck:
 
     def _single(self, value: Any) -> Any:
         """Return a number, or the only number of an array or a list. Raises `ValueError` for other values."""
-        array = import_module("numpy").asarray(value)
-        if array.size != 1 or array.dtype.kind not in "bifu":
+        if not (hasattr(value, "item") and getattr(value, "shape", None) == ()):
+            value = import_module("numpy").asarray(value)
+        number = value.item()  # also from arrays on a GPU, which NumPy does not read
+        if not isinstance(number, Real):
             raise ValueError("not a single number")
-        return array.item()
+        return number
 
 
 class ReturnsCheck(EpisodeCheck):
@@ -428,11 +431,14 @@ def _readable(info: Mapping[str, Any]) -> Mapping[str, Any]:
     both."""
     left_out = [key for key in info if key == _STATISTICS or not isinstance(key, str)]
     for key in left_out:
-        _warn_once(key)
+        _warn_once(
+            f"the key {key!r}, where libraries keep statistics"
+            if key == _STATISTICS
+            else f"keys of type {type(key).__name__}, not str"
+        )
     return {key: value for key, value in info.items() if key not in left_out} if left_out else info
 
 
 @functools.lru_cache(None)
-def _warn_once(key: Any) -> None:
-    why = "where libraries keep statistics" if key == _STATISTICS else "which is not a text"
-    log.warning("the environment's info has a key %r, %s: it is left out", key, why)
+def _warn_once(keys: str) -> None:
+    log.warning("the environment's info has %s: left out", keys)

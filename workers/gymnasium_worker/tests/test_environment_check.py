@@ -42,6 +42,7 @@ REFUSED = {
     "TextAsEnd": "step() of TextAsEnd-v0 returns 'no' as truncated; True or False is needed",
     "TwoEnds": "step() of TwoEnds-v0 returns array([False, False]) as terminated; True or False is needed",
     "ShortMask": "the action_mask in the info of ShortMask-v0 has the shape (1,); its 2 actions need (2,)",
+    "NoMask": "the action_mask in the info of NoMask-v0 has the shape (); its 2 actions need (2,)",
     "OtherShape": f"{RETURNED.format('', 'OtherShape')} has the shape (3,); its space has (2,)",
     "Missing": f"{RETURNED.format('', 'Missing')} lacks 'door'",
     "Within": f"{RETURNED.format(_PLACE, 'Within')} is [0.0, 'left']; its space is Box(2)",
