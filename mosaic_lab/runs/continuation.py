@@ -27,12 +27,12 @@ def continue_group(runs: RunGroup) -> RunGroup:
     if not ended_early:
         raise MosaicError("all runs of this group have completed: there is nothing to resume")
     for run in ended_early:
-        if type(as_kind(run)) is Run and (obstacle := why_not_continued(run)):
+        if (run.alive or type(as_kind(run)) is Run) and (obstacle := why_not_continued(run)):
             raise MosaicError(f"{obstacle} (no run of the group was resumed)")
-    first = runs[0]
-    group = new_group_name(
-        first.worker, *map(str, filter(None, map(first.config.get, ("algorithm", "env_id"))))
-    )
+    first, group = as_kind(runs[0]), runs.name
+    if type(first) is Run:
+        facts = (first.worker, first.config.get("algorithm"), first.config.get("env_id"))
+        group = new_group_name(*map(str, filter(None, facts)))
     return RunGroup([continue_in_its_store(run, group) if run in ended_early else run for run in runs], group)
 
 

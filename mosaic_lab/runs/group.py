@@ -106,14 +106,13 @@ class RunGroup(Sequence[Run]):
 
     def resume(self) -> RunGroup:
         """Resume the trainings of the group that ended early, in new runs that are a group of their own; see
-        `Run.resume`.
+        `Run.resume`. Curricula resume in their own folders and remain in this group.
 
-        Returns the new runs, and in their places the runs that have completed. Raises MosaicError, before any
-        is resumed, if all have completed or one is alive or has no checkpoint.
+        Returns the resumed runs, with the runs that have completed in their places. Raises MosaicError,
+        before any is resumed, if all have completed or one is alive or has no checkpoint.
         """
-        continuation = import_module(
-            "mosaic_lab.runs.continuation"
-        )  # built on groups, and imported when used
+        # built on groups, and imported when used
+        continuation = import_module("mosaic_lab.runs.continuation")
         resumed: RunGroup = continuation.continue_group(self)
         return resumed
 

@@ -71,6 +71,17 @@ def test_a_group_is_resumed_as_a_group_with_the_runs_that_have_completed(lab: mo
         resumed.resume()
 
 
+def test_curricula_of_a_group_resume_in_their_folders(lab: mosaic.Lab) -> None:
+    stages = [mosaic.Stage("Hill-v0", steps=4_000)]
+    group = lab.train("hiker", algorithm="hike", curriculum=stages, seconds=0.004, seed=range(2))
+    with pytest.raises(mosaic.MosaicError, match=r"can be resumed when it has ended \(no run of the group"):
+        group.resume()
+    group.stop()
+    resumed = group.resume()
+    assert ([*resumed], resumed.name) == ([*group], group.name)
+    assert all(run.alive for run in resumed)
+
+
 def test_the_total_of_a_run_and_its_resumption_has_each_step_once(lab: mosaic.Lab) -> None:
     first = lab.train("hiker", **HIKE, seconds=0.004)
     assert isinstance(first, Run)
