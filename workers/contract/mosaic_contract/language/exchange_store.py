@@ -73,17 +73,17 @@ class ExchangeStore:
     def replays(self) -> bool:
         return self._replay is not None
 
-    def recorded(self, moment: CallKey, prompt: Sequence[Mapping[str, Any]]) -> tuple[Exchange, bool] | None:
-        """Return the recorded exchange of this prompt at this moment, with its answer not yet parsed, and
+    def recorded(self, key: CallKey, prompt: Sequence[Mapping[str, Any]]) -> tuple[Exchange, bool] | None:
+        """Return the recorded exchange of this call with this prompt, with its answer not yet parsed, and
         whether it belongs to this same recording. Return None if the model must be called. Raises
         `RecordingMismatch` in a replay without such an exchange."""
         sha = hash_of(prompt)
         for index, own in ((self._reuse, True), (self._replay, False)):
-            entry = index.find(moment, sha) if index is not None else None
+            entry = index.find(key, sha) if index is not None else None
             if entry is not None:
                 return exchange_of(entry), own
         if self._replay is not None:
-            raise RecordingMismatch(self._mismatch(self._replay.at(moment), moment, prompt))
+            raise RecordingMismatch(self._mismatch(self._replay.at(key), key, prompt))
         return None
 
     def forget(self, episode: Episode) -> None:
@@ -109,9 +109,7 @@ class ExchangeStore:
         finally:
             self._budget.release(name)
 
-    def write(
-        self, exchange: Exchange, moment: CallKey, turns: Sequence[Turn], reservation: str | None
-    ) -> None:
+    def write(self, exchange: Exchange, key: CallKey, turns: Sequence[Turn], reservation: str | None) -> None:
         """Record an exchange and book its cost."""
         if self._writer is None or self._settings is None:
             return
@@ -119,9 +117,9 @@ class ExchangeStore:
         writer.images(turns)
 
         def record() -> None:
-            place = writer.write(exchange, moment, operator, self._model.provider)
+            place = writer.write(exchange, key, operator, self._model.provider)
             if self._reuse is not None:
-                self._reuse.add(moment, *place, hash_of(exchange.prompt))
+                self._reuse.add(key, *place, hash_of(exchange.prompt))
 
         if self._budget is None or reservation is None:
             record()
@@ -135,14 +133,12 @@ class ExchangeStore:
                 part.close()
 
     def _mismatch(
-        self, recorded: Mapping[str, Any] | None, moment: CallKey, prompt: Sequence[Mapping[str, Any]]
+        self, recorded: Mapping[str, Any] | None, key: CallKey, prompt: Sequence[Mapping[str, Any]]
     ) -> str:
         name = self._settings.operator if self._settings else ""
-        where = (
-            f"{name} departs from the recording at episode {moment.episode_index}, step {moment.step_index}"
-        )
+        where = f"{name} departs from the recording at episode {key.episode_index}, step {key.step_index}"
         if recorded is None:
-            return f"{where}: nothing is recorded there for {moment.agent} (call {moment.call})"
+            return f"{where}: nothing is recorded there for {key.agent} (call {key.call})"
         return f"{where}: its prompt is not the recorded one; {difference(recorded['prompt'], prompt)}"
 
 

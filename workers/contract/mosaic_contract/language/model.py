@@ -91,33 +91,33 @@ class LanguageModel:
         length = sum(len(turn.text) for turn in turns)
         if length > _LONGEST_PROMPT:
             raise ValueError(f"a prompt has at most {_LONGEST_PROMPT:,} characters, this one {length:,}")
-        moment = CallKey(self._exchanges.lane, self._agent, self._seed, self._episode, self._step, self._call)
+        key = CallKey(self._exchanges.lane, self._agent, self._seed, self._episode, self._step, self._call)
         self._call += 1
         prompt = prompt_of(turns)
 
         def finished(exchange: Exchange) -> Exchange:
             return _parsed(exchange, parse, choices is not None, repair, last)
 
-        played = self._exchanges.recorded(moment, prompt)
+        played = self._exchanges.recorded(key, prompt)
         if played is not None:
             exchange, own = played
             if own:
                 return finished(exchange)
-            return self._recorded(exchange, finished, moment, turns, None)
+            return self._recorded(exchange, finished, key, turns, None)
         with self._exchanges.reserved(turns) as reservation:
-            exchange = self._called(turns, prompt, choices, moment)
-            return self._recorded(exchange, finished, moment, turns, reservation)
+            exchange = self._called(turns, prompt, choices, key)
+            return self._recorded(exchange, finished, key, turns, reservation)
 
     def close(self) -> None:
         self._exchanges.close()
 
     def _called(
-        self, turns: Sequence[Turn], prompt: Any, choices: Sequence[str] | None, moment: CallKey
+        self, turns: Sequence[Turn], prompt: Any, choices: Sequence[str] | None, key: CallKey
     ) -> Exchange:
         """Call the model, with retries."""
         assert self._backend is not None, "a replay calls no model"
         backend, began = self._backend, [0.0, 0.0]
-        seed = derive_seed(moment.seed or 0, f"{moment.episode_index}/{moment.step_index}/{moment.call}")
+        seed = derive_seed(key.seed or 0, f"{key.episode_index}/{key.step_index}/{key.call}")
 
         def attempt() -> Reply:
             with self._exchanges.slot():
@@ -145,7 +145,7 @@ class LanguageModel:
         self,
         exchange: Exchange,
         finished: Callable[[Exchange], Exchange],
-        moment: CallKey,
+        key: CallKey,
         turns: Sequence[Turn],
         reservation: str | None,
     ) -> Exchange:
@@ -153,7 +153,7 @@ class LanguageModel:
         try:
             exchange = finished(exchange)
         finally:
-            self._exchanges.write(exchange, moment, turns, reservation)
+            self._exchanges.write(exchange, key, turns, reservation)
         return exchange
 
     def _cost(self, reply: Reply) -> float | None:

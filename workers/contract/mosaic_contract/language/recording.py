@@ -67,11 +67,11 @@ class RecordingWriter:
                 part.replace(path)
             self._written.add(name)
 
-    def write(self, exchange: Exchange, moment: CallKey, operator: str, provider: str) -> tuple[Path, int]:
+    def write(self, exchange: Exchange, key: CallKey, operator: str, provider: str) -> tuple[Path, int]:
         """Append one exchange and return its file and offset. Raises `LineTooLong` beyond `LINE_LIMIT` bytes,
         and OSError if the disk is full."""
         line = {
-            **asdict(moment),
+            **asdict(key),
             "operator": operator,
             "provider": provider,
             "prompt_sha256": hash_of(exchange.prompt),
@@ -137,31 +137,31 @@ class RecordingIndex:
         begins = encode_line({"lane": lane, "agent": agent})[:-2] + b","  # the format of `RecordingWriter`
         for path, offset, entry in read(folder).located(begins):
             with contextlib.suppress(KeyError, TypeError):  # a line written by another program
-                self.add(_moment(entry), path, offset, str(entry["prompt_sha256"]))
+                self.add(_key_of(entry), path, offset, str(entry["prompt_sha256"]))
 
-    def add(self, moment: CallKey, path: Path, offset: int, prompt_sha256: str) -> None:
+    def add(self, key: CallKey, path: Path, offset: int, prompt_sha256: str) -> None:
         """Index the exchange at `offset` (bytes) of the file `path`."""
-        places = self._places.setdefault((moment.seed, moment.episode_index), {})
-        places.setdefault(moment, []).append((path, offset, prompt_sha256))
+        places = self._places.setdefault((key.seed, key.episode_index), {})
+        places.setdefault(key, []).append((path, offset, prompt_sha256))
 
     def forget(self, episode: Episode) -> None:
         """Drop an episode that will not be replayed."""
         self._places.pop(episode, None)
 
-    def find(self, moment: CallKey, prompt_sha256: str) -> dict[str, Any] | None:
-        """Return the latest exchange at a moment with this prompt, None if there is none."""
-        for path, offset, recorded_sha256 in reversed(self._at(moment)):
+    def find(self, key: CallKey, prompt_sha256: str) -> dict[str, Any] | None:
+        """Return the latest exchange of a call with this prompt, None if there is none."""
+        for path, offset, recorded_sha256 in reversed(self._at(key)):
             if recorded_sha256 == prompt_sha256:
                 return self._read(path, offset)
         return None
 
-    def at(self, moment: CallKey) -> dict[str, Any] | None:
-        """Return the latest exchange at a moment, with any prompt; None if there is none."""
-        places = self._at(moment)
+    def at(self, key: CallKey) -> dict[str, Any] | None:
+        """Return the latest exchange of a call, with any prompt; None if there is none."""
+        places = self._at(key)
         return self._read(*places[-1][:2]) if places else None
 
-    def _at(self, moment: CallKey) -> Sequence[tuple[Path, int, str]]:
-        return self._places.get((moment.seed, moment.episode_index), {}).get(moment, ())
+    def _at(self, key: CallKey) -> Sequence[tuple[Path, int, str]]:
+        return self._places.get((key.seed, key.episode_index), {}).get(key, ())
 
     def _read(self, path: Path, offset: int) -> dict[str, Any] | None:
         if path not in self._files:
@@ -194,7 +194,7 @@ def exchange_of(entry: Mapping[str, Any]) -> Exchange:
     )
 
 
-def _moment(entry: Mapping[str, Any]) -> CallKey:
+def _key_of(entry: Mapping[str, Any]) -> CallKey:
     return CallKey(**{name: entry[name] for name in CallKey.__dataclass_fields__})
 
 
