@@ -172,14 +172,14 @@ def _settings(run: Run) -> list[tuple[str, str]]:
     facts += [("worker", run.worker), ("cluster", run.on or ""), ("group", run.group or "")]
     for name, key in (("algorithm", "algorithm"), ("environment", "env_id"), ("seed", "seed")):
         facts.append((name, str(run.config.get(key, ""))))
-    facts.append(("kind", "curriculum" if "curriculum" in run.config else kind_of(run).name))
+    facts.append(("kind", _kind_name(run)))
     requested, planned = run.requested_timesteps, run.total_timesteps
     steps = f"{requested:,}" if requested else ""
     facts.append(
         ("steps requested", steps if planned == requested else f"{steps} ({planned:,} in whole updates)")
     )
     text = ", ".join(f"{name}={setting_text(value)}" for name, value in hyperparameters.items())
-    if kind_of(run).name == "training" and "curriculum" not in run.config:
+    if _kind_name(run) == "training":
         text = text or "upstream's defaults"
     return [*facts, ("hyperparameters", text)]
 
@@ -198,12 +198,16 @@ def _progress(run: Run) -> list[tuple[str, str]]:
     ]
 
 
+def _kind_name(run: Run) -> str:
+    return "curriculum" if "curriculum" in run.config else kind_of(run).name
+
+
 def _cost(run: Run) -> list[tuple[str, str]]:
     outcome, health = run.outcome, run.health
     facts = [("gpus", ", ".join(map(str, run.gpus)))]
     if (used := run.memory_mb) is not None:
         facts.append(("memory", memory(used)))
-    in_other_runs = "curriculum" in run.config or kind_of(run).name == "sweep"
+    in_other_runs = _kind_name(run) in ("curriculum", "sweep")
     if outcome is not None and outcome.peak_memory_mb is not None and not in_other_runs:
         facts.append(("peak memory", memory(outcome.peak_memory_mb)))
         facts.append(("cpu time", f"{outcome.cpu_seconds} s"))
