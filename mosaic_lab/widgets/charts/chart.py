@@ -103,16 +103,16 @@ class VerticalMarks:
 
 
 class LineStyle(NamedTuple):
-    """The width of a line in pixels, and its style: "solid", "dashed" or "dotted"."""
+    """The width of a line in pixels, and its dash: "solid", "dashed" or "dotted"."""
 
     width: float = 1.75
-    style: str = "solid"
+    dash: str = "solid"
 
 
 PLAIN = LineStyle()
-STYLES = ("solid", "dashed", "dotted")
-STROKES = tuple(LineStyle(width, style) for style in STYLES for width in (5.0, 2.0))
-"""Strokes for lines that may overlap. All remain visible: wide lines are drawn below thin ones, and solid
+DASHES = ("solid", "dashed", "dotted")
+DISTINCT_STYLES = tuple(LineStyle(width, dash) for dash in DASHES for width in (5.0, 2.0))
+"""Styles of lines that may overlap. All remain visible: wide lines are drawn below thin ones, and solid
 below dashed ones."""
 
 
@@ -130,7 +130,7 @@ class Line:
     curve: Curve
     thin: tuple[Curve, ...] = ()
     band: Curve | None = None
-    stroke: LineStyle = PLAIN
+    style: LineStyle = PLAIN
     marks: tuple[Place, ...] = ()
 
 
@@ -147,7 +147,7 @@ EVERYTHING = Window()
 class Chart:
     """The figure of a panel. Only one thread may draw at a time.
 
-    ``strokes``: the strokes of the lines to draw. ``small``: lower, with a y axis that starts at zero and has
+    ``styles``: the styles of the lines to draw. ``small``: lower, with a y axis that starts at zero and has
     few ticks, for charts in a row. ``marked``: draw the lines' marks. ``x_scale``: the scale of another
     chart, so that both zoom together.
     """
@@ -155,7 +155,7 @@ class Chart:
     def __init__(
         self,
         y_label: str = "",
-        strokes: Iterable[LineStyle] = (PLAIN,),
+        styles: Iterable[LineStyle] = (PLAIN,),
         small: bool = False,
         marked: bool = False,
         x_scale: bqplot.LinearScale | None = None,
@@ -170,10 +170,8 @@ class Chart:
         self._bands = bqplot.Lines(x=[], y=[], scales=scales, fill="inside", stroke_width=0.0)
         self._thin = bqplot.Lines(x=[], y=[], scales=scales, stroke_width=1.0)
         self._tops = {
-            stroke: bqplot.Lines(
-                x=[], y=[], scales=scales, stroke_width=stroke.width, line_style=stroke.style
-            )
-            for stroke in sorted(set(strokes), key=lambda stroke: (-stroke.width, STYLES.index(stroke.style)))
+            style: bqplot.Lines(x=[], y=[], scales=scales, stroke_width=style.width, line_style=style.dash)
+            for style in sorted(set(styles), key=lambda style: (-style.width, DASHES.index(style.dash)))
         }
         self._marks = (self._bands, self._thin, *self._tops.values())
         self._verticals = VerticalMarks(self._x) if marked else None
@@ -239,16 +237,14 @@ class Chart:
         values += [curve[1] for curve, _ in padding]
         fill(self._bands, bands, [BAND_OPACITY] * len(bands))
         fill(self._thin, [*thin, *padding], [THIN_OPACITY] * len(thin) + [0.0] * len(padding))
-        for stroke, mark in self._tops.items():
-            curves = [curve for curve, line in zip(top, drawn, strict=True) if line.stroke == stroke]
+        for style, mark in self._tops.items():
+            curves = [curve for curve, line in zip(top, drawn, strict=True) if line.style == style]
             fill(mark, curves, [1.0] * len(curves))
         (self.figure.remove_class if top else self.figure.add_class)(EMPTY)
         if reach := value_range(values):
             self._reach = reach
             self._number()
-        self._pointer.labels = [
-            [line.label for line in drawn if line.stroke == stroke] for stroke in self._tops
-        ]
+        self._pointer.labels = [[line.label for line in drawn if line.style == style] for style in self._tops]
         self._pointer.x_label, self._pointer.kind = x_label, kind
         self._x_axis.label = x_label
         xs = [curve[0] for curve, _ in top]

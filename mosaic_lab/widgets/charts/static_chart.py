@@ -34,7 +34,7 @@ def picture(
     figure = new_figure(sharpness)
     axes = figure.add_subplot(facecolor="none")
     for line in lines:
-        width, style = line.stroke
+        width, dash = line.style
         draw_line(
             axes,
             line.color,
@@ -42,7 +42,7 @@ def picture(
             line.thin,
             line.band,
             linewidth=WIDTH_SCALE * width,
-            linestyle=style,
+            linestyle=dash,
             zorder=3 - width / 10,  # wide lines below thin ones
             label=line.label,
         )

@@ -29,7 +29,7 @@ from mosaic_lab.widgets.comparison.page_state import (
     MOST_AGENTS,
     Y_LABEL,
     episodes_table,
-    lane_stroke,
+    lane_style,
     page_state,
     person_action_text,
     return_lines,
@@ -134,7 +134,7 @@ class ComparisonPanel(LivePanel):
             state=self._page_state(),
         )
         self.episodes = Table()
-        self.chart = Chart(Y_LABEL, [lane_stroke(index) for index in range(len(labels))])
+        self.chart = Chart(Y_LABEL, [lane_style(index) for index in range(len(labels))])
         self.chart.figure.layout.height = CHART_HEIGHT
         self.box = VBox([self.lanes, *self.chart.parts, self.episodes])
         self.box.add_class("mosaic-panel")

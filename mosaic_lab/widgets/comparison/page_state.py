@@ -15,7 +15,7 @@ from mosaic_contract.arena.exchanges import exchanges_of, number_of
 
 from mosaic_lab.chart_style import color
 from mosaic_lab.number_format import UNKNOWN, duration, milliseconds, number
-from mosaic_lab.widgets.charts.chart import STROKES, Line, LineStyle
+from mosaic_lab.widgets.charts.chart import DISTINCT_STYLES, Line, LineStyle
 from mosaic_lab.widgets.comparison.exchange_view import fault_texts, total_facts
 from mosaic_lab.widgets.comparison.operator_facts import SPEAKERS, operator_facts
 
@@ -288,9 +288,9 @@ def _is_plain(action: Any) -> bool:
     return isinstance(action, int | str) or (isinstance(action, float) and math.isfinite(action))
 
 
-def lane_stroke(index: int) -> LineStyle:
-    """Return the stroke of the lane at ``index``: lanes often share the same return for a while."""
-    return STROKES[index % len(STROKES)]
+def lane_style(index: int) -> LineStyle:
+    """Return the line style of the lane at ``index``: lanes often share the same return for a while."""
+    return DISTINCT_STYLES[index % len(DISTINCT_STYLES)]
 
 
 def return_lines(view: Mapping[str, Any]) -> list[Line]:
@@ -302,5 +302,5 @@ def return_lines(view: Mapping[str, Any]) -> list[Line]:
         points = np.array(lane["series"], dtype=np.float64).reshape(-1, 2)
         curve = points[:, 0], points[:, 1]
         index = lane["index"]
-        lines.append(Line(str(index), lane["label"], color(index), curve, stroke=lane_stroke(index)))
+        lines.append(Line(str(index), lane["label"], color(index), curve, style=lane_style(index)))
     return lines
