@@ -139,7 +139,7 @@ export class PanelTab extends Panel {
   private readonly _trans: TranslationBundle;
   private readonly _removed = new Set<string>();
   private _note: Widget | undefined;
-  /** What is being done, or why nothing is shown. */
+  /** The current activity, or the reason why nothing is shown. */
   private _notice: Widget | undefined;
   /** The kernel that created the content. */
   private _kernel: string | null = null;
