@@ -144,7 +144,8 @@ def remedy(refusal: str, env_id: str | None, worker: WorkerEnvironment) -> str:
             f" The Python of the worker '{worker.name}', {worker.python}, has no module {missing[1]!r}. "
             f"{PASS_FOLDER}"
         )
-    if _is_of_a_team(env_id) and "parallel" not in worker.capabilities.supported_paradigms:
+    reason = _unavailable(env_id)
+    if _is_of_a_team(env_id) and not reason and "parallel" not in worker.capabilities.supported_paradigms:
         return (
             f". It is named like PettingZoo's environments, and worker '{worker.name}' trains one agent: for "
             "several, train with worker 'xuance' or 'rllib'"
@@ -153,7 +154,6 @@ def remedy(refusal: str, env_id: str | None, worker: WorkerEnvironment) -> str:
         return f".{advice}"
     if (provider := _other_provider(env_id, worker)) is not None:
         return f"; lab.compare and lab.evaluate have it from worker '{provider}'"
-    reason = _unavailable(env_id)
     return f"; {reason}" if reason else ""
 
 

@@ -13,7 +13,7 @@ from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError, WorkerEnvironmentError
 from mosaic_lab.workers import WorkerEnvironment
 from mosaic_lab.workers.catalog import worker_name
-from mosaic_lab.workers.families import families, family_of, server_for
+from mosaic_lab.workers.families import families, family_of, remedy, server_for
 
 pytestmark = pytest.mark.usefixtures("own_home")
 
@@ -130,3 +130,10 @@ def test_a_library_that_lacks_a_family_of_gymnasium_is_served_it(refusal: str, s
     worker = cast(WorkerEnvironment, SimpleNamespace(name="xuance", capabilities=capabilities))
     env_id = "MiniGrid-Empty-8x8-v0"
     assert server_for(f"environment {env_id!r} cannot be made here: {refusal}", env_id, worker) == server
+
+
+def test_a_team_that_is_not_available_is_refused_with_the_reason() -> None:
+    capabilities = SimpleNamespace(supported_paradigms=["sequential"])
+    worker = cast(WorkerEnvironment, SimpleNamespace(name="sb3", capabilities=capabilities))
+    refusal = "environment 'hemac_v0' cannot be made here: Environment `hemac` doesn't exist"
+    assert "HeMAC is not published as a package" in remedy(refusal, "hemac_v0", worker)
