@@ -10,7 +10,7 @@ import pandas as pd
 import psutil
 import pytest
 from engines.on_ray.conftest import HEAD, Nodes, kill_node, until
-from engines.on_ray.test_survival import processes
+from engines.on_ray.test_survival import mirroring_actor, processes
 from evaluation.evaluation_fixtures import outcomes
 from mosaic_contract import decode_line
 
@@ -73,7 +73,7 @@ def test_what_is_killed_on_the_way_loses_no_episode(players: str, tmp_path: Path
     until(lambda: any(line_count(part.path) > done for part in parts))
     there.resume()
     until(lambda: there.done > done)
-    (actor, *_) = processes("ray::RunActor.read")
+    actor = mirroring_actor()
     actor.kill()
     there.wait(400)
     assert recorded(there) == Counter({("random", seed): 1 for seed in range(30)})

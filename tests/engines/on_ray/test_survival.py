@@ -50,7 +50,7 @@ def test_bridges_and_readers_that_are_killed_lose_no_line_and_double_none(
 def test_a_run_whose_process_on_the_node_is_killed_leaves_nothing(script: Start) -> None:
     run = script(LINES=100_000, PAUSE=0.02)
     until(lambda: len(lines_of(run)) > 10)
-    (actor,) = processes("ray::RunActor.read")
+    actor = mirroring_actor()
     actor.kill()
     until(lambda: run.finished)
     assert run.state == "cancelled"
@@ -117,9 +117,16 @@ def lines_of(run: Run, after: str = "") -> list[str]:
 
 def node_of_actor(nodes: list[subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
     """The node that the only run is on."""
-    (actor,) = processes("ray::RunActor.read")
+    actor = mirroring_actor()
     above = {process.pid for process in actor.parents()}
     return next(node for node in nodes if node.pid in above)
+
+
+def mirroring_actor() -> psutil.Process:
+    """The process on the node that mirrors the run. Its title has a method's name only during a call."""
+    actors: list[psutil.Process] = []
+    until(lambda: bool(actors.extend(processes("ray::RunActor.read")) or actors))
+    return actors[0]
 
 
 def processes(*words: str) -> list[psutil.Process]:

@@ -34,7 +34,8 @@ class FixedView(RunView):
         self.status, self.reason = RunStatus(self.state, "", 0.0, history, outcome=outcome), ""
         left = (TOTAL - self.step) / self.per_second if self.per_second else None
         self.feed = cast("Any", SimpleNamespace(
-            step=self.step, episodes=1, progress=SimpleNamespace(steps_per_second=self.per_second, first=0),
+            step=self.step, behind=False, episodes=1,
+            progress=SimpleNamespace(steps_per_second=self.per_second, first=0),
             seconds_left=lambda total: left, memory_mb=self.memory, seconds=0.0,
             columns=SimpleNamespace(names=[], count=lambda name: 0),
         ))  # fmt: skip
