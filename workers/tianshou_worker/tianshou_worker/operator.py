@@ -66,7 +66,7 @@ class TianshouOperator(TrainedOperator):
 
 
 class TianshouTurnOperator(TianshouOperator):
-    """An operator for either player of a turn-based game that plays only legal moves."""
+    """An operator for any player of a turn-based game that plays only legal moves."""
 
     def select_action(self, observation: Any, action_mask: Any = None) -> Any:
         now = seen(observation, np.ones(self.actions.n) if action_mask is None else action_mask)
