@@ -37,8 +37,7 @@ def check_environment_id(env: Any) -> None:
     source = "my_env" if module == "__main__" else module
     raise ConfigurationError(
         f"env={name}: give an id, not {kind}: a worker is another process, and imports the environment "
-        f'itself. In a file {source.rpartition(".")[2]}.py call gymnasium.register("{name}-v0", {name}), and '
-        f'give env="{source}:{name}-v0". {PASS_FOLDER}'
+        f'itself. With it in a file {source.rpartition(".")[2]}.py, give env="{source}:{name}". {PASS_FOLDER}'
     )
 
 

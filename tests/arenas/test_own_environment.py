@@ -176,16 +176,17 @@ def test_what_is_not_an_id_is_refused_alike_by_every_verb(lab: mosaic.Lab) -> No
     class Thermostat:
         pass
 
-    for env, kind in (
-        (Thermostat, "a class"),
-        (Thermostat(), "an object"),
-        (lambda: Thermostat(), "a function"),
+    for env, kind, name in (
+        (Thermostat, "a class", "Thermostat"),
+        (Thermostat(), "an object", "Thermostat"),
+        (lambda: Thermostat(), "a function", "make_env"),
     ):
         stages = [mosaic.Stage(env, steps=1_000)]
         in_stages = functools.partial(lab.train, "cleanrl", algorithm="ppo", curriculum=stages)
         for start in (*starts(lab, env), in_stages):
             with pytest.raises(
-                ConfigurationError, match=f"give an id, not {kind}: a worker is another process"
+                ConfigurationError,
+                match=f'give an id, not {kind}: a worker is another process.*give env="{__name__}:{name}"',
             ):
                 start()
 
