@@ -56,7 +56,7 @@ def test_a_resumed_run_without_a_checkpoint_resumes_from_its_parents(lab: mosaic
 
 
 def test_a_group_is_resumed_as_a_group_with_the_runs_that_have_completed(lab: mosaic.Lab) -> None:
-    group = lab.train("hiker", **HIKE, seconds=0.004, seed=range(2))
+    group = lab.train("hiker", **HIKE | {"total_timesteps": 400}, seconds=0.01, seed=range(2))
     with pytest.raises(mosaic.MosaicError, match=r"can be resumed when it has ended \(no run of the group"):
         group.resume()
     wait_until(lambda: all(run.checkpoints for run in group))
