@@ -167,9 +167,11 @@ class Films(Sequence[Film]):
     def _advice(self) -> str:
         """How to film the checkpoints that a stopped run has not filmed; empty if it has filmed all."""
         filmed = {*(film.step for film in self), *self.missing}
-        left = [saved.step for saved in read_checkpoints(self._folder) if saved.step not in filmed]
-        plural = "" if len(left) == 1 else "s"
-        return f"lab.make_films(run) films the other {len(left):,} checkpoint{plural}" if left else ""
+        remaining = [saved.step for saved in read_checkpoints(self._folder) if saved.step not in filmed]
+        if not remaining:
+            return ""
+        plural = "" if len(remaining) == 1 else "s"
+        return f"lab.make_films(run) films the remaining {len(remaining):,} checkpoint{plural}"
 
     @property
     def being_made(self) -> bool:

@@ -171,7 +171,7 @@ def test_stopping_and_removing_a_training_ends_its_films(lab: mosaic.Lab, tmp_pa
     assert not marked_processes(lab.root), "it returns when both have ended"
     assert (run.state, filming.state) == ("cancelled", "cancelled")
     assert len(run.films) == 0
-    assert run.films.status == "lab.make_films(run) films the other 3 checkpoints"
+    assert run.films.status == "lab.make_films(run) films the remaining 3 checkpoints"
     again = lab.make_films(run, "last")  # of a training that was stopped, on request
     wait_until(lambda: list((again.path / "arenas").glob("300/telemetry.jsonl")), PATIENCE)
     shutil.rmtree(run.path)
