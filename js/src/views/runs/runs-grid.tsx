@@ -13,13 +13,13 @@ import {
   useEffect,
   useId,
   useMemo,
-  useRef,
-  useState
+  useRef
 } from 'react';
 
 import { fittingWidth } from '../../shared/fitting.ts';
 import { wordsAlike } from '../../shared/names.ts';
 import type { Translation } from '../translation.ts';
+import { useWidth } from '../use-size.ts';
 import type { Column } from './columns.ts';
 import { Icon } from './icons.tsx';
 import { RunLine } from './run-line.tsx';
@@ -51,12 +51,7 @@ export function RunsGrid({ table, snapshot, compact, trans, label, readOnly, onO
     return wordsAlike(tops.flatMap(({ members }) => members.map(({ row }) => row.name)));
   }, [lines]);
   const grid = useRef<HTMLDivElement>(null);
-  const [room, setRoom] = useState(0);
-  useEffect(() => {
-    const sizes = new ResizeObserver(() => setRoom(grid.current?.clientWidth ?? 0));
-    sizes.observe(grid.current as HTMLDivElement);
-    return () => sizes.disconnect();
-  }, []);
+  const room = useWidth(grid);
   const prefix = useId();
   const focus = lines.findIndex(line => line.key === selection.focus);
   const header = compact ? 0 : HEADER_HEIGHT;

@@ -8,6 +8,7 @@ import type { RunRow } from '../../shared/run-api.ts';
 import { rampColor } from '../charts/palette.ts';
 import { RunName } from '../runs/run-name.tsx';
 import type { Translation } from '../translation.ts';
+import { useSize } from '../use-size.ts';
 import { axisOf, placeOn, ticksOf } from './axes.ts';
 import { KeyedPlot } from './keyed-plot.tsx';
 import { Axis, AxisLimits, TICKS } from './parallel-axis.tsx';
@@ -16,7 +17,6 @@ import { ResultChoice } from './result-choice.tsx';
 import { resultTitle } from './run-table.tsx';
 import { type Filter, type Results, textNamed, valueNamed } from './settings.ts';
 import type { WorkspaceState } from './state.ts';
-import { useSize } from './use-size.ts';
 
 const HEIGHT = 420;
 const TOP = 34;

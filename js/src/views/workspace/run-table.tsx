@@ -4,20 +4,13 @@
  */
 
 import { useVirtualizer } from '@tanstack/react-virtual';
-import {
-  type CSSProperties,
-  type ReactNode,
-  type RefObject,
-  useEffect,
-  useLayoutEffect,
-  useRef,
-  useState
-} from 'react';
+import { type CSSProperties, type ReactNode, type RefObject, useLayoutEffect, useRef, useState } from 'react';
 import { fittingWidth } from '../../shared/fitting.ts';
 import { settingText } from '../../shared/numbers.ts';
 import type { RunRow } from '../../shared/run-api.ts';
 import { RunName } from '../runs/run-name.tsx';
 import type { Translation } from '../translation.ts';
+import { useWidth } from '../use-size.ts';
 import { type Results, result, resultText, setting } from './settings.ts';
 import type { WorkspaceState } from './state.ts';
 
@@ -180,12 +173,7 @@ export function RunTable(props: RunTableProps): ReactNode {
  */
 function useNameWidth(scroll: RefObject<HTMLElement | null>): number | null {
   const [width, setWidth] = useState<number | null>(null);
-  const [room, setRoom] = useState(0);
-  useEffect(() => {
-    const sizes = new ResizeObserver(() => setRoom(scroll.current?.clientWidth ?? 0));
-    sizes.observe(scroll.current as HTMLElement);
-    return () => sizes.disconnect();
-  }, []);
+  const room = useWidth(scroll);
   useLayoutEffect(() => {
     const heads = [...(scroll.current?.querySelectorAll('thead th') ?? [])];
     const [eye = 0, , ...others] = heads.map(head => head.getBoundingClientRect().width);

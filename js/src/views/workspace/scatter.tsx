@@ -6,13 +6,13 @@ import { settingText } from '../../shared/numbers.ts';
 import type { RunRow } from '../../shared/run-api.ts';
 import { RunName } from '../runs/run-name.tsx';
 import type { Translation } from '../translation.ts';
+import { useSize } from '../use-size.ts';
 import { axisOf, placeOn, ticksOf } from './axes.ts';
 import { KeyedPlot } from './keyed-plot.tsx';
 import { ResultChoice } from './result-choice.tsx';
 import { resultTitle } from './run-table.tsx';
 import { type Results, result, resultText, setting } from './settings.ts';
 import type { WorkspaceState } from './state.ts';
-import { useSize } from './use-size.ts';
 
 const HEIGHT = 460;
 const LEFT = 64;

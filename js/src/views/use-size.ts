@@ -1,4 +1,4 @@
-import { type RefCallback, useCallback, useRef, useState } from 'react';
+import { type RefCallback, type RefObject, useCallback, useEffect, useRef, useState } from 'react';
 
 /** The width of an element in pixels, 0 while it is hidden. */
 export function useSize(): [RefCallback<HTMLElement>, number] {
@@ -11,4 +11,14 @@ export function useSize(): [RefCallback<HTMLElement>, number] {
     sizes.current.observe(el);
   }, []);
   return [place, width];
+}
+
+/** The width in pixels of an element that is always drawn, 0 at first. */
+export function useWidth(ref: RefObject<HTMLElement | null>): number {
+  const [place, width] = useSize();
+  useEffect(() => {
+    place(ref.current);
+    return () => place(null);
+  }, [place, ref]);
+  return width;
 }
