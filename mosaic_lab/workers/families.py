@@ -147,8 +147,8 @@ def remedy(refusal: str, env_id: str | None, worker: WorkerEnvironment) -> str:
     reason = _unavailable(env_id)
     if _is_of_a_team(env_id) and not reason and "parallel" not in worker.capabilities.supported_paradigms:
         return (
-            f". It is named like PettingZoo's environments, and worker '{worker.name}' trains one agent: for "
-            "several, train with worker 'xuance' or 'rllib'"
+            f". It is named like PettingZoo's environments, and worker '{worker.name}' trains no teams: "
+            "train them with worker 'xuance' or 'rllib'"
         )
     if advice := own_id(env_id):
         return f".{advice}"

@@ -131,9 +131,7 @@ def test_a_worker_for_one_agent_refuses_a_team_with_the_workers_that_train_it(
             lab.train(
                 "cleanrl", algorithm="ppo", env=env, total_timesteps=1_024, pass_env_vars=["PYTHONPATH"]
             )
-        assert "worker 'cleanrl' trains one agent: for several, train with worker 'xuance'" in str(
-            caught.value
-        )
+        assert "worker 'cleanrl' trains no teams: train them with worker 'xuance'" in str(caught.value)
         assert "PYTHONPATH" not in str(caught.value) and ".." not in str(caught.value)
 
 
