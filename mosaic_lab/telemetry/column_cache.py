@@ -24,6 +24,7 @@ from typing import IO
 import msgspec
 import platformdirs
 
+from mosaic_lab.keeper.files import check_inside
 from mosaic_lab.telemetry.column_chunks import Chunk, MappedChunks, OpenChunk, SpilledChunks
 from mosaic_lab.telemetry.decoding import Health
 from mosaic_lab.telemetry.progress import StreamFacts
@@ -66,8 +67,10 @@ class Index(msgspec.Struct, frozen=True):
 
 
 def version_of(path: Path) -> StreamVersion | None:
-    """Return the identity of the current content of a stream's file; None if there is no such file."""
+    """Return the identity of the current content of a stream's file; None if there is no such file, or if
+    this process may not read it (`check_inside`): its cache may be of a process that may."""
     try:
+        check_inside(path)
         status = os.stat(path)  # noqa: PTH116 - hundreds are checked for every chart
     except OSError:
         return None

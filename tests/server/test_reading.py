@@ -19,6 +19,7 @@ from many_runs import write_runs
 from server.pages import Page
 from support import wait_until
 
+from mosaic_lab import Lab
 from mosaic_lab.server.reader import Reader
 from mosaic_lab.server.wire import HEADER
 
@@ -189,6 +190,7 @@ def test_files_of_a_run_that_are_links_to_elsewhere_are_not_shown(
     for name in (*(f"{name}.json" for name in names), "telemetry.jsonl", "worker.log"):
         (linked / name).unlink(missing_ok=True)
         (linked / name).symlink_to(run / name)
+    assert len(Lab(linked.parent).runs.table()) == 1, "a kernel follows links, and caches what it reads"
     (row,) = page.result(linked.parent, "changes", version=0)["rows"]
     assert "its config.json is a link to outside of" in row["reason"]
     assert (row["worker"], row["env"], row["step"], row["name"]) == ("unknown", None, None, linked.name)
