@@ -85,8 +85,9 @@ class Checkpoints:
     def save(self, step: int) -> None:
         """Save the current state, unless it was already saved at this step.
 
-        A full disk is logged; it costs the checkpoint, not the training. Thread-safe. Any other error, from a
-        signal or from `contents`, leaves no files behind, and the same step may be saved again.
+        A full disk is logged. The training continues, but has failed at its end if its last checkpoint is
+        missing. Thread-safe. Any other error, from a signal or from `contents`, leaves no files behind, and
+        the same step may be saved again.
         """
         with self._saving:
             if step == self._saved:
@@ -101,6 +102,7 @@ class Checkpoints:
                 write_described(path, self._contents(), description)
             except OSError as error:
                 log.warning("no checkpoint at step %d: %s", step, error)
+                telemetry.checkpoint_failed(error, step=step)
             else:
                 metrics = self._logger.mean_return
                 telemetry.checkpoint_saved(path, step=step, metrics=metrics, format=self._format)

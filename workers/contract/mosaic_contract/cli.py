@@ -300,7 +300,10 @@ def _train(
     defer_compiler()
     try:
         with Heartbeats(telemetry):
-            return train(telemetry)
+            results = train(telemetry)
+        if telemetry.unsaved is not None:
+            raise telemetry.unsaved
+        return results
     finally:
         if not (config.run_dir / "analytics.json").exists():
             try:

@@ -51,7 +51,8 @@ class Telemetry:
     `stream` is a file descriptor. With `sealed`, every message ends with a checksum that lets readers detect
     damaged lines (`codec.is_sealed`). `last_step` and `episodes` track the progress of the run, from the
     messages written and from `advance`; heartbeats and terminal events carry them. `end_step` is the step at
-    which the training ends, None if unknown. `numbers` extracts the numbers of a row of metrics.
+    which the training ends, None if unknown. `numbers` extracts the numbers of a row of metrics. `unsaved` is
+    the error of the last checkpoint, None if it was saved.
     """
 
     def __init__(self, run_id: str, stream: int, *, sealed: bool = False) -> None:
@@ -64,6 +65,7 @@ class Telemetry:
         self.total_reward = 0.0
         self.dropped_lines = 0
         self.checkpoints: list[CheckpointSaved] = []
+        self.unsaved: OSError | None = None
         self._fd = stream
         self._lock = threading.RLock()  # a cancelled main thread may return while still holding it
         self._pending: tuple[bytes, list[int]] = (b"", [])  # a line, its bytes already written
@@ -149,6 +151,11 @@ class Telemetry:
         at_step = self.last_step if step is None else int(step)
         payload = os.fspath(path), at_episode, at_step, dict(metrics or {}), format
         self.checkpoints.append(self._event(CheckpointSaved, *payload))
+        self.unsaved = None
+
+    def checkpoint_failed(self, error: OSError, *, step: int) -> None:
+        """Record that the checkpoint of a step could not be written."""
+        self.unsaved = OSError(f"the checkpoint of the last step, {step:,}, could not be saved: {error}")
 
     def checkpoint_loaded(
         self, path: Union[str, os.PathLike[str]], *, step: int, episode: int = 0, format: str = ""

@@ -100,7 +100,10 @@ class Saving(CheckpointTest):
         self.assertIn("no checkpoint at step 10: [Errno 28] no space left", logged.output[0])
         self.assertEqual(self.files(), [])
         checkpoints.save(10)
+        unsaved = str(self.logger.telemetry.unsaved)
+        self.assertIn("the checkpoint of the last step, 10, could not be saved: [Errno 28]", unsaved)
         checkpoints.save(20)
+        self.assertIsNone(self.logger.telemetry.unsaved)
         self.assertEqual([reported["step"] for reported in self.saved()], [20])
 
     def test_no_description_is_left_of_a_checkpoint_that_was_not_written(self):

@@ -68,6 +68,19 @@ class Trainings(WorkerProcess):
             """)
         self.wait_until(lambda: any(m.KIND == "heartbeat" and m.memory_mb > 200 for m in self.messages()))
 
+    def test_a_training_whose_last_checkpoint_could_not_be_saved_has_failed(self):
+        body = """
+            telemetry.checkpoint_failed(OSError(28, "no space left on device"), step=100)
+            if config.hyperparameters["learning_rate"] < 0.1:
+                telemetry.checkpoint_saved("step-200.pt", step=200)
+            return {}
+            """
+        assert self.run_to_its_end(body) == 1, self.log()
+        lost = "the checkpoint of the last step, 100, could not be saved: [Errno 28] no space left on device"
+        assert (self.end().error_type, self.end().error) == ("OSError", lost)
+        self.config["hyperparameters"] = {"learning_rate": 0.05}
+        assert self.run_to_its_end(body) == 0, self.log()
+
     @unittest.skipUnless(Path("/dev/full").exists(), "needs /dev/full")
     def test_a_full_disk_under_stdout_and_stderr_does_not_stop_the_training(self):
         with Path("/dev/full").open("wb") as full:
