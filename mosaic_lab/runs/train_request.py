@@ -62,6 +62,12 @@ class TrainRequest(Request, kw_only=True, frozen=True):
         Sequence[str | Mapping[str, Any]],
         Meta(description="wrappers of the environment, innermost first, such as flat or frame_stack=4"),
     ] = ()
+    env_processes: Annotated[
+        int | None, Meta(ge=1, description="processes that step the environments (default: see `Lab.train`)")
+    ] = None
+    step_timeout: Annotated[
+        float | None, Meta(gt=0, extra=SECONDS, description="limit of a step in such a process")
+    ] = None
     env_vars: Mapping[str, str] | None = None
     pass_env_vars: Annotated[
         Iterable[str], Meta(description="an environment variable to pass on (repeat for more)")
@@ -150,6 +156,11 @@ class TrainRequest(Request, kw_only=True, frozen=True):
             "hyperparameters": self._plain_hyperparameters(),
             **{name: value for name, value in common.items() if value is not None},
         }
+
+    def server_options(self) -> dict[str, Any]:
+        """Return the options of the process that serves the environment."""
+        given = {"processes": self.env_processes, "step_timeout": self.step_timeout}
+        return {name: value for name, value in given.items() if value is not None}
 
     @classmethod
     def of_run(cls, run: RunRecord) -> TrainRequest:

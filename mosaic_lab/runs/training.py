@@ -35,7 +35,7 @@ from mosaic_lab.runs.training_arguments import seed_list
 from mosaic_lab.runs.training_plan import SPACES, TrainingPlan
 from mosaic_lab.validation import Problems, checked_methods
 from mosaic_lab.workers import WorkerEnvironment
-from mosaic_lab.workers.families import remedy, server_for
+from mosaic_lab.workers.families import remedy, server_for, server_of_processes
 from mosaic_lab.workers.own_environments import check_environment_id
 from mosaic_lab.workers.worker_environment import THIRD_PARTY
 
@@ -78,6 +78,8 @@ class Trainer:
         frames: bool | Mapping[str, Any] = True,
         films: FilmMode = "off",
         wrappers: Sequence[str | Mapping[str, Any]] = (),
+        env_processes: int | None = None,
+        step_timeout: float | None = None,
         env_vars: Mapping[str, str] | None = None,
         pass_env_vars: Iterable[str] = (),
         grace_seconds: float = DEFAULT_GRACE,
@@ -104,6 +106,8 @@ class Trainer:
         frames: bool | Mapping[str, Any] = True,
         films: FilmMode = "off",
         wrappers: Sequence[str | Mapping[str, Any]] = (),
+        env_processes: int | None = None,
+        step_timeout: float | None = None,
         env_vars: Mapping[str, str] | None = None,
         pass_env_vars: Iterable[str] = (),
         grace_seconds: float = DEFAULT_GRACE,
@@ -129,6 +133,8 @@ class Trainer:
         frames: bool | Mapping[str, Any] = True,
         films: FilmMode = "off",
         wrappers: Sequence[str | Mapping[str, Any]] = (),
+        env_processes: int | None = None,
+        step_timeout: float | None = None,
         env_vars: Mapping[str, str] | None = None,
         pass_env_vars: Iterable[str] = (),
         grace_seconds: float = DEFAULT_GRACE,
@@ -182,6 +188,12 @@ class Trainer:
                 actions. In trainings only: ``"normalize_reward"``, ``{"time_limit": 200}``.
                 ``"my.py:Wrapper"`` is a Gymnasium wrapper in a file. They are recorded in checkpoints, with
                 their statistics, and applied wherever the policy acts. Default: none.
+            env_processes: number of processes that step the training's environments at the same time, served
+                by the worker that provides them. Default: if the library lacks the environment, one per CPU
+                core, at most 4 and at most one per environment; else none: environments are made in the
+                training's own process. RLlib has processes of its own: ``num_env_runners``.
+            step_timeout: maximum number of seconds for a step or reset of an environment in a process of its
+                own, after which the training fails; default: 300.
             env_vars: environment variables to set for the worker. Their values are not stored.
             pass_env_vars: names of environment variables to pass to the worker.
             grace_seconds: time between SIGTERM and SIGKILL when the run is stopped.
@@ -212,6 +224,8 @@ class Trainer:
                 frames=frames,
                 films=films,
                 wrappers=wrappers,
+                env_processes=env_processes,
+                step_timeout=step_timeout,
                 env_vars=env_vars,
                 pass_env_vars=pass_env_vars,
                 grace_seconds=grace_seconds,
@@ -288,22 +302,33 @@ class Trainer:
             config["algorithm"] = algorithm
         _check_origin(worker, request.on)
         command, recorded = worker.command(), worker.recorded()
+
+        def serve_from(provider: str) -> None:
+            server = workers.ensure(provider, progress)
+            _check_origin(server, request.on)
+            config[SERVER] = {"worker": server.name, "command": server.command(), **request.server_options()}
+            recorded[SERVER] = server.recorded()
+
+        if request.env_processes is not None:
+            serve_from(server_of_processes(request.env, request.env_processes, worker))
         try:
             try:
                 resolved = dry_run(command, config, variables)
             except ConfigurationError as error:
                 provider = server_for(str(error), request.env, worker)
-                if provider is None:
+                if provider is None or SERVER in config:
                     raise
-                server = workers.ensure(provider, progress)
-                _check_origin(server, request.on)
-                config[SERVER] = {"worker": server.name, "command": server.command()}
-                recorded[SERVER] = server.recorded()
+                serve_from(provider)
                 resolved = dry_run(command, config, variables)
         except ConfigurationError as error:
             misspelt = _UNKNOWN.search(str(error))
             refused = ArgumentError if misspelt else ConfigurationError
             raise refused(_refusal(str(error), request, worker)) from None
+        if request.step_timeout is not None and SERVER not in config:
+            raise ConfigurationError(
+                f"step_timeout={request.step_timeout:g}: {request.env} is made in the training's process, "
+                "where a step cannot be ended; give env_processes=1, too, for a process of its own"
+            )
         config.setdefault("algorithm", resolved.get("algorithm", worker.name))  # used in the run's label
         return TrainingPlan(
             structs.replace(request, worker=worker.name, resume_from=config["checkpoint"]["resume_from"]),

@@ -127,6 +127,21 @@ def server_for(refusal: str, env_id: str | None, worker: WorkerEnvironment) -> s
     return None if misspelt else provider
 
 
+def server_of_processes(env_id: str | None, count: int, worker: WorkerEnvironment) -> str:
+    """Return the worker that serves an environment to a training of ``worker`` in ``count`` processes.
+
+    Raises ConfigurationError if the training cannot use them, and the errors of `family_of`."""
+    argument = f"env_processes={count}"
+    if env_id is None or not worker.capabilities.uses_environment_servers:
+        raise ConfigurationError(f"{argument}: worker '{worker.name}' makes its environments itself")
+    if count > 1 and not worker.capabilities.steps_together:
+        raise ConfigurationError(
+            f"{argument}: worker '{worker.name}' steps one environment after another in each of its "
+            "processes; give num_env_runners, their number, or env_processes=1"
+        )
+    return family_of(env_id)
+
+
 def remedy(refusal: str, env_id: str | None, worker: WorkerEnvironment) -> str:
     """Return advice to add to a worker's ``refusal`` to make an environment; empty if there is none.
 

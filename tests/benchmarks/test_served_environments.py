@@ -19,6 +19,7 @@ from mosaic_lab.workers import ensure
 HERE = Path(__file__).parent
 PAIRS = int(os.environ.get("MOSAIC_BENCHMARK_PAIRS", "5"))
 SMALL = {"ppo": {"env_id": "CartPole-v1", "num_envs": 4, "total_timesteps": 40_960}}
+SMALL_PICTURES = ["grey", {"resize": [32, 32]}, "flat"]
 
 
 def test_round_trip_of_an_empty_step() -> None:
@@ -37,6 +38,30 @@ def test_round_trip_of_an_empty_step() -> None:
             ["one environment", f"{one:.1f}", *judged(one, "<= 25 µs")],
             ["each of 16 in one process", f"{of_16:.1f}", *judged(of_16, "<= 4 µs")],
         ],
+    )
+
+
+def test_two_processes(tmp_path: Path) -> None:
+    """An environment with slow steps (Crafter draws each observation), in two processes and in one."""
+    crafter = {
+        "env_id": "CrafterReward-v1", "num_envs": 4, "n_steps": 256, "n_epochs": 1, "total_timesteps": 8_192,
+    }  # fmt: skip
+    worker = TrainingWorker(
+        "sb3", str(ensure("sb3", print).python), tmp_path, {"ppo": crafter}, {"fastlane": {"enabled": False}}
+    )
+    server = {"worker": "visual", "command": ensure("visual", print).command()}
+
+    def speed(processes: int) -> float:
+        config = {**worker.configuration("ppo"), "wrappers": SMALL_PICTURES}
+        run = worker.train(**config, environment_server={**server, "processes": processes})
+        assert run.code == 0, run.log
+        return statistics.median(value for _, value in run.series("steps_per_second"))
+
+    measured = paired(lambda: speed(2), lambda: speed(1), PAIRS)
+    print_table(
+        f"Crafter with PPO of Stable-Baselines3, 4 environments, {PAIRS} pairs",
+        ["", "two processes", "one", "median ratio (range)", "target", "verdict"],
+        [ratio_row("training, steps/s", measured, ">= 1.3")],
     )
 
 

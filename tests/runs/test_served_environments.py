@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support import PEERS, wait_until
 
 import mosaic_lab as mosaic
 from mosaic_lab import workers
-from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.errors import ConfigurationError, RunFailed
 from mosaic_lab.runs import Run
 
 ENV = "Corridor-v0"
@@ -131,3 +133,63 @@ def test_what_cannot_be_served_is_refused_before_anything_starts(
         lab.train("sb3", algorithm="ppo", env=env, total_timesteps=400, **SMALL)
     assert reason in str(refused.value)
     assert len(lab.runs) == before
+
+
+PENDULUM = {
+    "sb3": {"num_envs": 3, "n_steps": 50, "batch_size": 50, "n_epochs": 2},
+    "tianshou": {"num_training_envs": 3, "collection_step_num_env_steps": 150},
+    "xuance": {"parallels": 3, "horizon_size": 50},
+    "cleanrl": {"num_envs": 3, "num_steps": 50},
+}
+EXTENDED = [pytest.param(worker, marks=pytest.mark.extended) for worker in ("tianshou", "xuance", "cleanrl")]
+
+
+@pytest.mark.parametrize("worker", ["sb3", *EXTENDED])
+def test_environments_in_several_processes_play_the_same_episodes(lab: mosaic.Lab, worker: str) -> None:
+    """Actions are rescaled, by a wrapper outside of the served environment."""
+    algorithm = "ppo_continuous_action" if worker == "cleanrl" else "ppo"
+    pendulum = {"algorithm": algorithm, "env": "Pendulum-v1", "wrappers": [{"rescale_action": [-1, 1]}]}
+    keywords = {**pendulum, **PENDULUM[worker], "total_timesteps": 1_200, "seed": 1}
+    runs = [lab.train(worker, **keywords, env_processes=count) for count in (None, 1, 2)]
+    for run in runs:
+        run.wait(300)
+    returns = [list(run.episodes()["total_reward"]) for run in runs]
+    assert returns[1] == returns[2] and len(returns[0]) > 1
+    assert returns[0] == pytest.approx(returns[1], rel=1e-4), "by another version of Gymnasium"
+    served = [run.config.get("environment_server", {}).get("processes") for run in runs]
+    assert served == [None, 1, 2]
+
+
+@pytest.mark.extended
+def test_teams_in_several_processes_play_the_same_episodes(lab: mosaic.Lab) -> None:
+    team = {**TEAM["xuance"], "env": "simple_spread_v3", "total_timesteps": 200, "seed": 1}
+    runs = [lab.train("xuance", **team, env_processes=count) for count in (None, 1, 2)]
+    for run in runs:
+        run.wait(300)
+    returns = [list(run.episodes()["total_reward"]) for run in runs]
+    assert returns[0] == returns[1] == returns[2] and len(returns[0]) > 1
+
+
+def test_a_step_that_takes_too_long_ends_the_training(lab: mosaic.Lab) -> None:
+    run = lab.train(
+        "sb3", algorithm="ppo", env=ENV, total_timesteps=400, env_kwargs={"pause": 60}, step_timeout=1,
+        wrappers=["flat"], **SMALL,
+    )  # fmt: skip
+    with pytest.raises(RunFailed, match=r"the environment's step took longer than 1 s \(step_timeout\)"):
+        run.wait(120)
+
+
+@pytest.mark.parametrize(
+    ("worker", "given", "reason"),
+    [
+        ("sb3", {"step_timeout": 5}, "CartPole-v1 is made in the training's process"),
+        ("sb3", {"env_processes": 0}, "env_processes=0: must be an integer ≥ 1"),
+        ("jumanji", {"env_processes": 2}, "worker 'jumanji' makes its environments itself"),
+        ("rllib", {"env_processes": 2}, "give num_env_runners, their number"),
+    ],
+)
+def test_processes_that_a_training_cannot_have_are_refused(
+    lab: mosaic.Lab, worker: str, given: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(reason)):
+        lab.train(worker, algorithm="ppo", **{"env": "CartPole-v1", "total_timesteps": 400, **given})

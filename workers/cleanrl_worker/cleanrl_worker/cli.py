@@ -31,6 +31,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         observation_spaces=["vector", "image"],
         modes=["train", "operate", "arena"],
         uses_environment_servers=True,
+        steps_together=True,
         **{**describe_algorithms(ALGORITHMS), "algorithms": available},
     )
     if missing:

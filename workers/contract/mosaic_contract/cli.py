@@ -39,7 +39,7 @@ from mosaic_contract.process_exits import (
     watch_parent,
 )
 from mosaic_contract.pytorch import defer_compiler
-from mosaic_contract.registry import assign
+from mosaic_contract.registry import assign, most_processes
 from mosaic_contract.signals import CancelOnSignal
 from mosaic_contract.stdio import reserve_standard_streams
 from mosaic_contract.telemetry import Telemetry
@@ -265,8 +265,14 @@ def _dispatch(worker: Worker, arguments: argparse.Namespace, telemetry: Telemetr
     if config.environment_server:
         if not capabilities.uses_environment_servers:
             raise ConfigError(f"{metadata.name} trains in environments of its own only, without a server")
-        paradigms = capabilities.supported_paradigms
-        assign(config.env_id, {**config.environment_server, "paradigms": paradigms})
+        assign(
+            config.env_id,
+            {
+                "processes": most_processes() if capabilities.steps_together else 1,
+                **config.environment_server,
+                "paradigms": capabilities.supported_paradigms,
+            },
+        )
     plan = worker.resolve(config)
     resolved = plan if isinstance(plan, dict) else plan.resolved()
     if arguments.dry_run:

@@ -364,12 +364,12 @@ class TeamWrapper:
     environment's."""
 
     def __init__(self, env: Any) -> None:
-        self._env = env
+        self.env = env
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self._env, name)
+        return getattr(self.env, name)
 
 
 class CheckedTeam(TeamWrapper):
@@ -387,15 +387,18 @@ class CheckedTeam(TeamWrapper):
 
     def reset(self, seed: Any = None, options: Any = None) -> tuple[dict[Any, Any], Mapping[Any, Any]]:
         self._check.begin(seed)
-        return self._check.reset(self._env.reset(seed=seed, options=options))
+        return self._check.reset(self.env.reset(seed=seed, options=options))
+
+    def action(self, actions: Mapping[Any, Any]) -> Mapping[Any, Any]:
+        if not self._starts:
+            return actions
+        return {agent: action + self._starts.get(agent, 0) for agent, action in actions.items()}
 
     def step(self, actions: Mapping[Any, Any]) -> tuple[Any, ...]:
-        if self._starts:
-            actions = {agent: action + self._starts.get(agent, 0) for agent, action in actions.items()}
-        return self._check.step(self._env.step(actions))
+        return self._check.step(self.env.step(self.action(actions)))
 
     def close(self) -> None:
-        close(self._env, self._check.env_id)
+        close(self.env, self._check.env_id)
 
 
 @functools.lru_cache(None)
@@ -416,8 +419,11 @@ def _wrapper_class() -> Any:
             observation, info = self._check.reset(self.env.reset(**options))
             return observation, _readable(info)
 
+        def action(self, action: Any) -> Any:
+            return action + self._start if self._start else action
+
         def step(self, action: Any) -> tuple[Any, float, bool, bool, Any]:
-            result = self._check.step(self.env.step(action + self._start if self._start else action))
+            result = self._check.step(self.env.step(self.action(action)))
             return (*result[:4], _readable(result[4]))
 
         def close(self) -> None:

@@ -30,6 +30,7 @@ _NORMALIZING = {
 }
 """Gymnasium's classes of wrappers with statistics, and the attributes that have these."""
 _OWN = ".py:"
+_own_classes: set[type] = set()
 
 
 def name_of(wrapper: Wrapper) -> str:
@@ -50,6 +51,11 @@ def in_short(wrapper: Wrapper) -> str:
 def is_own(wrapper: Wrapper) -> bool:
     """Return whether it is a wrapper of the user's, in a file."""
     return _OWN in name_of(wrapper)
+
+
+def is_of_user(env: Any) -> bool:
+    """Return whether an environment's outermost wrapper is the user's, from a file."""
+    return type(env) in _own_classes
 
 
 def check_own_code(described: Mapping[str, Any], allowed: bool) -> None:
@@ -147,6 +153,8 @@ def apply(env: Any, wrapper: Wrapper, statistics: Statistics) -> Any:
         ) from None
     if is_own(name) and not isinstance(wrapped, import_module("gymnasium").Env):
         raise ConfigError(f"the wrapper {name} is not a Gymnasium wrapper: it is {type(wrapped).__name__}")
+    if is_own(name):
+        _own_classes.add(type(wrapped))
     return wrapped
 
 

@@ -66,7 +66,8 @@ class WorkerCapabilities(_Document):
     with the same spaces. Their dry runs describe the spaces (`EnvironmentSpec.describe_spaces`).
 
     `uses_environment_servers`: its trainings accept environments of its `supported_paradigms` that other
-    workers serve (`environment_server`).
+    workers serve (`environment_server`). `steps_together`: it begins the steps of all served environments
+    before it ends the first, so that several processes of a server act at the same time.
     """
 
     supported_paradigms: list[str] = field(default_factory=lambda: ["single_agent"])
@@ -79,6 +80,7 @@ class WorkerCapabilities(_Document):
     resume_bound: dict[str, dict[str, str]] = field(default_factory=dict)
     resume_elsewhere: list[str] = field(default_factory=list)
     uses_environment_servers: bool = False
+    steps_together: bool = False
 
 
 class Algorithm:

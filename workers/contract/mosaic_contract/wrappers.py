@@ -183,11 +183,11 @@ class WrappedTeam(TeamWrapper):
         return self._spaces[agent]
 
     def reset(self, seed: Any = None, options: Any = None) -> tuple[dict[Any, Any], Any]:
-        observations, infos = self._env.reset(seed=seed, options=options)
+        observations, infos = self.env.reset(seed=seed, options=options)
         return self._observed(observations), infos
 
     def step(self, actions: Mapping[Any, Any]) -> tuple[Any, ...]:
-        observations, *others = self._env.step(actions)
+        observations, *others = self.env.step(actions)
         return self._observed(observations), *others
 
     def _observed(self, observations: Mapping[Any, Any]) -> dict[Any, Any]:

@@ -15,6 +15,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
 from mosaic_contract import Cancelled
+from mosaic_contract.environment_server.served import begin_steps
 from mosaic_contract.environment_spec import CONTINUOUS
 from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.fastlane import TrainingFrames
@@ -159,15 +160,20 @@ class XuanceMultiAgentEnvironment(RawMultiAgentEnv):
         self.episode.begin(self.agents)
         return self._observations, {}
 
-    def step(self, actions: dict[str, Any]) -> tuple[Any, ...]:
-        # in place, like upstream's own: the buffer stores the executed actions
+    def action(self, actions: dict[str, Any]) -> dict[str, Any]:
+        """Return the actions of the present agents, within the bounds of their spaces.
+
+        `actions` is changed, too, like upstream's own do: the buffer stores the executed actions.
+        """
         for agent, action in actions.items():
             space = self.action_space[agent]
             if isinstance(space, Box):
                 actions[agent] = np.clip(action, space.low, space.high)
+        return {agent: np.array(actions[agent]) for agent in self.env.agents}  # mpe2 changes what it is given
+
+    def step(self, actions: dict[str, Any]) -> tuple[Any, ...]:
         present = list(self.env.agents)
-        played = {agent: np.array(actions[agent]) for agent in present}  # mpe2 changes what it is given
-        observations, rewards, terminated, truncated, _ = self.env.step(played)
+        observations, rewards, terminated, truncated, _ = self.env.step(self.action(actions))
         rewards = {agent: float(rewards.get(agent, 0.0)) for agent in self.agents}
         self._observations = self._of_all(observations)
         over = not self.env.agents
@@ -206,12 +212,13 @@ def state_space(observations: Mapping[str, Any]) -> Box:
 
 
 class XuanceSingleAgentVector(DummyVecEnv):
-    """Environments stepped one after another in this process. The observations before a step are kept:
+    """Environments in this process, or served and stepped together. The observations before a step are kept:
     upstream stores the first ones of a training after the step."""
 
     buf_obs: Any
 
     def step_wait(self) -> Any:
+        begin_steps(self.envs, self.actions)
         self.buf_obs = self.buf_obs.copy()
         return super().step_wait()
 
@@ -222,6 +229,7 @@ class XuanceMultiAgentVector(DummyVecMultiAgentEnv):
     buf_obs: Any
 
     def step_wait(self) -> Any:
+        begin_steps(self.envs, self.actions)
         self.buf_obs = self.buf_obs.copy()
         return super().step_wait()
 

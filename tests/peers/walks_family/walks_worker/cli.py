@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+import time
 from pathlib import Path
 
 import gymnasium
@@ -25,8 +26,8 @@ class Corridor(gymnasium.Env):
         {"place": gymnasium.spaces.Box(-1, 1, (2,), np.float32), "door": gymnasium.spaces.Discrete(3)}
     )
 
-    def __init__(self, render_mode=None, speed=1):
-        self.render_mode, self.speed = render_mode, speed
+    def __init__(self, render_mode=None, speed=1, pause=0):
+        self.render_mode, self.speed, self.pause = render_mode, speed, pause
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
@@ -41,6 +42,8 @@ class Corridor(gymnasium.Env):
 
     def step(self, action):
         self.steps += 1
+        if self.pause and self.steps == 2:  # after the first step, which is tried before the training
+            time.sleep(self.pause)
         forth = action == 2 and self.door > 0
         self.place = max(0, self.place + (self.speed if forth else -1))
         return self.seen(), float(forth), self.place >= LENGTH, self.steps == LENGTH, {"door": self.door}

@@ -12,6 +12,7 @@ from typing import Any, Callable
 
 from mosaic_contract import registry
 from mosaic_contract.environment_check import checked
+from mosaic_contract.environment_server.served import step_together
 from mosaic_contract.gymnasium_wrappers import limited
 from mosaic_contract.hyperparameters import env_kwargs_of
 from mosaic_contract.wrappers import wrap
@@ -29,6 +30,7 @@ def hook_gymnasium(gymnasium: Any, training: Training) -> None:
         return observed(count(training.frames.make_as(make_one, *args, **kwargs), training), training)
 
     gymnasium.make = counting_make
+    step_together(gymnasium.vector.SyncVectorEnv)
 
 
 def maker(make: Callable[..., Any], training: Training) -> Callable[..., Any]:

@@ -39,6 +39,7 @@ _FINAL = (_DIED, "SystemExit", "StepTimeout")
 
 class EnvironmentClient:
     """A server's process, which makes environments with `command`. Call its methods in one thread.
+    `environments` is the number of those that are open.
 
     Errors of environments are raised as in their own process: `EnvironmentFault` and `ConfigError`, all
     others as `UpstreamFailed` with their types and tracebacks.
@@ -50,6 +51,7 @@ class EnvironmentClient:
         self._lines: list[bytes] = []
         self._sent = self._received = 0
         self._failure: Exception | None = None
+        self.environments = 0
         self.memory = _unnamed_file()
         self._process = subprocess.Popen(
             [*command, "--environments"],
@@ -166,14 +168,24 @@ class EnvironmentClient:
 
 
 def client_of(server: Mapping[str, Any]) -> EnvironmentClient:
-    """Return this process's client of a server, {"worker", "command", [step_timeout]}; it is started once."""
-    return _client(json.dumps(server), os.getpid())
+    """Return the client for one more environment of a training in this process.
+
+    `server` has the name of a "worker" and its "command", the maximum number of "processes" (default: 1) and
+    the "step_timeout". A process is started when all others have an environment.
+    """
+    clients = _clients(json.dumps(server), os.getpid())
+    least = min(clients, key=lambda client: client.environments, default=None)
+    if least is None or (least.environments and len(clients) < server.get("processes", 1)):
+        timeout = server.get("step_timeout", STEP_TIMEOUT)
+        least = EnvironmentClient(server["worker"], server["command"], timeout)
+        clients.append(least)
+    return least
 
 
 @functools.lru_cache(maxsize=None)
-def _client(server: str, pid: int) -> EnvironmentClient:
-    options = json.loads(server)
-    return EnvironmentClient(options["worker"], options["command"], options.get("step_timeout", STEP_TIMEOUT))
+def _clients(server: str, pid: int) -> list[EnvironmentClient]:
+    """Return the clients of this process and, after a fork, none of its parent's."""
+    return []
 
 
 def _unnamed_file() -> int:

@@ -10,7 +10,7 @@ from typing import Any, Mapping
 from mosaic_contract.environment_server.client import EnvironmentClient
 from mosaic_contract.environment_server.served import Served, info_of
 from mosaic_contract.environment_server.shared_arrays import Region
-from mosaic_contract.spaces import make_space, start_of
+from mosaic_contract.spaces import make_space
 
 
 def environment_of(
@@ -39,7 +39,6 @@ def _environment_class() -> Any:
             spaces = description["observation_space"], description["action_space"]
             self._region = Region(client.memory, description["start"], *spaces)
             self.observation_space, self.action_space = map(make_space, spaces)
-            self.start = start_of(self.action_space)
 
         def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
             gymnasium.Env.reset(self, seed=seed)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 from importlib import import_module
-from typing import Any, Iterable, Mapping
+from typing import Any, Callable, Iterable, Mapping
 
 from mosaic_contract.arrays import unpack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, encode_line, with_tagged_tuples
 from mosaic_contract.environment_server.client import EnvironmentClient, client_of
+from mosaic_contract.gymnasium_wrappers import is_of_user
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -35,29 +36,57 @@ def make_served(
 
 
 def begin_steps(environments: Iterable[Any], actions: Iterable[Any]) -> None:
-    """Begin a step of several environments at once, with actions that start at 0. The `step` of each returns
-    its result.
+    """Begin a step of several environments at once, with the actions of their outermost wrappers. The `step`
+    of each returns its result.
 
-    Environments of one server are stepped in one round trip. Environments that are not served are ignored.
+    Environments of one process are stepped in one round trip, and the processes act at the same time.
+    Environments that are not served are ignored, as are those in a wrapper of the user's, which may change
+    actions in its `step`.
     """
     begun: dict[EnvironmentClient, list[Served]] = {}
     for env, action in zip(environments, actions):
-        served = env.unwrapped
-        if isinstance(served, Served):
-            served.place(action + served.start if served.start else action)
+        served, changes = _innermost(env)
+        if served is not None:
+            for change in changes:
+                action = change(action)
+            served.place(action)
             begun.setdefault(served.client, []).append(served)
     for client, group in begun.items():
         _send_step(client, group)
 
 
-class Served:
-    """An environment in the process of another worker. `start` is the first number of its actions."""
+def step_together(vector_class: Any) -> None:
+    """Have a library's class of vectors, which step one environment after another, begin all steps at
+    once."""
+    step_async = vector_class.step_async
 
-    start = 0
+    def begin(self: Any, actions: Any) -> None:
+        step_async(self, actions)
+        begin_steps(self.envs, actions)
+
+    vector_class.step_async = begin
+
+
+@functools.lru_cache(maxsize=256)
+def _innermost(env: Any) -> tuple[Served | None, tuple[Callable[[Any], Any], ...]]:
+    """Return the served environment within wrappers, and their functions of actions, outermost first."""
+    changes = []
+    while not isinstance(env, Served):
+        if is_of_user(env) or not hasattr(env, "env"):
+            return None, ()
+        if hasattr(type(env), "action"):
+            changes.append(env.action)
+        env = env.env
+    return env, tuple(changes)
+
+
+class Served:
+    """An environment in the process of another worker."""
 
     def __init__(
         self, client: EnvironmentClient, description: Mapping[str, Any], render_mode: str | None
     ) -> None:
+        client.environments += 1
         self.client, self.index, self.key = client, description["index"], str(description["index"])
         self.metadata = dict(description["metadata"])
         self.render_mode = render_mode
@@ -73,6 +102,7 @@ class Served:
         return self.client.picture(self.client.request("render", index=self.index))
 
     def close(self) -> None:
+        self.client.environments -= 1
         self.client.request("close", index=self.index)
 
     def _reset(self, seed: int | None, options: Any) -> Mapping[str, Any]:
