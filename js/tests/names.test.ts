@@ -10,7 +10,7 @@ test('what all default names have is cut off first, what differs last, a seed ne
   assert.deepEqual(parts('cleanrl ppo CarRacing-v3 seed 1'), [
     ['alike', 'cleanrl ppo'],
     ['own', ' CarRacing-v3'],
-    ['seed', ' seed 1']
+    ['end', ' seed 1']
   ]);
   assert.deepEqual(parts('my  baseline'), [
     ['own', 'my'],
@@ -34,6 +34,13 @@ test('a name with a long end or of many words is cut once', () => {
   const trial = 'cleanrl ppo CartPole-v1 trial 0 seed 1';
   assert.ok(texts(trial).includes(' trial'), 'which distinguishes trials');
   assert.deepEqual(texts('cleanrl ppo CartPole-v1 seed 1'), ['cleanrl ppo', ' CartPole-v1', ' seed 1']);
+});
+
+test('the end of an id, which tells equal names apart, is never cut', () => {
+  const texts = (name: string) => truncatedParts(name, wordsAlike(NAMES)).map(({ text }) => text);
+  const evaluation = 'evaluation CartPole-v1: a trained policy, another policy, random';
+  assert.deepEqual(texts(`${evaluation} k3f9`), [evaluation, ' k3f9']);
+  assert.deepEqual(texts('cleanrl ppo CartPole-v1 seed 1 k3f9').at(-1), ' seed 1 k3f9');
 });
 
 test('a text that is too long keeps both of its ends', () => {

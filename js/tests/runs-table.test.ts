@@ -96,6 +96,27 @@ describe('the tree', () => {
     ]);
   });
 
+  test('names that are still equal end as their ids do', () => {
+    const evaluation = (id: string, more: object = {}) =>
+      row(`20261126-${id}`, { name: 'evaluation Hill-v0: PPO', kind: 'evaluation', ...more });
+    const mine = { name: 'mine', label: 'evaluation Hill-v0: PPO' };
+    source.change([
+      evaluation('aaaa'),
+      evaluation('bbbb'),
+      evaluation('cccc', mine),
+      evaluation('dddd', mine)
+    ]);
+    for (const flat of [false, true]) {
+      table.setFlat(flat);
+      assert.deepEqual(titles(), [
+        'evaluation Hill-v0: PPO aaaa',
+        'evaluation Hill-v0: PPO bbbb',
+        'mine cccc',
+        'mine dddd'
+      ]);
+    }
+  });
+
   test('trials are named by their numbers below their sweep, with their seeds where there are several', () => {
     const trial = (id: string, name: string, more: object = {}) =>
       row(id, { name: `cleanrl ppo CartPole-v1 ${name}`, parent: 'sweep', created: 0, ...more });

@@ -3,8 +3,8 @@
 /** A part of a name that is truncated independently. */
 export interface NamePart {
   readonly text: string;
-  /** "alike" is truncated first, "seed" last. */
-  readonly kind: 'alike' | 'own' | 'seed';
+  /** "alike" is truncated first, "end" last: a seed, or the end of an id. */
+  readonly kind: 'alike' | 'own' | 'end';
 }
 
 /** The most characters of an end besides which the words of a name can still be distinguished. */
@@ -12,7 +12,13 @@ const MOST_END = 12;
 /** The most parts of a name that are truncated each. */
 const MOST_PARTS = 4;
 
+const ENDED = /^(.+)(\s[a-hjkmnp-z2-9]{4})$/;
 const SEEDED = /^(.+)(\sseed \d+.*)$/;
+
+/** The letters that end the id of a run or a group, which tell it from all others of its name. */
+export function idEnd(id: string): string {
+  return id.slice(id.lastIndexOf('-') + 1);
+}
 
 /** The words before the seed that all names with a seed share; empty for names given by users. */
 export function wordsAlike(names: readonly string[]): ReadonlySet<string> {
@@ -23,7 +29,7 @@ export function wordsAlike(names: readonly string[]): ReadonlySet<string> {
 
 /** The parts of a name in order: adjacent shared words form one part, every other word its own. */
 export function nameParts(name: string, alike: ReadonlySet<string>): NamePart[] {
-  const [, head = name, tail] = SEEDED.exec(name) ?? [];
+  const [, head = name, tail] = SEEDED.exec(name) ?? ENDED.exec(name) ?? [];
   const parts: { text: string; kind: NamePart['kind'] }[] = [];
   for (const text of head.match(/\s*\S+/g) ?? []) {
     const last = parts.at(-1);
@@ -31,20 +37,22 @@ export function nameParts(name: string, alike: ReadonlySet<string>): NamePart[] 
     if (kind === 'alike' && last?.kind === kind) last.text += text;
     else parts.push({ text, kind });
   }
-  return tail ? [...parts, { text: tail, kind: 'seed' }] : parts;
+  return tail ? [...parts, { text: tail, kind: 'end' }] : parts;
 }
 
 /**
  * The parts of a name that are truncated. A name is cut only once if its end is long, such as " seed 1 (resumed)",
- * or if it has many words and no seed.
+ * or if it has many words.
  */
 export function truncatedParts(name: string, alike: ReadonlySet<string>): NamePart[] {
   const parts = nameParts(name, alike);
   const end = parts.at(-1);
-  if (end?.kind !== 'seed') {
+  if (end?.kind !== 'end') {
     return parts.length > MOST_PARTS ? [{ text: name, kind: 'own' }] : parts;
   }
-  return end.text.length > MOST_END ? [{ text: name.slice(0, -end.text.length), kind: 'own' }, end] : parts;
+  return end.text.length > MOST_END || parts.length > MOST_PARTS + 1
+    ? [{ text: name.slice(0, -end.text.length), kind: 'own' }, end]
+    : parts;
 }
 
 /** A name without these words. */

@@ -40,7 +40,7 @@ export function RunName({ name }: { readonly name: string }) {
 /** How a part is truncated compared to others: in practice only after all parts with a larger factor. */
 function shrinkage(kind: NamePart['kind'], place: number, end: number): number {
   if (end === 0) {
-    return kind === 'seed' ? 1 : 0;
+    return kind === 'end' ? 1 : 0;
   }
   return kind === 'alike' ? 1e24 : 1e6 * 1000 ** Math.min(place, 4);
 }
@@ -51,6 +51,6 @@ function shrinkage(kind: NamePart['kind'], place: number, end: number): number {
  */
 function beginning(text: string, kind: NamePart['kind']): string[] {
   const least = kind === 'alike' ? 0 : 4;
-  const whole = kind === 'seed' || text.length <= least + SPARE;
+  const whole = kind === 'end' || text.length <= least + SPARE;
   return whole ? [text] : [text.slice(0, least), text.slice(least)];
 }

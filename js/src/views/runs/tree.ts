@@ -1,5 +1,6 @@
 /** The runs as lines of a tree: stores, groups with their runs, trainings with their dependent runs. */
 
+import { idEnd } from '../../shared/names.ts';
 import { settingText } from '../../shared/numbers.ts';
 import { compareValues, ordered, type SortValue } from '../../shared/order.ts';
 import type { RunRow } from '../../shared/run-api.ts';
@@ -103,7 +104,9 @@ export function treeLines(entries: readonly RunEntry[], options: TreeOptions): L
 function storeNodes(entries: readonly RunEntry[], { flat, titles }: TreeOptions): Node[] {
   const nodes = new Map(entries.map(entry => [entry.row.id, runNode(entry, titles.get(entry.key))]));
   if (flat) {
-    return [...nodes.values()];
+    const lines = [...nodes.values()];
+    distinguish(lines);
+    return lines;
   }
   const rows = new Map(entries.map(({ row }) => [row.id, row]));
   const sizes = new Map<string, number>();
@@ -161,7 +164,10 @@ function nameGroup(group: Writable<Node>): void {
   }
 }
 
-/** Extend equal titles, unless given by users, by at most `MOST_SETTINGS` hyperparameters that differ. */
+/**
+ * Extend equal titles, unless given by users, by at most `MOST_SETTINGS` hyperparameters that differ, and those
+ * that are still equal by the ends of their ids. `lab.run` accepts these titles.
+ */
 function distinguish(nodes: readonly Writable<Node>[]): void {
   const named = nodes.filter(({ entry, title }) => entry === null || title === entry.row.label);
   for (const alike of Map.groupBy(named, node => node.title).values()) {
@@ -174,6 +180,12 @@ function distinguish(nodes: readonly Writable<Node>[]): void {
       const texts = names.map(name => `${name}=${settingText(settings[index]?.[name])}`);
       node.title = [node.title, ...texts].join(' ');
     });
+  }
+  for (const alike of Map.groupBy(nodes, node => node.title).values()) {
+    if (alike.length < 2) continue;
+    for (const node of alike) {
+      node.title = `${node.title} ${idEnd(node.entry?.row.id ?? node.members[0]?.row.group ?? '')}`;
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 /** The settings of runs, their differences, and filtering by them. */
 
+import { idEnd } from '../../shared/names.ts';
 import { duration, number, settingText } from '../../shared/numbers.ts';
 import { ordered, settingValue } from '../../shared/order.ts';
 import type { RunRow } from '../../shared/run-api.ts';
@@ -156,7 +157,7 @@ export function distinctNames(
   return new Map(
     called.map(({ id, name }) => {
       const text = name || id;
-      return [id, (counts.get(name) ?? 0) > 1 ? `${text} ${id.slice(id.lastIndexOf('-') + 1)}` : text];
+      return [id, (counts.get(name) ?? 0) > 1 ? `${text} ${idEnd(id)}` : text];
     })
   );
 }
