@@ -37,6 +37,18 @@ test('a cell assigns no name that others use, and may import this package as the
   assert.ok(taken.includes('größe') && !taken.includes('mosaic'));
   assert.equal(freeName('lab', taken), 'lab_3');
   assert.ok(namesIn(['mosaic = "a picture"']).includes('mosaic'));
+  for (const line of ['# import mosaic_lab as mosaic', 'x = "import mosaic_lab as mosaic"']) {
+    assert.ok(namesIn([line, 'mosaic = "a picture"']).includes('mosaic'), line);
+    assert.ok(namesIn([`import mosaic_lab as mosaic\n${line}`, 'ｍosaic = 1']).includes('mosaic'), line);
+  }
+  const used = ['import os; import mosaic_lab as mosaic  # ours', 'lab = mosaic.Lab()'];
+  assert.ok(!namesIn(used).includes('mosaic'));
+});
+
+test('a name counts in the form that Python gives it', () => {
+  const taken = namesIn(['𝐫𝐮𝐧 = 1\nｌａｂ = 2\nﬁt = e\u0301v = 3']);
+  for (const name of ['run', 'lab', 'fit', '\u00e9v']) assert.ok(taken.includes(name), name);
+  assert.ok(namesIn(['a·b = ℘x = 1']).includes('a·b'), 'Python continues names with more than letters');
 });
 
 test('only what differs from the defaults is in the code', () => {

@@ -1,7 +1,12 @@
 /** Finds a notebook's `Lab` variable, and the names used by its cells. */
 
 export const IMPORT = 'import mosaic_lab as mosaic';
-const NAME = /[\p{L}_][\p{L}\p{N}_]*/gu;
+/** Python's identifiers. */
+const NAME = /[\p{XID_Start}_]\p{XID_Continue}*/gu;
+/** The statement that imports this package, as opposed to its text in a comment. */
+const IMPORTED = new RegExp(`(?:^|;)[ \\t]*${IMPORT}[ \\t]*(?=$|;|#)`, 'gm');
+/** The package's name in an expression such as `mosaic.Lab()`. */
+const MEMBER = /\bmosaic(?=[ \t]*\.)/g;
 const LONGEST_NAME = 300;
 
 const ASSIGNMENT = /^([A-Za-z_]\w*)\s*(?::[^=\n]+)?=\s*(?:[A-Za-z_]\w*\.)?Lab\(/gm;
@@ -18,14 +23,19 @@ export function labVariable(sources: readonly string[]): string | null {
 }
 
 /**
- * The names in these cells, which a new cell must not assign; excludes the name of this package if it is
- * imported.
+ * The names in these cells, which a new cell must not assign, in the form to which Python normalizes them;
+ * excludes the name of this package if it is imported and has no other meaning anywhere.
  */
 export function namesIn(sources: readonly string[]): string[] {
   const found = new Set(
-    sources.flatMap(source => source.match(NAME) ?? []).filter(name => name.length <= LONGEST_NAME)
+    sources
+      .flatMap(source => source.match(NAME) ?? [])
+      .map(name => name.normalize('NFKC'))
+      .filter(name => name.length <= LONGEST_NAME)
   );
-  if (sources.some(source => source.includes(IMPORT))) {
+  const others = sources.map(source => source.replace(IMPORTED, ''));
+  const imported = others.some((source, place) => source !== sources[place]);
+  if (imported && !others.some(source => /\bmosaic\b/.test(source.normalize('NFKC').replace(MEMBER, '')))) {
     found.delete('mosaic');
   }
   return [...found];
