@@ -71,6 +71,7 @@ def training_form(worker: str, algorithm: str | None = None) -> Schema:
 
 def match_form(kind: str) -> Schema:
     """Return ``{"schema"}`` for ``lab.evaluate`` ("evaluation") or ``lab.compare``."""
+    _check_kind(kind)
     request = EvaluateRequest if kind == "evaluation" else CompareRequest
     properties = {
         "env": _environment(_environments()),
@@ -101,8 +102,7 @@ def code(kind: str, values: Mapping[str, Any], lab: str = "lab", taken: Collecti
     """
     if not lab.isidentifier() or iskeyword(lab):
         raise ConfigurationError(f"{lab!r} is not the name of a variable")
-    if kind not in KINDS:
-        raise ConfigurationError(f"there is no form {kind!r}; the forms are {', '.join(KINDS)}")
+    _check_kind(kind)
     taken = {lab, *taken}
     try:
         write = _training_code if kind == "training" else functools.partial(_match_code, kind)
@@ -111,6 +111,12 @@ def code(kind: str, values: Mapping[str, Any], lab: str = "lab", taken: Collecti
     except (SyntaxError, TypeError, AttributeError, RecursionError, MemoryError) as error:
         raise ConfigurationError(f"these values cannot be written as Python: {error}") from None
     return cell
+
+
+def _check_kind(kind: str) -> None:
+    """Raise ConfigurationError if there is no form of this kind."""
+    if kind not in KINDS:
+        raise ConfigurationError(f"there is no form {kind!r}; the forms are {', '.join(KINDS)}")
 
 
 def _free(name: str, taken: Collection[str]) -> str:

@@ -12,6 +12,7 @@ from many_runs import write_runs
 from support import wait_until
 
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
+from mosaic_lab.overview import forms
 from mosaic_lab.overview.service import METHODS, Service
 from mosaic_lab.overview.watching import ChangeWatcher
 
@@ -49,6 +50,25 @@ def test_a_run_that_was_removed_is_left_out_of_a_chart(tmp_path: Path) -> None:
     assert [line["runs"] for line in lines] == [[kept.name]]
     with pytest.raises(UnknownRun, match=r"is not in .* \(any more\)"):
         answer(service, "curves", runs=[gone.name], **CURVES)
+
+
+def test_only_folders_of_runs_are_read(tmp_path: Path) -> None:
+    write_runs(tmp_path, 1)
+    service = Service(tmp_path)
+    for other in (".slots", ".groups", "comparisons", "notes", "..", "."):
+        (tmp_path / other).mkdir(exist_ok=True)
+        (tmp_path / other / "worker.log").write_text("private")
+        with pytest.raises(UnknownRun, match=r"is not in .* \(any more\)"):
+            answer(service, "log", run=other)
+
+
+def test_a_form_of_an_unknown_kind_is_refused_before_a_worker_describes_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forms, "description", lambda worker: pytest.fail(f"{worker} was started"))
+    for method, params in (("forms", {}), ("code", {"values": {}})):
+        with pytest.raises(ConfigurationError, match="there is no form 'league'; the forms are training"):
+            answer(Service(tmp_path), method, kind="league", **params)
 
 
 def test_without_a_store_only_what_needs_none_is_answered() -> None:
