@@ -12,6 +12,7 @@ import re
 import shutil
 import tempfile
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import Any
 from mosaic_lab.errors import MosaicError, UnknownRun
 from mosaic_lab.keeper import locks
 from mosaic_lab.keeper.environment_variables import KEEPER_VARIABLE
-from mosaic_lab.keeper.files import folders_in, kind_of, list_folders, open_file
+from mosaic_lab.keeper.files import folder_in, folders_in, kind_of, list_folders, open_file
 from mosaic_lab.keeper.processes import lives, place
 from mosaic_lab.keeper.states import RunStatus, State, Transition, queued
 from mosaic_lab.keeper.tail import final_message, is_there
@@ -168,12 +169,15 @@ class RunFolder:
             return {}
         return content if isinstance(content, dict) else {}
 
-    def misplaced(self) -> str:
+    def misplaced(self, empty: Iterable[Path] = ()) -> str:
         """Return the obstacles to reading the run, such as ``its config.json is a folder``; empty without
-        any."""
+        any. Of its JSON files, those that seem ``empty`` may be damaged."""
         files = (self.config_path, self.launch_path, self.telemetry_path, self.system_path, self.log_path)
-        kinds = {path.name: kind for path in files if (kind := kind_of(path)) is not None}
-        return ", ".join(f"its {name} is {kind} and cannot be read" for name, kind in kinds.items())
+        found = {path.name: kind for path in files if (kind := kind_of(path)) is not None}
+        for path in empty:
+            if path.name not in found and (damage := _damage(path)):
+                found[path.name] = f"damaged ({damage})"
+        return ", ".join(f"its {name} is {trouble} and cannot be read" for name, trouble in found.items())
 
     def _recorded(self) -> RunStatus:
         try:
@@ -206,9 +210,7 @@ class RunStore:
             paths = list_folders(self.root)
         except FileNotFoundError:
             return []
-        folders = (RunFolder(path) for path in paths if not path.name.startswith("."))
-        runs = (folder for folder in folders if is_run_id(folder.run_id) or is_there(folder.state_path))
-        return sorted(runs, key=_age)
+        return sorted(filter(_is_of_a_run, map(RunFolder, paths)), key=_age)
 
     def comparisons(self) -> int:
         """Return the number of comparisons with living processes."""
@@ -219,11 +221,10 @@ class RunStore:
 
         Raises UnknownRun if no run or several runs match.
         """
-        if not isinstance(run_id, str):
-            raise UnknownRun(f"no run {run_id!r}: give its id or its name as a string")
+        if (exact := self.exact(run_id)) is not None:
+            return exact
         folders = self.folders()
-        exact = [folder for folder in folders if folder.run_id == run_id]
-        matches = exact or [
+        matches = [
             f for f in folders if run_id and (f.run_id.startswith(run_id) or f.run_id.endswith(run_id))
         ]
         if len(matches) == 1:
@@ -239,12 +240,29 @@ class RunStore:
         newest = ", ".join(folder.run_id for folder in folders[-3:])
         raise UnknownRun(f"no run {run_id!r} in {self.root} (newest: {newest})")
 
+    def exact(self, run_id: str) -> RunFolder | None:
+        """Return the folder of the run with exactly this id; None if there is none.
+
+        Ids are neither paths nor links to other folders. Those of folders whose names are not UTF-8 are
+        escaped.
+        """
+        path = folder_in(self.root, run_id)
+        if path is None and "\\" in run_id:
+            return next((folder for folder in self.folders() if folder.run_id == run_id), None)
+        folder = None if path is None else RunFolder(path)
+        return folder if folder is not None and _is_of_a_run(folder) else None
+
     def create(self, run_id: str) -> RunFolder:
         """Create a run folder. Raises FileExistsError if another process has just taken the name."""
         self.slots_path.mkdir(parents=True, exist_ok=True)
         folder = RunFolder(self.root / run_id)
         folder.path.mkdir()
         return folder
+
+
+def _is_of_a_run(folder: RunFolder) -> bool:
+    """Return whether a folder of a store is a run folder, as opposed to, for example, that of comparisons."""
+    return is_run_id(folder.run_id) or (not folder.path.name.startswith(".") and is_there(folder.state_path))
 
 
 def _age(folder: RunFolder) -> tuple[str, int]:
@@ -316,6 +334,16 @@ def read_json(path: Path) -> Any:
 def _number(digits: str) -> float:
     """Parse a JSON integer; one too large for a float becomes infinity."""
     return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
+
+
+def _damage(path: Path) -> str:
+    """Return why a JSON file has no readable object; empty if it has, or does not exist."""
+    try:
+        return "" if isinstance(read_json(path), dict) else "it has no table"
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as error:
+        return f"{error}"
 
 
 def write_json(path: Path, content: Any) -> None:

@@ -18,8 +18,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
-from mosaic_lab.keeper.files import check_inside, folder_in
-from mosaic_lab.keeper.run_store import RunFolder, RunStore
+from mosaic_lab.keeper.files import check_inside
+from mosaic_lab.keeper.run_store import RunStore
 from mosaic_lab.overview import forms
 from mosaic_lab.overview.chart_export import MOST_CHARTS, ExportedChart, export
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
@@ -229,17 +229,13 @@ class Service:
         """Return a run by its full id. Raises UnknownRun."""
         if self._store is None:
             raise ConfigurationError(f"run {run_id} belongs to a run store: the request names none")
-        # The page may show a run that was removed since. Ids are neither paths nor links to other folders.
-        path = folder_in(self._store.root, run_id)
-        if path is None and "\\" in run_id:  # rows escape names that are not UTF-8
-            folders = self._store.folders()
-            path = next((folder.path for folder in folders if sanitize(folder.run_id) == run_id), None)
-        if path is None:
+        folder = self._store.exact(run_id)
+        if folder is None:  # the page may show a run that was removed since
             self._runs.pop(run_id, None)
             raise UnknownRun(f"run {run_id!r:.300} is not in {self._store.root} (any more)")
         if len(self._runs) > _KEPT_RUNS:
             self._runs.clear()
-        return self._runs.setdefault(run_id, Run(RunFolder(path)))  # kept: its configuration is read once
+        return self._runs.setdefault(run_id, Run(folder))  # kept: its configuration is read once
 
 
 class Method(NamedTuple):

@@ -211,7 +211,9 @@ class RunRecord:
             return f"{status.reason}; still alive: process {pids}. run.stop() ends what is left"
         if not status.state.finished and self.folder.disk_full():
             return f"{status.reason}; the run store's disk is full, lines may be getting lost"
-        return "; ".join(filter(None, (status.reason, self.folder.misplaced())))
+        documents = {self.folder.config_path: self.config, self.folder.launch_path: self._launch}
+        empty = [path for path, content in documents.items() if not content]
+        return "; ".join(filter(None, (status.reason, self.folder.misplaced(empty))))
 
     @property
     def outcome(self) -> Outcome | None:
