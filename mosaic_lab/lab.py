@@ -17,6 +17,7 @@ from mosaic_lab.number_format import duration, memory
 from mosaic_lab.run_table import NOTHING_TO_STOP, RunList
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor
 from mosaic_lab.runs.kinds import as_kind
+from mosaic_lab.runs.run_names import use_store
 from mosaic_lab.runs.supervisor import this_notebook
 from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training import Trainer
@@ -50,6 +51,7 @@ class Lab(Trainer):
 
     def __init__(self, root: Path | str = "mosaic_runs", max_running: int | None = None) -> None:
         super().__init__(Supervisor(root, max_running, DISPLAY), installation_log)
+        use_store(self.supervisor.store, DISPLAY)
         register()
         announce(self.root)
         self._reattach()
@@ -78,10 +80,11 @@ class Lab(Trainer):
         return LiveRunList(self.root, self.supervisor.runs(), self.supervisor.incomplete())
 
     def run(self, run_id: str) -> Any:
-        """Return a run by its id, an unambiguous beginning or end of the id, or its name.
+        """Return a run by its id, an unambiguous beginning or end of the id, or any name under which it is
+        shown: your name or its label, its title in the runs panel, its label in a chart.
 
-        The result is an `Evaluation`, a `Sweep`, a `Curriculum` or, for all others, a `Run`. Raises
-        UnknownRun.
+        Every function that takes a run takes these names too. The result is an `Evaluation`, a `Sweep`, a
+        `Curriculum` or, for all others, a `Run`. Raises UnknownRun, with the nearest name.
         """
         return as_kind(self.supervisor.run(run_id))
 

@@ -18,12 +18,13 @@ from typing import Any
 from mosaic_lab.cli.parsing import INTERRUPTED
 from mosaic_lab.cli.progress_line import show_until
 from mosaic_lab.cli.runs import add_store, results
-from mosaic_lab.errors import ConfigurationError, RunFailed, UnknownRun
+from mosaic_lab.errors import ConfigurationError, RunFailed
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.films import Films
 from mosaic_lab.runs.request import Argument, arguments_of
+from mosaic_lab.runs.run_names import run_or_path
 from mosaic_lab.runs.stages import read_curriculum
 from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training import Trainer
@@ -171,7 +172,7 @@ def _started(supervisor: Supervisor, arguments: argparse.Namespace) -> Run | Run
     options["frames"] = {"enabled": not arguments.no_frames, "grid": arguments.frames_grid}
     if arguments.curriculum is not None:
         options["curriculum"] = read_curriculum(arguments.curriculum)
-    options["resume_from"] = _resumed(supervisor, arguments.resume_from)
+    options["resume_from"] = run_or_path(arguments.resume_from, supervisor.store)
     if isinstance(arguments.seed, list):
         seeds = [seed for group in arguments.seed for seed in group]
         options["seed"] = seeds[0] if len(seeds) == 1 else seeds  # a single seed is a run, not a group
@@ -182,18 +183,6 @@ def _started(supervisor: Supervisor, arguments: argparse.Namespace) -> Run | Run
         values = [f"{twice}={value!r}" for name, value in arguments.hyperparameters if name == twice]
         raise ConfigurationError(f"{' and '.join(values)}: set {twice} only once")
     return Trainer(supervisor).start(TrainRequest(**options | {"hyperparameters": hyperparameters}))
-
-
-def _resumed(supervisor: Supervisor, value: str | None) -> Run | str | None:
-    """Return a run if the value is a run id rather than a path."""
-    if value is None or Path(value).name != value or Path(value).exists():
-        return value
-    try:
-        return supervisor.run(value)
-    except UnknownRun as error:
-        raise ConfigurationError(
-            f"--resume-from: there is no file or folder {value!r} here, and {error}"
-        ) from None
 
 
 def _as_options(match: re.Match[str]) -> str:

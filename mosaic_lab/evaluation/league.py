@@ -155,7 +155,7 @@ class League:
         """
         members = self.players
         first = self._evaluations[0]
-        new, trained = expanded(players, checkpoints, operator, set(members))
+        new, trained = expanded(players, checkpoints, operator, first.path.parent, set(members))
         lanes = lanes_of(new, members, self._sides(), members if opponents is None else list(opponents))
         request = replace(request_of(first), operators=lanes, parallel=first.plan.parallel)
         if seeds is not None:
@@ -206,7 +206,7 @@ def start_league(
     progress: Callable[[str], None],
 ) -> League:
     """See `mosaic_lab.Lab.league`; ``request`` has the evaluation's arguments, without operators."""
-    specs, trained = expanded(players, checkpoints, operator)
+    specs, trained = expanded(players, checkpoints, operator, supervisor.store.root)
     if isinstance(request.seeds, Iterable):
         request = replace(request, seeds=list(request.seeds))  # read several times
     lanes_of(specs, {}, ("one", "other"), ())  # refused before an environment is made

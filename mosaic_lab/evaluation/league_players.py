@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.errors import ConfigurationError, UnknownRun
+from mosaic_lab.keeper.run_store import RunStore
 from mosaic_lab.operators import OperatorSpec, as_operator
 from mosaic_lab.operators.trained import rl
 from mosaic_lab.runs import Checkpoint, Run, RunGroup
+from mosaic_lab.runs.run_names import find_run
 from mosaic_lab.runs.training_arguments import whole_number
 from mosaic_lab.validation import Problems
 
@@ -23,11 +26,16 @@ class Trained(NamedTuple):
 
 
 def expanded(
-    players: Any, checkpoints: int, operator: Callable[[Checkpoint], Any] | None, members: Iterable[str] = ()
+    players: Any,
+    checkpoints: int,
+    operator: Callable[[Checkpoint], Any] | None,
+    store: Path,
+    members: Iterable[str] = (),
 ) -> tuple[dict[str, OperatorSpec], dict[str, Trained]]:
     """Return the new players by name, and the origins of those that come from trainings.
 
-    A run stands for its checkpoints, a group for the checkpoints of all its runs. Players whose names are
+    A run of the ``store``, or its name, stands for its checkpoints, a group for the checkpoints of all its
+    runs. Players whose names are
     ``known`` are left out. Raises ConfigurationError with all problems.
     """
     problems = Problems()
@@ -44,6 +52,8 @@ def expanded(
     trained: dict[str, Trained] = {}
     for name, value in players.items():
         try:
+            if isinstance(value, str):
+                value = find_run(value, RunStore(store))
             for training, run in _runs(name, value):
                 for checkpoint in _chosen(run, count):
                     player = f"{training} {checkpoint.step:,}"
@@ -54,7 +64,7 @@ def expanded(
                 if name in members:
                     raise ConfigurationError("a player of this name exists already: choose another name")
                 specs[name] = as_operator(value).with_(name=name)
-        except ConfigurationError as error:
+        except (ConfigurationError, UnknownRun) as error:
             problems.add("players", f"{name}: {error}")
     problems.check()
     return specs, trained

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal, Unpack, get_args
 
+from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.operators.argument_checks import check_arguments
 from mosaic_lab.operators.language import LOCAL, ModelOptions, model_operator, of_a_model
 from mosaic_lab.operators.spec import Need, OperatorSpec
 from mosaic_lab.runs import Run
+from mosaic_lab.runs.run_names import run_or_path
 from mosaic_lab.validation import Problems
 
 Agent = Literal["naive", "cot", "robust_naive", "robust_cot", "few_shot", "custom", "dummy"]
@@ -77,6 +79,11 @@ def _demonstrations(problems: Problems, agent: Any, source: Run | str | Path) ->
     """The file, or the folder of recorded exchanges, by its absolute path."""
     if agent != "few_shot":
         problems.add("", f'demonstrations= are for agent="few_shot", not {agent!r}')
+    try:
+        source = run_or_path(source)
+    except ConfigurationError as error:
+        problems.add("", f"demonstrations: {error}")
+        return ""
     path = (source.path if isinstance(source, Run) else Path(source).expanduser()).resolve()
     recording = path / _EXCHANGES
     if recording.is_dir():

@@ -25,6 +25,7 @@ from mosaic_lab.operators.sb3_zip import is_model_zip
 from mosaic_lab.operators.spec import DEADLINE, Fallback, OperatorSpec, Space
 from mosaic_lab.runs import Checkpoint, Run
 from mosaic_lab.runs.checkpoint_path import checkpoint_path
+from mosaic_lab.runs.run_names import run_or_path
 from mosaic_lab.validation import checked
 
 _FORMAT = re.compile(r"mosaic-([A-Za-z0-9][A-Za-z0-9_.-]*)/\d+")
@@ -43,8 +44,8 @@ def rl(
     """A trained policy.
 
     Args:
-        source: a run (its newest checkpoint), one of its ``checkpoints``, or the path of a checkpoint or a
-            run folder.
+        source: a run or its name (its newest checkpoint), one of its ``checkpoints``, or the path of a
+            checkpoint or a run folder.
         deterministic: always take the best action. False samples from the policy's distribution, reproducibly
             from the lane's seed, the agent and the operator's name.
         name: a display name; default: the algorithm.
@@ -57,7 +58,7 @@ def rl(
     """
     if not isinstance(deterministic, bool):
         raise ConfigurationError(f"deterministic={deterministic!r}: must be True or False")
-    path = checkpoint_path(source)
+    path = checkpoint_path(run_or_path(source))
     described = _description(path)
     worker = _worker_of(path, described)
     agents = described.get("agents")

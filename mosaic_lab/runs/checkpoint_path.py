@@ -37,9 +37,7 @@ def checkpoint_path(source: Any) -> Path:
     if (path / "launch.json").is_file():
         return _newest(Run(path))
     if not path.exists():
-        bare = Path(location).name == str(location) and not path.suffix
-        of_a_run = f'; pass a run as lab.run("{location}")' if bare else ""
-        raise ConfigurationError(f"there is no checkpoint {path}{_others(path) or of_a_run}")
+        raise ConfigurationError(f"there is no checkpoint {path}{_others(path)}")
     if path.is_dir() and not description_of(path).is_file() and (parent := _beside(path)):
         raise ConfigurationError(f"{path} is a part of a checkpoint: give {parent.name}, which is beside it")
     return path

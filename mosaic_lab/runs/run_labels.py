@@ -33,6 +33,11 @@ def new_run_id(worker: str, config: Mapping[str, Any]) -> str:
     return f"{name}-{''.join(secrets.choice('abcdefghjkmnpqrstuvwxyz23456789') for _ in range(4))}"
 
 
+def id_end(run: Run) -> str:
+    """Return the letters that end a run's id, which tell it from all others of its name."""
+    return run.id.rpartition("-")[2]
+
+
 def default_label(worker: str, config: Mapping[str, Any]) -> str:
     """Return the default label of a run, such as ``cleanrl ppo CartPole-v1 seed 1``."""
     parts = [worker, *(str(config[key]) for key in ("algorithm", "env_id") if config.get(key))]
@@ -78,7 +83,7 @@ def distinct_names(runs: Sequence[Run]) -> list[str]:
     labels = [read_annotations(run.folder).name or label for run, label in zip(runs, labels, strict=True)]
     counts = Counter(labels)
     return [
-        f"{label} {run.id.rpartition('-')[2]}" if counts[label] > 1 else label
+        f"{label} {id_end(run)}" if counts[label] > 1 else label
         for run, label in zip(runs, labels, strict=True)
     ]
 
@@ -131,9 +136,7 @@ def distinct_labels(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
             if index in same:
                 result[index] = f"{label} {text}".strip()
     return [
-        f"{label} {runs[index].id.rpartition('-')[2]}".strip()
-        if not label or result.count(label) > 1
-        else label
+        f"{label} {id_end(runs[index])}".strip() if not label or result.count(label) > 1 else label
         for index, label in enumerate(result)
     ]
 

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 import shutil
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,27 +22,22 @@ from mosaic_contract.stdio import reserve_standard_streams
 from mosaic_lab.engines import clusters
 from mosaic_lab.engines.mirror import PLACEMENT
 from mosaic_lab.engines.placement import bridge_of, given_gpus, gpu_count
-from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
+from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.keeper import locks, orphans
 from mosaic_lab.keeper.environment_variables import KEEPER_VARIABLE, RUN_DIR_VARIABLE, compose_variables
-from mosaic_lab.keeper.files import folders_in
 from mosaic_lab.keeper.launch import Launch, start_keeper, take_new
-from mosaic_lab.keeper.run_store import COMPARISONS, RunFolder, RunStore, write_json
+from mosaic_lab.keeper.run_store import RunFolder, RunStore, write_json
 from mosaic_lab.keeper.states import State, queued
 from mosaic_lab.runs import dry_run
-from mosaic_lab.runs.annotations import read_annotations
-from mosaic_lab.runs.checkpoint_path import source_of
 from mosaic_lab.runs.films import FilmMode
 from mosaic_lab.runs.group import RunGroup, unstarted_seeds
 from mosaic_lab.runs.hardware import choose_gpus, cpu_cores
-from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.runs.provenance import provenance
 from mosaic_lab.runs.run import DEFAULT_GRACE, Run, RunDisplay
-from mosaic_lab.runs.run_labels import comparison_label, default_label, new_run_id
+from mosaic_lab.runs.run_labels import default_label, new_run_id
+from mosaic_lab.runs.run_names import find_run
 from mosaic_lab.runs.user_module import recorded_module
 
-_NAMED = 5  # maximum runs listed in an error
-_RESUMED = re.compile(r"(.+) \(resumed(?: ([2-9]|[1-9]\d{1,5}))?\)")
 _LEAVE_DEADLINE = 5.0  # seconds for a keeper to exit after recording the end
 
 
@@ -91,50 +83,9 @@ class Supervisor:
         groups = self.groups().items() if unstarted_seeds(self.store) else ()
         return [f"group {name}: {group.trouble}" for name, group in groups if group.missing]
 
-    def run(self, run_id: str) -> Run:
-        """Return a run by its id, an unambiguous prefix or suffix of the id, or its displayed name (the
-        user's, or the label). Of runs that continue each other, the last is returned, unless the name is that
-        of a resumed run, as in "NAME (resumed)". Raises UnknownRun."""
-        try:
-            return Run(self.store.folder(run_id), self.display)
-        except UnknownRun as error:
-            if not isinstance(run_id, str):
-                raise
-            runs = self.runs()
-            called = [
-                run for run in runs if run_id and run_id in isolated(partial(_names, run), _nameless)[1:]
-            ]
-            if not called and (resumed := _resumed_run(runs, run_id)):
-                return resumed
-            if not called:
-                suggestion = _suggestion(runs, run_id) or self._comparison_called(run_id)
-                raise UnknownRun(f"{error}{suggestion}") from None
-        sources = _sources(called)
-        last = {sources[run.id]: run for run in called if sources[run.id] is not None}
-        called = [
-            run
-            for run in called
-            if run.id not in sources.values()
-            # If it was stopped before its first checkpoint, another run continues its source in its place.
-            and (run.checkpoints or last.get(sources[run.id], run) is run)
-        ] or called
-        if len(called) > 1:
-            names = ", ".join(run.id for run in called[-_NAMED:])
-            raise UnknownRun(
-                f"{run_id!r} is the name of {len(called)} runs in {self.store.root} ({names}): give an id"
-            )
-        return called[0]
-
-    def _comparison_called(self, name: str) -> str:
-        """Return where the comparison with this id or name is found; empty if there is none."""
-        for folder in folders_in(self.store.root / COMPARISONS) if name else ():
-            names = (folder.name, read_annotations(RunFolder(folder)).name, comparison_label(folder))
-            if name in names or folder.name.endswith(name):
-                return (
-                    ". It is a comparison, which ends with its kernel: the runs panel lists it, and its "
-                    f"lanes are recorded in {folder}"
-                )
-        return ""
+    def run(self, run: Run | str) -> Run:
+        """Return a run by its id or any name under which users see it; see `find_run`. Raises UnknownRun."""
+        return find_run(run, self.store, self.display)
 
     def start(
         self,
@@ -377,42 +328,6 @@ def _lock_of_ended(run: Run) -> int:
             return lock
         time.sleep(0.02)
     raise MosaicError(f"run {run.id} is {run.state}: it can be resumed when it has ended")
-
-
-def _sources(runs: Sequence[Run]) -> dict[str, str | None]:
-    """Return for each run the id of the run that it continues, if any."""
-    return {run.id: source_of(run) for run in runs}
-
-
-def _resumed_run(runs: Sequence[Run], title: str) -> Run | None:
-    """Return the run that the runs panel shows as "NAME (resumed)" or, from the second on, "NAME (resumed
-    2)"."""
-    match = _RESUMED.fullmatch(title)
-    if match is None:
-        return None
-    called = [run for run in runs if isolated(partial(_names, run), _nameless)[-1:] == (match[1],)]
-    sources = _sources(called)
-    resumed = [run for run in called if sources[run.id] is not None]
-    place = int(match[2] or 1) - 1
-    return resumed[place] if place < len(resumed) else None
-
-
-def _suggestion(runs: Sequence[Run], name: str) -> str:
-    """Return how to name a group, or the name or label most similar to this unknown one."""
-    described = [isolated(partial(_names, run), _nameless) for run in runs]
-    if name and any(name in texts[:1] for texts in described):
-        return f". It is a group: lab.group({name!r})"
-    names = {text.casefold(): text for texts in described for text in texts[1:] if text}
-    near = get_close_matches(name.casefold(), names, 1, 0.8)
-    return f"; did you mean {names[near[0]]!r}?" if near else ""
-
-
-def _names(run: Run) -> tuple[str, ...]:
-    return run.group or "", run.label or "", run.name or ""
-
-
-def _nameless(reason: str) -> tuple[str, ...]:
-    return ()
 
 
 def _quiet(line: str) -> None:

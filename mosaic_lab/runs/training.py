@@ -29,6 +29,7 @@ from mosaic_lab.runs.films import FilmMode
 from mosaic_lab.runs.group import record_starting
 from mosaic_lab.runs.hardware import choose_gpus
 from mosaic_lab.runs.run import DEFAULT_GRACE
+from mosaic_lab.runs.run_names import run_or_path
 from mosaic_lab.runs.stages import Stage
 from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training_arguments import seed_list
@@ -170,7 +171,8 @@ class Trainer:
                 or the profile's number.
             threads: CPU threads for the worker's numerical libraries.
             checkpoint_every: steps between checkpoints; default: a tenth of the training.
-            resume_from: a run or its folder (its newest checkpoint), a checkpoint, or a checkpoint's path.
+            resume_from: a run, its name or its folder (its newest checkpoint), a checkpoint, or a
+                checkpoint's path.
             stop_at: end with a checkpoint at this step, from which another run can continue. Schedules, such
                 as that of the learning rate, still span ``total_timesteps``. Default: the last step.
             frames: whether the environment can be watched; it is rendered only while a viewer watches, and
@@ -278,6 +280,7 @@ class Trainer:
         ``progress`` is called with a line for each step of an installation. Raises what `train` does.
         """
         problems = Problems()
+        request = request.with_(resume_from=run_or_path(request.resume_from, self.supervisor.store))
         request = request.checked(problems)
         problems.check()
         if request.env is not None:
@@ -343,7 +346,7 @@ class Trainer:
 
     def make_films(
         self,
-        run: Run,
+        run: Run | str,
         films: Literal["last", "each"] | Iterable[int] = "each",
         pass_env_vars: Iterable[str] = (),
     ) -> Run:
@@ -353,7 +356,7 @@ class Trainer:
         waits for all of them. A running training is followed to its end.
 
         Args:
-            run: the training.
+            run: the training, or its name.
             films: ``"each"`` of the newest 20 checkpoints, the ``"last"``, or steps of checkpoints.
             pass_env_vars: names of this process's environment variables to pass on, as in `train`.
 
@@ -362,6 +365,7 @@ class Trainer:
             WorkerEnvironmentError: its worker is no longer installed, or could not be built.
             MosaicError: the run could not be started.
         """
+        run = self.supervisor.run(run)
         wanted = film_making.checked_wish(run, films)
         with self._installation_log() as progress:
             configs = [plan["config"] for plan in run.config.get("stage_plans", ())] or [run.config]

@@ -14,12 +14,12 @@ drawn as a thin line beside the mean instead of a band.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.runs import Run, RunGroup
 from mosaic_lab.runs.kinds import kind_of
+from mosaic_lab.runs.run_names import AnyRuns, find_runs
 from mosaic_lab.validation import checked
 from mosaic_lab.widgets.comparison import show_comparison
 from mosaic_lab.widgets.evaluation import show_plot
@@ -35,8 +35,8 @@ DISPLAY = NotebookDisplay()
 
 
 @checked
-def show(runs: Run | Sequence[Run], *, metric: str | None = None, mean: bool = False) -> None:
-    """Show runs in one live panel in this cell's output.
+def show(runs: AnyRuns, *, metric: str | None = None, mean: bool = False) -> None:
+    """Show runs, or those with these names, in one live panel in this cell's output.
 
     A single run gets a chart for each selected metric; several runs share a chart of one metric, one colour
     per run. ``metric`` is the initial metric (default: the return). ``mean=True`` initially shows, for each
@@ -46,25 +46,17 @@ def show(runs: Run | Sequence[Run], *, metric: str | None = None, mean: bool = F
     """
     from mosaic_lab.widgets.runs import show_own_panel, show_runs
 
-    alone = isinstance(runs, Run)
-    if isinstance(runs, Run) and kind_of(runs).panel:
-        show_own_panel(runs)
-        return
-    several = [runs] if isinstance(runs, Run) else list(dict.fromkeys(runs))
+    several, alone = find_runs(runs), isinstance(runs, Run | str)
     if not several:
         raise ConfigurationError("there are no runs to show")
-    if not all(isinstance(run, Run) for run in several):
-        raise ConfigurationError(
-            f"shown are runs and groups of them, such as lab.run(id), lab.group(name) or lab.runs, "
-            f"not {runs!r:.100}"
-        )
-    show_runs(several, alone=alone, metric=metric, interval=mean)
+    if alone and kind_of(several[0]).panel:
+        show_own_panel(several[0])
+    else:
+        show_runs(several, alone=alone, metric=metric, interval=mean)
 
 
 @checked
-def frame_wall(
-    runs: Run | Iterable[Run | Iterable[Run]], fps: float = 30.0, columns: int | None = None
-) -> FrameWall:
+def frame_wall(runs: AnyRuns, fps: float = 30.0, columns: int | None = None) -> FrameWall:
     """Show live frames of several runs, or groups of runs, side by side in this cell's output.
 
     Arguments and errors are the same as for `FrameWall`. The same arguments return the same wall until it is

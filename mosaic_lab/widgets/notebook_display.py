@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from html import escape
@@ -18,6 +18,7 @@ from mosaic_lab.number_format import duration
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.runs.kinds import as_kind
+from mosaic_lab.runs.run_names import AnyRuns
 from mosaic_lab.widgets.page.shell import notebook_shell
 
 if TYPE_CHECKING:
@@ -33,9 +34,7 @@ class NotebookDisplay:
     Outside a notebook, showing anything raises MosaicError, and ends and removals are ignored.
     """
 
-    def frames(
-        self, runs: Run | Iterable[Run | Iterable[Run]], fps: float = 30.0, columns: int | None = None
-    ) -> FrameWall:
+    def frames(self, runs: AnyRuns, fps: float = 30.0, columns: int | None = None) -> FrameWall:
         """Return a live wall of the runs' frames, see `FrameWall`."""
         if notebook_shell() is None:
             raise MosaicError(

@@ -33,7 +33,7 @@ from mosaic_lab.widgets.page.background import in_background
 from mosaic_lab.widgets.page.ipykernel_hooks import keep_busy_while_a_cell_runs, on_message, stay_on_subshell
 from mosaic_lab.widgets.page.outputs import PanelOutput
 from mosaic_lab.widgets.page.saved_form import SavedForm, form_of
-from mosaic_lab.widgets.page.saved_panels import described_runs, use_store
+from mosaic_lab.widgets.page.saved_panels import described_runs
 from mosaic_lab.widgets.page.shell import notebook_shell
 
 TARGET = "mosaic_lab.status"
@@ -132,7 +132,6 @@ def announce(root: Path | str) -> None:
         return
     keep_busy_while_a_cell_runs(shell)
     store = RunStore(root)
-    use_store(store.root)
     serve(store.root)
     if _channel is not None and not _channel.closed.is_set():
         if _channel.store.root == store.root:

@@ -182,7 +182,7 @@ def test_games_that_do_not_count_together_are_refused_with_all_reasons(lab: mosa
     [
         (GAME, {"a": operators.random()}, {}, r"a league needs at least two players, not 1 \(a\)"),
         (GAME, {}, {}, "must map names to operators or runs"),
-        (GAME, {"a": operators.random(), "b": "ghost"}, {}, "b: 'ghost'"),
+        (GAME, {"a": operators.random(), "b": "ghost"}, {}, "b: no run 'ghost'"),
         (GAME, {"a": operators.random(), "b": operators.random()}, {"agents": ["x"]}, "has two sides"),
         (GAME, {"a": operators.random(), "b": operators.random()}, {"checkpoints": 0}, "an integer ≥ 1"),
         (GAME, {"a": operators.random(), "b": operators.passive()}, {"seeds": 5}, r"write seeds=\[5\]"),

@@ -15,6 +15,7 @@ from mosaic_lab.evaluation.reports.plot import NEUTRAL, Facet, Plot, PlotMark, P
 from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS, Profile, learning_curve
 from mosaic_lab.evaluation.statistics.scores import Floats
 from mosaic_lab.runs import Run, RunGroup
+from mosaic_lab.runs.run_names import find_run, find_runs
 from mosaic_lab.validation import checked
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def profile_plot(profiles: Mapping[str, Profile], title: str, unit: str, rng: in
 
 @checked
 def learning_curve_plot(
-    groups: Run | RunGroup | Mapping[str, Run | Sequence[Run]],
+    groups: Run | str | RunGroup | Mapping[str, Run | str | Sequence[Run | str]],
     *,
     rng: int = 0,
     metric: str = "episode_return",
@@ -144,16 +145,16 @@ def learning_curve_plot(
 ) -> Plot:
     """Return the learning curves of training runs: their average over seeds, with its interval, over steps.
 
-    ``groups`` is the result of `mosaic_lab.Lab.train`, or {name: result} for one curve each. A single run is
-    a line without an interval; with fewer than five runs, each is drawn beside their average. Every run's
-    values are averaged over 50 equal parts of its steps; then see `mosaic_lab.evaluation.learning_curve`
-    (pointwise percentile bootstrap over runs; Agarwal et al. 2021). ``rng`` is the seed. Raises
-    ConfigurationError for groups without runs, and runs without the metric.
+    ``groups`` is the result of `mosaic_lab.Lab.train`, or {name: result} for one curve each; a run's name may
+    stand for the run. A single run is a line without an interval; with fewer than five runs, each is drawn
+    beside their average. Every run's values are averaged over 50 equal parts of its steps; then see
+    `mosaic_lab.evaluation.learning_curve` (pointwise percentile bootstrap over runs; Agarwal et al. 2021).
+    ``rng`` is the seed. Raises ConfigurationError for groups without runs, and runs without the metric.
     """
     if isinstance(groups, RunGroup):
         groups = {groups.name or "runs": groups}
-    elif isinstance(groups, Run):
-        groups = {groups.label: groups}
+    elif isinstance(groups, Run | str):
+        groups = {(run := find_run(groups)).label: run}
     if type(rng) is not int or rng < 0:
         raise ConfigurationError(f"rng={rng!r}: must be an integer ≥ 0, the seed of the resampling")
     if not groups:
@@ -162,7 +163,7 @@ def learning_curve_plot(
         )
     marks = []
     for index, (name, runs) in enumerate(groups.items()):
-        each = [_run_curve(run, metric) for run in ([runs] if isinstance(runs, Run) else runs)]
+        each = [_run_curve(run, metric) for run in find_runs(runs)]
         generator = np.random.default_rng(rng)
         curve = learning_curve(each, rng=generator, points=STRETCHES, average=average)
         label = f"{name} ({curve.runs} {'run' if curve.runs == 1 else 'runs'})"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, overload
 
@@ -20,6 +19,7 @@ from ipywidgets import widget_serialization
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import title_and_labels
+from mosaic_lab.runs.run_names import AnyRuns, find_runs
 from mosaic_lab.validation import checked_methods
 from mosaic_lab.widgets.frames import register_target
 from mosaic_lab.widgets.frames.frame_stream import frame_stream
@@ -54,16 +54,14 @@ class FrameView(anywidget.AnyWidget):
 class FrameWall:
     """Live frames of one or several runs in a notebook's output; display the wall to watch.
 
-    ``runs``: up to 256 runs and groups of them. ``fps``: initial maximum number of frames per second (0.1 to
-    60); it can be changed in the page. ``columns``: tiles per row (default: as many as fit). Raises
-    ConfigurationError (a ValueError) for no or too many runs, values out of range and objects that are not
-    runs.
+    ``runs``: up to 256 runs, their names, and groups of them. ``fps``: initial maximum number of frames per
+    second (0.1 to 60); it can be changed in the page. ``columns``: tiles per row (default: as many as fit).
+    Raises ConfigurationError (a ValueError) for no or too many runs, values out of range and objects that are
+    not runs, and UnknownRun for a name without a run.
     """
 
-    def __init__(
-        self, runs: Run | Iterable[Run | Iterable[Run]], fps: float = FPS, columns: int | None = None
-    ) -> None:
-        self.runs = _flat(runs)
+    def __init__(self, runs: AnyRuns, fps: float = FPS, columns: int | None = None) -> None:
+        self.runs = find_runs(runs)
         if not 0 < len(self.runs) <= MOST_TILES:
             raise ConfigurationError(f"a wall can show 1 to {MOST_TILES} runs, not {len(self.runs)}")
         if not isinstance(fps, int | float) or not LEAST_FPS <= fps <= MOST_FPS:
@@ -146,11 +144,9 @@ class FrameWall:
         return self.runs[tile]
 
 
-def frame_wall(
-    runs: Run | Iterable[Run | Iterable[Run]], fps: float = FPS, columns: int | None = None
-) -> FrameWall:
+def frame_wall(runs: AnyRuns, fps: float = FPS, columns: int | None = None) -> FrameWall:
     """Return the wall of these runs; reuse an open one of this kernel."""
-    runs = _flat(runs)
+    runs = find_runs(runs)
     key = tuple(run.path for run in runs), fps, columns
     with _walls_lock:
         wall = _walls.pop(key, None)
@@ -173,16 +169,6 @@ def close_removed(run: Run) -> None:
 
 _walls: OrderedDict[tuple[tuple[Path, ...], float, int | None], FrameWall] = OrderedDict()
 _walls_lock = threading.Lock()
-
-
-def _flat(runs: object) -> list[Run]:
-    if isinstance(runs, Run):
-        return [runs]
-    if isinstance(runs, str) or not isinstance(runs, Iterable):
-        raise ConfigurationError(
-            f"a wall shows runs and groups of runs, such as lab.runs or run, not {runs!r:.100}"
-        )
-    return list(dict.fromkeys(run for item in runs for run in _flat(item)))
 
 
 def page_canvas() -> Canvas:

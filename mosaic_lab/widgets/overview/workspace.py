@@ -20,6 +20,7 @@ from mosaic_lab.overview.results import whole_row
 from mosaic_lab.overview.settings_pictures import PicturedRun, differing, parallel_picture, scatter_picture
 from mosaic_lab.runs import Run, Supervisor
 from mosaic_lab.runs.kinds import kind_of
+from mosaic_lab.runs.run_names import AnyRuns, find_runs
 from mosaic_lab.widgets.overview import serve
 from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm, html_table
@@ -161,13 +162,14 @@ class RunWorkspace:
         return self._runs if visible is None else [run for run in self._runs if run.id in visible]
 
 
-def workspace(runs: Run | Sequence[Run]) -> RunWorkspace:
+def workspace(runs: AnyRuns) -> RunWorkspace:
     """Return the workspace tab's charts of ``runs``, for display in a cell.
 
-    ``runs``: a run, a group, or any runs of one run store; a sweep stands for its trials. The notebook keeps
-    a picture of the charts. Raises ConfigurationError for no runs, and for runs of several run stores.
+    ``runs``: a run, a group, or any runs of one run store, or their names; a sweep stands for its trials. The
+    notebook keeps a picture of the charts. Raises ConfigurationError for no runs, and for runs of several run
+    stores, and UnknownRun for a name without a run.
     """
-    chosen = [runs] if isinstance(runs, Run) else list(runs)
+    chosen = find_runs(runs)
     if not chosen:
         raise ConfigurationError("a workspace needs at least one run")
     stores = {run.path.parent for run in chosen}

@@ -1,0 +1,204 @@
+"""Find runs by the names under which users see them: ids, names, titles in lists, labels in charts.
+
+Functions without a store of their own, such as `mosaic_lab.workspace`, look in the store of the latest `Lab`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mosaic_lab.errors import ConfigurationError, UnknownRun
+from mosaic_lab.keeper.files import folders_in
+from mosaic_lab.keeper.run_store import COMPARISONS, RunFolder, RunStore
+from mosaic_lab.number_format import setting_text
+from mosaic_lab.runs.annotations import read_annotations
+from mosaic_lab.runs.checkpoint_path import source_of
+from mosaic_lab.runs.isolation import isolated
+from mosaic_lab.runs.run import Run, RunDisplay
+from mosaic_lab.runs.run_labels import comparison_label, distinct_names, id_end, run_settings
+
+AnyRuns = Run | str | Iterable[Run | str | Iterable[Run]]
+"""A run or its name, or several, which may be groups."""
+
+_NAMED = 5  # maximum runs listed in an error
+_RESUMED = re.compile(r"(.+) \(resumed(?: ([2-9]|[1-9]\d{1,5}))?\)")
+
+_latest: tuple[RunStore, RunDisplay | None] | None = None
+
+
+def use_store(store: RunStore, display: RunDisplay | None) -> None:
+    """Find runs in this store, that of the latest `Lab`, from now on, and show them on ``display``."""
+    global _latest
+    _latest = store, display
+
+
+def latest_root() -> Path | None:
+    """Return the folder of the store of the latest `Lab`; None without one."""
+    return None if _latest is None else _latest[0].root
+
+
+def find_run(run: Run | str, store: RunStore | None = None, display: RunDisplay | None = None) -> Run:
+    """Return the run with this id or name; a `Run` is returned as it is.
+
+    In this order: an id, a displayed name (the user's, or the label), the title of a resumed run, as in "NAME
+    (resumed 2)", the label that a user has replaced, an unambiguous prefix or suffix of an id, the label in
+    a chart. Of runs that continue each other, the last is returned unless their title is given. ``store``:
+    default: that of the latest `Lab`. Raises UnknownRun, with the nearest name.
+    """
+    if isinstance(run, Run):
+        return run
+    if store is None:
+        store, display = _latest or (RunStore("mosaic_runs"), None)
+    if not isinstance(run, str):
+        raise UnknownRun(f"no run {run!r}: give its id or its name as a string")
+    if (folder := store.exact(run)) is not None:
+        return Run(folder, display)
+    runs = [Run(folder, display) for folder in store.folders()] if run else []
+    seen = [names for one in runs if (names := isolated(partial(_names, one), lambda reason: None))]
+    if found := next(_called(seen, run), None):
+        return _only(found, run, store)
+    try:
+        return Run(store.folder(run), display)
+    except UnknownRun as error:
+        if found := _called_in_charts(seen, run):
+            return _only(found, run, store)
+        hint = _suggestion(seen, run) or _comparison_called(store, run)
+        raise UnknownRun(f"{error}{hint}") from None
+
+
+def find_runs(runs: AnyRuns) -> list[Run]:
+    """Return the runs in a run or its name, a group, or any nesting of these, each once.
+
+    Raises UnknownRun for a name without a run, and ConfigurationError for anything else.
+    """
+    if isinstance(runs, Run | str):
+        return [find_run(runs)]
+    if not isinstance(runs, Iterable):
+        raise ConfigurationError(
+            "possible are runs, their names, and groups of runs, such as run, lab.group(name) or lab.runs, "
+            f"not {runs!r:.100}"
+        )
+    return list(dict.fromkeys(run for item in runs for run in find_runs(item)))
+
+
+def run_or_path(source: Any, store: RunStore | None = None) -> Any:
+    """Return the run named by a string that is not the path of an existing file; other values as they are.
+
+    Raises ConfigurationError for a string without folders that is neither.
+    """
+    if not isinstance(source, str) or Path(source).exists() or Path(source).name != source:
+        return source
+    try:
+        return find_run(source, store)
+    except UnknownRun as error:
+        raise ConfigurationError(f"there is no file or folder {source!r} here, and {error}") from None
+
+
+def resumed_title(run: Run) -> str:
+    """Return the name of a run; if it continues another, with the title's number: "NAME (resumed 2)".
+
+    `resumedTitles` in `js/src/views/runs/tree.ts` does the same.
+    """
+    if source_of(run) is None:
+        return run.name
+    runs = [Run(folder) for folder in RunStore(run.path.parent).folders()]
+    seen = [names for one in runs if (names := isolated(partial(_names, one), lambda reason: None))]
+    place = _resumed(seen, run.name).index(run) + 1
+    return f"{run.name} (resumed)" if place == 1 else f"{run.name} (resumed {place})"
+
+
+class _Seen(NamedTuple):
+    """A run, with the names of itself and its group."""
+
+    run: Run
+    group: str
+    label: str
+    name: str
+
+
+def _names(run: Run) -> _Seen:
+    return _Seen(run, run.group or "", run.label, run.name)
+
+
+def _called(seen: Sequence[_Seen], text: str) -> Iterator[list[Run]]:
+    """Yield the runs of this name, for each way in which it may be meant."""
+    if called := [one.run for one in seen if one.name == text]:
+        yield called
+    if (title := _RESUMED.fullmatch(text)) and (resumed := _resumed(seen, title[1])):
+        yield resumed[int(title[2] or 1) - 1 :][:1]
+    if called := [one.run for one in seen if one.label == text]:
+        yield called
+
+
+def _resumed(seen: Sequence[_Seen], name: str) -> list[Run]:
+    """Return the runs of this name that continue others, in the order of their titles' numbers."""
+    return [one.run for one in seen if one.name == name and source_of(one.run) is not None]
+
+
+def _called_in_charts(seen: Sequence[_Seen], text: str) -> list[Run]:
+    """Return the runs that a list, or a chart of all runs or of their group, shows as ``text``."""
+    if extended := [one.run for one in seen if _is_extended(one, text)]:
+        return extended
+    groups: dict[str, list[Run]] = {}
+    for one in seen:
+        if one.group:
+            groups.setdefault(one.group, []).append(one.run)
+    found: dict[str, Run] = {}
+    for runs in ([one.run for one in seen], *groups.values()):
+        names = isolated(partial(distinct_names, runs), lambda reason: [])
+        found |= {run.id: run for run, name in zip(runs, names, strict=False) if name == text}
+    return list(found.values())
+
+
+def _is_extended(one: _Seen, text: str) -> bool:
+    """Return whether ``text`` is the name of a run, extended by its settings or the end of its id."""
+    name = next((name for name in (one.name, one.label) if text.startswith(f"{name} ")), None)
+    if name is None:
+        return False
+    settings = isolated(partial(run_settings, one.run), lambda reason: {})
+    parts = {f"{key}={setting_text(value)}" for key, value in settings.items()} | {id_end(one.run)}
+    return all(word.rstrip(",") in parts for word in text[len(name) :].split())
+
+
+def _only(called: Sequence[Run], text: str, store: RunStore) -> Run:
+    """Return the one run that is meant by a name of these. Raises UnknownRun if there are several."""
+    sources = {run.id: source_of(run) for run in called}
+    last = {sources[run.id]: run for run in called if sources[run.id] is not None}
+    called = [
+        run
+        for run in called
+        if run.id not in sources.values()
+        # If it was stopped before its first checkpoint, another run continues its source in its place.
+        and (run.checkpoints or last.get(sources[run.id], run) is run)
+    ] or called
+    if len(called) > 1:
+        names = ", ".join(run.id for run in called[-_NAMED:])
+        raise UnknownRun(f"{text!r} is the name of {len(called)} runs in {store.root} ({names}): give an id")
+    return called[0]
+
+
+def _suggestion(seen: Sequence[_Seen], text: str) -> str:
+    """Return how to name a group, or the name or label most similar to this unknown one."""
+    if text and any(one.group == text for one in seen):
+        return f". It is a group: lab.group({text!r})"
+    names = {name.casefold(): name for one in seen for name in (one.label, one.name) if name}
+    near = get_close_matches(text.casefold(), names, 1, 0.8)
+    return f"; did you mean {names[near[0]]!r}?" if near else ""
+
+
+def _comparison_called(store: RunStore, text: str) -> str:
+    """Return where the comparison with this id or name is found; empty if there is none."""
+    for folder in folders_in(store.root / COMPARISONS) if text else ():
+        names = [folder.name, read_annotations(RunFolder(folder)).name, comparison_label(folder)]
+        names += [f"{name} {folder.name.rpartition('-')[2]}" for name in names]
+        if text in names or folder.name.endswith(text):
+            return (
+                ". It is a comparison, which ends with its kernel: the runs panel lists it, and its "
+                f"lanes are recorded in {folder}"
+            )
+    return ""
