@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from browser.comparison import PERSON, TWO, at_step, compare, drawn, fact, lane, press, printed, seed, widget
+from browser.comparison import TWO, at_step, compare, drawn, fact, lane, press, printed, seed, widget
 from browser.frames import SOON_MS
 from browser.jupyter import JupyterLab
 from playwright.sync_api import Page, expect
@@ -103,10 +103,18 @@ def test_the_arrow_keys_move_the_speed(page: Page, jupyterlab: JupyterLab, folde
         expect(widget(page).locator("output")).to_have_text(speed)
 
 
-def test_a_restarted_kernel_is_said(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
-    notebook = compare(page, jupyterlab, folder, PERSON)
+def test_a_comparison_outlives_a_reload_of_its_page_but_not_its_kernel(
+    page: Page, jupyterlab: JupyterLab, folder: Path
+) -> None:
+    notebook = compare(page, jupyterlab, folder, TWO)
     press(page, "Step all")
-    at_step(page, lean=1)
+    at_step(page, lean=1, random=1)
+    page.keyboard.press("Control+s")
+    wait_until(lambda: "mosaic-saved" in (folder / "work.ipynb").read_text())
+    notebook.reload()
+    at_step(page, lean=1, random=1)
+    press(page, "Step all")
+    at_step(page, lean=2, random=2)
     notebook.restart_kernel()
     expect(widget(page)).to_contain_text(
         "The kernel was restarted or shut down, and its comparisons ended with it. Run this cell again",
@@ -115,7 +123,7 @@ def test_a_restarted_kernel_is_said(page: Page, jupyterlab: JupyterLab, folder: 
     wait_until(lambda: not marked_processes(folder))
     notebook.run(0)
     press(page, "Step all")
-    at_step(page, lean=1)
+    at_step(page, lean=1, random=1)
 
 
 @pytest.mark.extended
@@ -151,20 +159,6 @@ def test_a_comparison_that_ended_out_of_sight_is_up_to_date_when_it_is_seen_agai
     expect(seed(page)).to_have_value("44")
     expect(widget(page).locator("tbody tr")).to_have_count(6)
     expect(page.locator(".mosaic-saved").first).to_contain_text("seed 44, closed")
-
-
-def test_a_reloaded_page_goes_on_with_the_comparison(
-    page: Page, jupyterlab: JupyterLab, folder: Path
-) -> None:
-    notebook = compare(page, jupyterlab, folder, TWO)
-    press(page, "Step all")
-    at_step(page, lean=1, random=1)
-    page.keyboard.press("Control+s")
-    wait_until(lambda: "mosaic-saved" in (folder / "work.ipynb").read_text())
-    notebook.reload()
-    at_step(page, lean=1, random=1)
-    press(page, "Step all")
-    at_step(page, lean=2, random=2)
 
 
 @pytest.mark.extended

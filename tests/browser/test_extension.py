@@ -56,7 +56,9 @@ def choose_from_menu(page: Page, command: str) -> None:
     page.locator(".lm-Menu-item", has_text=command).click()
 
 
-def test_status_bar_and_commands_follow_a_notebook_to_its_lab(notebook: Notebook, folder: Path) -> None:
+def test_status_bar_and_commands_follow_a_notebook_to_its_lab_also_while_a_cell_runs(
+    notebook: Notebook, folder: Path
+) -> None:
     page = notebook.page
     expect(runs_alive(page)).to_be_hidden()
     choose_in_palette(page, "Open run store")
@@ -73,22 +75,17 @@ def test_status_bar_and_commands_follow_a_notebook_to_its_lab(notebook: Notebook
     runs_alive(page).click()
     expect(page.locator("#mosaic-lab-runs")).to_be_visible()
 
-
-def test_status_bar_counts_the_runs_that_are_alive_also_while_a_cell_runs(
-    notebook: Notebook, folder: Path
-) -> None:
-    notebook.run(0)
     notebook.start(1)
     notebook.status("Busy")
-    first, second = start_run(folder), start_run(folder)
-    expect(runs_alive(notebook.page)).to_have_text("2 runs alive", timeout=SOON_MS)
+    second = start_run(folder)
+    expect(runs_alive(page)).to_have_text("2 runs alive", timeout=SOON_MS)
     evaluation = start_run(folder, WORKER)
-    expect(runs_alive(notebook.page)).to_have_text("2 runs, 1 evaluation alive", timeout=SOON_MS)
-    first.stop(grace=0)
+    expect(runs_alive(page)).to_have_text("2 runs, 1 evaluation alive", timeout=SOON_MS)
+    run.stop(grace=0)
     second.stop(grace=0)
-    expect(runs_alive(notebook.page)).to_have_text("1 evaluation alive", timeout=SOON_MS)
+    expect(runs_alive(page)).to_have_text("1 evaluation alive", timeout=SOON_MS)
     evaluation.stop(grace=0)
-    expect(runs_alive(notebook.page)).to_have_text("0 runs alive", timeout=SOON_MS)
+    expect(runs_alive(page)).to_have_text("0 runs alive", timeout=SOON_MS)
     notebook.status("Busy")
 
 
@@ -206,9 +203,10 @@ def test_command_shows_the_path_of_a_run_store_outside_the_servers_root(
 
 
 def test_what_the_extension_offers_stands_where_jupyterlab_has_it(
-    notebook: Notebook, jupyterlab: JupyterLab
+    page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:
-    page = notebook.page
+    page.goto(jupyterlab.address(f"lab/workspaces/{folder.name}"))
+    page.locator("#jupyterlab-splash").wait_for(state="detached")
     page.locator(".lm-MenuBar-item", has_text="MOSAIC").click()
     expect(page.locator(".lm-Menu-item", has_text="New training")).to_be_visible()
     expect(page.locator(".lm-Menu-item", has_text="Open run store")).to_be_visible()

@@ -61,7 +61,9 @@ def test_frames_move_while_another_cell_runs(
     expect(notebook.cell(1).locator(".jp-InputPrompt")).to_have_text("[*]:")
 
 
-def test_the_numbers_on_a_frame_are_its_own(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
+def test_the_numbers_on_a_frame_are_its_own_and_frames_are_turned_off_and_on(
+    page: Page, jupyterlab: JupyterLab, folder: Path
+) -> None:
     start(folder, (400, 600, 3), pattern="flat")
     notebook = opened(page, jupyterlab, folder, SHOW)
     notebook.run(0)
@@ -80,6 +82,17 @@ def test_the_numbers_on_a_frame_are_its_own(page: Page, jupyterlab: JupyterLab, 
         assert text == f"frame {number}" and number <= mask
     view(page).get_by_role("button", name="HUD").click()
     expect(hud).to_be_hidden()
+
+    menu(page).get_by_role("button", name="Off").click()
+    expect(notice(page)).to_contain_text("frames are off", timeout=SOON_MS)
+    rests(page)
+    opened_menu = menu(page)
+    off, on = (opened_menu.get_by_role("button", name=name, exact=True) for name in ("Off", "On"))
+    expect(off).to_have_attribute("aria-pressed", "true")
+    expect(on).to_have_attribute("aria-pressed", "false")
+    on.click()
+    flows(page)
+    expect(notice(page)).to_be_hidden(timeout=SOON_MS)
 
 
 @pytest.mark.extended
@@ -229,20 +242,3 @@ def test_a_wall_shows_runs_of_different_frames(page: Page, jupyterlab: JupyterLa
         flows(page, tile=tile)
     wait_until(lambda: canvas_pixels(page, tile=3).shape == (64, 96, 4))
     wait_until(lambda: canvas_pixels(page, tile=3).shape == (128, 128, 4))
-
-
-def test_frames_are_turned_off_and_on_for_a_run(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
-    start(folder)
-    notebook = opened(page, jupyterlab, folder, SHOW)
-    notebook.run(0)
-    flows(page)
-    menu(page).get_by_role("button", name="Off").click()
-    expect(notice(page)).to_contain_text("frames are off", timeout=SOON_MS)
-    rests(page)
-    opened_menu = menu(page)
-    off, on = (opened_menu.get_by_role("button", name=name, exact=True) for name in ("Off", "On"))
-    expect(off).to_have_attribute("aria-pressed", "true")
-    expect(on).to_have_attribute("aria-pressed", "false")
-    on.click()
-    flows(page)
-    expect(notice(page)).to_be_hidden(timeout=SOON_MS)

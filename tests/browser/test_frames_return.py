@@ -32,18 +32,6 @@ from playwright.sync_api import Page, expect
 from support import wait_until
 
 
-def test_frames_come_back_after_a_reload(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
-    start(folder)
-    notebook = opened(page, jupyterlab, folder, SHOW)
-    notebook.run(0)
-    flows(page)
-    page.keyboard.press("Control+s")
-    wait_until(lambda: "mosaic-saved" in (folder / "work.ipynb").read_text())
-    notebook.reload()
-    flows(page)
-    flows(page)
-
-
 @pytest.mark.extended
 def test_frames_without_a_viewer_cost_nothing(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     run = start(folder)
@@ -106,19 +94,6 @@ def test_a_kernel_that_was_shut_down_is_shown(page: Page, jupyterlab: JupyterLab
     expect(view(page).get_by_text("The kernel was shut down")).to_be_visible(timeout=SOON_MS)
 
 
-def test_the_end_of_a_run_is_shown_and_its_last_frame_stays(
-    page: Page, jupyterlab: JupyterLab, folder: Path
-) -> None:
-    run = start(folder)
-    notebook = opened(page, jupyterlab, folder, SHOW)
-    notebook.run(0)
-    flows(page)
-    run.stop(grace=5)
-    expect(notice(page)).to_contain_text("cancelled", timeout=SOON_MS)
-    expect(view(page).locator("canvas")).to_be_visible()
-    saved(page, "Save this frame as PNG")
-
-
 @pytest.mark.extended
 def test_a_kernel_that_is_silent_is_shown_until_it_answers(
     page: Page, jupyterlab: JupyterLab, folder: Path
@@ -138,16 +113,23 @@ def test_a_kernel_that_is_silent_is_shown_until_it_answers(
     flows(page)
 
 
-def test_the_saved_notebook_shows_the_last_frame_without_a_kernel(
+def test_frames_come_back_after_a_reload_and_the_last_one_stays_without_a_kernel(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:
     run = start(folder, (400, 600, 3), pattern="flat")
     notebook = opened(page, jupyterlab, folder, SHOW)
     notebook.run(0)
     flows(page)
+    page.keyboard.press("Control+s")
+    wait_until(lambda: "mosaic-saved" in (folder / "work.ipynb").read_text())
+    notebook.reload()
+    flows(page)
+
     picture = page.locator(".jp-RenderedImage img")
     run.stop(grace=5)
     expect(notice(page)).to_contain_text("cancelled", timeout=SOON_MS)
+    expect(view(page).locator("canvas")).to_be_visible()
+    saved(page, "Save this frame as PNG")
     expect(picture).to_be_attached(timeout=SOON_MS)
     expect(picture).to_be_hidden()  # the live view is there
     number = shown(page)

@@ -57,15 +57,3 @@ def test_frames_unfold_in_a_panel_while_a_cell_runs_and_cost_nothing_folded(
 
     head.click()
     canvas_changes(page)
-
-
-def test_an_ended_run_has_no_fold_for_those_who_did_not_look(
-    page: Page, jupyterlab: JupyterLab, folder: Path
-) -> None:
-    run = start_painter(Supervisor(folder / "mosaic_runs"), frames=1, free=True)
-    run.wait(60)
-    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", [SHOW])
-    notebook = Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
-    notebook.run(0)
-    expect(page.locator(".mosaic-panel .mosaic-title").first).to_be_visible(timeout=SOON_MS)
-    expect(page.locator(".mosaic-collapsible", has_text="Frames")).to_be_hidden()

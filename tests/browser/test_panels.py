@@ -14,7 +14,7 @@ import nbformat
 import pytest
 from browser.jupyter import JupyterLab, Notebook
 from playwright.sync_api import Locator, Page, expect
-from support import PEERS, wait_until
+from support import PEERS, start_painter, wait_until
 
 from mosaic_lab.runs import Run, Supervisor
 
@@ -239,10 +239,13 @@ def test_panels_of_ended_runs_give_way_to_their_static_form(
     expect(notebook.cell(1).locator("img")).to_be_visible()
 
 
-def test_a_finished_run_is_saved_zoomed_and_reset(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
-    run = start(folder, seconds=1, rows=300).wait(60)
-    notebook = opened(page, jupyterlab, folder, SHOW)
+def test_a_run_that_ends_is_saved_zoomed_reset_and_shown_without_a_kernel(
+    page: Page, jupyterlab: JupyterLab, folder: Path
+) -> None:
+    run = start(folder, seconds=4, rows=300)
+    notebook = opened(page, jupyterlab, folder, SHOW, "print(run.wait())")
     notebook.run(0)
+    notebook.run(1)
     shown = panel(page)
     expect(state(page)).to_have_text("completed", timeout=SOON_MS)
     expect(shown.get_by_role("button", name="Stop")).to_be_hidden()
@@ -277,18 +280,41 @@ def test_a_finished_run_is_saved_zoomed_and_reset(page: Page, jupyterlab: Jupyte
     shown.get_by_role("button", name="Reset the view").click()
     wait_until(lambda: ticks.all_inner_texts() == before)
 
+    still, picture = page.locator(".mosaic-saved"), page.locator(".jp-RenderedImage img")
+    expect(picture).to_be_attached(timeout=SOON_MS)
+    expect(still).to_be_hidden()  # the live panel is there
+    expect(picture).to_be_hidden()
+    page.keyboard.press("Control+s")
+    path = folder / "work.ipynb"
+    wait_until(lambda: any("image/png" in data for data in bundles(path)))
+    [png] = [data["image/png"] for data in bundles(path) if "image/png" in data]
+    assert base64.b64decode(png).startswith(b"\x89PNG")
+    notebook.restart_kernel()
+    page.reload()
+    expect(still).to_be_visible(timeout=SOON_MS)
+    expect(still).to_contain_text("completed")
+    expect(picture).to_be_visible()
+    expect(page.get_by_text("Error displaying widget")).to_be_hidden()
 
-def test_a_run_that_failed_at_once_shows_its_reason_and_no_chart(
+
+def test_ended_runs_have_no_chart_without_points_and_no_fold_of_frames_that_nobody_saw(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:
-    run = start(folder, fail_at=0)
-    wait_until(lambda: run.finished)
-    notebook = opened(page, jupyterlab, folder, SHOW)
-    notebook.run(0)
-    expect(state(page)).to_have_text("failed", timeout=SOON_MS)
-    expect(panel(page).locator(".mosaic-notices")).to_contain_text("the reward became negative infinity")
-    expect(panel(page).locator(".bqplot")).to_be_hidden()
-    expect(panel(page).locator(".mosaic-controls")).to_be_hidden()
+    failed = start(folder, fail_at=0)
+    painted = start_painter(Supervisor(folder / "mosaic_runs"), frames=1, free=True)
+    wait_until(lambda: failed.finished and painted.finished)
+    lab = "import mosaic_lab as mosaic\nlab = mosaic.Lab()\n"
+    shown = [f"lab.run({run.id!r})" for run in (failed, painted)]
+    notebook = opened(page, jupyterlab, folder, lab + shown[0], shown[1])
+    for cell in range(2):
+        notebook.run(cell)
+    expect(state(page).first).to_have_text("failed", timeout=SOON_MS)
+    first = panel(page).first
+    expect(first.locator(".mosaic-notices")).to_contain_text("the reward became negative infinity")
+    expect(first.locator(".bqplot")).to_be_hidden()
+    expect(first.locator(".mosaic-controls")).to_be_hidden()
+    expect(panel(page).last.locator(".mosaic-title").first).to_be_visible(timeout=SOON_MS)
+    expect(panel(page).last.locator(".mosaic-collapsible", has_text="Frames")).to_be_hidden()
 
 
 @pytest.mark.extended
@@ -311,32 +337,6 @@ def test_a_kernel_that_is_silent_for_a_while_is_shown_until_it_answers(
     expect(gone).to_be_hidden(timeout=SOON_MS)
     stop.click()
     expect(state(page)).to_have_text("cancelled", timeout=SOON_MS)
-
-
-def test_the_saved_notebook_shows_the_result_without_a_kernel(
-    page: Page, jupyterlab: JupyterLab, folder: Path
-) -> None:
-    start(folder, seconds=4, rows=400)
-    notebook = opened(page, jupyterlab, folder, SHOW, "print(run.wait())")
-    notebook.run(0)
-    notebook.run(1)
-    expect(state(page)).to_have_text("completed", timeout=SOON_MS)
-    still, picture = page.locator(".mosaic-saved"), page.locator(".jp-RenderedImage img")
-    expect(picture).to_be_attached(timeout=SOON_MS)
-    expect(still).to_be_hidden()  # the live panel is there
-    expect(picture).to_be_hidden()
-    page.keyboard.press("Control+s")
-    path = folder / "work.ipynb"
-    wait_until(lambda: any("image/png" in data for data in bundles(path)))
-    [png] = [data["image/png"] for data in bundles(path) if "image/png" in data]
-    assert base64.b64decode(png).startswith(b"\x89PNG")
-
-    notebook.restart_kernel()
-    page.reload()
-    expect(still).to_be_visible(timeout=SOON_MS)
-    expect(still).to_contain_text("completed")
-    expect(picture).to_be_visible()
-    expect(page.get_by_text("Error displaying widget")).to_be_hidden()
 
 
 def bundles(path: Path) -> list[dict[str, str]]:

@@ -71,9 +71,10 @@ def said(text: str) -> int:
     return text.count("still running when this notebook was saved") // 2
 
 
-def test_what_shows_living_runs_comes_back_with_the_next_lab_after_a_restart(
+def test_living_runs_come_back_with_the_next_lab_and_the_file_holds_how_they_ended(
     notebook: Notebook, folder: Path
 ) -> None:
+    """After a restart of the kernel and a reload, and those that end while no page is open, too."""
     runs = [start(folder, seed) for seed in (1, 2)]
     runs.append(start_painter(Supervisor(folder / "mosaic_runs", max_running=9)))
     for cell in range(4):
@@ -95,25 +96,11 @@ def test_what_shows_living_runs_comes_back_with_the_next_lab_after_a_restart(
         grows(notebook, cell)
     panel(notebook, 3).scroll_into_view_if_needed()
     expect(panel(notebook, 3).locator(".mosaic-notice").first).to_be_hidden(timeout=LATER_MS)
+    wait_until(lambda: said(saved(notebook, folder)) == 3, timeout=60)
+
+    notebook.reload()  # the new kernel's widgets are in the file now
     panel(notebook, 1).get_by_role("button", name="Stop").click()
     expect(panel(notebook, 1).locator(".mosaic-chip").first).to_have_text("cancelled", timeout=SOON_MS)
-
-    RunGroup(runs).stop(grace=0)
-    wait_until(lambda: "cancelled" in (text := saved(notebook, folder)) and said(text) == 0, timeout=60)
-    notebook.reload()  # the new kernel's widgets are in the file now
-    expect(panel(notebook, 1).locator(".mosaic-chip").first).to_have_text("cancelled", timeout=LATER_MS)
-
-
-def test_the_file_holds_how_runs_ended_that_went_on_through_a_reload(
-    notebook: Notebook, folder: Path
-) -> None:
-    runs = [start(folder, seed) for seed in (1, 2)]
-    runs.append(start_painter(Supervisor(folder / "mosaic_runs", max_running=9)))
-    for cell in range(4):
-        notebook.run(cell)
-    wait_until(lambda: said(saved(notebook, folder)) == 3)
-    notebook.reload()
-    runs[0].stop(grace=0)
     wait_until(lambda: said(saved(notebook, folder)) == 2, timeout=60)
     notebook.page.goto("about:blank")  # no page hears of the next ends
     RunGroup(runs).stop(grace=0)
@@ -121,6 +108,7 @@ def test_the_file_holds_how_runs_ended_that_went_on_through_a_reload(
     notebook.wait_idle()
     wait_until(lambda: said(saved(notebook, folder)) == 0, timeout=60)
     assert saved(notebook, folder).count("image/png") == 3, "a chart of each run or group, and the last frame"
+    expect(panel(notebook, 1).locator(".mosaic-chip").first).to_have_text("cancelled", timeout=LATER_MS)
 
 
 def test_a_panel_whose_output_was_replaced_is_let_go(
