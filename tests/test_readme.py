@@ -1,4 +1,4 @@
-"""The front page and the guide are true: every code block in them runs, in the order of the page."""
+"""The front page and the guide are true: every code block in them runs, in the order of the pages."""
 
 from __future__ import annotations
 
@@ -10,28 +10,39 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "example_notebooks" / "README.md"]
-BLOCKS = [
-    block
-    for page in PAGES
-    for block in re.findall(r"^```(\w+)\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-]
-INSTALLS = [code for language, code in BLOCKS if code.startswith("pip install")]
+PAGES = FRONT_PAGE, GUIDE = [ROOT / "README.md", ROOT / "example_notebooks" / "README.md"]
+
+
+def blocks(language: str, *pages: Path) -> list[str]:
+    """The code blocks of pages in a language."""
+    text = "".join(page.read_text("utf-8") for page in pages)
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+INSTALLS = [code for code in blocks("bash", *PAGES) if code.startswith("pip install")]
 LINKS = [
     (page, link) for page in PAGES for link in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8"))
 ]
 
 
-def test_the_python_blocks_run_from_top_to_bottom(tmp_path: Path, cleanrl_environment: object) -> None:
-    program = "\n".join(code for language, code in BLOCKS if language == "python")
+@pytest.mark.parametrize(
+    ("pages", "runs"),
+    [
+        pytest.param([FRONT_PAGE], 2, id="front page"),
+        pytest.param(PAGES, 24, id="guide", marks=pytest.mark.extended),  # it follows on the front page
+    ],
+)
+def test_the_python_blocks_run_from_top_to_bottom(
+    pages: list[Path], runs: int, tmp_path: Path, cleanrl_environment: object
+) -> None:
+    program = "\n".join(blocks("python", *pages))
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, timeout=400)
-    assert len(list((tmp_path / "mosaic_runs").glob("*/telemetry.jsonl"))) == 24
+    assert len(list((tmp_path / "mosaic_runs").glob("*/telemetry.jsonl"))) == runs
 
 
 def test_the_shell_blocks_run(tmp_path: Path, cleanrl_environment: object) -> None:
-    commands = [code for language, code in BLOCKS if language == "bash" and code not in INSTALLS]
     tools = Path(sys.executable).parent
-    for code in commands:
+    for code in set(blocks("bash", *PAGES)) - set(INSTALLS):
         done = subprocess.run(
             ["bash", "-euc", f'PATH="{tools}:$PATH"\n{code}'],
             cwd=tmp_path,

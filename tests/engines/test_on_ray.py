@@ -1,4 +1,7 @@
-"""Runs on a real Ray cluster: everything in ``on_ray``, inside a network namespace."""
+"""Runs on a real Ray cluster: everything in ``on_ray``, inside a network namespace.
+
+Scripts run on it by default. The rest is `extended`; the files beside this test it on simulated engines.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,11 @@ from engines.namespace import OLDER_RAY, download_wheels, run_inside
 from mosaic_lab.cli import main
 from mosaic_lab.engines import clusters
 from mosaic_lab.engines.clusters import Cluster
-from mosaic_lab.workers import WorkerEnvironment
 
 _TESTS = Path(__file__).with_name("on_ray")
 _SECONDS, _EXTENDED_SECONDS = 1200.0, 3000.0
 _BUILDING = 900.0  # seconds for the environments that the tests inside use
-_FAMILIES = ("rllib", "tianshou", "xuance", "jumanji")
+_FAMILIES = ("script", "gymnasium", "random", "cleanrl", "rllib", "tianshou", "xuance", "jumanji")
 
 
 @pytest.fixture(scope="session")
@@ -41,15 +43,8 @@ def test_a_cluster_that_does_not_answer(mosaic_home: Path, capfd: pytest.Capture
         ),
     ],
 )
-def test_on_a_cluster(
-    which: str,
-    seconds: float,
-    mosaic_home: Path,
-    wheels: Path,
-    tmp_path: Path,
-    cleanrl_environment: WorkerEnvironment,
-) -> None:
-    for worker in ("script", "gymnasium", "random", *(_FAMILIES if which == "extended" else ())):
+def test_on_a_cluster(which: str, seconds: float, mosaic_home: Path, wheels: Path, tmp_path: Path) -> None:
+    for worker in _FAMILIES if which == "extended" else ("script",):
         main(["workers", "install", worker])
     main(["clusters", "check", "ray:127.0.0.1:1"])
     if which == "extended":

@@ -22,6 +22,8 @@ from mosaic_lab.engines.clusters import Cluster
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation import Evaluation
 
+pytestmark = pytest.mark.extended
+
 ENV = "CartPole-v1"
 
 
@@ -59,7 +61,6 @@ def test_every_episode_is_that_of_this_machine(players: str, tmp_path: Path) -> 
         there.frames()
 
 
-@pytest.mark.extended
 def test_what_is_killed_on_the_way_loses_no_episode(players: str, tmp_path: Path) -> None:
     lab = mosaic.Lab(tmp_path / "runs")
     given = {"env": ENV, "operators": {"random": operators.random()}, "seeds": range(30)}
@@ -81,7 +82,6 @@ def test_what_is_killed_on_the_way_loses_no_episode(players: str, tmp_path: Path
     pd.testing.assert_frame_equal(outcomes(there), outcomes(here))
 
 
-@pytest.mark.extended  # a loss is noticed after half a minute
 def test_a_lost_node_and_another_session_lose_no_episode(
     players: str, nodes: Nodes, cluster: Cluster, tmp_path: Path
 ) -> None:

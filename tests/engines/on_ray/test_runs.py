@@ -96,6 +96,7 @@ def prepared(cluster: Cluster, mosaic_home: Path, tmp_path: Path) -> mosaic.Lab:
     return mosaic.Lab(tmp_path / "runs")
 
 
+@pytest.mark.extended
 def test_a_training_of_cleanrl_and_its_policy(prepared: mosaic.Lab) -> None:
     run = prepared.train("cleanrl", **_CARTPOLE, total_timesteps=500).wait(240)
     assert len(run.metrics("episode_return")) > 5

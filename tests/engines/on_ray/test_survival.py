@@ -21,15 +21,15 @@ from mosaic_lab.runs import Run
 Start = Callable[..., Run]
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.extended)])
+@pytest.mark.extended
 def test_bridges_and_readers_that_are_killed_lose_no_line_and_double_none(
-    script: Start, cluster: Cluster, kills: int
+    script: Start, cluster: Cluster
 ) -> None:
     """For several runs on a node, which one process there reads."""
     clusters.add(replace(cluster, name="shared", cpus=0.2))
     runs = [script(on="shared", LINES=100_000, PAUSE=0.01) for _ in range(5)]
     generator = random.Random(0)
-    for number in range(kills):
+    for number in range(20):
         if number % 2 == 0:
             until(lambda: bool(readers()))
         wait_for_lines(runs)
