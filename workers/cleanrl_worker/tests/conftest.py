@@ -57,6 +57,8 @@ ONLY_CURRENT = ("ddpg", "rpo", "pqn")
 """Algorithms that the release of 2021 lacks, or cannot run."""
 ONLY_RELEASE = ("frozen_lake",)
 """Algorithms that only the release of 2021 has."""
+EXTENDED = ("c51", "td3")
+"""Algorithms that differ little from others, and are `extended`."""
 
 
 class CleanRLWorker(TrainingWorker):
@@ -124,9 +126,13 @@ def worker(request: pytest.FixtureRequest, workers: Callable[[str], CleanRLWorke
 
 @pytest.fixture(
     params=[
-        (source, name) for source in SOURCES for name in SMALL if name not in (*ONLY_CURRENT, *ONLY_RELEASE)
-    ],
-    ids="-".join,
+        pytest.param(
+            (source, name), id=f"{source}-{name}", marks=pytest.mark.extended if name in EXTENDED else ()
+        )
+        for source in SOURCES
+        for name in SMALL
+        if name not in (*ONLY_CURRENT, *ONLY_RELEASE)
+    ]
 )
 def finished(request: pytest.FixtureRequest, workers: Callable[[str], CleanRLWorker]) -> Finished:
     """A finished small training of each algorithm that every upstream can train."""

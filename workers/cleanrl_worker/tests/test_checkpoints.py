@@ -49,7 +49,7 @@ def test_each_describes_itself(finished: Any) -> None:
 
 
 def test_policies_act_from_their_checkpoint_alone(worker: Any) -> None:
-    algorithms = ["ppo", "ppo_continuous", "dqn", "c51", "td3", "sac", *([] if worker.legacy else ["ddpg"])]
+    algorithms = ["ppo", "ppo_continuous", "dqn", "sac"]
     paths = [worker.trained(algorithm).checkpoints[-1] for algorithm in algorithms]
     acted = worker.output_of(str(ACT), *map(str, paths))
     for algorithm, result in zip(algorithms, acted, strict=True):
@@ -135,6 +135,7 @@ def test_a_segment_ends_where_it_is_to_and_trains_with_what_was_changed(worker: 
     assert learning_rates(run.checkpoints[-1]) == pytest.approx([rate])
 
 
+@pytest.mark.extended
 def test_the_learning_rate_of_an_off_policy_algorithm_can_be_changed_too(worker: Any) -> None:
     small = worker.small["dqn"]
     steps = small["total_timesteps"]

@@ -240,6 +240,7 @@ def test_frames_are_switched_on_and_off_while_it_runs(worker: Any) -> None:
     assert is_gone(run, watcher.ring)
 
 
+@pytest.mark.extended
 def test_a_reader_that_is_stuck_does_not_hold_up_the_training(worker: Any) -> None:
     def during(trial: ObservedProcess) -> None:
         command = [sys.executable, "-c", STUCK_READER, str(trial.stdout_path.parent)]
@@ -260,25 +261,33 @@ def test_a_reader_that_is_stuck_does_not_hold_up_the_training(worker: Any) -> No
     assert worker.train(during, **LONG).code == 143
 
 
-def test_a_stop_before_training_begins_leaves_no_ring(worker: Any) -> None:
+def test_a_stop_before_training_begins_cancels_at_once_and_leaves_no_ring(worker: Any) -> None:
     watcher = Watcher()
 
     def during(trial: ObservedProcess) -> None:
         watcher(trial, until=lambda: watcher.ring is not None)
         trial.signal(signal.SIGTERM)
-        watcher(trial)
+        assert trial.wait(10), "the grace period"
 
     run = worker.train(during, **LONG)
     assert run.code == 143, run.log
+    assert run.messages[-1]["event"] == "run_cancelled"
+    assert run.leftovers == []
     assert is_gone(run, watcher.ring)
 
 
-def test_a_training_that_fails_leaves_no_ring(worker: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_the_script_is_the_error_of_the_run_and_no_ring_is_left(
+    worker: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYTHONPATH", ODD, prepend=os.pathsep)
     watcher = Watcher()
     run = worker.train(watcher, algorithm="ppo", env_id="odd_environments:Failing-v0", total_timesteps=8192)
     assert run.code == 1
-    assert run.events("run_failed")[0]["error"] == "the course ends here"
+    (failed,) = run.events("run_failed")
+    assert (failed["error"], failed["error_type"]) == ("the course ends here", "ArithmeticError")
+    assert failed["traceback"].startswith("Traceback") and "odd_environments.py" in failed["traceback"]
+    assert "\nArithmeticError: the course ends here" in run.log
+    assert "the run failed: the course ends here" in run.log
     assert watcher.frames
     assert is_gone(run, watcher.ring)
 

@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 from operators.conversation import Conversation
 
-ALGORITHMS = ["ppo", "ppo_continuous", "dqn", "c51", "td3", "sac"]
-TRAINED = [("default source", algorithm) for algorithm in ALGORITHMS]
+TRAINED = [("default source", algorithm) for algorithm in ("ppo", "ppo_continuous", "dqn", "sac")]
+EXTENDED = [("default source", "c51"), ("default source", "td3")]
 if os.environ.get("MOSAIC_TEST_CLEANRL_CHECKOUT"):
-    TRAINED += [("checkout", algorithm) for algorithm in (*ALGORITHMS, "ddpg", "rpo", "pqn")]
+    TRAINED += [("checkout", algorithm) for _, algorithm in TRAINED]
+    EXTENDED += [("checkout", algorithm) for algorithm in ("c51", "td3", "ddpg", "rpo", "pqn")]
 UPSTREAM = Path(__file__).with_name("upstream_acts.py")
 PLAY = Path(__file__).with_name("play.py")
 CARTPOLE = {
@@ -66,7 +67,9 @@ class Trained(NamedTuple):
     spaces: dict[str, Any]
 
 
-@pytest.fixture(params=TRAINED, ids="-".join)
+@pytest.fixture(
+    params=[*TRAINED, *(pytest.param(one, marks=pytest.mark.extended) for one in EXTENDED)], ids="-".join
+)
 def trained(
     workers: Callable[[str], Any], processes: Callable[[str], Operators], request: pytest.FixtureRequest
 ) -> Trained:
@@ -202,7 +205,7 @@ def test_what_is_no_checkpoint_is_refused(worker: Any, operators: Operators, tmp
 def test_a_checkpoint_of_the_other_upstream_says_what_to_install(
     worker: Any, operators: Operators, tmp_path: Path
 ) -> None:
-    checkpoint = worker.trained("td3").checkpoints[-1]
+    checkpoint = worker.trained("sac").checkpoints[-1]
     described = json.loads(checkpoint.with_suffix(".json").read_text())
     path = tmp_path / checkpoint.name
     shutil.copy(checkpoint, path)

@@ -104,7 +104,8 @@ def test_the_manifest_names_what_is_there(finished: Any) -> None:
     assert artifacts["wandb"]["enabled"] is False
 
 
-@pytest.mark.parametrize("algorithm", ["ppo", pytest.param("dqn", marks=pytest.mark.extended)])
+@pytest.mark.extended  # test_frames.py compares trainings of one seed
+@pytest.mark.parametrize("algorithm", ["ppo", "dqn"])
 def test_the_same_seed_gives_the_same_episodes_twice(worker: Any, algorithm: str) -> None:
     """Also the seed 0, by which the release means "any"."""
     first, second = worker.trained(algorithm), worker.train(**worker.configuration(algorithm))

@@ -247,5 +247,6 @@ def test_a_training_survives_the_loss_of_a_node(worker: Any) -> None:
     assert run.code == 143, run.log
 
 
+@pytest.mark.extended  # the tests of sb3 and cleanrl have it for all
 def test_served_environments_are_trained_in_alike(worker: Any) -> None:
     assert_served_alike(worker, "ppo")

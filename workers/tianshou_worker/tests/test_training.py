@@ -25,11 +25,15 @@ LOSSES = {
     "sac": {"policy_loss", "update/actor_loss", "update/critic1_loss", "update/critic2_loss", "update/alpha"},
 }
 COMMON = {"value_loss", "episode_return", "episode_length"}
+EXTENDED = ("c51", "trpo")
 LOADS = "import sys, torch; [torch.load(path, weights_only=True) for path in sys.argv[1:]]"
 """Loads checkpoints as shims do, without executing code in them."""
 
 
-@pytest.mark.parametrize("algorithm", LOSSES)
+@pytest.mark.parametrize(
+    "algorithm",
+    [pytest.param(name, marks=pytest.mark.extended if name in EXTENDED else ()) for name in LOSSES],
+)
 def test_a_training_reports_everything_and_saves(worker: Any, algorithm: str) -> None:
     run = worker.trained(algorithm)
     assert run.code == 0, run.log
@@ -48,7 +52,7 @@ def test_a_training_reports_everything_and_saves(worker: Any, algorithm: str) ->
 
 
 def test_checkpoints_have_weights_only(worker: Any) -> None:
-    saved = [str(worker.trained(algorithm).checkpoints[-1]) for algorithm in LOSSES]
+    saved = [str(worker.trained(name).checkpoints[-1]) for name in LOSSES if name not in EXTENDED]
     subprocess.run([worker.python, "-c", LOADS, *saved], check=True)
 
 
@@ -107,5 +111,6 @@ def test_a_stop_saves_and_leaves(worker: Any) -> None:
     assert_stopped_cleanly(run)
 
 
+@pytest.mark.extended  # the tests of sb3 and cleanrl have it for all
 def test_served_environments_are_trained_in_alike(worker: Any) -> None:
     assert_served_alike(worker, "ppo")

@@ -87,6 +87,7 @@ def test_the_same_seed_gives_the_same_training(worker: Any) -> None:
     assert slower == first.metrics
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("visible", "why"), WITHOUT_GPU[:1])  # Tianshou's tests have both
 def test_a_gpu_that_is_not_there_is_refused(
     worker: Any, monkeypatch: pytest.MonkeyPatch, visible: str, why: str
@@ -141,7 +142,10 @@ def test_a_run_is_watched_and_stopped(worker: Any, tmp_path: Path) -> None:
     assert saved.path.name == f"step-{saved.step}.pt"
 
 
-@pytest.mark.parametrize(("algorithm", "breaking"), [("dqn", {}), ("mappo", unruly_team("Breaks"))])
+@pytest.mark.parametrize(
+    ("algorithm", "breaking"),
+    [pytest.param("dqn", {}, marks=pytest.mark.extended), ("mappo", unruly_team("Breaks"))],
+)
 def test_served_environments_are_trained_in_alike(
     worker: Any, algorithm: str, breaking: dict[str, Any]
 ) -> None:
