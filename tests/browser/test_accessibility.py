@@ -10,6 +10,7 @@ from many_runs import write_runs
 from playwright.sync_api import Page, expect
 
 THEMES = ("JupyterLab Light", "JupyterLab Dark")
+CHANGE_THEME = "theme => jupyterapp.commands.execute('apputils:change-theme', {theme})"
 CHECK = """selector => axe.run(selector, {resultTypes: ['violations']}).then(result => result.violations
     .filter(({impact}) => impact === 'serious' || impact === 'critical')
     .map(({id, nodes}) => ({
@@ -55,19 +56,21 @@ class Violations:
     """The violations found by axe-core, by theme and part."""
 
     def __init__(self, page: Page, axe: Path) -> None:
-        self._page, self._axe = page, axe
+        page.add_script_tag(path=axe)
+        self._page = page
         self._found: dict[tuple[str, str], list[dict[str, Any]]] = {}
-        self.theme = ""
+        self._theme = ""
 
     def use(self, theme: str) -> None:
-        """Look at parts in a theme, in a page that has just been opened."""
-        self.theme = theme
-        self._page.add_script_tag(path=self._axe)
+        """Look at parts in a theme from now on."""
+        self._page.evaluate(CHANGE_THEME, theme)
+        expect(self._page.locator("body")).to_have_attribute("data-jp-theme-name", theme)
+        self._theme = theme
 
     def check(self, part: str, selector: str) -> None:
         """Look at a part of the page as it is now."""
         expect(self._page.locator(selector).first).to_be_visible()
-        self._found[self.theme, part] = violations(self._page, selector)
+        self._found[self._theme, part] = violations(self._page, selector)
 
     @property
     def serious(self) -> dict[tuple[str, str], list[dict[str, Any]]]:
@@ -118,27 +121,23 @@ def test_no_serious_violation_in_both_themes(
     page: Page, jupyterlab: JupyterLab, folder: Path, npm_packages: Path
 ) -> None:
     write_runs(folder / "mosaic_runs", 5)
-    settings = jupyterlab.root.parent / "settings" / "@jupyterlab" / "apputils-extension"
-    settings.mkdir(parents=True, exist_ok=True)
-    name = f"{folder.name}/work.ipynb"
     in_cells = {
         "panel below a cell": ("lab.runs[0]", ".mosaic-panel"),
         "table of runs in a cell": ("lab.runs", ".mosaic-run-table"),
         "workspace in a cell": ("mosaic_lab.workspace(lab.runs)", ".mosaic-workspace-cell"),
     }
     cells = ["import mosaic_lab\nlab = mosaic_lab.Lab()", *(cell for cell, _ in in_cells.values())]
-    jupyterlab.write_notebook(name, cells)
+    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", cells)
+    notebook = Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
     violations = Violations(page, npm_packages / "axe-core" / "axe.min.js")
+    for cell in range(len(cells)):
+        notebook.run(cell)
+    page.locator(".mosaic-RunsAlive").click()
     for theme in THEMES:
-        (settings / "themes.jupyterlab-settings").write_text(f'{{"theme": "{theme}"}}')
-        notebook = Notebook(page, jupyterlab, name)
-        expect(page.locator("body")).to_have_attribute("data-jp-theme-name", theme)
+        page.locator(".lm-TabBar-tab", has_text="work.ipynb").click()
         violations.use(theme)
-        for cell in range(len(cells)):
-            notebook.run(cell)
         for part, (_, selector) in in_cells.items():
             violations.check(part, f".jp-Notebook {selector}")
-        page.locator(".mosaic-RunsAlive").click()
         check_runs_panel(page, violations)
         check_workspace(page, violations)
     assert violations.serious == {}
