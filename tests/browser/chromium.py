@@ -13,6 +13,12 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+DISABLED = (
+    *("WebUIOmniboxPopup", "WebUIOmniboxAimPopup"),  # pages for an address bar that no one sees
+    # Playwright's own list, which this one replaces.
+    *("AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades"),
+    *("LensOverlay", "MediaRouter", "OptimizationHints", "PaintHolding", "ThirdPartyStoragePartitioning"),
+)
 CHROMIUM_ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",  # there is none, and imitating one costs a tenth of a page's time
@@ -21,6 +27,7 @@ CHROMIUM_ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    f"--disable-features={','.join(DISABLED)}",
 ]
 ACTION_MS = 60_000
 EXPECT_MS = 30_000
