@@ -9,21 +9,26 @@ from browser.frames import BUSY, SOON_MS, opened
 from browser.jupyter import JupyterLab
 from playwright.sync_api import Page, expect
 from support import wait_until
+from sweeps.climbing_worker import climber  # noqa: F401
 
-INSTALL_MS = 300_000  # the first test builds the worker's environment
+INSTALL_MS = 300_000  # the kernel may build the worker's environment
 SWEEP = """import mosaic_lab as mosaic
 lab = mosaic.Lab()
 sweep = lab.sweep(
-    "cleanrl", algorithm="ppo", env="CartPole-v1", total_timesteps=3000, trials=4, parallel=2, pruner="none",
-    search={"learning_rate": mosaic.search.loguniform(1e-4, 1e-2), "num_envs": [2, 4]},
+    "climber", algorithm="climb", env="Hill-v0", total_timesteps=6000, trials=4, parallel=2, pruner="none",
+    metric="height", search={"rate": mosaic.search.loguniform(1e-3, 1e-2), "stride": [2, 4]},
 )
 sweep"""
 
 
 def test_a_sweep_is_stopped_goes_on_and_is_live_while_a_cell_runs_and_its_trials_are_sorted(
-    page: Page, jupyterlab: JupyterLab, folder: Path
+    page: Page,
+    jupyterlab: JupyterLab,
+    folder: Path,
+    climber: Path,  # noqa: F811
 ) -> None:
-    notebook = opened(page, jupyterlab, folder, SWEEP, "sweep.resume()", BUSY)
+    home = f"import os\nos.environ['MOSAIC_LAB_HOME'] = {str(climber)!r}\n"
+    notebook = opened(page, jupyterlab, folder, home + SWEEP, "sweep.resume()", BUSY)
     notebook.start(0)
     stopped = page.locator(".mosaic-panel").first
     expect(stopped).to_be_visible(timeout=INSTALL_MS)
@@ -36,7 +41,7 @@ def test_a_sweep_is_stopped_goes_on_and_is_live_while_a_cell_runs_and_its_trials
     expect(panel).to_be_visible(timeout=SOON_MS)
     notebook.start(2)
     wait_until(lambda: (folder / "busy").exists())
-    expect(panel.locator(".mosaic-title")).to_have_text("Sweep · ppo CartPole-v1")
+    expect(panel.locator(".mosaic-title")).to_have_text("Sweep · climb Hill-v0")
     expect(panel.locator(".mosaic-numbers")).to_contain_text("4 of 4 trials", timeout=120_000)
     rows = panel.locator(".mosaic-table tbody tr")
     expect(rows).to_have_count(4)
@@ -47,7 +52,7 @@ def test_a_sweep_is_stopped_goes_on_and_is_live_while_a_cell_runs_and_its_trials
         return [float(text.replace("−", "-")) for text in cells]
 
     assert column(1) == [3, 2, 1, 0]
-    title = panel.get_by_role("button", name="episode_return")
+    title = panel.get_by_role("button", name="height")
     title.click()
     wait_until(lambda: column(3) == sorted(column(3), reverse=True))
     expect(title.locator("..")).to_have_attribute("aria-sort", "descending")
