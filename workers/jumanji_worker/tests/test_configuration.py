@@ -37,6 +37,7 @@ def test_bad_configurations(worker: Any, subtests: pytest.Subtests) -> None:
     assert_refused(worker, BAD, subtests, algorithm="a2c", env_id="Snake-v1")
 
 
+@pytest.mark.extended  # upstream is pinned
 def test_hyperparameters_are_upstreams_by_name_type_and_default(worker: Any) -> None:
     """Those of its configuration files as its own reader of them finds them, and of its signature."""
     script = """

@@ -109,6 +109,7 @@ def test_a_cluster_that_does_not_answer_is_reported_before_anything_starts(worke
         page.shutdown()
 
 
+@pytest.mark.extended  # upstream is pinned
 def test_hyperparameters_are_upstreams_by_name_and_default(worker: Any) -> None:
     """Those of upstream's own configurations, although the listing only reads their text."""
     upstream = worker.output_of("-c", DEFAULTS)

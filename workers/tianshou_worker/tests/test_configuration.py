@@ -56,6 +56,7 @@ def test_bad_configurations(worker: Any, subtests: pytest.Subtests, monkeypatch:
     assert_refused(worker, BAD, subtests, algorithm="ppo", env_id="CartPole-v1")
 
 
+@pytest.mark.extended  # upstream is pinned
 def test_hyperparameters_are_upstreams_by_name_type_and_default(worker: Any) -> None:
     """Those of upstream's signatures, read by Python itself, and of its examples where these set others."""
     script = """

@@ -71,6 +71,7 @@ def test_bad_configurations(worker: Any, subtests: pytest.Subtests) -> None:
     assert_refused(worker, BAD, subtests, algorithm="mappo", env_id=SPREAD)
 
 
+@pytest.mark.extended  # upstream is pinned
 def test_hyperparameters_are_upstreams_by_name_type_and_default(worker: Any) -> None:
     """Those that upstream's own reader of its configurations finds."""
     script = """
