@@ -1,4 +1,4 @@
-"""Assign tests to processes when several share the work (``pytest -n 3``).
+"""Assign tests to processes when several share the work (``pytest -n 4``).
 
 What is built or trained once a session is built once a process: the tests of a worker stay together, those
 that look at the executed examples and those of clusters too, and else the tests of a file. The largest groups

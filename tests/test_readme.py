@@ -54,9 +54,9 @@ def test_the_shell_blocks_run(tmp_path: Path, cleanrl_environment: object) -> No
 
 
 def test_the_two_install_commands_are_what_ci_runs() -> None:
-    assert INSTALLS == ["pip install . && mosaic-lab demo\n", 'pip install ".[test]" && pytest -n 3\n']
+    assert INSTALLS == ["pip install . && mosaic-lab demo\n", 'pip install ".[test]" && pytest -n 4\n']
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    assert re.search(r'\bpip install --quiet "\.\[test\]"\n.*^pytest -n 3', script, re.MULTILINE | re.DOTALL)
+    assert re.search(r'\bpip install --quiet "\.\[test\]"\n.*^pytest -n 4', script, re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize(("page", "link"), LINKS, ids=[f"{page.parent.name}-{link}" for page, link in LINKS])
