@@ -171,6 +171,29 @@ describe('a run store', () => {
     assert.equal(served.transport.state?.kind, 'answers');
   });
 
+  test('of a server that is back says so within seconds, though nothing has changed', async () => {
+    listen();
+    await pass(1);
+    served.reachable = false;
+    await pass(30); // the request that waits for changes has ended
+    assert.deepEqual(served.transport.state, { kind: 'gone' });
+    served.reachable = true;
+    await pass(6);
+    assert.equal(served.transport.state?.kind, 'answers');
+  });
+
+  test('of a server that is back says so, though nothing is followed through it', async () => {
+    served.reachable = false;
+    await assert.rejects(log(), /cannot be reached/);
+    await pass(20);
+    served.reachable = true;
+    await pass(6);
+    assert.equal(served.transport.state?.kind, 'answers');
+    served.calls.length = 0;
+    await pass(60);
+    assert.deepEqual(served.calls, []);
+  });
+
   test('is read again though the connection of a request was lost without a word', async () => {
     served.until = (_, signal) => Served.prototype.until.call(served, 1e6, signal);
     listen();

@@ -102,7 +102,9 @@ export class ServerTransport {
       this._renew = new AbortController();
       const { signal } = this._renew;
       const stores = Object.fromEntries([...this._followers].map(([store, { version }]) => [store, version]));
-      const wait = this._hidden() ? 0 : WAIT_SECONDS;
+      const hidden = this._hidden();
+      // Without a wait, a server that is back says so at once.
+      const wait = hidden || this._state?.kind === 'gone' ? 0 : WAIT_SECONDS;
       const late = setTimeout(() => this._renew.abort(), 1000 * wait + LATE_MS);
       try {
         const request = { method: 'follow', params: { stores }, wait };
@@ -114,7 +116,7 @@ export class ServerTransport {
             follower.take(changes);
           }
         }
-        if (wait === 0) {
+        if (hidden) {
           await pause(HIDDEN_MS, signal);
         } else if (!Object.keys(result.stores).length) {
           await pause(REFUSED_MS, signal);
@@ -129,6 +131,17 @@ export class ServerTransport {
       }
     }
     this._watching = false;
+  }
+
+  /** Look whether the server is back, while no store is followed through it. */
+  private async _probe(): Promise<void> {
+    const backOff = new BackOff(MOST_PAUSE_MS);
+    const { signal } = new AbortController();
+    while (this._state?.kind === 'gone') {
+      await pause(backOff.next(), signal);
+      if (this._watching || this._hidden()) continue;
+      await this._post({ method: 'follow', params: { stores: {} }, wait: 0 }).catch(() => undefined);
+    }
   }
 
   private _post<T>(request: object, signal: AbortSignal | null = null): Promise<Content<T>> {
@@ -177,6 +190,7 @@ export class ServerTransport {
     this._state = state;
     if (changed) {
       this._onState();
+      if (state.kind === 'gone') void this._probe();
     }
   }
 
