@@ -10,10 +10,11 @@ import math
 import threading
 import time
 import weakref
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import anywidget
 import traitlets as t
@@ -25,6 +26,7 @@ from mosaic_lab.arenas import Comparison
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.widgets.charts.chart import Chart
 from mosaic_lab.widgets.comparison.collapsible_exchanges import CollapsibleExchanges, ExchangesModel
+from mosaic_lab.widgets.comparison.early_keys import EarlyKeys
 from mosaic_lab.widgets.comparison.page_state import (
     MOST_AGENTS,
     Y_LABEL,
@@ -53,10 +55,6 @@ MOST_PANELS = 16
 static form."""
 PAGE_SECONDS = 10.0
 """A comparison not shown by any page for this long counts as having no page."""
-EARLY_SECONDS = 1.0
-"""How long a key stays valid if it is pressed before its player's turn."""
-REFUSAL_SECONDS = 4.0
-"""How long the page shows that a key was refused."""
 _LONGEST_NAME = 40  # characters of a typed action
 SPEEDS = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 0.0)
 """Steps per second offered by the slider; 0 is as fast as possible."""
@@ -89,20 +87,6 @@ class LanesView(anywidget.AnyWidget):
     presence: t.List[Any] = t.List().tag(sync=True, echo_update=False)
 
 
-class _EarlyKey(NamedTuple):
-    """A key pressed while no action of its player was awaited; ``refusal``: why it does not count, empty
-    while it is kept."""
-
-    pressed_at: float
-    action: Any
-    name: str
-    refusal: str = ""
-
-    @property
-    def text(self) -> str:
-        return f"{self.name} refused: {self.refusal}" if self.refusal else f"{self.name} kept for your turn"
-
-
 class ComparisonPanel(LivePanel):
     """The live panel of ``comparison``. It remains live after the comparison has ended: viewers still expand
     exchanges."""
@@ -119,7 +103,7 @@ class ComparisonPanel(LivePanel):
         """Whether the comparison has ended or been garbage-collected."""
         self._final_form_requested = False
         self._last_call: dict[str, int] = {}
-        self._early: dict[tuple[int, str], _EarlyKey] = {}
+        self._early: defaultdict[tuple[int, str], EarlyKeys] = defaultdict(EarlyKeys)
         self._beat_at = self._charted_at = -math.inf
         self._charted: object = None
         self._shown_at = math.inf
@@ -235,22 +219,17 @@ class ComparisonPanel(LivePanel):
         starts = due and view["mode"] == "idle" and shown["state"] == "ready"
         refusal = "" if starts or (due and view["mode"] == "playing") else _why_not_now(agent, shown)
         name = person_action_text(action, agent, shown)[:_LONGEST_NAME]
-        self._early[lane, agent] = _EarlyKey(time.monotonic(), action, name, refusal)
+        self._early[lane, agent].press(action, name, refusal)
         if starts:
             comparison.step(timeout=0)
 
     def _answer_early(self, view: Mapping[str, Any]) -> None:
-        """Play the early keys of agents that are to act now; refuse keys that waited too long."""
-        for (lane, agent), key in list(self._early.items()):
+        """Play the first early key of each agent that is to act now; refuse keys that waited too long."""
+        for (lane, agent), early in list(self._early.items()):
             awaited = any(request["agent"] == agent for request in view["lanes"][lane]["requests"])
-            age = time.monotonic() - key.pressed_at
-            if awaited or (key.refusal and age > REFUSAL_SECONDS):
-                self._early.pop((lane, agent), None)
-            elif not key.refusal and age > EARLY_SECONDS:
-                late = f"your turn did not come within {EARLY_SECONDS:g} s"
-                self._early[lane, agent] = key._replace(refusal=late)
-            if awaited and not key.refusal:
-                self.attempt(partial(self._call, "act"), {"lane": lane, "agent": agent, "action": key.action})
+            if (key := early.next(awaited)) is not None:
+                arguments = {"lane": lane, "agent": agent, "action": key.action}
+                self.attempt(partial(self._call, "act"), arguments)
 
     def show_message(self, level: str, text: str) -> None:
         self.lanes.said = {"level": level, "text": text, "number": self.lanes.said["number"] + 1}
@@ -258,7 +237,7 @@ class ComparisonPanel(LivePanel):
     # ------------------------------------------------------------------ drawing
 
     def _page_state(self) -> dict[str, Any]:
-        early = {person: key.text for person, key in list(self._early.items())}
+        early = {person: keys.text for person, keys in list(self._early.items())}
         return page_state(self._view, self.ended, early)
 
     def draw(self) -> None:

@@ -19,7 +19,7 @@ from widgets.pages import bring_up_to_date
 from mosaic_lab import operators
 from mosaic_lab.arenas import CompareRequest, Comparison, compare
 from mosaic_lab.widgets.charts.chart import EMPTY
-from mosaic_lab.widgets.comparison import comparison_panel
+from mosaic_lab.widgets.comparison import early_keys
 from mosaic_lab.widgets.comparison.comparison_panel import ComparisonPanel, panel_of
 from mosaic_lab.widgets.comparison.operator_facts import operator_facts
 from mosaic_lab.widgets.comparison.page_state import action_text, episodes_table
@@ -153,8 +153,8 @@ def test_a_key_that_is_pressed_while_nothing_moves_makes_a_step(start_comparison
 def test_a_key_pressed_before_its_turn_is_shown_as_kept_or_refused(
     start_comparison: Compare, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(comparison_panel, "EARLY_SECONDS", 600.0)  # however slow the machine is
-    monkeypatch.setattr(comparison_panel, "REFUSAL_SECONDS", 600.0)
+    monkeypatch.setattr(early_keys, "EARLY_SECONDS", 600.0)  # however slow the machine is
+    monkeypatch.setattr(early_keys, "REFUSAL_SECONDS", 600.0)
     people = {"player_1": operators.human(), "player_2": operators.human()}
     game = panel_of(start_comparison("tictactoe_v3", {"game": people}))
     call(game, ["page", 1, "press", {"lane": 0, "agent": "player_2", "action": 3}])
@@ -168,13 +168,16 @@ def test_a_key_pressed_before_its_turn_is_shown_as_kept_or_refused(
     for number, action in enumerate((1, 0), 1):
         call(panel, ["page", number, "press", {"lane": 0, "agent": "agent_0", "action": action}])
     assert early(panel, "agent_0") == "push left kept for your turn"
-    monkeypatch.setattr(comparison_panel, "EARLY_SECONDS", 0.0)
+    monkeypatch.setattr(early_keys, "EARLY_SECONDS", 0.0)
     assert early(panel, "agent_0") == "push left refused: your turn did not come within 0 s"
-    monkeypatch.setattr(comparison_panel, "EARLY_SECONDS", 600.0)
-    call(panel, ["page", 3, "press", {"lane": 0, "agent": "agent_0", "action": 1}])
+    monkeypatch.setattr(early_keys, "EARLY_SECONDS", 600.0)
+    for number, action in enumerate((1, 0, 1, 0), 3):
+        call(panel, ["page", number, "press", {"lane": 0, "agent": "agent_0", "action": action}])
+    lost = "push left refused: 3 keys are kept already"
+    assert early(panel, "agent_0") == f"{lost}; push right, push left, push right kept for your turn"
     go.set()
-    wait_until(lambda: early(panel, "agent_0") == "" and comparison.lanes[0].step == 2)
-    assert list(comparison.steps("me")["action"]) == [1, 1]
+    wait_until(lambda: early(panel, "agent_0") == lost and comparison.lanes[0].step == 4)
+    assert list(comparison.steps("me")["action"]) == [1, 1, 0, 1]
 
 
 def test_a_person_reads_the_mission(start_comparison: Compare) -> None:

@@ -45,9 +45,8 @@ export function Pad({ person, own, several, said, press, bind, focus, plays }: P
   const awaited = request !== null && !done;
 
   const play = (action: Action) => {
-    if (done) return;
     setAnswered(answer);
-    press(action);
+    press(action); // after the answer, the kernel keeps it for the next turn
   };
   const toggleChanging = () => {
     setChanging(!changing);
@@ -65,7 +64,7 @@ export function Pad({ person, own, several, said, press, bind, focus, plays }: P
     });
     return () => plays(null);
   });
-  const playing = realtime ? 'real time: hold a key' : awaited ? 'your turn' : early;
+  const playing = realtime ? 'real time: hold a key' : early || (awaited ? 'your turn' : '');
   const message = chosen ? 'now press its key' : changing ? 'choose an action' : playing;
   return (
     <div

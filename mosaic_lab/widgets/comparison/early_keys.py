@@ -1,0 +1,62 @@
+"""Keys that a player presses before an action of theirs is awaited: kept for the next turns, or refused."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import Any, NamedTuple
+
+EARLY_SECONDS = 1.0
+"""How long a key stays valid if it is pressed before its player's turn."""
+REFUSAL_SECONDS = 4.0
+"""How long the page shows that a key was refused."""
+MOST_KEPT = 3
+"""Maximum number of keys that are kept; further ones are refused."""
+
+
+class EarlyKey(NamedTuple):
+    """A key with the action that it stands for, and when it was pressed."""
+
+    pressed_at: float
+    action: Any
+    name: str
+
+
+class EarlyKeys:
+    """The early keys of one player, with a notice about each: none is lost silently."""
+
+    def __init__(self) -> None:
+        self._kept: deque[EarlyKey] = deque()
+        self._refused: tuple[EarlyKey, str] | None = None
+        self._overtaken = False  # whether the player's turn makes the refusal obsolete
+
+    def press(self, action: Any, name: str, refusal: str) -> None:
+        """Keep a key for a turn, or refuse it for this reason if there is one."""
+        key = EarlyKey(time.monotonic(), action, name)
+        if refusal:
+            self._refused, self._overtaken = (key, refusal), True
+        elif len(self._kept) < MOST_KEPT:
+            self._kept.append(key)
+        else:
+            self._refused, self._overtaken = (key, f"{MOST_KEPT} keys are kept already"), False
+
+    def next(self, awaited: bool) -> EarlyKey | None:
+        """Return the first kept key if an action is awaited now; None without one. Keys that waited too long
+        are refused."""
+        key = self._kept.popleft() if awaited and self._kept else None
+        if awaited and self._overtaken:
+            self._refused = None
+        now = time.monotonic()
+        while self._kept and now - self._kept[0].pressed_at > EARLY_SECONDS:
+            late = f"your turn did not come within {EARLY_SECONDS:g} s"
+            self._refused, self._overtaken = (self._kept.popleft(), late), False
+        if self._refused is not None and now - self._refused[0].pressed_at > REFUSAL_SECONDS:
+            self._refused = None
+        return key
+
+    @property
+    def text(self) -> str:
+        """The notice about the keys; empty if there are none."""
+        kept = ", ".join(key.name for key in self._kept)
+        refused = "" if self._refused is None else f"{self._refused[0].name} refused: {self._refused[1]}"
+        return "; ".join(filter(None, (refused, kept and f"{kept} kept for your turn")))
