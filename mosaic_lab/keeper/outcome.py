@@ -20,6 +20,11 @@ _SENTENCES = (
 )
 """Error types whose messages are sentences for the user and form the whole reason."""
 
+_OF_A_SIGNAL = (130, 143)
+"""Exit codes of workers that end because of SIGINT or SIGTERM."""
+_OF_A_STOP = (0, *_OF_A_SIGNAL)
+"""Exit codes of workers that obey a stop: no errors, so reasons omit them."""
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -95,9 +100,10 @@ def _verdict(evidence: Evidence) -> tuple[State, str]:
     if evidence.stop is not None:
         return State.CANCELLED, _stopped(evidence)
     if evidence.signal in (signals.SIGTERM, signals.SIGINT) or (
-        evidence.exit_code in (130, 143) and evidence.event in (None, RUN_CANCELLED)
+        evidence.exit_code in _OF_A_SIGNAL and evidence.event in (None, RUN_CANCELLED)
     ):
-        return State.CANCELLED, f"ended by a signal from outside MOSAIC Lab ({evidence.ended})"
+        number = evidence.signal or (evidence.exit_code or 0) - 128
+        return State.CANCELLED, f"ended by {signal_name(number)} from outside MOSAIC Lab"
     if evidence.signal is not None:
         return State.FAILED, _killed(evidence)
     if evidence.exit_code == 0 and evidence.event == RUN_CANCELLED:
@@ -118,14 +124,16 @@ def _stopped(evidence: Evidence) -> str:
         how = f"it had not ended {evidence.grace_seconds:g} s after the request and was killed"
     elif evidence.signal == signals.SIGTERM:
         how = "it ended at once"
+    elif evidence.exit_code in _OF_A_STOP:
+        how = ""
     else:
         how = f"it ended with {evidence.ended}"
     reason = evidence.stop or ""
     if evidence.saved_at is not None:
-        reason += f"; it can be resumed from its checkpoint at step {evidence.saved_at:,}"
+        reason += f"; its last checkpoint is at step {evidence.saved_at:,}"
     if error := own_message(evidence.final):
         reason += f"; it reported an error while stopping: {error}"
-    return f"{reason} ({how})"
+    return f"{reason} ({how})" if how else reason
 
 
 def _killed(evidence: Evidence) -> str:

@@ -196,7 +196,7 @@ def test_a_stopped_run_shows_the_command_that_resumes_it(
     run = start_peer(supervisor, "save_checkpoints", stay=True)
     wait_until(lambda: len(run.checkpoints) == 2)
     assert main(["runs", "stop", run.id, "--grace", "0"]) == 0
-    assert "it can be resumed from its checkpoint" in capsys.readouterr().out
+    assert "its last checkpoint is at step" in capsys.readouterr().out
     assert main(["runs", "show", run.id]) == 0
     facts = _facts(capsys.readouterr().out)
     assert facts["resume with"] == f"mosaic-lab runs resume --store {supervisor.store.root} {run.id}"

@@ -156,7 +156,7 @@ def test_a_stop_in_the_second_stage_is_resumed(lab: mosaic.Lab) -> None:
         curriculum.resume()
     lab.run(curriculum.id).stop()
     assert curriculum.state is State.CANCELLED and not any(run.alive for run in lab.runs)
-    assert "; it can be resumed from its checkpoint at step" in curriculum.reason
+    assert "; its last checkpoint is at step" in curriculum.reason
     assert list(curriculum.stages()["state"]) == ["done", "stopped"]
     curriculum.resume().wait(60)
     assert list(skills(curriculum)) == list(range(1, 501))

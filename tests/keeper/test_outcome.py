@@ -50,10 +50,10 @@ TABLE = [
     (
         Evidence(exit_code=143, final=CANCELLED),
         "cancelled",
-        "ended by a signal from outside MOSAIC Lab (exit code 143)",
+        "ended by signal 15 (SIGTERM) from outside MOSAIC Lab",
     ),
-    (Evidence(exit_code=130), "cancelled", "ended by a signal from outside MOSAIC Lab (exit code 130)"),
-    (Evidence(signal=15), "cancelled", "ended by a signal from outside MOSAIC Lab (signal 15 (SIGTERM))"),
+    (Evidence(exit_code=130), "cancelled", "ended by signal 2 (SIGINT) from outside MOSAIC Lab"),
+    (Evidence(signal=15), "cancelled", "ended by signal 15 (SIGTERM) from outside MOSAIC Lab"),
     (Evidence(signal=11), "failed", "crashed with signal 11 (SIGSEGV)"),
     (
         Evidence(signal=11, final=COMPLETED),
@@ -76,12 +76,12 @@ TABLE = [
     (
         Evidence(exit_code=143, final=CANCELLED, stop="stopped on request", stopped_by="SIGTERM"),
         "cancelled",
-        "stopped on request (it ended with exit code 143)",
+        "stopped on request",
     ),
     (
         Evidence(exit_code=143, stop="stopped on request", stopped_by="SIGTERM", saved_at=2000),
         "cancelled",
-        "stopped on request; it can be resumed from its checkpoint at step 2,000 (it ended with",
+        "stopped on request; its last checkpoint is at step 2,000",
     ),
     (
         Evidence(signal=9, stop="stopped on request", stopped_by="SIGKILL", grace_seconds=5),
