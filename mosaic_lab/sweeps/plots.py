@@ -58,7 +58,8 @@ def sweep_plots(plan: SweepPlan, trials: Sequence[Trial], importance: Mapping[st
     if names:
         slices = tuple(_slice(plan, name, ended, best) for name in names[:MOST_SLICES])
         left_out = f"; {MOST_SLICES} of {len(names)} are drawn" if len(names) > MOST_SLICES else ""
-        plots.append(Plot("Parameters", _SLICES_NOTE + left_out, slices, plan.request.seed))
+        note = _SLICES_NOTE + left_out
+        plots.append(Plot("Parameters", note, slices, plan.request.seed, has_legend=False))
     varied = [name for name in names if _values(name, completed) > 1]
     if len(varied) > 1:
         facets = [_parallel(plan, varied, ended, best)]

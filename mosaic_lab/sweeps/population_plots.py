@@ -39,7 +39,10 @@ def population_plots(plan: SweepPlan, trials: Sequence[Trial]) -> list[Plot]:
     note = _SCHEDULE_NOTE + (f"; {left_out} more are not drawn" if left_out else "")
     ancestors = _ancestors(plan, trials)
     schedules = tuple(_schedule(plan, name, trials, ancestors) for name in names)
-    return [lineage_plot(plan, trials), Plot("Schedules", note, schedules, plan.request.seed)]
+    return [
+        lineage_plot(plan, trials),
+        Plot("Schedules", note, schedules, plan.request.seed, has_legend=False),
+    ]
 
 
 def lineage_plot(plan: SweepPlan, trials: Sequence[Trial]) -> Plot:

@@ -27,6 +27,7 @@ from mosaic_lab.sweeps.table import Intervals, for_files, trials_frame
 from mosaic_lab.sweeps.trial_log import TrialWriter
 from mosaic_lab.sweeps.trials import Trial, TrialState
 from mosaic_lab.table_files import write_csv, write_parquet
+from mosaic_lab.widgets.evaluation.plot_widgets import PlotFigures
 from mosaic_lab.widgets.sweeps.trials_table import trials_table
 
 COUNT = 40
@@ -202,3 +203,11 @@ def test_trials_go_into_files_with_mixed_values_as_text(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MosaicError, match=r"pyarrow, which is not installed .*\[parquet\].* to_csv"):
         write_parquet(table, tmp_path / "trials.parquet")
+
+
+def test_a_panel_names_each_colour_once(trials: list[Trial]) -> None:
+    plots = sweep_plots(PLAN, trials, IMPORTANCE)
+    named = [entry["label"] for plot in plots for entry in PlotFigures(plot).box.children[0].legend]
+    assert (
+        len(plots) == 3 and sorted(named) == sorted({*named}) and {"best", "completed", "pruned"} <= {*named}
+    )

@@ -78,13 +78,14 @@ class Plot:
     """A chart with one or more facets side by side; ``note`` explains how to read it.
 
     ``rng`` is the seed of the resampling; the same seed gives the same plot. A PNG file has it in its
-    metadata, not in the picture.
+    metadata, not in the picture. ``has_legend``: False below another plot with the same colours.
     """
 
     title: str
     note: str
     facets: tuple[Facet, ...]
     rng: int
+    has_legend: bool = True
 
     def names_rows(self, place: int) -> bool:
         """Whether the facet at a place shows its row names; neighbours with the same rows omit them."""
@@ -113,7 +114,7 @@ def plot_picture(
     for place, facet in enumerate(plot.facets):
         axes = figure.add_subplot(1, len(plot.facets), place + 1, facecolor="none")
         _draw(axes, facet, named=plot.names_rows(place))
-    if any(not facet.rows for facet in plot.facets):
+    if plot.has_legend and any(not facet.rows for facet in plot.facets):
         legend(figure)
     if captioned:
         text = "\n".join([plot.title, *textwrap.wrap(plot.note, LETTERS)])

@@ -166,7 +166,8 @@ class PlotFigures:
             figure.draw(facet, alike or [facet])
         empty = all(figure.empty for figure in self._facets)
         (self._row.add_class if empty else self._row.remove_class)(EMPTY)
-        marks = (mark for facet in plot.facets if not facet.rows for mark in facet.marks)
+        named = plot.facets if plot.has_legend else ()
+        marks = (mark for facet in named if not facet.rows for mark in facet.marks)
         legend = dict.fromkeys((mark.label, mark_color(mark)) for mark in marks)  # shared by all facets
         self._note.legend = [{"label": label, "color": legend_color} for label, legend_color in legend]
         self._note.title, self._note.note = plot.title, plot.note
