@@ -16,6 +16,7 @@ from mosaic_lab.overview.averages import Floats
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
 from mosaic_lab.overview.rows import RunRow, run_row, unreadable_row
 from mosaic_lab.runs import Run
+from mosaic_lab.runs.checkpoint_path import first_step
 from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.runs.kinds import as_kind, kind_of
 from mosaic_lab.sweeps import Sweep
@@ -54,11 +55,11 @@ def row_with_parts(run: Run, step: int | None, parts: Counted | None) -> RunRow:
 class Returns:
     """The step, speed and returns of a run, from its telemetry; see `RunRow`.
 
-    ``first`` is the first reported step, ``speed`` the speed over the last seconds.
+    ``begun`` is the step at which the run began, ``speed`` the speed over the last seconds.
     """
 
     step: int | None = None
-    first: int | None = None
+    begun: int = 0
     speed: float | None = None
     last: float | None = None
     best: float | None = None
@@ -77,7 +78,7 @@ def returns_of(run: Run, columns: RunColumns) -> Returns:
         last = episodes_return(run.folder.telemetry_path)
     return Returns(
         step=progress.step or None,
-        first=progress.first,
+        begun=first_step(run, progress.first),
         speed=progress.steps_per_second,
         last=last,
         best=means.best,
@@ -87,17 +88,14 @@ def returns_of(run: Run, columns: RunColumns) -> Returns:
 
 def with_returns(row: RunRow, returns: Returns) -> RunRow:
     """Return the row of a run completed with numbers from its telemetry."""
-    begun = returns.first if row.continues else 0
-    speed = returns.speed if row.alive else mean_speed(row.step, begun, row.duration)
+    speed = returns.speed if row.alive else mean_speed((row.step or 0) - returns.begun, row.duration)
     return replace(
         row, speed=speed, last_return=returns.last, best_return=returns.best, sparkline=returns.sparkline
     )
 
 
-def mean_speed(step: int | None, begun: int | None, seconds: float | None) -> float | None:
-    """Return the steps per second of an ended run: the steps since ``begun``, over the whole run time of its
-    worker."""
-    steps = (step or 0) - (begun or 0)
+def mean_speed(steps: int, seconds: float | None) -> float | None:
+    """Return the steps per second of an ended run: its own steps, over the whole run time of its worker."""
     return steps / seconds if steps > 0 and seconds else None
 
 

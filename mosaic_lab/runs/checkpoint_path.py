@@ -45,10 +45,27 @@ def checkpoint_path(source: Any) -> Path:
 
 def continued_run(run: Run) -> str | None:
     """Return the id of the run whose checkpoint this run resumes from; None if it began at step 0."""
+    source = _resumed_from(run)
+    parts = () if source is None else source.parts
+    return next((part for part in reversed(parts) if is_run_id(part) and part != run.id), None)
+
+
+def first_step(run: Run, reported: int | None) -> int:
+    """Return the step at which a run began: 0, or that of the checkpoint that it continues.
+
+    ``reported``: the first step that it reported, for checkpoints whose names lack their step.
+    """
+    if continued_run(run) is None:
+        return 0
+    source = _resumed_from(run)
+    saved = "" if source is None else source.stem.removeprefix("step-")
+    return min(int(saved), reported or 0) if saved.isdecimal() else reported or 0
+
+
+def _resumed_from(run: Run) -> Path | None:
     checkpoint = run.config.get("checkpoint")
     source = checkpoint.get("resume_from") if isinstance(checkpoint, Mapping) else None
-    parts = Path(source).parts if isinstance(source, str) else ()
-    return next((part for part in reversed(parts) if is_run_id(part) and part != run.id), None)
+    return Path(source) if isinstance(source, str) else None
 
 
 def source_of(run: Run) -> str | None:

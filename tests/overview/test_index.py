@@ -190,8 +190,12 @@ def test_the_speed_of_a_live_run_is_that_of_its_last_seconds_in_the_table_and_in
     assert row.step == view.feed.step == 590 + 300 * 29
 
 
-def test_a_run_that_continues_is_as_fast_as_the_steps_that_it_trained_itself(tmp_path: Path) -> None:
-    resumed = {"resume_from": str(tmp_path / "20260101-000000-toy-ppo-E-s1-abcd" / "checkpoints" / "c")}
+@pytest.mark.parametrize(("checkpoint", "speed"), [("c", 100), ("step-99000.pt", 200)])
+def test_a_run_that_continues_is_as_fast_as_the_steps_that_it_trained_itself(
+    tmp_path: Path, checkpoint: str, speed: int
+) -> None:
+    source = tmp_path / "20260101-000000-toy-ppo-E-s1-abcd"
+    resumed = {"resume_from": str(source / "checkpoints" / checkpoint)}
     lines = [metrics(100_000 + 100 * i, i, episode_return=1) for i in range(11)]
     run = run_in(tmp_path / "run", lines, config={"checkpoint": resumed})
     status = RunStatus(State.COMPLETED, "", 0.0, outcome=Outcome(duration_seconds=10.0))
@@ -199,7 +203,7 @@ def test_a_run_that_continues_is_as_fast_as_the_steps_that_it_trained_itself(tmp
     row = until(RunIndex(tmp_path), lambda rows: rows["run"].last_return is not None)["run"]
     view = RunView(Run(run.folder), "", "")
     view.catch_up()
-    assert row.speed == view.speed() == pytest.approx(100)
+    assert row.speed == view.speed() == pytest.approx(speed)
 
 
 def test_what_is_counted_in_parts_has_neither_steps_nor_their_speed(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from mosaic_lab.overview.curve_model import CurveRequest
 from mosaic_lab.overview.results import mean_speed
 from mosaic_lab.overview.run_points import read_points
 from mosaic_lab.runs import Run
-from mosaic_lab.runs.checkpoint_path import continued_run
+from mosaic_lab.runs.checkpoint_path import first_step
 from mosaic_lab.runs.run_record import training_phase, with_duration
 from mosaic_lab.telemetry import RunFeed, watcher
 
@@ -137,15 +137,14 @@ class RunView:
 
     def trained(self) -> int:
         """Return the steps of this run itself, without those before the checkpoint that it continues."""
-        continues = continued_run(self.run) is not None
-        return self.feed.step - (self.feed.progress.first or 0 if continues else 0)
+        return self.feed.step - first_step(self.run, self.feed.progress.first)
 
     def speed(self) -> float | None:
         """Return the steps per second over the last seconds or, after the end, over the whole run; ``None``
         while unknown."""
         if not self.finished:
             return self.feed.progress.steps_per_second
-        return mean_speed(self.trained(), 0, self.elapsed())
+        return mean_speed(self.trained(), self.elapsed())
 
     def memory_mb(self) -> float | None:
         """Return the peak memory if it is known, otherwise the latest measurement."""

@@ -101,7 +101,7 @@ def _facts(views: Sequence[RunView], at_work: Sequence[RunView], live: bool) -> 
     if all(totals) and planned != requested:  # in full: the two are close together
         facts = [[f"{steps:,} / {planned:,}", f"steps ({requested:,} requested)"]]
     elapsed = _elapsed(views)
-    speed = mean_speed(sum(view.trained() for view in views), 0, elapsed)
+    speed = mean_speed(sum(view.trained() for view in views), elapsed)
     if live:
         speed = sum(_defined(view.speed() for view in views if not view.finished))
     if speed:
