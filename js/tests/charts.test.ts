@@ -6,7 +6,16 @@ import { type ChartLine, linesOf } from '../src/views/charts/lines.ts';
 import { marksOf, withMarks } from '../src/views/charts/marks.ts';
 import { intervalAt, nearestIndex, nearestPoint, readout } from '../src/views/charts/nearest.ts';
 import { color, PALETTE, withColors } from '../src/views/charts/palette.ts';
-import { limited, limitsProblem, steady, typedNumber, xRange, yRange } from '../src/views/charts/ranges.ts';
+import {
+  emptyAxis,
+  type Limits,
+  limited,
+  limitsProblem,
+  steady,
+  typedNumber,
+  xRange,
+  yRange
+} from '../src/views/charts/ranges.ts';
 import { durationTicks, logTickTexts, tickTexts } from '../src/views/charts/tick-texts.ts';
 import { evenTicks, logTicks, xSpace } from '../src/views/charts/ticks.ts';
 import { rowText, valuesInRow } from '../src/widgets/panel/row-values.ts';
@@ -116,6 +125,22 @@ describe('ranges', () => {
     assert.deepEqual(xRange(lines, false), [0, 2]);
     const [least = 0, most = 0] = yRange([line('a', [0, 9], [10, 20])], [4, 5], false) ?? [];
     assert.ok(least < 10 && least > 9 && most > 20, 'also of a line that only passes through');
+  });
+
+  test('without a value of any line are recognized, by the axis that leaves them out', () => {
+    const lines = [line('a', [0, 4], [10, 20]), line('b', [8, 9], [30, 40])];
+    const empty = (x: Limits, y: Limits = [null, null]) =>
+      emptyAxis(lines, { limits: x, log: false }, { limits: y, log: false });
+    assert.equal(empty([null, null]), null);
+    assert.equal(empty([1, 2]), null, 'a line passes through');
+    assert.equal(empty([5, 7]), 'x');
+    assert.equal(empty([20, 30]), 'x');
+    assert.equal(empty([0, 4], [25, 30]), 'y');
+    assert.equal(empty([0, 4], [15, 30]), null);
+    assert.equal(
+      emptyAxis([], { limits: [null, null], log: false }, { limits: [null, null], log: false }),
+      'x'
+    );
   });
 
   test('of a logarithmic axis have only what is positive', () => {

@@ -4,7 +4,7 @@ import type { Answer, CurvesRequest, Method, Methods, RunRow } from '../src/shar
 import type { RunSource } from '../src/shared/run-source.ts';
 import { axisOf, brushed, brushOf, placeOn, ticksOf } from '../src/views/workspace/axes.ts';
 import { ChartData, type CurveSettings } from '../src/views/workspace/chart-data.ts';
-import { brokenPath, parallelLayout } from '../src/views/workspace/parallel-layout.ts';
+import { bridgingPath, brokenPath, parallelLayout } from '../src/views/workspace/parallel-layout.ts';
 import {
   differing,
   distinctNames,
@@ -47,6 +47,7 @@ test('a sweep is charted by its trials, and what has no curves only where there 
 test('a line of parallel coordinates has a gap at an axis on which its run has no value', () => {
   assert.equal(brokenPath([[0, 1], [2, 3], null, [6, 7], [8, 9]]), 'M0.0,1.0L2.0,3.0M6.0,7.0L8.0,9.0');
   assert.equal(brokenPath([null, [2, 3], null]), 'M2.0,3.0h0', 'a dot');
+  assert.equal(bridgingPath([[0, 1], [2, 3], null, [6, 7], [8, 9], null]), 'M2.0,3.0L6.0,7.0', 'dashed');
 });
 
 test('axes of parallel coordinates have room for what is written at them', () => {

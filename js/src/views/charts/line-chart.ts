@@ -16,6 +16,9 @@ import { type Mark, paintMarks, withMarks } from './marks.ts';
 import { EMPTY, type Near, type Readout, readout } from './nearest.ts';
 import { type Limits, limited, type Range, steady, xRange, yRange } from './ranges.ts';
 
+/** Room for the right half of the last tick's label, in CSS pixels. */
+const LABEL_ROOM = 26;
+
 export interface ChartView {
   readonly axis: Axis;
   readonly xTitle: string;
@@ -211,7 +214,7 @@ export class LineChart {
       {
         width,
         height,
-        padding: [8, 14, 0, 0],
+        padding: [8, LABEL_ROOM, 0, 0],
         legend: { show: false },
         scales: {
           x: { time: axis === 'time', distr: xLog ? 3 : 1, range: () => [...this.x] as uPlot.Range.MinMax },

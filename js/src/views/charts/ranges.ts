@@ -7,6 +7,12 @@ import type { ChartLine, LineData, Numbers } from './lines.ts';
 export type Range = readonly [number, number];
 export type Limits = readonly [number | null, number | null];
 
+/** The visible part of an axis, and whether it is logarithmic. */
+export interface AxisView {
+  readonly limits: Limits;
+  readonly log: boolean;
+}
+
 const PADDING = 0.05;
 /** Margin added to a growing range, and the share of a range that its data must fill for it to be kept. */
 const ROOM = 0.06;
@@ -28,8 +34,8 @@ export function xRange(lines: readonly ChartLine[], log: boolean): Range | null 
   return low <= high ? widened([low, high], log) : null;
 }
 
-/** The range of values, including intervals, within an x range, with a small margin. */
-export function yRange(lines: readonly ChartLine[], [start, end]: Range, log: boolean): Range | null {
+/** The range of values, including intervals, within an x range. */
+function valuesIn(lines: readonly ChartLine[], [start, end]: Range, log: boolean): Range | null {
   let low = Infinity;
   let high = -Infinity;
   const take = ({ x }: LineData, y: Numbers | undefined) => {
@@ -50,14 +56,29 @@ export function yRange(lines: readonly ChartLine[], [start, end]: Range, log: bo
     take(data, data.low);
     take(data, data.high);
   }
-  if (low > high) return null;
-  const [least, greatest] = widened([low, high], log);
+  return low <= high ? [low, high] : null;
+}
+
+/** The range of values, including intervals, within an x range, with a small margin. */
+export function yRange(lines: readonly ChartLine[], range: Range, log: boolean): Range | null {
+  const found = valuesIn(lines, range, log);
+  if (!found) return null;
+  const [least, greatest] = widened(found, log);
   if (log) {
     const factor = (greatest / least) ** PADDING;
     return [least / factor, greatest * factor];
   }
   const padding = PADDING * (greatest - least);
   return [least - padding, greatest + padding];
+}
+
+/** The limits that leave no value of any line in view, x or y; null if there is a value. */
+export function emptyAxis(lines: readonly ChartLine[], x: AxisView, y: AxisView): 'x' | 'y' | null {
+  const all = xRange(lines, x.log);
+  const found = all && valuesIn(lines, limited(all, x.limits, x.log), y.log);
+  if (!found) return 'x';
+  const [low, high] = limited(found, y.limits, y.log);
+  return found[1] < low || found[0] > high ? 'y' : null;
 }
 
 /** A range with the typed limits in place of its ends; unchanged if the limits are not a valid range. */

@@ -16,7 +16,7 @@ import { ChartBody, type CursorLink } from '../charts/chart-card.tsx';
 import type { ChartView } from '../charts/line-chart.ts';
 import type { ChartLine, LineData } from '../charts/lines.ts';
 import type { Near } from '../charts/nearest.ts';
-import type { Limits, Range } from '../charts/ranges.ts';
+import { emptyAxis, type Limits, type Range } from '../charts/ranges.ts';
 import type { Translation } from '../translation.ts';
 import { axisLabel, axisTitles } from './axis-text.ts';
 import { ChartData, type CurveSettings } from './chart-data.ts';
@@ -112,6 +112,11 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
       }));
   }, [version, visible, nameOf, colorOf, state.groupBy]);
   former.current = lines;
+  const empty = useMemo(
+    () =>
+      emptyAxis(lines, { limits: view.xLimits, log: view.xLog }, { limits: view.yLimits, log: view.yLog }),
+    [lines, view]
+  );
 
   /** The chart as currently shown. */
   const request = (): ChartRequest => ({
@@ -133,7 +138,11 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
           ? notes.join('\n') || trans.__('No visible run has values of this metric here.')
           : loading && lines.length === 0
             ? trans.__('Reading …')
-            : '';
+            : empty === 'x'
+              ? trans.__('No visible run has values in this part of the x axis: a double-click shows all.')
+              : empty === 'y'
+                ? trans.__('No visible run has values within the y limits.')
+                : '';
   const span = Math.min(props.columns, resized?.span ?? chart.span);
   return (
     <section

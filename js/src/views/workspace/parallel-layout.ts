@@ -45,15 +45,28 @@ export function parallelLayout(axes: readonly AxisTexts[], room: number): Parall
   return { width, left };
 }
 
+/** The path that joins the points on both sides of each gap. */
+export function bridgingPath(points: readonly ([number, number] | null)[]): string {
+  const placed = points.flatMap((point, i) => (point ? [{ text: placeText(point), i }] : []));
+  const bridges = placed.map(({ text, i }, next) => {
+    const last = placed[next - 1];
+    return last && i > last.i + 1 ? `M${last.text}L${text}` : '';
+  });
+  return bridges.join('');
+}
+
 /** The path of a line through these points, broken at each null. A point between two gaps is a dot. */
 export function brokenPath(points: readonly ([number, number] | null)[]): string {
   let path = '';
   points.forEach((point, i) => {
     if (!point) return;
-    const [x, y] = point.map(value => value.toFixed(1));
     const start = !points[i - 1];
-    path += `${start ? 'M' : 'L'}${x},${y}`;
+    path += `${start ? 'M' : 'L'}${placeText(point)}`;
     if (start && !points[i + 1]) path += 'h0';
   });
   return path;
+}
+
+function placeText(point: readonly [number, number]): string {
+  return point.map(value => value.toFixed(1)).join();
 }

@@ -12,7 +12,7 @@ import { useSize } from '../use-size.ts';
 import { axisOf, placeOn, ticksOf } from './axes.ts';
 import { KeyedPlot } from './keyed-plot.tsx';
 import { Axis, AxisLimits, TICKS } from './parallel-axis.tsx';
-import { brokenPath, parallelLayout } from './parallel-layout.ts';
+import { bridgingPath, brokenPath, parallelLayout } from './parallel-layout.ts';
 import { ResultChoice } from './result-choice.tsx';
 import { resultTitle } from './run-table.tsx';
 import { type Filter, type Results, textNamed, valueNamed } from './settings.ts';
@@ -58,13 +58,11 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
   const left = (i: number) => lefts[i] ?? 0;
   const top = (part: number) => TOP + (1 - part) * (HEIGHT - TOP - BOTTOM);
   const hidden = new Set(props.hidden);
-  const path = (row: RunRow) => {
-    const places = axes.map((axis, i): [number, number] | null => {
+  const places = (row: RunRow) =>
+    axes.map((axis, i): [number, number] | null => {
       const part = placeOn(axis, valueNamed(row, axis.name, results));
       return part === null ? null : [left(i), top(part)];
     });
-    return brokenPath(places);
-  };
   const setFilter = (name: string, filter: Filter | null) => {
     const { [name]: _, ...others } = state.filters;
     change({ filters: filter ? { ...others, [name]: filter } : others });
@@ -115,16 +113,19 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
             <g fill="none" className="mosaic-parallel-lines">
               {shown.map(row => {
                 const out = filtered.has(row.id);
+                const points = places(row);
                 return (
-                  <path
+                  <g
                     key={row.id}
-                    d={path(row)}
                     stroke={out ? 'var(--mosaic-chart-grid)' : colorOf(row)}
                     strokeOpacity={out ? 0.6 : over === null || over === row.id ? 0.85 : 0.2}
                     strokeWidth={over === row.id ? 2.5 : 1.2}
                     onPointerEnter={() => !out && setOver(row.id)}
                     onPointerLeave={() => setOver(null)}
-                  />
+                  >
+                    <path d={brokenPath(points)} />
+                    <path d={bridgingPath(points)} strokeDasharray="2 4" />
+                  </g>
                 );
               })}
             </g>

@@ -187,10 +187,12 @@ function Grouping(props: {
       </label>
       <p>{trans.__('for each value of')}</p>
       {settings.varying.map(choice)}
-      <details open={settings.others.some(name => groupBy?.includes(name))}>
-        <summary>{trans._n('%1 other setting', '%1 other settings', settings.others.length)}</summary>
-        {settings.others.map(choice)}
-      </details>
+      {settings.others.length > 0 && (
+        <details open={settings.others.some(name => groupBy?.includes(name))}>
+          <summary>{trans._n('%1 other setting', '%1 other settings', settings.others.length)}</summary>
+          {settings.others.map(choice)}
+        </details>
+      )}
     </fieldset>
   );
 }
