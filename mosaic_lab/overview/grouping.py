@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from mosaic_lab.chart_marks import mean_places
 from mosaic_lab.number_format import setting_text
-from mosaic_lab.overview.averages import mean_over_runs
+from mosaic_lab.overview.averages import Curve, mean_over_runs
 from mosaic_lab.overview.curve_model import CurveLine
 from mosaic_lab.runs import Run
 from mosaic_lab.text_table import shortened
 
 APART = ("worker", "algorithm", "env")
 """Settings that always separate groups."""
+SHORT = 0.9
+"""A run that ended before this share of the longest one shortens their mean considerably."""
 MOST_LETTERS = 40
 """Maximum length of a setting's value in a label."""
 
@@ -73,6 +76,9 @@ def mean_lines(
             lines += [replace(line, key=f"{key} {run.id}") for run, line in members]
             continue
         ids = tuple(run.id for run, _ in members)
+        parts = [(line.x, line.y) for _, line in members]
+        early = ended_early(parts, [run for run, _ in members], [line.label for _, line in members])
+        notes += [f"{label}: {note}".removeprefix(": ") for note in early]
         few = mean.runs < FEWEST_RUNS
         label = f"{label} · mean of {mean.runs}".removeprefix(" · ")
         low, high = (None, None) if few else (mean.low, mean.high)
@@ -81,6 +87,17 @@ def mean_lines(
         if few:
             lines += [replace(line, key=f"{key} {run.id}", thin=key, marks=()) for run, line in members]
     return lines, notes
+
+
+def ended_early(curves: Sequence[Curve], runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
+    """Return a note if a run ended long before the others, because the mean of their curves ends there
+    too."""
+    ends = [float(x[-1]) if len(x) else -math.inf for x, _ in curves]
+    start = min((float(x[0]) for x, _ in curves if len(x)), default=0.0)
+    first = ends.index(min(ends))
+    if ends[first] - start >= SHORT * (max(ends) - start) or not runs[first].finished:
+        return []
+    return [f"the mean ends where {labels[first]} does: it covers only what all runs reached"]
 
 
 def _differ(runs: Sequence[Run], name: str) -> bool:

@@ -201,6 +201,14 @@ def test_a_mean_is_the_same_in_every_part_of_the_axis(tmp_path: Path, pool: Colu
             np.testing.assert_array_equal(getattr(line, name), getattr(whole, name)[part])
 
 
+def test_a_mean_that_a_short_run_ends_says_so(tmp_path: Path, pool: ColumnPool) -> None:
+    lengths = {"long": 200, "longer": 210, "short": 100}
+    runs = [run_in(tmp_path / name, noisy(points), label=name) for name, points in lengths.items()]
+    found = curves(runs, CurveRequest("loss", group_by=()), pool)
+    assert found.notes == ["the mean ends where short does: it covers only what all runs reached"]
+    assert not curves(runs[:2], CurveRequest("loss", group_by=()), pool).notes
+
+
 def test_a_mean_mixes_no_libraries_algorithms_or_environments(tmp_path: Path, pool: ColumnPool) -> None:
     runs = [
         run_in(tmp_path / f"{name}{seed}", noisy(20, seed), config={"algorithm": name})

@@ -13,6 +13,7 @@ from support import wait_until
 import mosaic_lab as mosaic
 from mosaic_lab.errors import UnknownRun
 from mosaic_lab.runs import Run
+from mosaic_lab.widgets.runs.run_chart import run_views
 from mosaic_lab.widgets.runs.run_view import RunView
 from mosaic_lab.widgets.runs.summary import header_summary
 
@@ -47,6 +48,8 @@ def test_a_resumed_run_without_a_checkpoint_resumes_from_its_parents(lab: mosaic
     for shown, run in ((first.name, third), (f"{first.name} (resumed)", second)):
         assert lab.run(shown) == run, "the last of the runs with this name, or exactly that of this title"
     assert lab.run(f"{first.name} (resumed 2)") == third
+    for run, end in ((first, ""), (second, " (resumed)"), (third, " (resumed 2)")):
+        assert run_views([run], alone=True)[0] == first.name + end, "the heading of its panel"
     with pytest.raises(UnknownRun, match=r"\(resumed 3\)"):
         lab.run(f"{first.name} (resumed 3)")
     third.name = "mine (resumed)"

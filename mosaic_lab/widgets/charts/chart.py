@@ -190,7 +190,7 @@ class Chart:
             marks=[*self._marks, *(self._verticals.figure_marks if self._verticals else ())],
             axes=[self._x_axis, self._linear_axis],
             layout=Layout(width="100%", height=SMALL_HEIGHT if small else HEIGHT, min_width="0"),
-            fig_margin={"top": 10, "bottom": 44, "left": 58, "right": 16},
+            fig_margin={"top": 10, "bottom": 44, "left": 58, "right": 26},  # half of the last label
             display_toolbar=False,
             padding_y=0.04,
         )

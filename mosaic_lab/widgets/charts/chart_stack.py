@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import bqplot
 from ipywidgets import Layout, VBox, Widget
 
-from mosaic_lab.widgets.charts.chart import HEIGHT, Chart, Line, Window
+from mosaic_lab.widgets.charts.chart import HEIGHT, Chart, Line, Window, value_range
 from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
 
 STACKED_HEIGHT = "200px"
@@ -26,6 +26,8 @@ class ChartStack:
         self._panning = False
         self._charts = [Chart(marked=marked)]
         self._margin = self._charts[0].figure.fig_margin
+        self._reach: tuple[float, float] | None = None  # of the drawn x
+        self.x_scale.observe(self._stay_in_reach, names=["min", "max"])
         self.box = VBox(self._charts[0].parts, layout=Layout(width="100%"))
 
     @property
@@ -60,6 +62,7 @@ class ChartStack:
             self._shape(chart, title if len(charts) > 1 else "")
             chart.use_log(log)
             chart.draw(lines, x_label, kind)
+        self._reach = value_range([line.curve[0] for _, lines in charts for line in lines])
         shown = self._charts[: max(1, len(charts))]
         self.box.children = [widget for chart in shown for widget in chart.parts]
 
@@ -84,6 +87,19 @@ class ChartStack:
         """Undo panning and zooming; keep the limits of the y axes."""
         for chart in self._charts:
             chart.reset()
+
+    def _stay_in_reach(self, _: object) -> None:
+        """Move a range that the user has panned or zoomed to beyond the data back to them."""
+        scale, reach = self.x_scale, self._reach
+        if reach is None or scale.min is None or scale.max is None:
+            return
+        low: float | None = min(max(scale.min, reach[0]), reach[1] - (scale.max - scale.min))
+        high: float | None = max(min(scale.max, reach[1]), reach[0] + (scale.max - scale.min))
+        if scale.max - scale.min >= reach[1] - reach[0]:
+            low = high = None
+        if (low, high) != (scale.min, scale.max):
+            with scale.hold_sync(), scale.hold_trait_notifications():
+                scale.min, scale.max = low, high
 
     def _another(self) -> Chart:
         chart = Chart(marked=self._marked, x_scale=self.x_scale)

@@ -16,6 +16,7 @@ from mosaic_lab.chart_marks import Place, mean_places
 from mosaic_lab.chart_style import color, outline
 from mosaic_lab.number_format import number
 from mosaic_lab.overview.averages import GRID_POINTS, Curve, mean_over_runs, smooth
+from mosaic_lab.overview.grouping import ended_early
 from mosaic_lab.overview.run_points import stage_places, step_places
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import (
@@ -26,6 +27,7 @@ from mosaic_lab.runs.run_labels import (
     title_and_labels,
     without_seed,
 )
+from mosaic_lab.runs.run_names import resumed_title
 from mosaic_lab.telemetry.metric_names import ordered
 from mosaic_lab.widgets.charts.chart import Line
 from mosaic_lab.widgets.runs.run_view import AXES, RunView
@@ -34,9 +36,6 @@ MOST_LINES = 24
 MOST_RAW = 4
 """Maximum number of smoothed lines drawn with their raw data behind them."""
 MOST_POINTS = 1000
-SHORT = 0.9
-"""A run that reached less than this share of the furthest run's progress is reported as the end of the mean.
-"""
 ALL_POINTS = 6000
 """Approximate number of points of all lines together: enough for the eye, and updates stay small."""
 
@@ -95,7 +94,7 @@ class _Entry(NamedTuple):
 
 def run_views(runs: Sequence[Run], alone: bool) -> tuple[str, list[RunView]]:
     """Return the panel's title and views of the runs with distinct names."""
-    title = runs[0].name if alone else title_and_labels(runs)[0]
+    title = resumed_title(runs[0]) if alone else title_and_labels(runs)[0]
     return title, [
         RunView(run, name, color(i))
         for i, (run, name) in enumerate(zip(runs, distinct_names(runs), strict=True))
@@ -181,7 +180,7 @@ def _means(entries: Sequence[_Entry], settings: ChartSettings, scale: float) -> 
     for index, ((key, same), label) in enumerate(zip(drawn, labels, strict=True)):
         # As coarse as the grid: an interval over single episodes would show their noise, not the runs'.
         curves = [_smoothed(entry, settings, scale, GRID_POINTS) for entry in same]
-        notes += _cut_short(curves, [entry.view for entry in same])
+        notes += ended_early(curves, [entry.view.run for entry in same], [entry.view.label for entry in same])
         marks = mean_places([_stage_places(entry, settings.x, scale) for entry in same])
         if line := _mean(key, label, color(index), curves, marks):
             first = same[0].view
@@ -205,15 +204,6 @@ def _mean(key: str, label: str, color: str, curves: Sequence[Curve], marks: tupl
     if mean.runs < FEWEST_RUNS:
         return replace(line, thin=tuple(curves))
     return replace(line, label=f"{line.label}, 95% CI", band=outline(mean.steps, mean.low, mean.high))
-
-
-def _cut_short(curves: Sequence[Curve], views: Sequence[RunView]) -> list[str]:
-    """Return a note if a run ended long before the others, because the mean ends there too."""
-    ends = [x[-1] if len(x) else 0.0 for x, _ in curves]
-    first = int(np.argmin(ends))
-    if not views[first].finished or ends[first] >= SHORT * max(ends):
-        return []
-    return [f"the mean ends where {views[first].label} does: it covers only steps that all runs reached"]
 
 
 def _configuration_labels(configurations: Sequence[Sequence[RunView]]) -> list[str]:

@@ -6,10 +6,36 @@ import io
 from pathlib import Path
 
 import bqplot
+import numpy as np
+import pytest
 from overview.run_folders import metrics, run_in
 from PIL import Image
 
+from mosaic_lab.widgets.charts.chart import Line
+from mosaic_lab.widgets.charts.chart_stack import ChartStack
 from mosaic_lab.widgets.runs.run_panel import RunPanel
+
+
+@pytest.mark.parametrize(
+    ("moved", "shown"),
+    [
+        ((-1e9, 1e9), (None, None)),
+        ((20.0, 40.0), (20.0, 40.0)),
+        ((90.0, 130.0), (60.0, 100.0)),
+        ((-70.0, -50.0), (0.0, 20.0)),
+        ((-1.0, 99.0), (None, None)),
+    ],
+)
+def test_charts_are_not_zoomed_or_panned_beyond_their_lines(
+    moved: tuple[float, float], shown: tuple[float | None, float | None]
+) -> None:
+    stack = ChartStack()
+    curves = [(np.linspace(0.0, end, 5), np.arange(5.0)) for end in (50.0, 100.0)]
+    short, long = ([Line(f"{i}", f"{i}", "#000", curve)] for i, curve in enumerate(curves))
+    stack.draw([("short", short), ("long", long)], "steps")
+    with stack.x_scale.hold_trait_notifications():
+        stack.x_scale.min, stack.x_scale.max = moved
+    assert stack.window.x == shown
 
 
 def test_metrics_of_a_run_have_charts_of_their_own_over_one_x_axis(tmp_path: Path) -> None:

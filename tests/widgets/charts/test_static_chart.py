@@ -171,6 +171,6 @@ def test_nothing_to_show_is_an_error() -> None:
 
     with pytest.raises(ValueError, match="no runs to show"):
         mosaic_lab.show([])
-    for what in ("eu4s", ["eu4s"]):
-        with pytest.raises(ValueError, match=r"such as lab\.run\(id\), .* not .*'eu4s'"):
+    for what in (5, [5]):
+        with pytest.raises(ValueError, match=r"such as run, lab\.group\(name\) or lab\.runs, not 5"):
             mosaic_lab.show(what)  # type: ignore[arg-type]
