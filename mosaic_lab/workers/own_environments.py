@@ -34,11 +34,24 @@ def check_environment_id(env: Any) -> None:
     owner = env if inspect.isclass(env) or inspect.isroutine(env) else type(env)
     name, module = owner.__name__, owner.__module__
     name = name if name.isidentifier() else "make_env"  # a lambda
+    refused = f"env={name}: give an id, not {kind}: a worker is another process, and "
+    if known := _id_of(env):
+        advice = own_id(known) or f' Give env="{known}"'
+        raise ConfigurationError(f"{refused}makes the environment itself.{advice}")
     source = "my_env" if module == "__main__" else module
+    where = "Give" if _installed(module) else f"With it in a file {source.rpartition('.')[2]}.py, give"
+    folder = "" if _installed(module) else f". {PASS_FOLDER}"
     raise ConfigurationError(
-        f"env={name}: give an id, not {kind}: a worker is another process, and imports the environment "
-        f'itself. With it in a file {source.rpartition(".")[2]}.py, give env="{source}:{name}". {PASS_FOLDER}'
+        f'{refused}imports the environment itself. {where} env="{source}:{name}"{folder}'
     )
+
+
+def _id_of(env: Any) -> str | None:
+    """Return the id of an environment that Gymnasium or PettingZoo has made, or None."""
+    metadata = getattr(env, "metadata", None)
+    made = getattr(getattr(env, "spec", None), "id", None)
+    named = metadata.get("name") if isinstance(metadata, dict) and not inspect.isclass(env) else None
+    return next((one for one in (made, named) if isinstance(one, str) and one), None)
 
 
 def own_id(env_id: str) -> str:
@@ -67,8 +80,12 @@ def _registering_module(env_id: str) -> str | None:
     if entry is None:
         return None
     name = entry.partition(":")[0] if isinstance(entry, str) else str(entry.__module__)
-    file = getattr(sys.modules.get(name), "__file__", None) or ""
-    return None if name != "__main__" and "site-packages" in file else name
+    return None if name != "__main__" and _installed(name) else name
+
+
+def _installed(module: str) -> bool:
+    """Return whether a module of this process belongs to an installed package."""
+    return "site-packages" in (getattr(sys.modules.get(module), "__file__", None) or "")
 
 
 def _module_with(env_id: str) -> str | None:

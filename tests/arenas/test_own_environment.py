@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from support import marked_processes, wait_until
@@ -186,6 +186,20 @@ def test_what_is_not_an_id_is_refused_alike_by_every_verb(lab: mosaic.Lab) -> No
                 ConfigurationError,
                 match=f'give an id, not {kind}: a worker is another process.*give env="{__name__}:{name}"',
             ):
+                start()
+
+
+def test_a_made_environment_is_refused_with_its_id(lab: mosaic.Lab) -> None:
+    class Gymnasium:
+        metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+        spec = SimpleNamespace(id="CartPole-v1")
+
+    class PettingZoo:
+        metadata: ClassVar[dict[str, Any]] = {"name": "simple_spread_v3"}
+
+    for env, known in ((Gymnasium(), "CartPole-v1"), (PettingZoo(), "simple_spread_v3")):
+        for start in starts(lab, env):
+            with pytest.raises(ConfigurationError, match=f'not an object: .* itself. Give env="{known}"$'):
                 start()
 
 
