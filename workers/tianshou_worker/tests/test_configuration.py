@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import textwrap
 from typing import Any
 
 import pytest
@@ -91,3 +93,26 @@ def test_environments_are_checked_and_actions_from_one_are_played(worker: Any, o
     small = {"num_training_envs": 1, "collection_step_num_env_steps": 64, "total_timesteps": 128}
     assert_environments_are_checked(worker, operators, algorithm="ppo", **small)
     assert_keyword_arguments_are_passed(worker, algorithm="ppo", **small)
+
+
+def test_a_game_that_always_ends_before_the_learner_moves_is_an_error(worker: Any) -> None:
+    code = """
+    from collections import defaultdict
+    from types import SimpleNamespace
+    from gymnasium.spaces import Discrete
+    from mosaic_contract.errors import EnvironmentFault
+    from tianshou_worker.self_play import SelfPlay
+
+    two, ended = (lambda agent: Discrete(2)), defaultdict(lambda: True)
+    game = SimpleNamespace(
+        possible_agents=["a", "b"], observation_space=two, action_space=two, metadata={},
+        reset=lambda seed: None, terminations=ended, truncations=ended,
+    )
+    try:
+        SelfPlay(game, lambda seen: 0).reset(seed=1)
+    except EnvironmentFault as fault:
+        print(fault)
+    """
+    done = subprocess.run([worker.python, "-c", textwrap.dedent(code)], capture_output=True, text=True)
+    expected = "1,000 games in a row have ended before the learner's first move: there is nothing to learn"
+    assert done.stdout.strip() == expected, done.stderr

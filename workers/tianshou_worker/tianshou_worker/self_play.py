@@ -20,12 +20,14 @@ import numpy as np
 from gymnasium import spaces
 from mosaic_contract import ConfigError, registry
 from mosaic_contract.environment_spec import EnvironmentSpec
-from mosaic_contract.errors import one_line
+from mosaic_contract.errors import EnvironmentFault, one_line
 from mosaic_contract.messages import ALONE
 from mosaic_contract.pettingzoo_ids import pettingzoo_module
 
 BOARD, MASK = "observation", "action_mask"
 """The keys of a game's observation, and of the mask in the info."""
+_MOST_GAMES = 1_000
+"""Maximum number of games in a row that end before the learner's first move."""
 Player = Callable[[dict[str, Any]], int]
 """A function that selects a move from the result of `seen`."""
 
@@ -113,9 +115,15 @@ class SelfPlay(gymnasium.Env[Any, Any]):
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
-        self._begin()
-        while self._over:  # the others have ended the game before the learner's first move
+        for _ in range(_MOST_GAMES):
             self._begin()
+            if not self._over:  # otherwise the others have ended the game before the learner's first move
+                break
+        else:
+            raise EnvironmentFault(
+                f"{_MOST_GAMES:,} games in a row have ended before the learner's first move: there is "
+                "nothing to learn"
+            )
         return self._seen(self._seat), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
