@@ -116,6 +116,8 @@ def _of_policy(plan: Sb3Plan) -> Iterator[str]:
     values, space = plan.hyperparameters, plan.spec.observation_space
     has = f"{plan.config.env_id} has {in_short(space)}"
     is_dict = type(space).__name__ == "Dict"
+    if 0 in (getattr(space, "shape", None) or ()):
+        yield f"the networks of sb3 need at least one number to observe; {has}"
     if plan.policy.startswith("Cnn") and not (is_image(space) or _is_grid(space)):
         yield f"policy={plan.policy!r} needs images, uint8 from 0 to 255, or a grid of at most 35×35; {has}"
     elif plan.policy == "LinearPolicy" and (values["net_arch"] or values["activation_fn"]):
