@@ -297,5 +297,5 @@ def _named_value(text: str) -> tuple[str, Any]:
     name, _, value = text.partition("=")
     try:
         return name, json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return name, {"True": True, "False": False, "None": None}.get(value, value)

@@ -106,7 +106,7 @@ def clusters() -> dict[str, Cluster]:
             name: Cluster(**{key: value for key, value in record.items() if key in names})
             for name, record in content.items()
         }
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigurationError(f"{path} cannot be read ({error}): correct or delete it") from error
 
 

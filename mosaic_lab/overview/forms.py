@@ -311,5 +311,5 @@ def _json_value(name: str, text: object) -> Any:
         return None
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"hyperparameter {name}: {text!r} is not JSON: {error}") from None

@@ -72,6 +72,12 @@ def test_json_that_is_no_answer_is_a_failure_with_its_text(server: FakeServer, p
         model(server, "json", provider, retries=0).ask(PROMPT, parse)
 
 
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_json_in_thousands_of_levels_is_no_answer(server: FakeServer, provider: str) -> None:
+    with pytest.raises(EndpointFailed, match=r"an answer that is not JSON: \[\[\["):
+        model(server, "deep", provider, retries=0).ask(PROMPT, parse)
+
+
 def test_turns_of_one_role_are_joined_where_roles_must_alternate(server: FakeServer) -> None:
     one = model(server, "refuses=consecutive+say=go forward")
     assert one.ask([*PROMPT, Turn("user", "Now.")], parse).action == 1

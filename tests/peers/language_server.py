@@ -13,7 +13,7 @@ that has one), chess (in a dialog of the chess worker: queries the legal moves, 
 max_tokens), long (2 MB), drip (a byte of comment now and then and never an answer), drip-head (the same with
 headers), drop (the connection closes without an answer), wrong-model (404), html=STATUS (a web page), bomb
 (gzip that grows without end), json (200 with JSON of another form), error (200 with an error in place of an
-answer), to=URL (a redirect).
+answer), to=URL (a redirect), deep (JSON of 100,000 lists in each other).
 Options: think=THOUGHTS (before the text), latency=SECONDS, retry-after=SECONDS, cost=USD (as OpenRouter
 reports it), cached=TOKENS, no-usage, slow=SECONDS (that long over the whole stream), refuses=PARAMETER (400
 where a request has this parameter; "system" for the role, "consecutive" for turns that do not alternate),
@@ -187,6 +187,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.send_bytes(int(behaviour.partition("=")[2]), _PAGE, "text/html")
         if behaviour.startswith("to="):
             return self.send_bytes(307, b"", "text/plain", {"Location": behaviour.removeprefix("to=")})
+        if behaviour == "deep":
+            return self.send_bytes(200, b"[" * 100_000 + b"]" * 100_000, "application/json")
         if behaviour == "json":
             return self.send_json(200, {"detail": "Not Found"})
         if behaviour == "error":

@@ -126,6 +126,6 @@ def _notebook(path: Path) -> bytes:
     try:
         content = path.read_bytes()
         json.loads(content)["cells"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ConfigurationError(f"{path} is not a notebook that can be read: {error!r:.200}") from None
     return content

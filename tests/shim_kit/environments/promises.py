@@ -84,6 +84,21 @@ class HugeReward(Kept):
         return 10**400
 
 
+class VastReward(Kept):
+    def reward(self, action: Any) -> Any:
+        return -1e308
+
+
+class DeepReward(Kept):
+    """Its reward is a number in 100,000 lists."""
+
+    def reward(self, action: Any) -> Any:
+        value: Any = 1.0
+        for _ in range(100_000):
+            value = [value]
+        return value
+
+
 class TextAsEnd(Kept):
     def step(self, action: Any) -> Any:
         observation, reward, ended, _, info = super().step(action)
@@ -132,6 +147,33 @@ class Beyond(Kept):
 
 class NoSpace(Kept):
     observation_space = (2,)
+
+
+class NoSeedOfActions(Kept):
+    class Two:
+        n = 2
+
+        def sample(self) -> int:
+            return 0
+
+        def __repr__(self) -> str:
+            return "Two()"
+
+    action_space = Two()
+
+
+class NoNumbers(Kept):
+    observation_space = Box(-1.0, 1.0, (0,), np.float32)
+
+    def seen(self) -> Any:
+        return np.zeros(0, np.float32)
+
+
+class OutsideLater(Kept):
+    observation_space = Discrete(3)
+
+    def seen(self) -> Any:
+        return 7 if self.steps == ODD_STEP else 1
 
 
 class NanReward(Kept):

@@ -18,12 +18,14 @@ from importlib import import_module
 from numbers import Real
 from typing import Any, Callable, Mapping
 
-from mosaic_contract.errors import ConfigError, EnvironmentFault, one_line
+from mosaic_contract.errors import ConfigError, EnvironmentFault, one_line, quoted
 from mosaic_contract.observation_check import Convert, Misfit, NotFinite, converter, excluded_numbers
 from mosaic_contract.spaces import from_zero, start_of
 
 _FORMS = {"reset": "(observation, info)", "step": "(observation, reward, terminated, truncated, info)"}
 _VALUES = {"reset": 2, "step": 5}
+_LARGEST_REWARD = 3.4e38
+"""Libraries hold rewards in 32 bits, where a greater one is an infinity."""
 _STATISTICS = "episode"
 """The key of `info` for the episode statistics of library wrappers, which accept nothing else there."""
 
@@ -141,6 +143,8 @@ def _try_out(env: Any, env_id: str) -> Mapping[str, Any]:
     space = env.action_space
     if not team:
         check_mask(info, space, env_id)
+    for agent in env.agents if team else ():
+        _check_space(f"action_space({agent!r})", space(agent), env_id)
     actions = {agent: _sample(space(agent)) for agent in env.agents} if team else _sample(space)
     try:
         returned = env.step(actions)
@@ -169,9 +173,12 @@ def check_mask(info: Mapping[str, Any], space: Any, env_id: str) -> None:
 
 def _check_spaces(env: Any, env_id: str) -> None:
     for name in ("observation_space", "action_space"):
-        space = getattr(env, name, None)
-        if not hasattr(space, "sample"):
-            raise EnvironmentFault(f"{name} of {env_id} is {space!r:.100}, not a space of Gymnasium")
+        _check_space(name, getattr(env, name, None), env_id)
+
+
+def _check_space(name: str, space: Any, env_id: str) -> None:
+    if not (hasattr(space, "sample") and hasattr(space, "seed")):
+        raise EnvironmentFault(f"{name} of {env_id} is {quoted(space)}, not a space of Gymnasium")
 
 
 def _sample(space: Any) -> Any:
@@ -212,11 +219,13 @@ class EpisodeCheck:
         if seed is not None:
             self._seed = seed
 
-    def not_finite(self, what: str, value: Any) -> EnvironmentFault:
+    @property
+    def _when(self) -> str:
         seed = "" if self._seed is None else f", seed {self._seed}"
-        return EnvironmentFault(
-            f"the environment's {what} was {value} at step {self.steps} (episode {self.episode}{seed})"
-        )
+        return f"at step {self.steps} (episode {self.episode}{seed})"
+
+    def not_finite(self, what: str, value: Any) -> EnvironmentFault:
+        return EnvironmentFault(f"the environment's {what} was {value} {self._when}")
 
     def observation(self, convert: Convert, value: Any, method: str, owner: str = "") -> Any:
         try:
@@ -228,7 +237,8 @@ class EpisodeCheck:
 
     def misfit(self, misfit: Misfit, method: str, owner: str = "") -> EnvironmentFault:
         what = f"observation{misfit.path}{owner}"
-        return EnvironmentFault(f"the {what} that {method}() of {self.env_id} returns {misfit}")
+        late = f" {self._when}" if self.episode or self.steps > 1 else ""
+        return EnvironmentFault(f"the {what} that {method}() of {self.env_id} returns{late} {misfit}")
 
     def reward(self, value: Any, owner: str = "") -> float:
         """Return a reward as a number."""
@@ -239,10 +249,11 @@ class EpisodeCheck:
             reward = math.inf if number > 0 else -math.inf
         except (TypeError, ValueError):
             raise EnvironmentFault(
-                f"step() of {self.env_id} returns {value!r:.100} as the reward{owner}; a number is needed"
+                f"step() of {self.env_id} returns {quoted(value)} as the reward{owner}; a number is needed"
             ) from None
-        if not math.isfinite(reward):
-            raise self.not_finite(f"reward{owner}", reward)
+        if not abs(reward) <= _LARGEST_REWARD:
+            beyond = f", beyond the {_LARGEST_REWARD} of 32-bit numbers" if math.isfinite(reward) else ""
+            raise EnvironmentFault(f"{self.not_finite(f'reward{owner}', reward)}{beyond}")
         return reward
 
     def flag(self, name: str, value: Any, owner: str = "") -> bool:
@@ -251,7 +262,7 @@ class EpisodeCheck:
             return bool(value if isinstance(value, int) else self._single(value))
         except (TypeError, ValueError):
             raise EnvironmentFault(
-                f"step() of {self.env_id} returns {value!r:.100} as {name}{owner}; True or False is needed"
+                f"step() of {self.env_id} returns {quoted(value)} as {name}{owner}; True or False is needed"
             ) from None
 
     def _single(self, value: Any) -> Any:
@@ -281,7 +292,7 @@ class ReturnsCheck(EpisodeCheck):
         """Return the result of `step`, converted. Raises `EnvironmentFault`."""
         self.steps += 1
         observation, reward, terminated, truncated, info = returned
-        if type(reward) is not float or not math.isfinite(reward):
+        if type(reward) is not float or not abs(reward) <= _LARGEST_REWARD:
             reward = self.reward(reward)
         try:
             observation = self._convert(observation)
@@ -341,7 +352,7 @@ class TeamCheck(EpisodeCheck):
     def _check_mapping(self, method: str, what: str, values: Any) -> None:
         if not isinstance(values, Mapping):
             raise EnvironmentFault(
-                f"{method}() of {self.env_id} returns {values!r:.100} as its {what}; PettingZoo's are a "
+                f"{method}() of {self.env_id} returns {quoted(values)} as its {what}; PettingZoo's are a "
                 "dict with the agents as keys"
             )
 

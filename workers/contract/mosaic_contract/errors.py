@@ -125,6 +125,15 @@ def one_line(error: BaseException) -> str:
     return f"{kind}: {text}" if text else kind
 
 
+def quoted(value: object, limit: int = 100) -> str:
+    """Return a value as Python writes it, cut at `limit` characters; its type if it cannot be written, such
+    as a list in thousands of lists."""
+    try:
+        return repr(value)[:limit]
+    except Exception:  # objects of others raise arbitrary exceptions
+        return f"<{type(value).__name__}>"
+
+
 def type_of(error: BaseException) -> str:
     """Return the name of an error's type; of an `UpstreamFailed` the library's or the environment's."""
     return error.error_type if isinstance(error, UpstreamFailed) else type(error).__name__

@@ -6,10 +6,12 @@ passed on. NumPy is imported when a check is made.
 
 from __future__ import annotations
 
+import functools
 import math
 from importlib import import_module
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 
+from mosaic_contract.errors import quoted
 from mosaic_contract.space_compatibility import text_of
 from mosaic_contract.spaces import describe_space
 
@@ -46,8 +48,8 @@ def excluded_numbers(space: Any, observation: Any, path: str = "") -> Iterator[M
         if outside.any():
             value, low, high = (array[outside][0] for array in (observation, space.low, space.high))
             yield Misfit(f"has the value {value}; its space allows {low} to {high}", path)
-    elif kind in ("Discrete", "MultiDiscrete", "MultiBinary") and not space.contains(observation):
-        yield Misfit(f"is {observation!r:.100}, which is not in its space {space}", path)
+    elif kind == "Discrete" and not space.contains(observation):
+        yield _not_in(space, observation, path)
 
 
 def _unchanged(observation: Any) -> Any:
@@ -59,7 +61,9 @@ def _converter(space: Any) -> Optional[Convert]:
     if kind == "Box":
         return _box(space)
     if kind == "Discrete":
-        return _number
+        return _discrete(space)
+    if kind in ("MultiDiscrete", "MultiBinary"):
+        return functools.partial(_contained, space)
     if kind in ("Dict", "Tuple"):
         return _container(space)
     return None
@@ -69,9 +73,32 @@ def _parts(space: Any) -> list[tuple[Any, Any]]:
     return list(space.spaces.items() if type(space).__name__ == "Dict" else enumerate(space.spaces))
 
 
-def _number(value: Any) -> Any:
-    """Return a discrete value given as an array of size 1 as a number."""
-    return value.item() if getattr(value, "shape", ()) == (1,) else value
+def _not_in(space: Any, value: Any, path: str = "") -> Misfit:
+    return Misfit(f"is {quoted(value)}, which is not in its space {space}", path)
+
+
+def _discrete(space: Any) -> Convert:
+    start = int(getattr(space, "start", 0))
+    end = start + int(space.n)
+
+    def convert(value: Any) -> Any:
+        """Return a discrete value, given as an array of size 1 also as a number."""
+        number = value.item() if getattr(value, "shape", ()) == (1,) else value
+        try:
+            inside = start <= number < end
+        except (TypeError, ValueError):  # text; an array of several numbers
+            inside = False
+        if not inside:
+            raise _not_in(space, value)
+        return number
+
+    return convert
+
+
+def _contained(space: Any, value: Any) -> Any:
+    if not space.contains(value):
+        raise _not_in(space, value)
+    return value
 
 
 def _box(space: Any) -> Convert:
@@ -98,12 +125,12 @@ def _as_array(numpy: Any, value: Any, shape: tuple[int, ...], dtype: Any, expect
     except ValueError:  # lists of different lengths
         array = numpy.asarray(value, dtype=object)
     if array.dtype.kind not in "bifu":
-        raise Misfit(f"is {value!r:.100}; its space is {expected}")
+        raise Misfit(f"is {quoted(value)}; its space is {expected}")
     if array.shape != shape and not array.size == math.prod(shape) == 1:
         raise Misfit(f"has the shape {array.shape}; its space has {shape}")
     converted = array.reshape(shape).astype(dtype)
     if dtype.kind != "f" and not numpy.array_equal(converted, array.reshape(shape)):
-        raise Misfit(f"is {value!r:.100}, which {dtype} of its space cannot hold")
+        raise Misfit(f"is {quoted(value)}, which {dtype} of its space cannot hold")
     return converted
 
 
@@ -116,7 +143,7 @@ def _container(space: Any) -> Convert:
 
     def convert(observation: Any) -> Any:
         if not isinstance(observation, kind) or isinstance(observation, str):
-            raise Misfit(f"is {observation!r:.100}, not a {'dict' if named else 'tuple'}")
+            raise Misfit(f"is {quoted(observation)}, not a {'dict' if named else 'tuple'}")
         changed: dict[Any, Any] = {}
         for key, part in parts:
             try:

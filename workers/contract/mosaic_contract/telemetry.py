@@ -16,7 +16,7 @@ import time
 from typing import Any, Iterator, Mapping, Sequence, Tuple, TypeVar, Union
 
 from mosaic_contract.codec import as_number, encode_line, seal
-from mosaic_contract.errors import traceback_of, type_of
+from mosaic_contract.errors import quoted, traceback_of, type_of
 from mosaic_contract.messages import (
     ALONE,
     CheckpointLoaded,
@@ -338,7 +338,7 @@ class MetricValues:
     def _name(self, name: str, value: Any) -> None:
         if name not in self._named and len(self._named) < _MOST_NAMED:
             self._named.add(name)
-            log.warning("metric %.200r is left out: %.100r is not a number", name, value)
+            log.warning("metric %.200r is left out: %s is not a number", name, quoted(value))
             if len(self._named) == _MOST_NAMED:
                 log.warning("further metrics that are left out are not reported")
 

@@ -95,6 +95,14 @@ class Stream(unittest.TestCase):
         ]
         assert named[0].endswith("metric 'phase' is left out: 'warmup' is not a number")
 
+    def test_a_value_in_a_hundred_thousand_lists_is_left_out(self):
+        deep = 1.0
+        for _ in range(100_000):
+            deep = [deep]
+        with self.assertLogs("mosaic_contract") as logged:
+            assert self.telemetry.metrics(1, {"loss": 0.5, "deep": deep}) == {"loss": 0.5}
+        assert logged.output[0].endswith("metric 'deep' is left out: <list> is not a number")
+
     def test_the_names_of_what_is_left_out_are_bounded(self):
         with self.assertLogs("mosaic_contract") as logged:
             self.telemetry.metrics(1, {f"text {index}": "a" for index in range(5_000)})

@@ -39,6 +39,9 @@ REFUSED = {
     "InfoOfNothing": f"step() of InfoOfNothing-v0 returns a NoneType as its info; {GYMNASIUMS['step']}",
     "NoReward": "step() of NoReward-v0 returns None as the reward; a number is needed",
     "HugeReward": "the environment's reward was inf at step 1 (episode 0, seed 0)",
+    "VastReward": "the environment's reward was -1e+308 at step 1 (episode 0, seed 0), beyond the 3.4e+38 of "
+    "32-bit numbers",
+    "DeepReward": "step() of DeepReward-v0 returns <list> as the reward; a number is needed",
     "TextAsEnd": "step() of TextAsEnd-v0 returns 'no' as truncated; True or False is needed",
     "TwoEnds": "step() of TwoEnds-v0 returns array([False, False]) as terminated; True or False is needed",
     "ShortMask": "the action_mask in the info of ShortMask-v0 has the shape (1,); its 2 actions need (2,)",
@@ -48,6 +51,7 @@ REFUSED = {
     "Within": f"{RETURNED.format(_PLACE, 'Within')} is [0.0, 'left']; its space is Box(2)",
     "Beyond": f"{RETURNED.format('', 'Beyond')} has the value -5; its space allows 0 to 10",
     "NoSpace": "observation_space of NoSpace-v0 is (2,), not a space of Gymnasium",
+    "NoSeedOfActions": "action_space of NoSeedOfActions-v0 is Two(), not a space of Gymnasium",
     "CartPole": "environment 'CartPole' lacks its version: write 'CartPole-v1'",
 }
 

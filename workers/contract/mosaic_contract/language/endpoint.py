@@ -132,7 +132,7 @@ class Endpoint:
             raise EndpointRefused(f"{self.settings.where}: {page}{self.address_hint}")
         try:
             answer = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ValueError(f"an answer that is not JSON: {text}" if text.strip() else "no answer") from None
         if not isinstance(answer, dict):
             raise ValueError(f"an answer that is not a JSON object: {text}")
@@ -296,7 +296,7 @@ def chosen(text: str) -> str:
     """Return the choice in an answer that follows `schema_of`; the text itself for any other answer."""
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     answer = value.get("answer") if isinstance(value, dict) else None
     return answer if isinstance(answer, str) else text
@@ -305,7 +305,7 @@ def chosen(text: str) -> str:
 def _may_pass(error: Exception) -> bool:
     """Return whether an error without a status was caused by the connection or a broken stream."""
     library = type(error).__module__.partition(".")[0]
-    return library in _LIBRARIES or isinstance(error, (OSError, ValueError))
+    return library in _LIBRARIES or isinstance(error, (OSError, ValueError, RecursionError))
 
 
 def _key_of(settings: ModelSettings) -> str | None:
