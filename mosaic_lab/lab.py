@@ -214,9 +214,10 @@ class Lab(Trainer):
             script: a TOML or JSON file with these arguments (`mosaic-lab evaluate --help` shows one), in
                 place of all others.
             env: an environment id.
-            operators: operators or policy mappings by name, as in `compare`. Your own policies come from a
-                file, ``mosaic.operators.python("policy.py:act")``, or are functions defined in a module;
-                objects that exist only in this kernel cannot outlive it.
+            operators: operators or policy mappings by name, as in `compare`, and algorithms,
+                ``mosaic.operators.rl(group)``, of which every training plays every seed. Your own policies
+                come from a file, ``mosaic.operators.python("policy.py:act")``, or are functions defined in a
+                module; objects that exist only in this kernel cannot outlive it.
             policies: a policy mapping, added as an operator named "policies"; see `compare`.
             seeds: integers. ``[7] * 10`` plays 10 episodes in the environment of seed 7, as does
                 ``episodes=10, seed_sequence="fixed"``.

@@ -10,7 +10,7 @@ from mosaic_lab.evaluation.league import League
 from mosaic_lab.evaluation.replay_check import Difference, Verification
 from mosaic_lab.evaluation.reports.plot import Plot
 from mosaic_lab.evaluation.reports.plots import learning_curve_plot
-from mosaic_lab.evaluation.reports.summary_table import Versus
+from mosaic_lab.evaluation.reports.versus import Versus
 from mosaic_lab.evaluation.statistics.averages import Summary, summary
 from mosaic_lab.evaluation.statistics.curves import (
     LearningCurve,
@@ -18,8 +18,11 @@ from mosaic_lab.evaluation.statistics.curves import (
     learning_curve,
     performance_profile,
 )
+from mosaic_lab.evaluation.statistics.custom import statistic
 from mosaic_lab.evaluation.statistics.paired import (
+    MeanDifference,
     PairedDifference,
+    mean_difference,
     paired_difference,
     probability_of_improvement,
 )
@@ -35,6 +38,7 @@ __all__ = [
     "Evaluation",
     "League",
     "LearningCurve",
+    "MeanDifference",
     "PairedDifference",
     "Plot",
     "Profile",
@@ -48,10 +52,12 @@ __all__ = [
     "elo",
     "learning_curve",
     "learning_curve_plot",
+    "mean_difference",
     "normalise_scores",
     "paired_difference",
     "performance_profile",
     "probability_of_improvement",
+    "statistic",
     "summary",
     "wilson",
     "win_draw_loss",

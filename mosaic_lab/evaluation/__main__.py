@@ -60,7 +60,7 @@ class EvaluationRunner(Runner):
         telemetry.advance(sum(record["steps"] for record in recorded.values()))
         telemetry.run_started(
             worker_type=WORKER,
-            algo=", ".join(plan.lanes),
+            algo=", ".join(plan.lanes_by_operator),
             env_id=plan.env_id,
             seed=None,
             config={"episodes": len(plan.jobs()), "done": len(recorded)},

@@ -258,7 +258,7 @@ def start(
         COMMAND,
         {**plan.to_config(), **({} if league is None else {"league": dict(league)})},
         worker=WORKER,
-        label=f"{label} {shown_as(plan.env_id, plan.family)}: {', '.join(plan.lanes)}"[:200],
+        label=f"{label} {shown_as(plan.env_id, plan.family)}: {', '.join(plan.lanes_by_operator)}"[:200],
         env_vars=_variables(plan),
         pass_env_vars=plan.variables,
         grace_seconds=DEFAULT_GRACE + (0.0 if plan.request.on is None else GRACE_SECONDS),

@@ -64,6 +64,8 @@ def identity(plan: EvaluationPlan) -> dict[str, Any]:
                 settings["checkpoint" if "checkpoint" in settings else name] = plan.digests[str(path)]
         config["operators"][key]["settings"] = settings
         del config["operators"][key]["pass_env_vars"]
+    if not plan.trainings:
+        del content["trainings"]  # absent from older configurations
     if plan.module is not None:
         content["module"] = plan.digests[plan.module]
     # The keys of operators are not part of the identity.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,9 @@ from mosaic_lab.arenas.plan import PREPARED, ArenaPlan
 from mosaic_lab.arenas.request_checks import MOST_EPISODES
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation.request import EvaluateRequest
+from mosaic_lab.evaluation.trainings import Trainings
 from mosaic_lab.operators import OperatorSpec
-from mosaic_lab.operators.tables import lane_table
+from mosaic_lab.operators.tables import algorithm_table, lane_table
 from mosaic_lab.runs.request import compact
 from mosaic_lab.runs.run_record import RunRecord
 from mosaic_lab.runs.user_module import module_path
@@ -67,7 +68,8 @@ class EvaluationPlan(ArenaPlan):
     checkpoints' digests by path. ``replay`` is the folder of the recording that language models answer from,
     or None if they are called. ``only``: keys of the episodes to play, None for all. In a part, ``places``
     are the positions of its seeds among all seeds. ``module``: the file or folder of the user's module that
-    makes the environment, None if a worker provides it.
+    makes the environment, None if a worker provides it. ``trainings`` are the lanes of each algorithm's
+    trainings.
     """
 
     request: EvaluateRequest
@@ -79,6 +81,7 @@ class EvaluationPlan(ArenaPlan):
     only: list[Key] | None = None
     places: list[int] | None = None
     module: str | None = None
+    trainings: Trainings = field(default_factory=dict)
 
     @property
     def brought_module(self) -> Path | None:
@@ -134,6 +137,26 @@ class EvaluationPlan(ArenaPlan):
         """The names of all required workers."""
         return {self.family, *(spec.worker for spec in self.operators.values() if spec.worker)}
 
+    @property
+    def lanes_by_operator(self) -> dict[str, list[str]]:
+        """The lanes of each operator as the user named it: one, or one for each training of an algorithm."""
+        owners = {lane: label for label, lanes in self.trainings.items() for lane in lanes.values()}
+        grouped: dict[str, list[str]] = {}
+        for lane in self.lanes:
+            grouped.setdefault(owners.get(lane, lane), []).append(lane)
+        return grouped
+
+    def tables(self) -> dict[str, Any]:
+        """Return each operator as the table of a script."""
+        return {
+            label: algorithm_table(
+                {name: lane_table(self.mapping(lane)) for name, lane in self.trainings[label].items()}
+            )
+            if label in self.trainings
+            else lane_table(self.mapping(label))
+            for label in self.lanes_by_operator
+        }
+
     def category(self, label: str) -> str:
         return ", ".join(dict.fromkeys(str(spec.category) for spec in self.mapping(label).values()))
 
@@ -141,7 +164,7 @@ class EvaluationPlan(ArenaPlan):
         """Return the request of this plan as `EvaluateRequest.to_json` records it."""
         return structs.replace(
             request,
-            operators={label: lane_table(self.mapping(label)) for label in self.lanes},
+            operators=self.tables(),
             policies=None,
             deadline=None,  # those of the operators
             fallback=None,
@@ -162,7 +185,7 @@ class EvaluationPlan(ArenaPlan):
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> EvaluationPlan:
         """Read a plan. Raises KeyError, TypeError or ValueError if it is not an evaluation's."""
-        config = {"module": None, **config}  # absent from older configurations
+        config = {"module": None, "trainings": {}, **config}  # absent from older configurations
         values = {name: config[name] for name in _FIELDS}
         names = [name for name in EvaluateRequest.__struct_fields__ if name not in PREPARED]
         request = EvaluateRequest(**{name: config[name] for name in names if name in config})

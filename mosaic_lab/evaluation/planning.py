@@ -23,6 +23,7 @@ from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.evaluation.recordings import FindRun, Recording, check_replay, recording_of, replayed
 from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.evaluation.scripts import read_script
+from mosaic_lab.evaluation.trainings import with_lanes
 from mosaic_lab.operators import OperatorSpec, importable
 from mosaic_lab.runs.hardware import cpu_cores
 from mosaic_lab.runs.user_module import module_path
@@ -46,6 +47,8 @@ def plan_evaluation(
     """
     problems = problems or Problems()
     request = _as_episodes(request).checked(problems)
+    lanes, trainings = with_lanes(request.operators, problems)
+    request = structs.replace(request, operators=lanes)
     arenas = plan_arenas(request, problems, recorded or request.replay is not None)
     arenas = _out_of_kernel(arenas, problems)
     operators = arenas.operators.values()
@@ -65,6 +68,7 @@ def plan_evaluation(
         parallel=request.parallel or _default_parallel(operators),
         digests=digests(operators, module),
         module=module,
+        trainings=trainings,
     )
     return plan if recording is None else replayed(plan, recording.folder)
 

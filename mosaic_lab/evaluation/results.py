@@ -22,7 +22,9 @@ from mosaic_lab.evaluation.reports.exchange_table import exchanges_table
 from mosaic_lab.evaluation.reports.games import games_table, ratings_table
 from mosaic_lab.evaluation.reports.plot import Plot
 from mosaic_lab.evaluation.reports.plots import cost_plot, interval_plot, paired_plot
-from mosaic_lab.evaluation.reports.summary_table import Versus, check_operator, summary_table, versus
+from mosaic_lab.evaluation.reports.summary_table import statistic_table, summary_table
+from mosaic_lab.evaluation.reports.versus import Versus, check_operator, versus
+from mosaic_lab.evaluation.statistics.custom import Interval, Statistic
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs import Run
 from mosaic_lab.table_files import write_csv, write_parquet
@@ -116,15 +118,16 @@ class Results(Run):
     def results(self) -> pd.DataFrame:
         """Return a table with a row for each finished episode.
 
-        Columns: operator, category, seed, episode_index (on that seed), episode_seed, return (the sum over
-        agents), length, how the episode ended, counts of the operator's errors, seconds, latency_ms (mean per
-        call), tokens, status ("ok" or "failed"), error and, with several agents, the return of each.
+        Columns: operator, training (if an algorithm has played), category, seed, episode_index (on that
+        seed), episode_seed, return (the sum over agents), length, how the episode ended, counts of the
+        operator's errors, seconds, latency_ms (mean per call), tokens, status ("ok" or "failed"), error and,
+        with several agents, the return of each.
         """
-        return results_table(self.records())
+        return results_table(self.plan, self.records())
 
     def steps(self, operator: str, seed: int, episode: int = 0) -> pd.DataFrame:
-        """Return every step of every agent in one episode. Raises ConfigurationError if there is no such
-        episode."""
+        """Return every step of every agent in one episode. A training of an algorithm is an operator named
+        "PPO s1" here. Raises ConfigurationError if there is no such episode."""
         record = self._episode_log.read().get((operator, seed, episode))
         if record is None:
             labels = ", ".join(self.plan.lanes)
@@ -177,8 +180,11 @@ class Results(Run):
         """Return each operator's mean, median, interquartile mean and, given a ``target`` return, optimality
         gap.
 
-        All have 95% bootstrap intervals. Failed episodes are counted separately and excluded. The table also
-        has the mean length and, where available, the success rate (with its 95% Wilson interval) and tokens.
+        All have 95% bootstrap intervals: over the trainings of an algorithm (`mosaic_lab.operators.rl` of a
+        group), whose scores are the mean returns of their episodes, and over the episodes of other operators.
+        The table's note states which, and ``to_latex()`` prints the table with it as the caption. Failed
+        episodes are counted separately and excluded. The table also has the mean length and, where available,
+        the success rate (with its 95% Wilson interval, or over trainings) and tokens.
         A notebook shows each estimate and its interval in one column; the table itself has ``mean``,
         ``mean_low``, ``mean_high`` and so on.
 
@@ -190,8 +196,24 @@ class Results(Run):
         table.attrs["environment"] = self.environment
         return table
 
+    def statistic(
+        self, function: Statistic, interval: Interval = "percentile", rng: int | None = None
+    ) -> Estimates:
+        """Return a statistic of your own for each operator, with its 95% bootstrap interval.
+
+        ``function`` maps an array of scores, float64[n], to a number, such as `numpy.std` or ``lambda scores:
+        (scores >= 475).mean()``. Scores and ``rng`` are those of `summary`, with the mean for several
+        episodes on a fixed seed. ``interval`` is "percentile" or "bca"; see
+        `mosaic_lab.evaluation.statistic`.
+        """
+        return statistic_table(self.plan, self.records(), function, interval, self._seed(rng))
+
     def compare(self, first: str, second: str, rng: int | None = None) -> Versus:
-        """Compare two operators on the seeds that both have played; ``rng`` as in `summary`."""
+        """Compare two operators on the seeds that both have played; ``rng`` as in `summary`.
+
+        An algorithm is compared by its trainings, which have no pairs. A single training of it can be
+        compared as "PPO s1".
+        """
         return versus(self.plan, self.records(), first, second, self._seed(rng))
 
     def interval_plot(self, target: float | None = None, rng: int | None = None) -> Plot:

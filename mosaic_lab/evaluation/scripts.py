@@ -6,6 +6,10 @@
     [operators.PPO]
     kind = "rl"
     run = "k3f9"                           # or checkpoint = "step-100000.pt", beside this file
+    [operators.DQN]
+    kind = "algorithm"                     # intervals over its trainings: a table for the policy of each
+    trainings.s1 = { kind = "rl", run = "m2x1" }
+    trainings.s2 = { kind = "rl", run = "m2x2" }
     [operators.dice]
     kind = "random"
     name = "dice"                          # operators with different names draw different numbers
@@ -53,9 +57,10 @@ from mosaic_lab import operators
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation.recordings import FindRun
 from mosaic_lab.evaluation.request import EvaluateRequest
-from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.operators import Algorithm, OperatorSpec
 from mosaic_lab.operators.language import is_model_file
 from mosaic_lab.operators.policy_files import policy_settings
+from mosaic_lab.operators.tables import ALGORITHM
 from mosaic_lab.validation import Problems, seed_range
 
 LANGUAGE_MODELS: dict[str, Callable[..., OperatorSpec]] = {
@@ -193,9 +198,24 @@ class _OperatorReader:
         specs: dict[str, Any] = {}
         for label, value in tables.items():
             is_lane = isinstance(value, Mapping) and all(isinstance(part, Mapping) for part in value.values())
-            read = self.lane if is_lane and value else self._operator
+            is_algorithm = isinstance(value, Mapping) and value.get("kind") == ALGORITHM
+            read = self._algorithm if is_algorithm else self.lane if is_lane and value else self._operator
             specs[label] = read(value, f"operators.{label}", label)
         return {label: spec for label, spec in specs.items() if spec}
+
+    def _algorithm(self, table: Mapping[str, Any], place: str, label: str) -> Algorithm | None:
+        """Return an algorithm if the tables of all its trainings are valid."""
+        trainings = table.get("trainings")
+        if set(table) != {"kind", "trainings"} or not isinstance(trainings, Mapping) or not trainings:
+            text = f'{label}: an algorithm has "trainings", a table for the policy of each, and no other keys'
+            self._problems.add(place, text)
+            return None
+        read = {
+            name: self._operator(part, f"{place}.trainings.{name}", f"{label} {name}")
+            for name, part in trainings.items()
+        }
+        specs = {name: spec for name, spec in read.items() if spec is not None}
+        return Algorithm(specs) if len(specs) == len(trainings) else None
 
     def lane(self, parts: Mapping[str, Any], place: str, label: str) -> dict[str, OperatorSpec]:
         """Return the valid operators of a policy mapping. A table is one operator, shared with all agents
@@ -221,7 +241,7 @@ class _OperatorReader:
 
     def _operator(self, table: Any, place: str, label: str) -> OperatorSpec | None:
         if not isinstance(table, Mapping) or "kind" not in table:
-            kinds = ", ".join(f'"{kind}"' for kind in _OF_KIND)
+            kinds = ", ".join(f'"{kind}"' for kind in (*_OF_KIND, ALGORITHM))
             text = (
                 f'{label}: {table!r:.100} is not an operator: it must be a table with a "kind", one of '
                 f"{kinds}"

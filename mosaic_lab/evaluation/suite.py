@@ -22,10 +22,23 @@ from mosaic_lab.evaluation.evaluation import Evaluation
 from mosaic_lab.evaluation.fingerprints import digest, identity
 from mosaic_lab.evaluation.reports.plot import Plot
 from mosaic_lab.evaluation.reports.plots import interval_plot, profile_plot
-from mosaic_lab.evaluation.reports.summary_table import check_operator, played_by, returns_of
+from mosaic_lab.evaluation.reports.units import (
+    INTERVALS,
+    comparable_scores,
+    played_by,
+    scores_of,
+    sentence,
+    units_text,
+)
+from mosaic_lab.evaluation.reports.versus import check_operator
 from mosaic_lab.evaluation.statistics.averages import summary
 from mosaic_lab.evaluation.statistics.curves import Profile, performance_profile
-from mosaic_lab.evaluation.statistics.paired import paired_difference, probability_of_improvement
+from mosaic_lab.evaluation.statistics.custom import Statistic, statistic
+from mosaic_lab.evaluation.statistics.paired import (
+    mean_difference,
+    paired_difference,
+    probability_of_improvement,
+)
 from mosaic_lab.evaluation.statistics.resampling import Estimate
 from mosaic_lab.evaluation.statistics.scores import normalise_scores
 from mosaic_lab.validation import Problems, checked_methods
@@ -45,8 +58,10 @@ class SuiteVersus:
     """A comparison of two operators over all environments.
 
     ``difference`` is the mean over environments of the differences of normalised scores (first minus second)
-    on shared seeds, ``probability`` the mean over environments of the probability that an episode of the
-    first scores more, and ``rng`` the seed of the resampling.
+    on shared seeds, or between the means of trainings if one of them is an algorithm. ``probability`` is the
+    mean over environments of the probability that an episode of the first (a training, if both are
+    algorithms) scores more. ``over`` states what the intervals are over, ``rng`` is the seed of the
+    resampling.
     """
 
     first: str
@@ -54,6 +69,7 @@ class SuiteVersus:
     difference: Estimate
     probability: Estimate
     rng: int
+    over: str
 
 
 @checked_methods("suite")
@@ -75,11 +91,12 @@ class Suite:
         records = [evaluation.records() for evaluation in self.evaluations]
         _check(self.evaluations, records, self.bounds)
         self.environments = tuple(evaluation.plan.env_id for evaluation in self.evaluations)
-        self.operators = tuple(self.evaluations[0].plan.lanes)
+        self.operators = tuple(self.evaluations[0].plan.lanes_by_operator)
+        self._plans = {evaluation.plan.env_id: evaluation.plan for evaluation in self.evaluations}
         self._played = {
             env: {
                 label: _normalised(played, env, *self.bounds[env])
-                for label, played in played_by(self.operators, recorded).items()
+                for label, played in played_by(self._plans[env], recorded).items()
             }
             for env, recorded in zip(self.environments, records, strict=True)
         }
@@ -88,7 +105,8 @@ class Suite:
         """Return a row for each operator: aggregate metrics of Agarwal et al. 2021 over normalised scores.
 
         The columns are mean, median, interquartile mean, median over environments and the optimality gap to
-        1, with 95% stratified bootstrap intervals. ``attrs["rng"]`` is the seed.
+        1, with 95% stratified bootstrap intervals: over the trainings of an algorithm in each environment
+        (its "runs"), over the episodes of other operators. ``attrs["rng"]`` is the seed.
         """
         from mosaic_lab.evaluation.reports.estimate_table import estimates_table
 
@@ -97,23 +115,61 @@ class Suite:
         summaries = summary(scores, rng=np.random.default_rng(seed), target=1.0)
         rows = []
         for label, estimated in summaries.items():
-            row = {"operator": label, "environments": len(estimated.tasks), "episodes": estimated.episodes}
+            episodes = sum(len(played[label]) for played in self._played.values())
+            row = {"operator": label, "environments": len(estimated.tasks), "episodes": episodes}
             estimates = {name: getattr(estimated, name) for name in _ESTIMATES}
             rows.append(
                 row | {name: estimate for name, estimate in estimates.items() if estimate is not None}
             )
-        return estimates_table(rows, "operator", rng=seed)
+        over = self._over(self.operators)
+        return estimates_table(rows, "operator", rng=seed, over=over, note=f"{over}.")
+
+    def statistic(
+        self, function: Statistic, resample_environments: bool = False, rng: int | None = None
+    ) -> Estimates:
+        """Return a statistic of your own for each operator, with its 95% percentile bootstrap interval.
+
+        ``function`` maps an array of normalised scores, float64[n, environments], to a number, such as
+        ``lambda scores: scipy.stats.trim_mean(scores, 0.25, axis=None)`` (the interquartile mean). The n
+        scores of an environment are those of trainings or episodes, as in `summary`. With
+        ``resample_environments``, environments are resampled too (task bootstrap), for intervals that extend
+        to other environments like these. Raises ConfigurationError if an operator's numbers of scores differ
+        between environments.
+        """
+        from mosaic_lab.evaluation.reports.estimate_table import estimates_table
+
+        seed, rows = self._seed(rng), []
+        for label in self.operators:
+            scores = {env: [float(np.mean(unit)) for unit in own] for env, own in self._scores(label).items()}
+            counts = {env: len(own) for env, own in scores.items()}
+            if len(set(counts.values())) > 1:
+                texts = ", ".join(f"{count:,} in {env}" for env, count in counts.items())
+                raise ConfigurationError(
+                    f"{label} has different numbers of scores ({texts}): a statistic needs the same number "
+                    "in each environment"
+                )
+            estimate = statistic(
+                np.transpose([*scores.values()]),
+                function,
+                rng=np.random.default_rng(seed),
+                resample_tasks=resample_environments,
+            )
+            rows.append({"operator": label, "environments": len(scores), "statistic": estimate})
+        over = self._over(self.operators)
+        over += "; environments are resampled too" if resample_environments else ""
+        return estimates_table(rows, "operator", rng=seed, over=over, note=f"{over}.")
 
     def profile(self, thresholds: ArrayLike | None = None, rng: int | None = None) -> dict[str, Profile]:
-        """Return, for each operator, the fraction of its episodes above each threshold.
+        """Return, for each operator, the fraction of its scores above each threshold: those of the trainings
+        of an algorithm, of the episodes of other operators.
 
         ``thresholds`` are normalised scores of shape (m,); default: 101 from the lowest to the highest score.
         See `performance_profile`.
         """
         scores = {label: self._scores(label) for label in self.operators}
         if thresholds is None:
-            played = chain.from_iterable(by_seed.values() for by_seed in self._played.values())
-            every = [record["return"] for record in chain.from_iterable(played)]
+            units = chain.from_iterable(own for by_env in scores.values() for own in by_env.values())
+            every = np.concatenate([np.atleast_1d(unit) for unit in units])
             thresholds = np.linspace(min(every), max(every), THRESHOLDS)
         seed = self._seed(rng)
         return {
@@ -122,7 +178,7 @@ class Suite:
         }
 
     def compare(self, first: str, second: str, rng: int | None = None) -> SuiteVersus:
-        """Compare two operators on their shared seeds.
+        """Compare two operators on their shared seeds, or algorithms by their trainings.
 
         Raises ConfigurationError for an unknown operator, and for an environment in which they share no seed.
         """
@@ -130,10 +186,18 @@ class Suite:
             check_operator(label, self.operators)
         seed = self._seed(rng)
         ours, theirs = (np.random.default_rng([seed, number]) for number in range(2))
-        differences = {env: self._differences(env, first, second) for env in self.environments}
-        difference = summary({"": differences}, rng=ours)[""].mean
-        scores = self._scores(first), self._scores(second)
-        return SuiteVersus(first, second, difference, probability_of_improvement(*scores, rng=theirs), seed)
+        if any(label in plan.trainings for plan in self._plans.values() for label in (first, second)):
+            difference = mean_difference(self._scores(first), self._scores(second), rng=ours).mean
+        else:
+            differences = {env: self._differences(env, first, second) for env in self.environments}
+            difference = summary({"": differences}, rng=ours)[""].mean
+        pairs = {
+            env: comparable_scores(self._plans[env], [(label, played[label]) for label in (first, second)])
+            for env, played in self._played.items()
+        }
+        scores = ({env: pair[side] for env, pair in pairs.items()} for side in (0, 1))
+        probability = probability_of_improvement(*scores, rng=theirs)
+        return SuiteVersus(first, second, difference, probability, seed, self._over((first, second)))
 
     def interval_plot(self, rng: int | None = None) -> Plot:
         """Plot the estimates of `summary` with their intervals, a row for each operator."""
@@ -142,7 +206,16 @@ class Suite:
     def profile_plot(self, thresholds: ArrayLike | None = None, rng: int | None = None) -> Plot:
         """Plot the curves of `profile`."""
         profiles = self.profile(thresholds, rng)
-        return profile_plot(profiles, self._title("Performance profiles"), _UNIT, self._seed(rng))
+        algorithms = {label in plan.trainings for plan in self._plans.values() for label in self.operators}
+        scored = "scores" if len(algorithms) > 1 else "trainings" if algorithms == {True} else "episodes"
+        return profile_plot(
+            profiles,
+            self._title("Performance profiles"),
+            f"share of {scored} above a {_UNIT}",
+            _UNIT,
+            self._over(self.operators, "pointwise"),
+            self._seed(rng),
+        )
 
     def __repr__(self) -> str:
         return f"<Suite of {', '.join(self.environments)}: {', '.join(self.operators)}>"
@@ -153,8 +226,20 @@ class Suite:
 
     def _scores(self, label: str) -> dict[str, Any]:
         """Normalised, by environment; see `Scores`."""
-        plans = {evaluation.plan.env_id: evaluation.plan for evaluation in self.evaluations}
-        return {env: returns_of(plans[env], played[label]) for env, played in self._played.items()}
+        return {
+            env: scores_of(self._plans[env], label, played[label]) for env, played in self._played.items()
+        }
+
+    def _over(self, labels: Sequence[str], intervals: str = "percentile") -> str:
+        """Return what the intervals of operators are over, in words."""
+        texts = {}
+        for label in labels:
+            units = [
+                units_text(self._plans[env], label, played[label]) for env, played in self._played.items()
+            ]
+            texts[label] = " or ".join(dict.fromkeys(units))
+            texts[label] += f" in each of {len(units)} environments" if len(units) > 1 else ""
+        return sentence(texts, INTERVALS[intervals])
 
     def _differences(self, env: str, first: str, second: str) -> tuple[float, ...]:
         pairs = (
@@ -195,14 +280,20 @@ def _check(
     for env in bounds:
         if env not in environments:
             problems.add("", f"bounds are given for {env}, which has no evaluation")
-    every = list(dict.fromkeys(label for evaluation in evaluations for label in evaluation.plan.lanes))
+    plans = [evaluation.plan for evaluation in evaluations]
+    every = list(dict.fromkeys(label for plan in plans for label in plan.lanes_by_operator))
+    for label in every:
+        kinds = {label in plan.trainings: plan.env_id for plan in plans if label in plan.lanes_by_operator}
+        if len(kinds) > 1:
+            text = f"{label} is an algorithm in {kinds[True]} and a single policy in {kinds[False]}"
+            problems.add("", f"{text}: use one or the other")
     for evaluation, recorded in zip(evaluations, records, strict=True):
-        name, lanes = f"{evaluation.plan.env_id} ({evaluation.id})", evaluation.plan.lanes
+        name, lanes = f"{evaluation.plan.env_id} ({evaluation.id})", evaluation.plan.lanes_by_operator
         if evaluation.done < evaluation.total:
             problems.add("", f"{name}: {evaluation.done:,} of {evaluation.total:,} episodes are done")
         if lacking := [label for label in every if label not in lanes]:
             problems.add("", f"{name}: no operator {', '.join(lacking)}, which others have")
-        for label, played in played_by(lanes, recorded).items():
+        for label, played in played_by(evaluation.plan, recorded).items():
             if evaluation.done == evaluation.total and not played:
                 problems.add("", f"{name}: every episode of {label} failed")
     problems.check()

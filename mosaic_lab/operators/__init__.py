@@ -4,6 +4,7 @@ Functions such as ``mosaic_lab.operators.random()`` return an `OperatorSpec`. On
 one operator for all of them; two calls are two operators.
 """
 
+from mosaic_lab.operators.algorithm import Algorithm
 from mosaic_lab.operators.balrog_agents import balrog
 from mosaic_lab.operators.basic import as_operator, human, passive, random, worker
 from mosaic_lab.operators.chess_players import chess, engine
@@ -16,6 +17,7 @@ from mosaic_lab.operators.trained import rl
 __all__ = [
     "CATEGORIES",
     "FALLBACKS",
+    "Algorithm",
     "OperatorSpec",
     "PythonPolicy",
     "as_operator",

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.operators.algorithm import Algorithm
 from mosaic_lab.operators.python_policy import python
 from mosaic_lab.operators.spec import CATEGORIES, DEADLINE, Category, Fallback, OperatorSpec, function_name
+from mosaic_lab.runs import RunGroup
 from mosaic_lab.runs.run_record import RunRecord
 from mosaic_lab.validation import checked
 
@@ -107,11 +109,21 @@ def as_operator(value: Any) -> OperatorSpec:
     """
     if isinstance(value, OperatorSpec):
         return value
+    if isinstance(value, Algorithm):
+        raise ConfigurationError(
+            f"{value!r} has several policies, and one is needed here: write operators.rl(group[0]) for "
+            "that of one training. Only lab.evaluate plays an algorithm, as an operator for all agents"
+        )
     if callable(value) and (getattr(value, "__module__", None) or "").startswith("mosaic_lab.operators"):
         name = f"operators.{function_name(value)}"
         raise ConfigurationError(f"{name} is a function: call it, {name}(...)")
     if callable(value) or hasattr(value, "select_action") or hasattr(value, "predict"):
         return python(value)
+    if isinstance(value, RunGroup):
+        raise ConfigurationError(
+            f"a group of {len(value)} runs is not an operator: write mosaic.operators.rl(group), or "
+            "mosaic.operators.rl(group[0]) for the policy of one of its trainings"
+        )
     if isinstance(value, RunRecord):
         raise ConfigurationError(f"run {value.id} is not an operator: write mosaic.operators.rl(run)")
     raise ConfigurationError(

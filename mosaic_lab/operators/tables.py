@@ -19,6 +19,9 @@ _FIRST = {"rl": "checkpoint", "engine": "program", "worker": "worker"} | dict.fr
 
 Tables = Mapping[str, Mapping[str, Any]]
 
+ALGORITHM = "algorithm"
+"""The kind of the table of an `Algorithm`."""
+
 
 def lane_table(mapping: Mapping[str, OperatorSpec]) -> dict[str, Any]:
     """Return the table of a lane: an operator's, or one for each agent, team or pattern."""
@@ -60,6 +63,18 @@ def _reference(key: str, code: Mapping[str, Any]) -> dict[str, Any]:
     return {key: f"{code['file']}:{code['attribute']}", "folder": code["folder"]}
 
 
+def algorithm_table(trainings: Tables) -> dict[str, Any]:
+    """Return the table of an algorithm, from those of its trainings' policies."""
+    return {"kind": ALGORITHM, "trainings": dict(trainings)}
+
+
+def policy_tables(table: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the tables of the single operators in that of a lane or an algorithm."""
+    if table.get("kind") == ALGORITHM:
+        return [*table["trainings"].values()]
+    return [table] if "kind" in table else [*table.values()]
+
+
 def lanes_code(lanes: Tables) -> dict[str, Any]:
     """Return lanes with the calls of the operators' factories.
 
@@ -75,6 +90,9 @@ def lanes_code(lanes: Tables) -> dict[str, Any]:
 
 def _operator_code(table: Mapping[str, Any], label: str) -> Code:
     """Return the call of a factory, by literals only, because the table is untrusted."""
+    if table["kind"] == ALGORITHM and isinstance(table.get("trainings"), Mapping):
+        trainings = {name: _operator_code(one, label) for name, one in table["trainings"].items()}
+        return Code(call("mosaic.operators.Algorithm", [literal(trainings)], {}))
     keywords = dict(table)
     kind, name = keywords.pop("kind"), keywords.pop("name")
     folder = keywords.get("folder")

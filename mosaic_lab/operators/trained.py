@@ -11,19 +11,21 @@ is beside it: ``step-7.pt`` has ``step-7.json``, a folder has its own ``descript
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from mosaic_contract import ConfigError, read_document
 from mosaic_contract.checkpoints import check_file, description_of, env_settings_of, wrappers_of
 from mosaic_contract.gymnasium_wrappers import check_own_code
 from mosaic_contract.space_compatibility import misfit, text_of
 
-from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.errors import ConfigurationError, warn_user
+from mosaic_lab.operators.algorithm import Algorithm
 from mosaic_lab.operators.sb3_zip import is_model_zip
 from mosaic_lab.operators.spec import DEADLINE, Fallback, OperatorSpec, Space
-from mosaic_lab.runs import Checkpoint, Run
+from mosaic_lab.runs import Checkpoint, Run, RunGroup
 from mosaic_lab.runs.checkpoint_path import checkpoint_path
 from mosaic_lab.runs.run_names import run_or_path
 from mosaic_lab.validation import checked
@@ -31,7 +33,7 @@ from mosaic_lab.validation import checked
 _FORMAT = re.compile(r"mosaic-([A-Za-z0-9][A-Za-z0-9_.-]*)/\d+")
 
 
-@checked
+@overload
 def rl(
     source: Run | Checkpoint | Path | str,
     deterministic: bool = True,
@@ -40,12 +42,33 @@ def rl(
     deadline: float | None = DEADLINE,
     fallback: Fallback = "wait",
     run_code: bool = False,
-) -> OperatorSpec:
-    """A trained policy.
+) -> OperatorSpec: ...
+@overload
+def rl(
+    source: RunGroup,
+    deterministic: bool = True,
+    *,
+    name: str | None = None,
+    deadline: float | None = DEADLINE,
+    fallback: Fallback = "wait",
+    run_code: bool = False,
+) -> Algorithm: ...
+@checked
+def rl(
+    source: Run | Checkpoint | Path | str | RunGroup,
+    deterministic: bool = True,
+    *,
+    name: str | None = None,
+    deadline: float | None = DEADLINE,
+    fallback: Fallback = "wait",
+    run_code: bool = False,
+) -> OperatorSpec | Algorithm:
+    """A trained policy, or those of an algorithm's trainings.
 
     Args:
         source: a run or its name (its newest checkpoint), one of its ``checkpoints``, or the path of a
-            checkpoint or a run folder.
+            checkpoint or a run folder. A group of runs over several seeds is the algorithm: an evaluation
+            plays the newest checkpoint of each, and its intervals are over trainings.
         deterministic: always take the best action. False samples from the policy's distribution, reproducibly
             from the lane's seed, the agent and the operator's name.
         name: a display name; default: the algorithm.
@@ -54,10 +77,54 @@ def rl(
         run_code: whether the files of your own wrappers that the checkpoint names may be executed.
 
     Raises:
-        ConfigurationError: there is no checkpoint, or it does not record which worker can read it.
+        ConfigurationError: there is no checkpoint, or it does not record which worker can read it; or a group
+            lacks a training, or has trainings of different algorithms or environments.
     """
     if not isinstance(deterministic, bool):
         raise ConfigurationError(f"deterministic={deterministic!r}: must be True or False")
+
+    def policy(source: Any) -> OperatorSpec:
+        made = _policy(source, deterministic, run_code)
+        return made.with_(name=name or made.name, deadline=deadline, fallback=fallback)
+
+    if not isinstance(source, RunGroup):
+        return policy(source)
+    _check_group(source)
+    trainings = _by_name(source)
+    algorithm = Algorithm({training: policy(run) for training, run in trainings.items()})
+    kinds = {(spec.worker, spec.name, spec.trained_on): None for spec in algorithm.trainings.values()}
+    if len(kinds) > 1:
+        texts = "; ".join(f"{name} ({worker}) in {env}" for worker, name, env in kinds)
+        raise ConfigurationError(
+            f"the runs of this group are not trainings of one algorithm in one environment: {texts}. Pass a "
+            "group for each, such as operators.rl(group[:3])"
+        )
+    steps = {training: run.checkpoints[-1].step for training, run in trainings.items()}
+    if len(set(steps.values())) > 1:
+        texts = ", ".join(f"{training} {step:,}" for training, step in steps.items())
+        warn_user(f"the newest checkpoints of these trainings are of different steps: {texts}", UserWarning)
+    return algorithm
+
+
+def _check_group(group: RunGroup) -> None:
+    """Raise ConfigurationError for a group without runs, or with seeds that were never started."""
+    if not len(group):
+        raise ConfigurationError("this group has no runs, so there is no policy")
+    if group.trouble:
+        raise ConfigurationError(
+            f"{group.trouble}. Train the missing seeds, or write operators.rl(group[:]) for the "
+            f"{len(group)} trainings there are"
+        )
+
+
+def _by_name(group: RunGroup) -> dict[str, Run]:
+    """Return the trainings of a group by name: "s1" for seed 1, the run's id if several have its seed."""
+    times = Counter(run.seed for run in group)
+    return {run.id if run.seed is None or times[run.seed] > 1 else f"s{run.seed}": run for run in group}
+
+
+def _policy(source: Any, deterministic: bool, run_code: bool) -> OperatorSpec:
+    """Return the operator of a checkpoint; see `rl`."""
     path = checkpoint_path(run_or_path(source))
     described = _description(path)
     worker = _worker_of(path, described)
@@ -69,11 +136,9 @@ def rl(
     code = {"run_code": True} if run_code else {}
     return OperatorSpec(
         "rl",
-        name or str(described.get("algorithm") or path.stem),
+        str(described.get("algorithm") or path.stem),
         worker,
         settings={"checkpoint": str(path), "deterministic": deterministic, **code},
-        deadline=deadline,
-        fallback=fallback,
         observation_space=_space(path, described.get("observation_space")),
         action_space=_space(path, described.get("action_space")),
         agents=_agents(path, agents) if isinstance(agents, Mapping) else None,

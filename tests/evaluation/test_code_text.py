@@ -45,6 +45,7 @@ def test_the_code_makes_the_same_plan(tmp_path: Path) -> None:
             "dice": operators.random(deadline=5.0, fallback="default").with_(name="dice two"),
             "still": {"*": operators.passive()},
             "PPO": operators.rl(checkpoint, deterministic=False),
+            "DQN": operators.Algorithm({"s1": operators.rl(checkpoint), "s2": operators.random()}),
             "mine": operators.python(f"{tmp_path}/policy.py:act", name="my own"),
         },
         seeds=range(10),
@@ -98,3 +99,10 @@ def test_without_a_valid_plan_there_is_no_code(tmp_path: Path, changes: dict[str
     assert code_of_plan({**plan, **changes}, tmp_path / "bad") == ""
     pair = planned(env="CartPole-v1", operators={"a": {"left": one, "right": one}}, seeds=[1])
     assert code_of_plan(pair.to_config(), tmp_path / "pair") == "", "one process for both agents"
+
+
+def test_a_plan_of_an_earlier_version_has_the_same_identity() -> None:
+    plan = planned(env="CartPole-v1", operators={"a": operators.random()}, seeds=[1])
+    earlier = {name: value for name, value in plan.to_config().items() if name != "trainings"}
+    assert identity(EvaluationPlan.from_config(earlier)) == identity(plan)
+    assert "trainings" not in identity(plan)

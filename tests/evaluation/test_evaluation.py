@@ -158,7 +158,8 @@ def test_the_summary_has_intervals_that_come_again(played: Evaluation) -> None:
     assert versus.probability.value > 0.9
     assert versus.failed == {"random": 0, "still": 0}
     assert re.fullmatch(
-        r"random − still: \+[\d.]+ \[[\d.]+, [\d.]+\] on \d+ seeds; P\(better\) = [\d.]+ \[[\d.]+, [\d.]+\]",
+        r"random − still: \+[\d.]+ \[[\d.]+, [\d.]+\] on \d+ seeds; P\(better\) = [\d.]+ \[[\d.]+, [\d.]+\]"
+        r"\n95% stratified bootstrap intervals over \d+ episodes",
         repr(versus),
     )
     with pytest.raises(ConfigurationError, match="no operator 'absent': the operators are random, still"):

@@ -22,7 +22,7 @@ from mosaic_contract.language.balrog import AGENTS, DEFAULT_ACTIONS, observation
 
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation.episode_log import PlayedEvaluation
-from mosaic_lab.evaluation.reports.summary_table import played_by
+from mosaic_lab.evaluation.reports.units import played_in
 from mosaic_lab.operators.spec import OperatorSpec
 from mosaic_lab.table_files import as_cell
 
@@ -53,7 +53,7 @@ def write_balrog_results(evaluations: Sequence[PlayedEvaluation], folder: Path) 
         exchanges = _exchanges_in(evaluation.recording)
         for label, spec in _players(evaluation):
             played = episodes[label][family]
-            for record in played_by([label], evaluation.records())[label]:
+            for record in played_in({label: [label]}, evaluation.records())[label]:
                 number = sum(episode["task"] == task for episode in played)
                 place = folder / _file_name(label) / family / task / f"{task}_run_{number:02d}"
                 steps = evaluation.steps(label, record["seed"], record["episode"])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.arenas.tables import agent_returns, table_of
 from mosaic_lab.evaluation.episode_log import Record
+from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.evaluation.reports.model_costs import COLUMNS, any_models, cost_columns, total
 from mosaic_lab.table_files import as_cell
 
@@ -47,14 +48,24 @@ _COUNTS = ("illegal", "late", "errors")
 _TOKENS = ("input_tokens", "output_tokens")
 
 
-def results_table(records: Iterable[Record]) -> pd.DataFrame:
-    """Return one row per episode, in the given order. Adds `COLUMNS` if language models have played; returns
-    of single agents are columns at the end.
+def results_table(plan: EvaluationPlan, records: Iterable[Record]) -> pd.DataFrame:
+    """Return one row per episode, in the given order. Adds `COLUMNS` if language models have played, and
+    ``training`` if an algorithm has; returns of single agents are columns at the end.
     """
     records = list(records)
     costs = COLUMNS if any_models(records) else {}
-    rows = [{**(cost_columns([record]) if costs else {}), **_row(record)} for record in records]
-    return table_of(rows, {**_KINDS, **costs})
+    players: dict[str, dict[str, Any]] = {
+        lane: {"operator": label, "training": name}
+        for label, lanes in plan.trainings.items()
+        for name, lane in lanes.items()
+    }
+    none = {"training": None} if players else {}
+    rows = [
+        (cost_columns([record]) if costs else {}) | _row(record) | players.get(record["operator"], none)
+        for record in records
+    ]
+    kinds = {"operator": "object", "training": "object"} | _KINDS if players else _KINDS
+    return table_of(rows, {**kinds, **costs})
 
 
 def differing_row(path: Path, table: pd.DataFrame) -> int | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.statistics.resampling import Estimate
 from mosaic_lab.number_format import full_number
 
@@ -27,6 +28,30 @@ class Estimates(pd.DataFrame):
         names = [name for name in self.columns if name not in bounds]
         rows = [{name: _text(row, name) for name in names} for row in self.to_dict("records")]
         return pd.DataFrame(rows, self.index, names)
+
+    def to_latex(  # type: ignore[override]
+        self, caption: str | None = None, label: str | None = None, columns: Sequence[str] | None = None
+    ) -> str:
+        """Return the estimates as a LaTeX table for print, which needs the package booktabs.
+
+        Each value has its interval in brackets, and the best of a column is bold. ``caption`` is by default
+        what the intervals are over, ``label`` is for references, ``columns`` are the estimates to print.
+        Raises ConfigurationError for a column that has no interval.
+        """
+        from mosaic_lab.evaluation.reports.latex import latex_table
+
+        known = [name for name in self.columns if all(name + end in self.columns for end in BOUNDS)]
+        if unknown := [name for name in columns or () if name not in known]:
+            raise ConfigurationError(
+                f"columns: {', '.join(map(repr, unknown))}: the estimates are {', '.join(known)}"
+            )
+        text = self._caption() if caption is None else caption
+        return latex_table(self, known if columns is None else columns, text, label)
+
+    def _caption(self) -> str:
+        """Return the environment and what the intervals are over."""
+        place = f" in {self.attrs['environment']}" if "environment" in self.attrs else ""
+        return f"Estimates{place}. {self.attrs.get('over', '95% bootstrap intervals')}."
 
     def _repr_html_(self) -> str:
         note = f"<p>{escape(self.attrs['note'])}</p>" if "note" in self.attrs else ""

@@ -13,6 +13,7 @@ from mosaic_lab.chart_style import outline
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.reports.plot import NEUTRAL, Facet, Plot, PlotMark, Points
 from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS, Profile, learning_curve
+from mosaic_lab.evaluation.statistics.paired import PairedDifference
 from mosaic_lab.evaluation.statistics.scores import Floats
 from mosaic_lab.runs import Run, RunGroup
 from mosaic_lab.runs.run_names import find_run, find_runs
@@ -22,13 +23,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from mosaic_lab.evaluation.league_players import Trained
-    from mosaic_lab.evaluation.reports.summary_table import Versus
+    from mosaic_lab.evaluation.reports.versus import Versus
 
 STRETCHES = 50
 """Number of equal parts of a training, over each of which a learning curve averages a run's values."""
 
 MOST_POINTS = 500
 """Maximum number of seeds in a paired plot; larger sets are evenly subsampled."""
+
+TICK = np.array([-0.25, 0.25])
+"""The ends of a training's tick, in rows from its operator's."""
 
 _ENDS = ("", "_low", "_high")  # column suffixes of an estimate
 _TITLES = {"iqm": "IQM", "mean": "Mean", "median": "Median", "optimality_gap": "Optimality gap"}
@@ -38,8 +42,10 @@ _RATING_NOTE = "95% bootstrap intervals over games"
 
 def interval_plot(table: pd.DataFrame, title: str, unit: str) -> Plot:
     """Return a plot of a table of `mosaic_lab.Evaluation.summary`: one facet per average, one row per
-    operator, with value and interval. These are the interval estimates of Agarwal et al. 2021.
+    operator, with value and interval. These are the interval estimates of Agarwal et al. 2021. The trainings
+    of an algorithm are faint ticks.
     """
+    trainings = table.attrs.get("trainings", {})
     rows = tuple(str(label) for label in table.index)
     facets = []
     for name, heading in _TITLES.items():
@@ -47,17 +53,23 @@ def interval_plot(table: pd.DataFrame, title: str, unit: str) -> Plot:
             continue
         columns = (table[name + suffix].to_numpy(np.float64) for suffix in _ENDS)
         estimates = zip(rows, *columns, strict=True)
-        marks = tuple(_interval(label, row, *numbers) for row, (label, *numbers) in enumerate(estimates))
+        means = {} if name == "optimality_gap" else trainings
+        marks = tuple(
+            _interval(label, row, [*means.get(label, {}).values()], *numbers)
+            for row, (label, *numbers) in enumerate(estimates)
+        )
         facets.append(Facet(heading, unit, marks, rows))
-    note = "95% stratified bootstrap intervals"
-    return Plot(title, note, tuple(facets), int(table.attrs["rng"]))
+    return Plot(title, table.attrs["over"], tuple(facets), int(table.attrs["rng"]))
 
 
-def _interval(label: str, row: int, value: float, low: float, high: float) -> PlotMark:
+def _interval(
+    label: str, row: int, trainings: Sequence[float], value: float, low: float, high: float
+) -> PlotMark:
     at = np.full(2, float(row))
+    ticks = tuple((np.full(2, mean), at + TICK) for mean in trainings)
     line = (np.array([low, high]), at) if np.isfinite([low, high]).all() else None
     points = (np.array([value]), at[:1]) if np.isfinite(value) else None
-    return PlotMark(label, row, line=line, points=points)
+    return PlotMark(label, row, line=line, points=points, thin=ticks)
 
 
 def cost_plot(table: pd.DataFrame, title: str, unit: str) -> Plot:
@@ -81,7 +93,7 @@ def cost_plot(table: pd.DataFrame, title: str, unit: str) -> Plot:
         "cost unknown": [label for label, numbers in rows if np.isnan(numbers[0]) and label not in silent],
         "no model called": silent,
     }
-    note = "95% stratified bootstrap intervals"
+    note = str(table.attrs["over"])
     if len(marks) > 1 and not costs_differ(table):
         note += f"; every operator costs {dollars(table['episode_usd'].max())} per episode"
     note += "".join(f"; {why}: {', '.join(labels)}" for why, labels in left_out.items() if labels)
@@ -104,8 +116,14 @@ def _cross(label: str, color: int, numbers: Sequence[float]) -> PlotMark:
 
 def paired_plot(versus: Versus, title: str) -> Plot:
     """Return a plot of the differences between two operators for each shared seed, in ascending order, with
-    their mean and its interval, and zero.
+    their mean and its interval, and zero. Raises ConfigurationError for algorithms, whose trainings have no
+    pairs.
     """
+    if not isinstance(versus.difference, PairedDifference):
+        raise ConfigurationError(
+            f"{versus.first} and {versus.second} are not compared seed by seed, because the trainings of an "
+            'algorithm have no pairs: see interval_plot(), or name one training of each, such as "PPO s1"'
+        )
     differences = np.sort(np.array(versus.difference.differences))
     drawn = np.unique(np.linspace(0, len(differences) - 1, MOST_POINTS).round().astype(int))
     ends = np.array([0.5, len(differences) + 0.5])
@@ -125,14 +143,15 @@ def paired_plot(versus: Versus, title: str) -> Plot:
     return Plot(title, note, (facet,), versus.rng)
 
 
-def profile_plot(profiles: Mapping[str, Profile], title: str, unit: str, rng: int) -> Plot:
-    """Return a plot of the share of episodes above each score: performance profiles (Agarwal et al. 2021)."""
+def profile_plot(
+    profiles: Mapping[str, Profile], title: str, heading: str, unit: str, note: str, rng: int
+) -> Plot:
+    """Return a plot of the share of scores above each: performance profiles (Agarwal et al. 2021)."""
     marks = tuple(
         _curve(label, index, profile.thresholds, profile.share, profile.low, profile.high)
         for index, (label, profile) in enumerate(profiles.items())
     )
-    note = "95% pointwise stratified bootstrap intervals"
-    return Plot(title, note, (Facet(f"share of episodes above a {unit}", unit, marks),), rng)
+    return Plot(title, note, (Facet(heading, unit, marks),), rng)
 
 
 @checked
@@ -161,18 +180,22 @@ def learning_curve_plot(
         raise ConfigurationError(
             "there are no groups; pass {name: runs}, such as the groups that lab.train returned"
         )
-    marks = []
+    marks, counts = [], []
     for index, (name, runs) in enumerate(groups.items()):
         each = [_run_curve(run, metric) for run in find_runs(runs)]
         generator = np.random.default_rng(rng)
         curve = learning_curve(each, rng=generator, points=STRETCHES, average=average)
-        label = f"{name} ({curve.runs} {'run' if curve.runs == 1 else 'runs'})"
+        counts.append(curve.runs)
+        label = f"{name} ({curve.runs} training{'' if curve.runs == 1 else 's'})"
         mark = _curve(label, index, curve.steps, curve.value, curve.low, curve.high)
         few = 1 < curve.runs < FEWEST_RUNS
         marks.append(replace(mark, band=None, thin=tuple(each)) if few else mark)
-    note = f"{'mean' if average == 'mean' else 'interquartile mean'} over runs, 95% bootstrap intervals"
+    name = "mean" if average == "mean" else "interquartile mean"
+    note = f"{name} over trainings, 95% pointwise bootstrap intervals"
     if any(mark.thin for mark in marks):
-        note += f" (of fewer than {FEWEST_RUNS} runs: each run)"
+        note += f" (of fewer than {FEWEST_RUNS} trainings: each training)"
+    if any(count == 1 for count in counts):
+        note += "; one training says nothing about another training seed"
     return Plot(f"Learning curves: {metric}", note, (Facet(metric, "steps", tuple(marks)),), rng)
 
 

@@ -225,7 +225,7 @@ class Bundle:
             if not {record["arena"] for record in records} <= set(self._arena_steps):
                 raise self._refused(EPISODES, "names arenas that are not in it")
             now = fingerprint(self.manifest["mosaic_lab"], self.plan, self.versions, records)
-            table = results_table(records)
+            table = results_table(self.plan, records)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise self._refused(EPISODES, f"cannot be read: {error!r:.200}") from None
         try:

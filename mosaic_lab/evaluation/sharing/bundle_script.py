@@ -21,7 +21,7 @@ from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.evaluation.scripts import LANGUAGE_MODELS, OLDER_KEYS
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.operators.language import is_model_file
-from mosaic_lab.operators.tables import lane_table
+from mosaic_lab.operators.tables import ALGORITHM, policy_tables
 
 SCRIPT = "script.json"
 ENVIRONMENT = "environment"
@@ -49,14 +49,14 @@ def script_of(plan: EvaluationPlan, places: Mapping[str, str]) -> dict[str, Any]
     """Return the script of an evaluation. ``places``: the location in the bundle of each checkpoint and each
     folder of Python policies, by path. Raises MosaicError for an operator that a bundle cannot contain.
     """
-    lanes = {label: lane_table(plan.mapping(label)) for label in plan.lanes}
-    for label, lane in lanes.items():
-        for table in [lane] if "kind" in lane else lane.values():
-            _place(label, table, places)
+    tables = plan.tables()
+    for label, table in tables.items():
+        for policy in policy_tables(table):
+            _place(label, policy, places)
     module = None if plan.module is None else f"{ENVIRONMENT}/{Path(plan.module).name}"
     about = {"env": plan.env_id, "module": module, "env_kwargs": plan.settings}
     config = plan.to_config()
-    script = {**about, **{name: config[name] for name in _OF_THE_PLAN}, "operators": lanes}
+    script = {**about, **{name: config[name] for name in _OF_THE_PLAN}, "operators": tables}
     return {name: value for name, value in script.items() if value is not None}
 
 
@@ -107,7 +107,7 @@ def check_script(path: Path, bundle: str, episodes: int) -> None:
         problem = next(_problems(document), "") or _too_many(document, episodes)
     except RecursionError:
         problem = "it is nested too deeply"
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         problem = f"it cannot be read: {error!r:.200}"
     if problem:
         raise MosaicError(f"{bundle} is refused: its member '{SCRIPT}': {problem}")
@@ -118,9 +118,13 @@ def _too_many(document: Mapping[str, Any], episodes: int) -> str:
     seeds, each = document.get("seeds"), document.get("episodes")
     if not isinstance(seeds, list) or type(each) is not int or each < 1:
         return "a bundle's script has a list of seeds and a number of episodes"
-    if len(seeds) * len(document["operators"]) * each > episodes:
+    lanes = sum(
+        len(policy_tables(table)) if table.get("kind") == ALGORITHM else 1
+        for table in document["operators"].values()
+    )
+    if len(seeds) * lanes * each > episodes:
         return (
-            f"it requests {each!s:.20} episodes of {len(document['operators']):,} operators on each of "
+            f"it requests {each!s:.20} episodes of {lanes:,} operators on each of "
             f"{len(seeds):,} seeds, and the bundle has {episodes:,} in total"
         )
     return ""
@@ -142,7 +146,9 @@ def _problems(document: Mapping[str, Any]) -> Iterator[str]:
     for label, value in document["operators"].items():
         if not label.isprintable():
             yield f"{label!r:.100} is not a valid name for an operator"
-        for table in [value] if "kind" in value else value.values():
+        if value.get("kind") == ALGORITHM and not all(map(str.isprintable, value["trainings"])):
+            yield f"{label!r:.100} has a training without a valid name"
+        for table in policy_tables(value):
             yield from (f"{label!r:.100}: {problem}" for problem in _operator_problems(table))
 
 

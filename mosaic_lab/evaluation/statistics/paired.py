@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.statistics import resampling
-from mosaic_lab.evaluation.statistics.averages import estimates_of, replicate
+from mosaic_lab.evaluation.statistics.averages import MEAN, estimates_of, replicate
 from mosaic_lab.evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Estimate
 from mosaic_lab.evaluation.statistics.scores import (
     Floats,
@@ -79,6 +79,36 @@ def paired_difference(
         only_first=tuple(np.setdiff1d(seeds_first, shared).tolist()),
         only_second=tuple(np.setdiff1d(seeds_second, shared).tolist()),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class MeanDifference:
+    """The mean score of a first operator minus that of a second; see `mean_difference`."""
+
+    mean: Estimate
+
+
+def mean_difference(
+    first: Scores,
+    second: Scores,
+    *,
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
+) -> MeanDifference:
+    """Return the difference between the mean scores of two operators without pairs, such as algorithms whose
+    trainings are independent.
+
+    Both operators are resampled independently, within tasks (percentile bootstrap). Shapes: `Scores`. Raises
+    ConfigurationError as `probability_of_improvement` does.
+    """
+    resampling.check(rng, resamples, confidence)
+    ours, theirs = read_scores(first, "first operator"), read_scores(second, "second operator")
+    same_tasks({"first": ours, "second": theirs})
+    means = [replicate([sample], None, rng, resamples)[0, :, MEAN] for sample in (ours, theirs)]
+    values = means[0] - means[1]
+    low, high = resampling.bounds(values[1:], confidence, ours.units + theirs.units)
+    return MeanDifference(Estimate(float(values[0]), float(low), float(high), confidence))
 
 
 def probability_of_improvement(

@@ -21,7 +21,8 @@ Scores = ArrayLike | Mapping[str, ArrayLike]
 
 An array ``(episodes,)`` for one task, or ``{task: array}`` for several (environments). A task's array is
 ``(episodes,)`` if the episodes are independent, or ``(runs, episodes)`` (or a list of arrays, one per run) if
-the episodes of a run share a trained policy: then runs are resampled, each with all its episodes.
+the episodes of a run share a trained policy: then runs are resampled, each with all its episodes. For runs as
+the scores themselves, as in Agarwal et al. 2021, pass their means, ``(runs,)``.
 """
 
 ONE_TASK = ""

@@ -29,15 +29,15 @@ _SHARES = ("success",)
 _LATENCIES = ("exchange_ms_p50", "exchange_ms_p95")
 
 
-def operators_table(summary: pd.DataFrame, total: int) -> dict[str, Any]:
-    """Return the contents of a `Table`. ``total``: the number of episodes per operator."""
+def operators_table(summary: pd.DataFrame, totals: Mapping[str, int]) -> dict[str, Any]:
+    """Return the contents of a `Table`. ``totals``: the number of episodes of each operator."""
     shown = [name for name in _ESTIMATES if name in summary]
     failures = bool(summary["failed"].any())
     numbers = ["Episodes", *(["Failed"] if failures else []), *map(_ESTIMATES.__getitem__, shown)]
     columns = [{"title": title, "numeric": title != "Operator"} for title in ("Operator", *numbers)]
     rows = []
     for index, (label, values) in enumerate(summary.to_dict("index").items()):
-        cells = [f"{values['episodes'] + values['failed']:,} of {total:,}"]
+        cells = [f"{values['episodes'] + values['failed']:,} of {totals[str(label)]:,}"]
         cells += [f"{values['failed']:,}"] if failures else []
         cells += [_cell(values, name) for name in shown]
         rows.append([{"text": str(label), "color": color(index)}, *({"text": text} for text in cells)])

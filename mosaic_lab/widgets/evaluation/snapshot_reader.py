@@ -96,7 +96,7 @@ class SnapshotReader:
                 done=evaluation.done if damage else int(summary["episodes"].sum()) + failed,
                 left=evaluation.time_left,
                 failed=failed,
-                table=operators_table(summary, evaluation.total // len(evaluation.plan.lanes)),
+                table=operators_table(summary, _totals(evaluation)),
                 plots=_plots(summary),
                 spent=_spent(evaluation),
                 failures=failures.most_common(),
@@ -117,6 +117,13 @@ class SnapshotReader:
                 parts=evaluation.parts_text,
             )
             self._count_at = _due(began)
+
+
+def _totals(evaluation: Evaluation) -> dict[str, int]:
+    """Return the number of episodes of each operator."""
+    lanes = evaluation.plan.lanes_by_operator
+    each = evaluation.total // len(evaluation.plan.lanes)
+    return {label: each * len(own) for label, own in lanes.items()}
 
 
 def _plots(summary: pd.DataFrame) -> tuple[Plot, ...]:

@@ -79,18 +79,20 @@ def test_a_learning_curve_is_the_mean_over_training_runs(tmp_path: Path) -> None
         plot = learning_curve_plot(runs, rng=3, metric="value")
         again = learning_curve_plot({"twins": runs}, rng=3, metric="value")
     (mark,) = plot.facets[0].marks
-    assert mark.label == "twins (2 runs)"
+    assert mark.label == "twins (2 trainings)"
     assert mark.line is not None and mark.band is None and len(mark.thin) == 2
     (same,) = again.facets[0].marks
     np.testing.assert_array_equal(mark.line, same.line)
-    assert plot.note.endswith("intervals (of fewer than 5 runs: each run)")
+    assert plot.note.endswith("intervals (of fewer than 5 trainings: each training)")
     (many,) = learning_curve_plot({"five": [*runs, *runs, runs[0]]}, metric="value").facets[0].marks
     assert many.band is not None and many.thin == ()
-    (alone,) = learning_curve_plot({"one": runs[0]}, metric="value").facets[0].marks
-    assert (alone.label, alone.band) == ("one (1 run)", None)
+    one = learning_curve_plot({"one": runs[0]}, metric="value")
+    (alone,) = one.facets[0].marks
+    assert (alone.label, alone.band) == ("one (1 training)", None)
+    assert one.note.endswith("one training says nothing about another training seed")
     assert alone.line is not None
     (bare,) = learning_curve_plot(runs[0], metric="value").facets[0].marks
-    assert bare.label == f"{runs[0].label} (1 run)"
+    assert bare.label == f"{runs[0].label} (1 training)"
     with pytest.raises(ConfigurationError, match="'nothing' was not reported; known are system"):
         learning_curve_plot(runs, rng=3, metric="nothing")
     with pytest.raises(ConfigurationError, match="rng=None: must be an integer ≥ 0"):

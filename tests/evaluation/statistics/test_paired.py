@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.evaluation import paired_difference, probability_of_improvement, summary
+from mosaic_lab.evaluation import mean_difference, paired_difference, probability_of_improvement, summary
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -160,3 +160,24 @@ def test_improvement_needs_the_same_tasks() -> None:
     with pytest.raises(ConfigurationError, match="second lacks 'b'"):
         probability_of_improvement({"a": [1.0], "b": [2.0]}, {"a": [1.0]}, rng=rng())
     assert math.isnan(probability_of_improvement([1.0], [1.0, 2.0], rng=rng()).low)
+
+
+def test_a_difference_without_pairs_is_that_of_scipys_bootstrap_of_two_samples() -> None:
+    first, second = rng(4).gamma(2, size=7), rng(5).gamma(3, size=9)
+    found = mean_difference({"": first}, {"": second}, rng=rng(), resamples=20_000).mean
+    theirs = stats.bootstrap(
+        (first, second),
+        lambda one, other, axis=-1: one.mean(axis) - other.mean(axis),
+        n_resamples=20_000,
+        method="percentile",
+        rng=rng(6),
+    ).confidence_interval
+    assert found.value == pytest.approx(first.mean() - second.mean())
+    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=0.05)
+    assert math.isnan(mean_difference({"": [1.0]}, {"": second}, rng=rng()).mean.low)
+
+
+def test_a_difference_over_tasks_weighs_them_equally() -> None:
+    first = {"a": [[1.0, 3.0], [2.0, 2.0]], "b": [10.0, 10.0, 10.0]}
+    second = {"a": [0.0, 0.0], "b": [4.0, 4.0]}
+    assert mean_difference(first, second, rng=rng()).mean.value == pytest.approx((2.0 + 6.0) / 2)

@@ -86,7 +86,7 @@ def test_showing_an_evaluation_that_has_ended_does_not_wait_for_its_resampling(
 
 def operator_texts(summary: pd.DataFrame, total: int) -> list[dict[str, str]]:
     """The texts of the operators' table by the titles of their columns."""
-    table = operators_table(summary, total)
+    table = operators_table(summary, dict.fromkeys(summary.index, total))
     titles = [column["title"] for column in table["columns"]]
     return [dict(zip(titles, (cell["text"] for cell in row), strict=True)) for row in table["rows"]]
 
