@@ -273,6 +273,13 @@ def test_every_control_of_the_charts_has_its_effect(page: Page, jupyterlab: Jupy
     high.fill("")
     expect(problem).to_be_hidden()
     workspace.get_by_role("button", name="log x").click()
+    high.fill("1M")
+    high.press("Enter")
+    low.fill("900k")
+    low.press("Enter")
+    expect(one).to_contain_text("No visible run has values in this part of the x axis: a double-click shows")
+    plot(workspace, "episode_return").dblclick()
+    expect(one).not_to_contain_text("No visible run")
     axis.select_option("episode")
     wait_until(
         lambda: bool(shown(0.5)) and place_text.inner_text() in ("episode 99 · raw", "episode 100 · raw")
