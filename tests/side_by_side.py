@@ -1,8 +1,8 @@
 """Assign tests to processes when several share the work (``pytest -n 4``).
 
 What is built or trained once a session is built once a process: the tests of a worker stay together, those
-that look at the executed examples and those of clusters too, and else the tests of a file. The largest groups
-begin first.
+that look at the executed examples and those of clusters too, and else the tests of a file. The longest groups
+begin first: at the end, short ones fill all processes.
 """
 
 from __future__ import annotations
@@ -12,8 +12,15 @@ from typing import Any
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 EXAMPLES = {"test_demo.py", "test_examples.py", "test_readme.py"}
+SECONDS = {
+    5: ("examples", "engines", "tests/browser", "tests/filming", "tests/operators"),
+    3: ("workers", "tests/runs", "tests/sweeps", "tests/curricula", "tests/language", "tests/evaluation"),
+    1: ("tests/arenas", "tests/cli", "tests/workers", "tests/test_"),
+}
+"""About how long a test takes or waits, by the beginnings of its group. The others take far less."""
 
 
 class SharedSessions(LoadScopeScheduling):
@@ -26,6 +33,15 @@ class SharedSessions(LoadScopeScheduling):
         if file.parts[:2] == ("tests", "engines"):
             return "engines"
         return "examples" if file.name in EXAMPLES else str(file)
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        self.workqueue.move_to_end(max(self.workqueue, key=self._seconds), last=False)
+        super()._assign_work_unit(node)
+
+    def _seconds(self, scope: str) -> float:
+        """About how long the tests of a group take."""
+        each = next((seconds for seconds, starts in SECONDS.items() if scope.startswith(starts)), 0.1)
+        return each * len(self.workqueue[scope])
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SharedSessions:
