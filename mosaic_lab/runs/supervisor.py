@@ -58,8 +58,9 @@ class Supervisor:
             raise ConfigurationError(f"max_running={max_running}: must be an integer ≥ 1")
         reserve_standard_streams()
         self.store = RunStore(root)
-        if self.store.root.exists() and not self.store.root.is_dir():
-            raise ConfigurationError(f"{self.store.root} is a file: give the folder of a run store")
+        root_or_parent = next(one for one in (self.store.root, *self.store.root.parents) if one.exists())
+        if not root_or_parent.is_dir():
+            raise ConfigurationError(f"{root_or_parent} is a file: give the folder of a run store")
         self.display = display
         self.max_running = max_running or cpu_cores()
         fastlane.sweep()  # left behind by runs that were killed with their keepers

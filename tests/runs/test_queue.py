@@ -43,8 +43,9 @@ def test_runs_beyond_the_limit_wait_their_turn(tmp_path: Path) -> None:
 def test_the_limit_is_the_number_of_cores_unless_said_otherwise(tmp_path: Path) -> None:
     assert Supervisor(tmp_path).max_running == len(os.sched_getaffinity(0))
     (tmp_path / "file").touch()
-    with pytest.raises(ConfigurationError, match="file is a file: give the folder of a run store"):
-        Supervisor(tmp_path / "file")
+    for folder in (tmp_path / "file", tmp_path / "file" / "runs"):
+        with pytest.raises(ConfigurationError, match="file is a file: give the folder of a run store"):
+            Supervisor(folder)
     with pytest.raises(ConfigurationError, match="max_running=0"):
         Supervisor(tmp_path, 0)
 
