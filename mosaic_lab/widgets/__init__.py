@@ -24,7 +24,7 @@ from mosaic_lab.validation import checked
 from mosaic_lab.widgets.comparison import show_comparison
 from mosaic_lab.widgets.evaluation import show_plot
 from mosaic_lab.widgets.notebook_display import NotebookDisplay
-from mosaic_lab.widgets.page.shell import notebook_shell
+from mosaic_lab.widgets.page.shell import ipython_shell, notebook_shell
 
 if TYPE_CHECKING:
     from mosaic_lab.widgets.frames.wall import FrameWall
@@ -66,15 +66,19 @@ def frame_wall(runs: AnyRuns, fps: float = 30.0, columns: int | None = None) -> 
 
 
 def register() -> None:
-    """Make a notebook's kernel display runs, groups and other results; do nothing elsewhere.
+    """Make IPython complete hyperparameters, and a notebook's kernel display runs, groups and other results;
+    do nothing elsewhere.
 
     Can be called repeatedly.
     """
-    shell = notebook_shell()
-    if shell is None:
+    if (shell := ipython_shell()) is None:
+        return
+    from mosaic_lab.widgets.keyword_completion import register_completion
+
+    register_completion(shell)
+    if (shell := notebook_shell()) is None:
         return
     from mosaic_lab.widgets.frames import register_target
-    from mosaic_lab.widgets.keyword_completion import register_completion
 
     formatter = shell.display_formatter.ipython_display_formatter
     formatter.for_type(Run, _display)
@@ -83,7 +87,6 @@ def register() -> None:
     formatter.for_type_by_name("mosaic_lab.arenas.comparison", "Comparison", show_comparison)
     formatter.for_type_by_name("mosaic_lab.evaluation.reports.plot", "Plot", show_plot)
     register_target()
-    register_completion(shell)
 
 
 def _display(runs: Run | RunGroup) -> None:

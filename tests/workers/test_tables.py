@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,3 +46,20 @@ def test_tab_completes_hyperparameters_in_a_kernel(tmp_path: Path) -> None:
         assert not completed('lab.train("toy", algorithm="walk", seed=[lea')
         assert not completed('lab.train("toy", algorithm="walk", learning_rate=1, lea')
         assert not completed('lab.train("toy", algorithm="walk")\nlea')
+
+
+def test_tab_completes_hyperparameters_in_a_terminal(tmp_path: Path) -> None:
+    mosaic.hyperparameters("toy", "walk")  # kept from now on
+    code = """
+from IPython.core.completer import provisionalcompleter
+from IPython.core.interactiveshell import InteractiveShell
+
+shell = InteractiveShell.instance()
+shell.run_cell("import sys, mosaic_lab; lab = mosaic_lab.Lab(sys.argv[1])")
+line = 'lab.train("toy", algorithm="walk", lea'
+with provisionalcompleter():
+    print([one.text for one in shell.Completer.completions(line, len(line))])
+"""
+    command = [sys.executable, "-c", code, str(tmp_path / "runs")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "'learning_rate='" in done.stdout.splitlines()[-1]

@@ -6,14 +6,19 @@ import sys
 from typing import Any
 
 
-def notebook_shell() -> Any | None:
-    """Return IPython's shell in a notebook's kernel, None elsewhere."""
+def ipython_shell() -> Any | None:
+    """Return IPython's shell in a terminal or a notebook's kernel, None elsewhere."""
     if "IPython" not in sys.modules:
         return None
     from IPython.core.getipython import get_ipython
 
-    shell: Any = get_ipython()
-    return shell if shell is not None and getattr(shell, "kernel", None) is not None else None
+    return get_ipython()
+
+
+def notebook_shell() -> Any | None:
+    """Return IPython's shell in a notebook's kernel, None elsewhere."""
+    shell = ipython_shell()
+    return shell if getattr(shell, "kernel", None) is not None else None
 
 
 def cell_number() -> int:
