@@ -267,7 +267,7 @@ def _wrapper(text: str) -> Any:
     return dict([_named_value(text)]) if equals and ".py:" not in name else text
 
 
-_NO_OPTION = ("worker", "frames", "env_vars", "hyperparameters")
+_NO_OPTION = ("worker", "frames", "evaluate", "env_vars", "hyperparameters")
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "curriculum": {"type": Path, "metavar": "FILE"},
     "seed": {"type": _seeds, "nargs": "+"},

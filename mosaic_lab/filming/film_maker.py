@@ -21,16 +21,14 @@ from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.arenas.setup import ArenaSetup
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.filming.episode_recorder import MOST_STEPS, FilmedEpisode, FilmFailed, record_episode
-from mosaic_lab.keeper import locks
-from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.keeper.run_store import RunFolder, write_json
-from mosaic_lab.keeper.states import State
 from mosaic_lab.operators import OperatorSpec, rl
+from mosaic_lab.runs.background_runs import FILMS
+from mosaic_lab.runs.checkpoint_runner import LOOK_SECONDS, CheckpointRunner, TrainingEnded
 from mosaic_lab.runs.checkpoints import Checkpoint, CheckpointFollower
-from mosaic_lab.runs.films import WORKER, Films, film_path
-from mosaic_lab.runs.run_process import RunCurtailed, Runner
+from mosaic_lab.runs.films import Films, film_path
+from mosaic_lab.runs.run_process import RunCurtailed
 
-_LOOK_SECONDS = 1.0  # between polls of the training
 _PROBLEM_LIMIT = 2_000  # characters
 KEPT = 20
 """Maximum number of checkpoints that wait for their film. If a training saves them faster, the oldest get
@@ -76,22 +74,15 @@ class Backlog:
         return (waiting[-1] if waiting else None), late
 
 
-class TrainingEnded(RunCurtailed):
-    """Raised if the training was stopped or removed: no more films are needed."""
+class FilmMaker(CheckpointRunner):
+    """Makes the films of a training."""
 
-
-class FilmMaker(Runner):
-    """Makes the films of a training. ``folder`` is the folder of the filming run, ``config`` its
-    configuration."""
+    worker = FILMS
+    later = "lab.make_films(run) films what it has saved"
 
     def __init__(self, folder: RunFolder, config: Mapping[str, Any], telemetry: Telemetry) -> None:
-        self._folder = folder
-        self._config = config
-        self._telemetry = telemetry
-        self._training = RunFolder(folder.path.parent / config["training"])
-        self._backlog = Backlog(self._training, config["films"])
-        self._variables = compose_variables(os.environ, pass_env_vars=config["variables"])
-        self._look_at = 0.0
+        super().__init__(folder, config, telemetry)
+        self._backlog = Backlog(self.training, config["films"])
         self._made = 0
         self._problem = ""
 
@@ -101,48 +92,48 @@ class FilmMaker(Runner):
         Raises `FilmFailed` if no checkpoint could be filmed, RunCurtailed if there was none, and
         `TrainingEnded`.
         """
-        config = self._config
-        self._telemetry.run_started(
-            worker_type=WORKER,
+        config = self.config
+        self.telemetry.run_started(
+            worker_type=FILMS,
             algo=str(config.get("algorithm", "")),
             env_id=str(config.get("env_id", "")),
             seed=config.get("seed"),
             config={"training": config["training"], "films": config["films"]},
         )
-        with Heartbeats(self._telemetry):
+        with Heartbeats(self.telemetry):
             self._follow()
         if not self._made and self._problem:
             raise FilmFailed(self._problem)
         if self._backlog.empty:
-            raise RunCurtailed(f"run {self._training.run_id} saved no checkpoint: there is nothing to film")
+            raise RunCurtailed(f"run {self.training.run_id} saved no checkpoint: there is nothing to film")
 
     def _follow(self) -> None:
         while True:
-            self._check()
-            ended = self._training.status().state.finished  # before its checkpoints are read
+            self.check()
+            ended = self.training.status().state.finished  # before its checkpoints are read
             checkpoint, late = self._backlog.look(ended)
             for skipped in late:
                 self._note(skipped, "skipped: too many newer checkpoints waited for their films")
             if checkpoint is not None:
-                with self._turn():
+                with self.turn():
                     self._film(checkpoint)
             elif ended:
                 return
             else:
-                time.sleep(_LOOK_SECONDS)
+                time.sleep(LOOK_SECONDS)
 
     def _film(self, checkpoint: Checkpoint) -> None:
         """Film a checkpoint, or record the reason of a failure. Raises `FilmFailed` if all other
         checkpoints would fail too."""
-        seed = int(self._config.get("seed") or 0)
-        folder = self._folder.path / "arenas" / str(checkpoint.step)
+        seed = int(self.config.get("seed") or 0)
+        folder = self.folder.path / "arenas" / str(checkpoint.step)
         shutil.rmtree(folder, ignore_errors=True)
         try:
             spec = self._operator(checkpoint)
-            before = self._telemetry.last_step
+            before = self.telemetry.last_step
             filmed = record_episode(
-                self._setup(spec, seed), spec, seed, folder, self._check,
-                lambda step: self._telemetry.advance(before + step),
+                self._setup(spec, seed), spec, seed, folder, self.check,
+                lambda step: self.telemetry.advance(before + step),
             )  # fmt: skip
         except FilmFailed as failure:
             for line in failure.log:
@@ -160,14 +151,14 @@ class FilmMaker(Runner):
             spec = rl(checkpoint, run_code=True)  # the training has executed it
         except ConfigurationError as error:
             raise FilmFailed(str(error)) from None
-        if spec.worker != self._config["worker"]:
+        if spec.worker != self.config["worker"]:
             raise FilmFailed(
-                f"{checkpoint.path.name} is read by worker '{spec.worker}', not by '{self._config['worker']}'"
+                f"{checkpoint.path.name} is read by worker '{spec.worker}', not by '{self.config['worker']}'"
             )
         return spec
 
     def _setup(self, spec: OperatorSpec, seed: int) -> ArenaSetup:
-        config = self._config
+        config = self.config
         plan = ArenaPlan(
             request=CompareRequest(max_steps=MOST_STEPS),
             env_id=spec.trained_on or str(config.get("env_id", "")),
@@ -182,14 +173,14 @@ class FilmMaker(Runner):
             plan=plan,
             arena=config["arena"],
             commands={config["worker"]: config["operator"]},
-            variables=self._variables,
-            folder=self._folder.path,
+            variables=self.variables,
+            folder=self.folder.path,
         )
 
     # ------------------------------------------------------------------ files
 
     def _write(self, checkpoint: Checkpoint, filmed: FilmedEpisode, seed: int) -> None:
-        path = film_path(self._training.path, checkpoint.step)
+        path = film_path(self.training.path, checkpoint.step)
         about = {
             "return": sum(filmed.returns.values()),
             "returns": filmed.returns,
@@ -203,7 +194,7 @@ class FilmMaker(Runner):
             self._describe(checkpoint, about)
         self._made += 1
         self._backlog.settle(checkpoint)
-        self._telemetry.episode(
+        self.telemetry.episode(
             total_reward=sum(filmed.returns.values()),
             steps=filmed.length,
             episode_seed=seed,
@@ -218,42 +209,15 @@ class FilmMaker(Runner):
         self._backlog.settle(checkpoint)
 
     def _describe(self, checkpoint: Checkpoint, about: Mapping[str, Any]) -> None:
-        path = film_path(self._training.path, checkpoint.step).with_suffix(".json")
-        name = os.path.relpath(checkpoint.path, self._training.path)
+        path = film_path(self.training.path, checkpoint.step).with_suffix(".json")
+        name = os.path.relpath(checkpoint.path, self.training.path)
         write_json(path, {"step": checkpoint.step, "checkpoint": name, **about})
 
     @contextmanager
     def _films_folder(self) -> Iterator[None]:
         """Create the folder of the films, unless the training's folder was removed: it must not reappear."""
         try:
-            film_path(self._training.path, 0).parent.mkdir(exist_ok=True)
+            film_path(self.training.path, 0).parent.mkdir(exist_ok=True)
             yield
         except FileNotFoundError:
-            raise TrainingEnded(f"run {self._training.run_id} was removed") from None
-
-    # ------------------------------------------------------------------ politeness
-
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
-        """Wait for this run's turn: only one film at a time is made in a store."""
-        place = self._folder.path.parent / ".slots" / WORKER
-        while (turn := locks.take(place)) is None:
-            self._check()
-            time.sleep(_LOOK_SECONDS / 4)
-        try:
-            yield
-        finally:
-            os.close(turn)
-
-    def _check(self) -> None:
-        """Poll the training, at most once per `_LOOK_SECONDS`. Raises `TrainingEnded`."""
-        if time.monotonic() < self._look_at:
-            return
-        self._look_at = time.monotonic() + _LOOK_SECONDS
-        if not self._training.path.exists():
-            raise TrainingEnded(f"run {self._training.run_id} was removed")
-        stopped = self._training.status().state in (State.STOPPING, State.CANCELLED)
-        if stopped and self._config["beside"]:
-            raise TrainingEnded(
-                f"run {self._training.run_id} was stopped; lab.make_films(run) films what it has saved"
-            )
+            raise TrainingEnded(f"run {self.training.run_id} was removed") from None

@@ -79,6 +79,15 @@ def open_for_appending(path: Path) -> BinaryIO:
     return _open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, "ab")
 
 
+def append_line(path: Path, line: bytes) -> None:
+    """Append a line in full or, on a full disk, not at all. Raises OSError."""
+    with open_for_appending(path) as file:
+        end = file.seek(0, os.SEEK_END)
+        if os.write(file.fileno(), line + b"\n") <= len(line):
+            file.truncate(end)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+
 def kind_of(path: Path) -> str | None:
     """Return the kind of a path that is not a regular file, such as "a folder"; None for a regular or missing
     file."""

@@ -53,6 +53,7 @@ class Keeper:
         self.locked = LockedFolder(folder.path, lock)
         self.stop: str | None = None  # why the run must stop
         self.why = ""  # the reason given in the stop request
+        self.goal = ""  # the goal in the stop request
         self.stopped_by: str | None = None
         self.flood = ""  # why the worker was killed, if it wrote too much telemetry
         self.grace = launch.grace_seconds
@@ -205,6 +206,7 @@ class Keeper:
         if self.folder.stop_path.exists():
             request = self.folder.document(self.folder.stop_path)
             self.why, grace = str(request.get("reason") or ""), request.get("grace_seconds")
+            self.goal = str(request.get("goal") or "")
             self.stop = f"stopped on request: {self.why}" if self.why else "stopped on request"
             if isinstance(grace, int | float) and grace >= 0:
                 self.grace = float(grace)
@@ -220,6 +222,7 @@ class Keeper:
             problem=self.flood or None,
             final=final_message(self.folder.telemetry_path),
             stop=self.stop if self.stopped_by else None,
+            goal=self.goal,
             stopped_by=self.stopped_by,
             grace_seconds=self.grace,
             oom_kills=worker.oom_kills,

@@ -31,12 +31,13 @@ class Evidence:
     """The evidence at the end of a run's worker.
 
     ``final`` is the terminal message of the worker's telemetry, if any. ``stop`` is the reason of a stop
-    request, if any; ``problem`` is the error that prevented starting or watching the worker; ``stopped_by``
-    is the rung of the stop ladder reached. ``oom_kills`` is the number of processes of this control group
-    that the out-of-memory killer ended during the run, None if unknown. ``saved_at`` is the step of the
-    newest checkpoint. ``reached`` is the run's progress, such as "at step 512 of 600". ``whole_updates`` are
-    the step at which the training ended and the requested step, if they differ. ``unread`` means that the
-    telemetry was deleted, so there is no final message.
+    request, if any; ``goal`` is the goal that the run had reached when it was stopped. ``problem`` is the
+    error that prevented starting or watching the worker; ``stopped_by`` is the rung of the stop ladder
+    reached. ``oom_kills`` is the number of processes of this control group that the out-of-memory killer
+    ended during the run, None if unknown. ``saved_at`` is the step of the newest checkpoint. ``reached`` is
+    the run's progress, such as "at step 512 of 600". ``whole_updates`` are the step at which the training
+    ended and the requested step, if they differ. ``unread`` means that the telemetry was deleted, so there is
+    no final message.
     """
 
     exit_code: int | None = None
@@ -44,6 +45,7 @@ class Evidence:
     final: dict[str, Any] | None = None
     problem: str | None = None
     stop: str | None = None
+    goal: str = ""
     stopped_by: str | None = None
     grace_seconds: float = 0.0
     oom_kills: int | None = None
@@ -97,6 +99,9 @@ def _verdict(evidence: Evidence) -> tuple[State, str]:
         return State.CANCELLED, f"stopped before it started ({evidence.stop or 'no reason given'})"
     if evidence.exit_code == 0 and evidence.event == RUN_COMPLETED:
         return State.COMPLETED, _completed(evidence)
+    if evidence.goal and evidence.event == RUN_CANCELLED and evidence.saved_at is not None:
+        reached = f"reached its goal {evidence.reached}".rstrip()
+        return State.COMPLETED, f"{reached}: {evidence.goal}"
     if evidence.stop is not None:
         return State.CANCELLED, _stopped(evidence)
     if evidence.signal in (signals.SIGTERM, signals.SIGINT) or (

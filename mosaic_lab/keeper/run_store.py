@@ -67,6 +67,7 @@ class RunFolder:
         self.keeper_log_path = path / "keeper.log"
         self.telemetry_path = path / "telemetry.jsonl"
         self.system_path = path / "system.jsonl"
+        self.evaluations_path = path / "evaluations.jsonl"
         self.log_path = path / "worker.log"
 
     def __repr__(self) -> str:

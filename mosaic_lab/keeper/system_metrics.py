@@ -6,7 +6,6 @@ year has 20,000. Measurements that cannot be taken or written are counted; each 
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import signal
@@ -18,7 +17,7 @@ from pathlib import Path
 
 from mosaic_lab.keeper import processes
 from mosaic_lab.keeper.events import METRICS, SYSTEM_PREFIX
-from mosaic_lab.keeper.files import open_for_appending
+from mosaic_lab.keeper.files import append_line
 from mosaic_lab.keeper.processes import ProcessUsage
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.tail import progress
@@ -109,18 +108,9 @@ class SystemMetrics:
         }
         line = {"event": METRICS, "run_id": folder.run_id, "timestamp": time.time(), "payload": payload}
         try:
-            _append(folder.system_path, json.dumps(line).encode() + b"\n")
+            append_line(folder.system_path, json.dumps(line).encode())
         except OSError:
             self._lost += 1
-
-
-def _append(path: Path, line: bytes) -> None:
-    """Append a line in full or, on a full disk, not at all. Raises OSError."""
-    with open_for_appending(path) as file:
-        end = file.seek(0, os.SEEK_END)
-        if os.write(file.fileno(), line) < len(line):
-            file.truncate(end)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
 
 class DiskUse:

@@ -74,7 +74,7 @@ def returns_of(run: Run, columns: RunColumns) -> Returns:
     values = _values(columns, next((name for name in RETURN_NAMES if name in names), None))
     values = values[is_usable(values)]
     last = means.last
-    if last is None and kind_of(run).name not in ("evaluation", "films"):
+    if last is None and kind_of(run).name not in ("evaluation", "films", "checkpoint evaluation"):
         last = episodes_return(run.folder.telemetry_path)
     return Returns(
         step=progress.step or None,

@@ -26,9 +26,9 @@ class RunRow:
     """One row. Times are Unix seconds; unknown values are None.
 
     ``label`` is the run's label from its start; ``name`` is the same until the user sets another. ``kind`` is
-    "training", "evaluation", "comparison", "sweep", "films" or "script". ``parent`` is the id of the
-    enclosing run: a trial's sweep, a stage's curriculum. ``continues`` is the id of the run from whose
-    checkpoint this one continues. ``total_steps`` are the steps to train, in whole updates;
+    "training", "evaluation", "comparison", "sweep", "films", "checkpoint evaluation" or "script". ``parent``
+    is the id of the enclosing run: a trial's sweep, a stage's curriculum. ``continues`` is the id of the run
+    from whose checkpoint this one continues. ``total_steps`` are the steps to train, in whole updates;
     ``requested_steps`` the requested ones. ``trials`` counts the ended trials of a sweep, or the ended
     segments of a population, which is ``segmented``. ``started`` is the start of the newest session,
     ``earlier_seconds`` the duration of the sessions before it. ``duration`` is in seconds, ``speed`` in

@@ -6,9 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.events import CHECKPOINT_SAVED
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.tail import is_there
+
+EVALUATED = "evaluation/"
+RETURN = f"{EVALUATED}return"
+"""The metric with the mean return of a checkpoint's episodes. ``evaluation/return_low`` and
+``evaluation/return_high`` are its 95% bootstrap interval, and ``evaluation/length`` is their mean length."""
 
 
 @dataclass(frozen=True)
@@ -54,3 +60,23 @@ class CheckpointFollower:
 def read_checkpoints(folder: RunFolder) -> list[Checkpoint]:
     """Return the reported checkpoints that still exist, oldest first."""
     return CheckpointFollower(folder).read()
+
+
+def mean_returns(folder: RunFolder) -> dict[int, float]:
+    """Return the mean return of each evaluated checkpoint, by step."""
+    from mosaic_lab.telemetry import read_metrics
+
+    points = read_metrics(folder.evaluations_path, RETURN)
+    return dict(zip(points["step"].tolist(), points["value"].tolist(), strict=True))
+
+
+def best_checkpoint(folder: RunFolder) -> Checkpoint:
+    """Return the remaining checkpoint with the highest mean return. Raises MosaicError if none has one."""
+    returns = mean_returns(folder)
+    evaluated = [checkpoint for checkpoint in read_checkpoints(folder) if checkpoint.step in returns]
+    if not evaluated:
+        raise MosaicError(
+            f"no checkpoint of run {folder.run_id} has been evaluated: train with evaluate=, or call "
+            "lab.evaluate_checkpoints(run)"
+        )
+    return max(evaluated, key=lambda checkpoint: returns[checkpoint.step])

@@ -22,6 +22,7 @@ from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import State
 from mosaic_lab.keeper.tail import progress
 from mosaic_lab.number_format import number
+from mosaic_lab.runs.background_runs import FILMS, background_runs
 from mosaic_lab.runs.checkpoints import read_checkpoints
 from mosaic_lab.sanitize import sanitize
 
@@ -35,8 +36,6 @@ LARGEST = 8 << 20
 FilmMode = Literal["off", "last", "each"]
 """Checkpoints to film: none, the newest when the run ends, or each."""
 MODES: tuple[FilmMode, ...] = ("off", "last", "each")
-WORKER = "films"
-"""The name of the worker of runs that make films."""
 _NAMED = 5  # steps in an error
 _SHOWN_MISSING = 3  # checkpoints without a film, below the others
 _STRIP_FILMS = 50  # the newest
@@ -157,7 +156,7 @@ class Films(Sequence[Film]):
     @property
     def status(self) -> str:
         """The progress of films being made, or why making them last failed; empty otherwise."""
-        folders = makers(self._folder)
+        folders = background_runs(self._folder, FILMS)
         if not folders:
             return ""
         folder = _working(folders) or folders[-1]
@@ -176,7 +175,7 @@ class Films(Sequence[Film]):
     @property
     def being_made(self) -> bool:
         """Whether a run is making films now."""
-        return _working(makers(self._folder)) is not None
+        return _working(background_runs(self._folder, FILMS)) is not None
 
     @property
     def missing_text(self) -> str:
@@ -208,14 +207,6 @@ class Films(Sequence[Film]):
 def film(folder: RunFolder, step: int) -> tuple[str, bytes]:
     """Return the type and the bytes of a film. Raises MosaicError if there is none."""
     return TYPE, Films(folder).at(step).read()
-
-
-def makers(folder: RunFolder) -> list[RunFolder]:
-    """Return the folders of the runs that film the run in ``folder``, oldest first."""
-    beside = (RunFolder(path) for path in folder.path.parent.glob(f"*-{WORKER}-*"))
-    launches = [(maker, maker.document(maker.launch_path)) for maker in beside]
-    of_run = [(maker, launch) for maker, launch in launches if launch.get("parent") == folder.run_id]
-    return [maker for maker, _ in sorted(of_run, key=lambda pair: pair[1].get("created", 0.0))]
 
 
 def _working(folders: Sequence[RunFolder]) -> RunFolder | None:

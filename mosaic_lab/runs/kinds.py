@@ -40,6 +40,7 @@ _BY_WORKER = {
         "mosaic_lab.widgets.evaluation.evaluation_panel:EvaluationPanel",
         "mosaic_lab.evaluation.plan:request_of",
     ),
+    "checkpoint-evaluation": RunKind("checkpoint evaluation"),
     "films": RunKind("films"),
     "script": _TRAINING._replace(name="script"),
     "sweep": RunKind(

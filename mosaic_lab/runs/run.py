@@ -12,8 +12,8 @@ from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTim
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs.annotations import annotate
+from mosaic_lab.runs.background_runs import background_runs
 from mosaic_lab.runs.failure_report import failure_report
-from mosaic_lab.runs.films import makers
 from mosaic_lab.runs.run_record import RunRecord
 from mosaic_lab.runs.stopping import end
 from mosaic_lab.validation import checked_methods
@@ -244,18 +244,18 @@ class Run(RunRecord):
     def stop(self, grace: float | None = None, wait: bool = True, reason: str = "") -> Self:
         """End the run by SIGTERM and, after ``grace`` seconds (default: the run's own), SIGKILL.
 
-        Runs that film it end too. Allowed in every state and any number of times; a later call may shorten
-        the grace period. Returns once the run has ended, or at once with ``wait=False``. ``reason`` is added
-        to the run's own reason. Raises RunTimeout if the run does not end, at once if it was started on a
-        cluster whose head no longer answers.
+        Runs that film or evaluate its checkpoints end too. Allowed in every state and any number of times; a
+        later call may shorten the grace period. Returns once the run has ended, or at once with
+        ``wait=False``. ``reason`` is added to the run's own reason. Raises RunTimeout if the run does not
+        end, at once if it was started on a cluster whose head no longer answers.
         """
         patience = float(self._launch.get("grace_seconds", DEFAULT_GRACE)) if grace is None else grace
-        filming = makers(self.folder)
-        for folder in filming:
+        beside = background_runs(self.folder)
+        for folder in beside:
             end(folder, patience, wait=False)
         if end(self.folder, patience, wait, reason):
             self._announce_end()
-        for folder in filming if wait else ():
+        for folder in beside if wait else ():
             end(folder, patience, wait)
         return self
 
@@ -279,7 +279,8 @@ class Run(RunRecord):
         return resumed
 
     def remove(self) -> None:
-        """Delete the run's folder with everything in it, and the runs that filmed it.
+        """Delete the run's folder with everything in it, and the runs that filmed or evaluated
+        it.
 
         The handle then reports the state "removed"; a second call does nothing. Raises MosaicError if the run
         is alive (`stop` it first) or could not be deleted completely.
@@ -288,9 +289,9 @@ class Run(RunRecord):
         if self.alive:
             raise MosaicError(f"run {self.id} is {self.state} and cannot be removed: stop it first")
         self._announce_end()  # before its files are deleted
-        filming = [Run(folder, self.display) for folder in makers(self.folder)]
+        beside = [Run(folder, self.display) for folder in background_runs(self.folder)]
         self.folder.remove()
-        for run in filming:
+        for run in beside:
             run.stop(DEFAULT_GRACE).remove()
         if self.display is not None:
             self.display.run_removed(self)

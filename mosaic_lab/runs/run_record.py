@@ -345,6 +345,14 @@ class RunRecord:
         return read_checkpoints(self.folder)
 
     @property
+    def best_checkpoint(self) -> Checkpoint:
+        """The checkpoint with the highest mean return in its evaluation (``evaluate=`` of `Lab.train`).
+        Raises MosaicError if no remaining checkpoint has been evaluated."""
+        from mosaic_lab.runs.checkpoints import best_checkpoint
+
+        return best_checkpoint(self.folder)
+
+    @property
     def films(self) -> Films:
         """Films of the checkpoints' policies, oldest first; see `Lab.train` and `Lab.make_films`."""
         from mosaic_lab.runs.films import Films
@@ -405,7 +413,11 @@ def metric_points(runs: Sequence[RunRecord], name: str | None) -> list[pd.DataFr
     from mosaic_lab.telemetry import read_metrics
 
     def read(name: str | None) -> list[pd.DataFrame]:
-        return [read_metrics(run.folder.telemetry_path, name, run.folder.system_path) for run in runs]
+        folders = [run.folder for run in runs]
+        return [
+            read_metrics(folder.telemetry_path, name, (folder.system_path, folder.evaluations_path))
+            for folder in folders
+        ]
 
     points = read(name)
     if name is not None and all(table.empty for table in points) and all(run.finished for run in runs):

@@ -21,11 +21,12 @@ _POLL = 0.025  # seconds between polls while waiting
 _MARGIN = 30.0  # seconds beyond the grace period for ending stray processes and writing the outcome
 
 
-def end(folder: RunFolder, grace: float, wait: bool, reason: str = "") -> bool:
+def end(folder: RunFolder, grace: float, wait: bool, reason: str = "", goal: str = "") -> bool:
     """Send SIGTERM to the run's processes and SIGKILL after ``grace`` seconds. Return whether the end was
     awaited.
 
-    ``reason`` is an optional explanation, which becomes part of the run's reason. Raises RunTimeout if
+    ``reason`` is an optional explanation, which becomes part of the run's reason; ``goal`` is one by which
+    the run counts as completed. Raises RunTimeout if
     ``wait`` is set and the run does not end, at once if its cluster has no head to stop it.
     """
     status = folder.status()
@@ -35,7 +36,7 @@ def end(folder: RunFolder, grace: float, wait: bool, reason: str = "") -> bool:
     if status.state.finished:
         return False
     with suppress(OSError):  # on a full disk, the signal alone stops the run with its own grace period
-        request = {"grace_seconds": grace, "reason": reason, "timestamp": time.time()}
+        request = {"grace_seconds": grace, "reason": reason, "goal": goal, "timestamp": time.time()}
         write_json(folder.stop_path, request)
     _wake_keeper(status)
     if wait:

@@ -14,7 +14,7 @@ from mosaic_lab.keeper.environment_variables import RUN_DIR_VARIABLE, requested
 from mosaic_lab.runs.checkpoints import Checkpoint
 from mosaic_lab.runs.code_text import Code, call, indented, literal
 from mosaic_lab.runs.films import FilmMode
-from mosaic_lab.runs.request import SECONDS, Request
+from mosaic_lab.runs.request import SECONDS, Request, compact
 from mosaic_lab.runs.run import DEFAULT_GRACE, Run
 from mosaic_lab.runs.run_record import RunRecord
 from mosaic_lab.runs.stages import WINDOW, Stage
@@ -58,6 +58,7 @@ class TrainRequest(Request, kw_only=True, frozen=True):
     ] = None
     frames: bool | Mapping[str, Any] = True
     films: Annotated[FilmMode, Meta(description="film the policy of the last checkpoint, or of each")] = "off"
+    evaluate: Mapping[str, Any] | None = None
     wrappers: Annotated[
         Sequence[str | Mapping[str, Any]],
         Meta(description="wrappers of the environment, innermost first, such as flat or frame_stack=4"),
@@ -82,6 +83,8 @@ class TrainRequest(Request, kw_only=True, frozen=True):
     hyperparameters: Mapping[str, Any] = {}
 
     def __post_init__(self) -> None:
+        if isinstance(self.evaluate, Mapping) and isinstance(seeds := self.evaluate.get("seeds"), range):
+            structs.force_setattr(self, "evaluate", {**self.evaluate, "seeds": list(seeds)})
         structs.force_setattr(self, "hyperparameters", nested(self.hyperparameters))
 
     @classmethod
@@ -110,6 +113,8 @@ class TrainRequest(Request, kw_only=True, frozen=True):
 
     def written(self) -> tuple[Sequence[str], Mapping[str, Any]]:
         keywords = self.keywords("seed")
+        if self.evaluate is not None and "seeds" in self.evaluate:
+            keywords["evaluate"] = {**self.evaluate, "seeds": compact(self.evaluate["seeds"])}
         if self.curriculum is not None:
             stages = ",\n    ".join(indented(_stage_code(stage)) for stage in self.curriculum)
             keywords["curriculum"] = Code(f"[\n    {stages},\n]")

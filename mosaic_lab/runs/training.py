@@ -22,7 +22,8 @@ from mosaic_lab.engines.job import SERVER
 from mosaic_lab.engines.placement import check_restarts, given_gpus, gpu_count
 from mosaic_lab.errors import ArgumentError, ConfigurationError
 from mosaic_lab.keeper.environment_variables import compose_variables
-from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor, film_making
+from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor, checkpoint_evaluation, film_making
+from mosaic_lab.runs.checkpoint_players import CheckpointPlayers, checkpoint_players, environments_of
 from mosaic_lab.runs.curriculum_plan import plan_curriculum
 from mosaic_lab.runs.dry_run import dry_run
 from mosaic_lab.runs.films import FilmMode
@@ -78,6 +79,7 @@ class Trainer:
         stop_at: int | None = None,
         frames: bool | Mapping[str, Any] = True,
         films: FilmMode = "off",
+        evaluate: Mapping[str, Any] | None = None,
         wrappers: Sequence[str | Mapping[str, Any]] = (),
         env_processes: int | None = None,
         step_timeout: float | None = None,
@@ -106,6 +108,7 @@ class Trainer:
         stop_at: int | None = None,
         frames: bool | Mapping[str, Any] = True,
         films: FilmMode = "off",
+        evaluate: Mapping[str, Any] | None = None,
         wrappers: Sequence[str | Mapping[str, Any]] = (),
         env_processes: int | None = None,
         step_timeout: float | None = None,
@@ -133,6 +136,7 @@ class Trainer:
         stop_at: int | None = None,
         frames: bool | Mapping[str, Any] = True,
         films: FilmMode = "off",
+        evaluate: Mapping[str, Any] | None = None,
         wrappers: Sequence[str | Mapping[str, Any]] = (),
         env_processes: int | None = None,
         step_timeout: float | None = None,
@@ -183,6 +187,13 @@ class Trainer:
                 another run at low priority, which does not count towards ``max_running`` and ends when the
                 training is stopped. If checkpoints arrive faster than films, the newest are filmed first, and
                 of more than 20 waiting the oldest are skipped.
+            evaluate: evaluation of each checkpoint's policy while the training runs, such as ``{"seeds":
+                range(10), "until": 475, "patience": 5}``: an episode with each of the ``seeds`` (default:
+                ``range(10)``). The mean return, ``evaluation/return``, and its 95% interval are metrics of
+                the run; `Run.best_checkpoint` has the highest one. The training ends as completed once the
+                lower end of the interval reaches ``until``, or after ``patience`` evaluations without a
+                higher mean. Another run evaluates at low priority, as with films. If checkpoints arrive
+                faster than evaluations, some between the first and the last are skipped.
             wrappers: wrappers of the environment, innermost first: names, and tables of a name with its
                 parameters, such as ``["grey", {"resize": [64, 64]}, {"frame_stack": 4}]``. ``"flat"`` makes
                 vectors of observations, ``"one_hot"`` before it encodes the images of MiniGrid and BabyAI,
@@ -225,6 +236,7 @@ class Trainer:
                 stop_at=stop_at,
                 frames=frames,
                 films=films,
+                evaluate=evaluate,
                 wrappers=wrappers,
                 env_processes=env_processes,
                 step_timeout=step_timeout,
@@ -240,6 +252,9 @@ class Trainer:
     def start(self, request: TrainRequest, group: str | None = None) -> Run | RunGroup:
         """Start a training; see `train`. ``group`` is the group of a run with one seed."""
         films, stages = request.films, request.curriculum
+        evaluate = (
+            None if request.evaluate is None else checkpoint_evaluation.checked_settings(request.evaluate)
+        )
         seeds, several = seed_list(request.seed)
         request = request.with_(seed=seeds[0])
         with self._installation_log() as progress:
@@ -249,24 +264,21 @@ class Trainer:
                 else plan_curriculum(self.plan, request, stages, progress)
             )
             plans = (plan,) if isinstance(plan, TrainingPlan) else plan.plans
-            tools = None
-            if films != "off":
-                environments = film_making.environments_of(training_plan.config for training_plan in plans)
-                tools = film_making.film_workers(workers.ensure(request.worker), environments, progress)
+            environments = environments_of(training_plan.config for training_plan in plans)
+            requested = {"films": films != "off", "evaluate": evaluate is not None}
+            for argument in (name for name, wanted in requested.items() if wanted):
+                worker = workers.ensure(request.worker)
+                players = checkpoint_players(argument, worker, environments, progress)
         first = plans[0]
         what = (first.worker, first.config["algorithm"], request.env if stages is None else "curriculum")
 
         def start(seed: int, group: str | None = group) -> Run:
             run = plan.start(self.supervisor, seed, group=group)
-            if tools is not None:
-                film_making.start_beside(
-                    self.supervisor,
-                    run,
-                    films,
-                    tools,
-                    env_vars=request.env_vars,
-                    pass_env_vars=request.pass_env_vars,
-                )
+            variables = {"env_vars": request.env_vars, "pass_env_vars": request.pass_env_vars}
+            if films != "off":
+                film_making.start_beside(self.supervisor, run, films, players, **variables)
+            if evaluate is not None:
+                checkpoint_evaluation.start_beside(self.supervisor, run, evaluate, players, **variables)
             return run
 
         if not several:
@@ -367,12 +379,39 @@ class Trainer:
         """
         run = self.supervisor.run(run)
         wanted = film_making.checked_wish(run, films)
+        players = self._players("films", run)
+        return film_making.start(self.supervisor, run, wanted, players, pass_env_vars=pass_env_vars)
+
+    def evaluate_checkpoints(
+        self, run: Run | str, seeds: Iterable[int] = range(10), pass_env_vars: Iterable[str] = ()
+    ) -> Run:
+        """Evaluate checkpoints of a training that have not been evaluated yet, as with ``evaluate=`` of
+        `train`. Return the run that evaluates them immediately; `Run.wait` of it waits for all of them.
+
+        Args:
+            run: the training, or its name. A running training is followed to its end.
+            seeds: the seeds of a checkpoint's episodes.
+            pass_env_vars: names of this process's environment variables to pass on, as in `train`.
+
+        Raises:
+            ConfigurationError: it is not a training, or its worker's checkpoints cannot act.
+            WorkerEnvironmentError: its worker is no longer installed, or could not be built.
+            MosaicError: the run could not be started.
+        """
+        run = self.supervisor.run(run)
+        checkpoint_evaluation.check_training(run)
+        settings = checkpoint_evaluation.checked_settings({"seeds": seeds})
+        players = self._players("evaluate", run)
+        return checkpoint_evaluation.start(
+            self.supervisor, run, settings, players, pass_env_vars=pass_env_vars
+        )
+
+    def _players(self, argument: str, run: Run) -> CheckpointPlayers:
+        """Return the workers in which checkpoints of a training play, and install missing ones."""
         with self._installation_log() as progress:
             configs = [plan["config"] for plan in run.config.get("stage_plans", ())] or [run.config]
-            tools = film_making.film_workers(
-                workers.ensure(run.worker, progress), film_making.environments_of(configs), progress
-            )
-        return film_making.start(self.supervisor, run, wanted, tools, pass_env_vars=pass_env_vars)
+            worker = workers.ensure(run.worker, progress)
+            return checkpoint_players(argument, worker, environments_of(configs), progress)
 
 
 def _start_group(

@@ -25,7 +25,8 @@ T = TypeVar("T")
 
 
 class RunColumns:
-    """All metric points of a run, including the keeper's system metrics.
+    """All metric points of a run, including the keeper's system metrics and the evaluations
+    of its checkpoints.
 
     `read` updates them in bounded slices; all other methods return data already read. Once a run has ended
     and is read completely, its columns are stored in the cache and memory-mapped. The memory of a live run is
@@ -37,16 +38,19 @@ class RunColumns:
         """``folder`` is a resolved path."""
         self._worker = _Stream(folder / "telemetry.jsonl", cache)
         self._system = _Stream(folder / "system.jsonl", cache)
+        self._evaluations = _Stream(folder / "evaluations.jsonl", cache)
+        self._beside = (self._system, self._evaluations)
+        self._streams = (self._worker, *self._beside)
         self._lock = threading.Lock()
 
     @property
     def names(self) -> list[str]:
         """All metrics, in order of appearance."""
-        return list({**self._worker.counts, **self._system.counts})
+        return list(dict.fromkeys(name for stream in self._streams for name in stream.counts))
 
     def count(self, name: str) -> int:
         """Return the number of points of a metric."""
-        return self._worker.counts.get(name, 0) + self._system.counts.get(name, 0)
+        return sum(stream.counts.get(name, 0) for stream in self._streams)
 
     @property
     def facts(self) -> StreamFacts:
@@ -56,12 +60,12 @@ class RunColumns:
     @property
     def unread(self) -> int:
         """Bytes not yet read after the last `read`."""
-        return self._worker.unread + self._system.unread
+        return sum(stream.unread for stream in self._streams)
 
     @property
     def size(self) -> int:
         """Total bytes of the files at the last `read`."""
-        return self._worker.size + self._system.size
+        return sum(stream.size for stream in self._streams)
 
     @property
     def missing(self) -> bool:
@@ -88,7 +92,7 @@ class RunColumns:
         """
         try:
             self.read_worker(ended, max_bytes)
-            self.read_system(ended, max_bytes)
+            self.read_beside(ended, max_bytes)
         finally:
             self.close()  # hundreds of runs may be read at the same time
         return self.unread > 0
@@ -98,18 +102,19 @@ class RunColumns:
         with self._lock:
             self._worker.read(ended, max_bytes)
 
-    def read_system(self, ended: Callable[[], bool], max_bytes: int = BYTES_PER_READ) -> None:
-        """Read the keeper's file as `read` does, and keep it open. The worker's first line is the zero of the
-        time axis, so a live run's file is read from then on."""
+    def read_beside(self, ended: Callable[[], bool], max_bytes: int = BYTES_PER_READ) -> None:
+        """Read the other files, of the keeper and of evaluations, as `read` does, and keep them open. The
+        worker's first line is the zero of the time axis, so a live run's files are read from then on."""
         clock = self._worker.facts.progress.clock
         if clock.zero is not None or ended():
             with self._lock:
-                self._system.read(ended, max_bytes, clock)
+                for stream in self._beside:
+                    stream.read(ended, max_bytes, clock)
 
     def pieces(self, name: str) -> list[Piece]:
         """Return the points of a metric in order of writing; empty for an unknown metric."""
         with self._lock:
-            return [piece for stream in (self._worker, self._system) for piece in stream.pieces(name)]
+            return [piece for stream in self._streams for piece in stream.pieces(name)]
 
     def reduced(self, name: str, reduce: Callable[[Piece], T], key: Hashable) -> list[T]:
         """Return ``reduce(piece)`` of each piece of a metric.
@@ -118,14 +123,13 @@ class RunColumns:
         ``key`` identifies ``reduce``.
         """
         with self._lock:
-            streams = (self._worker, self._system)
-            return [piece for stream in streams for piece in stream.reduced(name, reduce, key)]
+            return [piece for stream in self._streams for piece in stream.reduced(name, reduce, key)]
 
     def close(self) -> None:
         """Close the files. A later read continues where this one stopped."""
         with self._lock:
-            self._worker.follower.close()
-            self._system.follower.close()
+            for stream in self._streams:
+                stream.follower.close()
 
 
 class _Stream:

@@ -98,7 +98,7 @@ class RunFeed:
         with self._lock:
             self.columns.read_worker(lambda: ended)
             with suppress(OSError):
-                self.columns.read_system(lambda: ended)
+                self.columns.read_beside(lambda: ended)
             state, log = self._side_files
             stamp = (self.columns.position, _stamp(state), _stamp(log))
             changed = stamp != self._polled

@@ -5,7 +5,7 @@ pandas is imported on first use, because its import takes a second.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,18 +34,18 @@ EPISODE_COLUMNS = {
 """Columns of :func:`read_episodes` and their dtypes. Fields missing from a line are missing in its row."""
 
 
-def read_metrics(path: Path | str, name: str | None = None, system: Path | str | None = None) -> pd.DataFrame:
+def read_metrics(path: Path | str, name: str | None = None, beside: Iterable[Path] = ()) -> pd.DataFrame:
     """Return all metric points in the file in order of writing, one row per point.
 
     Columns: ``step`` int64, ``timestamp`` float64 (Unix seconds, NaN if the line has none), ``name``
     category, ``value`` float64 (including NaN and infinities). A line without a step has the step of the
-    previous line. ``name`` selects one metric. A missing file yields an empty table. ``system`` is the
-    keeper's file, whose points follow; the health counts refer to the worker's file.
+    previous line. ``name`` selects one metric. A missing file yields an empty table. ``beside`` are
+    further files of the run, whose points follow; the health counts refer to the worker's file.
     """
     import pandas as pd
 
     follower = JsonlFollower(path)
-    followers = [follower, *([JsonlFollower(system)] if system is not None else [])]
+    followers = [follower, *map(JsonlFollower, beside)]
     steps: list[int] = []
     timestamps: list[float | None] = []
     sizes: list[int] = []

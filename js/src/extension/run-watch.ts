@@ -6,7 +6,7 @@
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { type ISignal, Signal } from '@lumino/signaling';
 
-import type { RunRow } from '../shared/run-api.ts';
+import { isBackground, type RunRow } from '../shared/run-api.ts';
 import type { RowChanges, RunSource } from '../shared/run-source.ts';
 import { type IAlive, type IEndedRun, IRunSources, IRunWatch } from './tokens.ts';
 
@@ -28,7 +28,7 @@ export class RunWatch implements IRunWatch {
     }
     const alive = { runs: 0, evaluations: 0, comparisons: 0 };
     const rows = [...this._followed.values()].flatMap(store => [...store.alive.values()]);
-    for (const { kind } of rows.filter(row => row.kind !== 'films')) {
+    for (const { kind } of rows.filter(row => !isBackground(row.kind))) {
       alive[kind === 'evaluation' ? 'evaluations' : kind === 'comparison' ? 'comparisons' : 'runs'] += 1;
     }
     return alive;

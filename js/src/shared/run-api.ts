@@ -5,7 +5,19 @@
  * null, times are Unix seconds, and a run is identified by its store's absolute path and its id.
  */
 
-export type RunKind = 'training' | 'evaluation' | 'comparison' | 'sweep' | 'films' | 'script';
+export type RunKind =
+  | 'training'
+  | 'evaluation'
+  | 'comparison'
+  | 'sweep'
+  | 'films'
+  | 'checkpoint evaluation'
+  | 'script';
+
+/** Whether a run works for a training with its checkpoints. */
+export function isBackground(kind: RunKind): boolean {
+  return kind === 'films' || kind === 'checkpoint evaluation';
+}
 
 export type RunState =
   | 'queued'

@@ -3,6 +3,7 @@
  * call its methods.
  */
 
+import { isBackground } from '../../shared/run-api.ts';
 import type { Translation } from '../translation.ts';
 import { type Column, DEFAULT_COLUMNS, hyperparameterColumns, standardColumns } from './columns.ts';
 import { FACETS, type Filter, isActive, matches, NO_FILTER } from './filter.ts';
@@ -268,7 +269,7 @@ export class RunTable {
         films: entries.filter(({ row }) => row.kind === 'films').length,
         comparisons: entries.filter(({ row }) => row.kind === 'comparison').length,
         matching: matching.filter(isRun).length,
-        alive: entries.filter(({ row }) => row.alive && row.kind !== 'films').length
+        alive: entries.filter(({ row }) => row.alive && !isBackground(row.kind)).length
       },
       loaded: this.rows.loaded,
       now

@@ -1,7 +1,7 @@
 /** The fields of a run as text. */
 
 import { number, whole } from '../../shared/numbers.ts';
-import type { RunRow, RunState } from '../../shared/run-api.ts';
+import { isBackground, type RunRow, type RunState } from '../../shared/run-api.ts';
 import type { Translation } from '../translation.ts';
 
 /** A sign for each state: not everybody can distinguish the colours. */
@@ -37,6 +37,7 @@ export function kindText(kind: RunRow['kind'], trans: Translation): string {
     comparison: trans.__('comparison'),
     sweep: trans.__('sweep'),
     films: trans.__('films'),
+    'checkpoint evaluation': trans.__('evaluation of checkpoints'),
     script: trans.__('script')
   };
   return texts[kind];
@@ -47,7 +48,7 @@ export function kindText(kind: RunRow['kind'], trans: Translation): string {
  * stage within its curriculum, such as "stage 2"; otherwise null.
  */
 export function trialName({ name, label, kind, parent, group }: RunRow): string | null {
-  if (parent === null || kind === 'films' || name !== label) {
+  if (parent === null || isBackground(kind) || name !== label) {
     return null;
   }
   const [found] = /\b(?:trial \d+.*|stage \d+)$/.exec(label) ?? [];

@@ -1,7 +1,7 @@
 /** Short descriptions of runs: the second row of a narrow line, and the summary of a group. */
 
 import { duration, whole } from '../../shared/numbers.ts';
-import type { RunRow, RunState } from '../../shared/run-api.ts';
+import { isBackground, type RunRow, type RunState } from '../../shared/run-api.ts';
 import type { Translation } from '../translation.ts';
 import type { RunEntry } from './run-rows.ts';
 import { ageText, durationOf, outcomeText, progressText, speedText, stateText } from './run-text.ts';
@@ -38,9 +38,9 @@ export function runSummary(row: RunRow, now: number, trans: Translation): string
   return [...about, ...facts].filter(Boolean).join(' · ');
 }
 
-/** Whether an entry counts as a run: all but comparisons, and films, which are made beside a training. */
+/** Whether an entry counts as a run: all but comparisons, and runs that work for a training. */
 export function isRun({ row }: RunEntry): boolean {
-  return row.kind !== 'comparison' && row.kind !== 'films';
+  return row.kind !== 'comparison' && !isBackground(row.kind);
 }
 
 /** The numbers of entries of a table. */

@@ -86,7 +86,13 @@ export function restoredState(remembered: unknown, runs: readonly string[]): Wor
   return withRuns({ ...initialState(runs), ...known, version: 1 }, runs.length ? runs : (known.runs ?? []));
 }
 
-const WITHOUT_CURVES: ReadonlySet<RunKind> = new Set(['sweep', 'evaluation', 'comparison', 'films']);
+const WITHOUT_CURVES: ReadonlySet<RunKind> = new Set([
+  'sweep',
+  'evaluation',
+  'comparison',
+  'films',
+  'checkpoint evaluation'
+]);
 
 /**
  * The runs to chart for a selection, among all rows of their store, with a sweep replaced by its trials. Runs

@@ -118,7 +118,11 @@ def train(config, telemetry):
         }
         path = config.checkpoints_dir / f"step-{step}.json.txt"
         path.parent.mkdir(exist_ok=True)
-        text = "not JSON" if step == settings.get("broken") else json.dumps({"action": number})
+        text = (
+            "not JSON"
+            if step == settings.get("broken")
+            else json.dumps({"action": settings.get("actions", range(1, saves + 1))[number - 1]})
+        )
         write_described(path, text.encode(), about)
         telemetry.checkpoint_saved(path, step=step, episode=0)
     while "until" in settings and not Path(settings["until"]).exists():

@@ -1,0 +1,179 @@
+"""The evaluations of one training's checkpoints, during the training and after it.
+
+Checkpoints are evaluated in the order of their steps, each by a `Pool` like that of an evaluation. If a
+training saves them faster, some between the first and the last that wait are skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from mosaic_contract.heartbeat import Heartbeats
+from mosaic_contract.telemetry import Telemetry
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation.episode_log import EpisodeLog, Record, settled
+from mosaic_lab.evaluation.plan import EvaluationPlan
+from mosaic_lab.evaluation.pool import EvaluationAborted, Pool
+from mosaic_lab.evaluation.request import EvaluateRequest
+from mosaic_lab.evaluation.statistics.averages import summary
+from mosaic_lab.evaluation.statistics.resampling import Estimate
+from mosaic_lab.keeper.events import METRICS
+from mosaic_lab.keeper.files import append_line
+from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.operators import rl
+from mosaic_lab.runs.background_runs import EVALUATIONS
+from mosaic_lab.runs.checkpoint_runner import LOOK_SECONDS, CheckpointRunner, TrainingEnded
+from mosaic_lab.runs.checkpoints import EVALUATED, RETURN, Checkpoint, CheckpointFollower, mean_returns
+from mosaic_lab.runs.run_process import RunAborted, RunCurtailed
+from mosaic_lab.runs.stopping import end
+
+MOST_WAITING = 10
+"""Maximum number of checkpoints that wait for their evaluation."""
+
+
+class CheckpointEvaluator(CheckpointRunner):
+    """Evaluates the checkpoints of a training."""
+
+    worker = EVALUATIONS
+    later = "lab.evaluate_checkpoints(run) evaluates what it has saved"
+
+    def __init__(self, folder: RunFolder, config: Mapping[str, Any], telemetry: Telemetry) -> None:
+        super().__init__(folder, config, telemetry)
+        self._settings: Mapping[str, Any] = config["evaluate"]
+        self._saved = CheckpointFollower(self.training)
+        self._returns = mean_returns(self.training)
+        self._settled = set(self._returns)
+        self._problem = ""
+
+    def run(self) -> None:
+        """Evaluate all checkpoints until the training has ended and none remains.
+
+        Raises RunAborted if no checkpoint could be evaluated, RunCurtailed if there was none, and
+        `TrainingEnded`.
+        """
+        self.telemetry.run_started(
+            worker_type=EVALUATIONS,
+            algo=str(self.config.get("algorithm", "")),
+            env_id=str(self.config.get("env_id", "")),
+            seed=None,
+            config={"training": self.config["training"], **self._settings},
+        )
+        with Heartbeats(self.telemetry):
+            self._follow()
+        if not self._returns and self._problem:
+            raise RunAborted(self._problem)
+        if not self._settled:
+            raise RunCurtailed(
+                f"run {self.training.run_id} saved no checkpoint: there is nothing to evaluate"
+            )
+
+    def _follow(self) -> None:
+        while True:
+            self.check()
+            ended = self.training.status().state.finished  # before its checkpoints are read
+            waiting = self._waiting()
+            if waiting:
+                with self.turn():
+                    self._evaluate(waiting[0])
+            elif ended:
+                return
+            else:
+                time.sleep(LOOK_SECONDS)
+
+    def _waiting(self) -> list[Checkpoint]:
+        """Return the checkpoints to evaluate, in the order of their steps, after skipping some."""
+        saved = sorted(self._saved.read(), key=lambda checkpoint: checkpoint.step)
+        waiting = [checkpoint for checkpoint in saved if checkpoint.step not in self._settled]
+        if len(waiting) > MOST_WAITING:
+            for skipped in waiting[1:-1:2]:
+                self._skip(skipped, "skipped: too many checkpoints wait for their evaluation")
+            return [checkpoint for checkpoint in waiting if checkpoint.step not in self._settled]
+        return waiting
+
+    def _skip(self, checkpoint: Checkpoint, problem: str) -> None:
+        print(f"no evaluation of step {checkpoint.step}: {problem}", flush=True)
+        self._settled.add(checkpoint.step)
+
+    def _evaluate(self, checkpoint: Checkpoint) -> None:
+        """Play the episodes of a checkpoint that a stopped run of this kind has not played."""
+        label = f"step {checkpoint.step}"
+        log = EpisodeLog(self.folder.telemetry_path)
+        try:
+            plan = self._plan(checkpoint, label)
+            pool = Pool(plan, self.folder.path, self.variables, self.telemetry, settled(plan, log.read()))
+            try:
+                pool.run()
+            finally:
+                pool.close()
+        except (ConfigurationError, EvaluationAborted) as error:
+            self._problem = f"{label}: {error}"
+            self._skip(checkpoint, str(error))
+            return
+        played = [record for (operator, *_), record in log.read().items() if operator == label]
+        self._report(checkpoint, [record for record in played if record["status"] == "ok"], len(played))
+
+    def _plan(self, checkpoint: Checkpoint, label: str) -> EvaluationPlan:
+        config = self.config
+        spec = rl(checkpoint, run_code=True)  # the training has executed it
+        if spec.worker != config["worker"]:
+            raise ConfigurationError(
+                f"{checkpoint.path.name} is read by worker '{spec.worker}', not by '{config['worker']}'"
+            )
+        env_id, seeds = spec.trained_on or str(config.get("env_id", "")), self._settings["seeds"]
+        return EvaluationPlan(
+            request=EvaluateRequest(env=env_id, seeds=seeds, on_failure="skip"),
+            env_id=env_id,
+            settings=dict(spec.env_settings),
+            family=config["family"],
+            operators={"1": spec},
+            lanes={label: {"*": "1"}},
+            seeds=seeds,
+            pass_env_vars=[],
+            arena=config["arena"],
+            commands={config["worker"]: config["operator"]},
+            parallel=1,
+            digests={},
+        )
+
+    def _report(self, checkpoint: Checkpoint, played: Sequence[Record], planned: int) -> None:
+        """Add the checkpoint's metrics to the training's. End the training if it has reached its goal."""
+        if not played:
+            self._problem = f"step {checkpoint.step}: all {planned} episodes failed"
+            self._skip(checkpoint, self._problem)
+            return
+        scores = {"policy": [record["return"] for record in played]}
+        mean = summary(scores, rng=np.random.default_rng(checkpoint.step))["policy"].mean
+        values = {RETURN: mean.value, f"{EVALUATED}length": np.mean([record["steps"] for record in played])}
+        if len(played) > 1:
+            values |= {f"{RETURN}_low": mean.low, f"{RETURN}_high": mean.high}
+        payload = {"step": checkpoint.step, "values": {name: float(value) for name, value in values.items()}}
+        line = {
+            "event": METRICS,
+            "run_id": self.training.run_id,
+            "timestamp": time.time(),
+            "payload": payload,
+        }
+        try:
+            append_line(self.training.evaluations_path, json.dumps(line).encode())
+        except FileNotFoundError:
+            raise TrainingEnded(f"run {self.training.run_id} was removed") from None
+        self._settled.add(checkpoint.step)
+        self._returns[checkpoint.step] = mean.value
+        if (goal := self._goal(mean)) and not self.training.status().state.finished:
+            grace = self.training.document(self.training.launch_path).get("grace_seconds", 0.0)
+            end(self.training, grace, wait=False, goal=goal)
+
+    def _goal(self, mean: Estimate) -> str:
+        """Return why the training need not go on, "" if it should."""
+        until, patience = self._settings.get("until"), self._settings.get("patience")
+        if until is not None and mean.low >= until:
+            return f"mean return {mean.value:.5g} [{mean.low:.5g}, {mean.high:.5g}], until {until:g}"
+        best = max(self._returns, key=lambda step: self._returns[step])
+        if patience is not None and sum(step > best for step in self._returns) >= patience:
+            return f"no mean return since step {best:,} was higher than {self._returns[best]:.5g}"
+        return ""

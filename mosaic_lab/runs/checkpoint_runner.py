@@ -1,0 +1,85 @@
+"""The process of a run that works with the checkpoints of a training while it runs: films, evaluations."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+from mosaic_contract.priority import extend_priority_to_session
+from mosaic_contract.telemetry import Telemetry
+
+from mosaic_lab.keeper import locks
+from mosaic_lab.keeper.environment_variables import compose_variables
+from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.keeper.states import State
+from mosaic_lab.runs.run_process import RunCurtailed, Runner, run_to_end
+
+LOOK_SECONDS = 1.0
+"""Seconds between two polls of the training."""
+
+
+_NICENESS = 10
+"""Niceness of all these processes. If every core is busy, one gets a tenth of a core, and its deadlines are
+ten times as long (`mosaic_contract.priority`)."""
+
+
+class TrainingEnded(RunCurtailed):
+    """Raised if the training was stopped or removed: its checkpoints are no longer needed."""
+
+
+class CheckpointRunner(Runner):
+    """Works with a training's checkpoints. ``folder`` is the folder of its own run, ``config`` that run's
+    configuration (`checkpoint_players.background_config`).
+
+    ``worker`` is the name of its worker, ``later`` the end of a sentence: what does the rest of its work.
+    """
+
+    worker: ClassVar[str]
+    later: ClassVar[str]
+
+    def __init__(self, folder: RunFolder, config: Mapping[str, Any], telemetry: Telemetry) -> None:
+        self.folder = folder
+        self.config = config
+        self.telemetry = telemetry
+        self.training = RunFolder(folder.path.parent / config["training"])
+        self.variables = compose_variables(os.environ, pass_env_vars=config["variables"])
+        self._look_at = 0.0
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait for this run's turn: only one run of its worker in a store plays at a time."""
+        place = self.folder.path.parent / ".slots" / self.worker
+        while (turn := locks.take(place)) is None:
+            self.check()
+            time.sleep(LOOK_SECONDS / 4)
+        try:
+            yield
+        finally:
+            os.close(turn)
+
+    def check(self) -> None:
+        """Poll the training, at most once per `LOOK_SECONDS`. Raises `TrainingEnded`."""
+        if time.monotonic() < self._look_at:
+            return
+        self._look_at = time.monotonic() + LOOK_SECONDS
+        if not self.training.path.exists():
+            raise TrainingEnded(f"run {self.training.run_id} was removed")
+        stopped = self.training.status().state in (State.STOPPING, State.CANCELLED)
+        at_its_goal = self.training.document(self.training.stop_path).get("goal")
+        if stopped and self.config["beside"] and not at_its_goal:
+            raise TrainingEnded(f"run {self.training.run_id} was stopped; {self.later}")
+
+
+def run_in_background(program: str, runner: type[CheckpointRunner], *, sealed: bool = False) -> int:
+    """Run a runner to its end at low priority; see `run_process.run_to_end`."""
+
+    def begin(folder: RunFolder, telemetry: Telemetry) -> CheckpointRunner:
+        os.nice(_NICENESS)
+        extend_priority_to_session()
+        return runner(folder, json.loads(folder.config_path.read_bytes()), telemetry)
+
+    return run_to_end(program, begin, sealed=sealed)

@@ -1,0 +1,119 @@
+"""Evaluation of a training's checkpoints while it runs, by a run of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import PEERS, marked_processes, wait_until
+from worker_fixtures import home_with
+
+import mosaic_lab as mosaic
+from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.overview.column_pool import ColumnPool
+from mosaic_lab.overview.curve_model import CurveRequest
+from mosaic_lab.overview.curves import curves
+from mosaic_lab.runs import Run
+from mosaic_lab.runs.kinds import code_of
+
+PATIENCE = 300.0
+"""Seconds: evaluations get what other processes leave of the processor."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cinema() -> Iterator[Path]:
+    """A home with the worker "cinema" alone: the policy of its nth checkpoint has the return 6 * n."""
+    yield from home_with(PEERS / "cinema_family")
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[mosaic.Lab]:
+    lab = mosaic.Lab(tmp_path / "runs", max_running=1)
+    yield lab
+    lab.stop_all(0)
+    wait_until(lambda: not marked_processes(lab.root))
+
+
+def habit(lab: mosaic.Lab, evaluate: Any = None, **hyperparameters: Any) -> Run:
+    """A training of "cinema" in 300 steps."""
+    return lab.train(
+        "cinema",
+        algorithm="habit",
+        env="Cinema-v0",
+        total_timesteps=300,
+        evaluate=evaluate,
+        **hyperparameters,
+    )
+
+
+def evaluator(lab: mosaic.Lab, run: Run) -> Run:
+    return [one for one in lab.runs if one.parent == run.id][-1]
+
+
+def test_each_checkpoint_is_evaluated_and_its_return_is_a_metric_of_the_training(
+    lab: mosaic.Lab, tmp_path: Path
+) -> None:
+    until = tmp_path / "until"
+    run = habit(lab, {"seeds": range(3)}, until=str(until))
+    wait_until(lambda: len(run.metrics("evaluation/return")) == 3, PATIENCE)
+    assert run.alive, "while it trains"
+    points = run.metrics("evaluation/return")
+    assert (list(points["step"]), list(points["value"])) == ([100, 200, 300], [6, 12, 18])
+    assert list(run.metrics("evaluation/return_low")["value"]) == [6, 12, 18]
+    assert run.best_checkpoint == run.checkpoints[-1]
+    until.touch()
+    evaluator(lab, run).wait(PATIENCE)
+    assert len(run.metrics("evaluation/return")) == 3, "once each"
+    (curve,) = curves([run], CurveRequest("evaluation/return"), ColumnPool()).lines
+    assert len(curve.x) == 3
+    assert 'evaluate={"seeds": range(3)}' in code_of(run)
+
+
+def test_what_was_left_is_evaluated_later_and_unreadable_checkpoints_are_left_out(lab: mosaic.Lab) -> None:
+    run = habit(lab, broken=200).wait(PATIENCE)
+    with pytest.raises(MosaicError, match=f"no checkpoint of run {run.id} has been evaluated: train with"):
+        _ = run.best_checkpoint
+    evaluating = lab.evaluate_checkpoints(run, seeds=[4]).wait(PATIENCE)
+    assert list(run.metrics("evaluation/return")["step"]) == [100, 300]
+    assert "no evaluation of step 200" in evaluating.log()
+    lab.evaluate_checkpoints(run, seeds=[4]).wait(PATIENCE)
+    assert len(run.metrics("evaluation/return")) == 2
+
+
+@pytest.mark.parametrize(
+    ("evaluate", "reason"),
+    [
+        ({"seeds": range(2), "until": 11}, "mean return 12 [12, 12], until 11"),
+        ({"seeds": range(2), "patience": 1}, "no mean return since step 200 was higher than 18"),
+    ],
+)
+def test_a_training_that_has_reached_its_goal_is_completed(
+    lab: mosaic.Lab, evaluate: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    actions = {"actions": [1, 3, 2]} if "patience" in evaluate else {}
+    run = habit(lab, evaluate, until=str(tmp_path / "never"), **actions).wait(PATIENCE)
+    assert run.state == "completed"
+    assert run.reason == f"reached its goal at step 0 of 300: {reason}"
+    evaluator(lab, run).wait(PATIENCE)
+    assert len(run.metrics("evaluation/return")) == 3, "those saved before its end, too"
+
+
+@pytest.mark.parametrize(
+    ("evaluate", "reason"),
+    [
+        (10, 'evaluate=10: give a mapping, such as {"seeds": range(10)}'),
+        ({"seed": [1]}, "evaluate has no 'seed'; did you mean 'seeds'"),
+        ({"seeds": []}, "evaluate: seeds must be distinct integers ≥ 0"),
+        ({"seeds": [1], "until": 3}, "evaluate: until needs at least two seeds"),
+        ({"patience": 0}, "evaluate: patience=0 must be a number of evaluations"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_before_anything_starts(
+    lab: mosaic.Lab, evaluate: Any, reason: str
+) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        habit(lab, evaluate)
+    assert reason in str(refused.value)
+    assert not lab.runs
