@@ -20,6 +20,7 @@ FOLDED_FROM = 1 << 20
 """Size in bytes from which repetitions are folded, each time a log has doubled."""
 _EACH = 10  # first occurrences of a repeated line to keep, and as many of the last
 _VARYING = re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]?\d*|\bpid=\d+")
+_DROPPED = re.compile(rb"\[([\d,]+) MB of older lines were dropped here\]\n")
 _MARK = re.compile(rb"\[the line above came ([\d,]+) more times\]")
 
 
@@ -85,10 +86,12 @@ def cut(path: Path) -> None:
         if path.stat().st_size <= LIMIT:
             return
         with open_file(path) as file:
+            before = _DROPPED.match(file.read(100))
             size = file.seek(0, 2)
             file.seek(size - KEPT)
             end = file.read(2 * KEPT).partition(b"\n")[2]
-        dropped = f"[{(size - len(end)) / 1e6:,.0f} MB of older lines were dropped here]\n"
+        earlier = int(before[1].replace(b",", b"")) if before else 0
+        dropped = f"[{earlier + (size - len(end)) / 1e6:,.0f} MB of older lines were dropped here]\n"
         with open_for_appending(path) as file:
             file.truncate(0)
             file.write(dropped.encode() + end)

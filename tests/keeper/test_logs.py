@@ -31,6 +31,17 @@ def is_cut(log: Path) -> bool:
     return "dropped here" in log.read_text()[:80] and size_of(log) <= logs.LIMIT
 
 
+def test_all_that_was_dropped_is_counted(tmp_path: Path) -> None:
+    log, written = tmp_path / "worker.log", 3 * (logs.LIMIT + 1_000)
+    log.write_bytes(b"")
+    for _ in range(3):
+        with log.open("ab") as stderr:
+            stderr.write(1_000 * b"x" + b"\n" + (logs.LIMIT - 1) * b"y")
+        logs.cut(log)
+    megabytes = int(log.read_text()[1:].split()[0])
+    assert abs(megabytes - (written - size_of(log)) / 1e6) < 3
+
+
 def test_the_beginning_goes_and_the_end_stays(tmp_path: Path) -> None:
     log = tmp_path / "worker.log"
     logs.cut(log)
