@@ -18,7 +18,7 @@ import mosaic_lab as mosaic
 from mosaic_lab import operators
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.operators import OperatorSpec, PythonPolicy, as_operator
-from mosaic_lab.runs import Checkpoint, RunGroup
+from mosaic_lab.runs import Checkpoint
 
 
 def refusal(make: Any, *given: Any, **keywords: Any) -> str:
@@ -170,7 +170,6 @@ def test_a_policy_from_a_run_or_one_of_its_checkpoints(tmp_path: Path) -> None:
 
         missing = refusal(operators.rl, newest.with_name("step-30"))
         assert missing.startswith(f"there is no checkpoint {newest.with_name('step-30')}")
-        assert "pass one run, such as group[0]" in refusal(operators.rl, RunGroup([run]))
         assert "neither a run, a checkpoint nor the path of one" in refusal(operators.rl, 7)
         assert "deterministic='yes'" in refusal(operators.rl, run, deterministic="yes")
         none = start_peer(supervisor, "train").wait(60)

@@ -106,5 +106,5 @@ def test_an_environment_that_ignores_sigterm_is_stopped_with_its_checkpoint(
     run = train(lab, library, "DeafToSigterm", steps=10_000_000)
     wait_until(lambda: (run.step or 0) > STEPS, timeout=300)
     run.stop()
-    assert run.state == "cancelled" and "resumed from its checkpoint at step" in run.reason, run.reason
+    assert run.state == "cancelled" and "its last checkpoint is at step" in run.reason, run.reason
     assert "SIGTERM is kept for stopping the run" in (run.path / "worker.log").read_text()

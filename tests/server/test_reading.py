@@ -43,10 +43,11 @@ def store(server: JupyterLab) -> Path:
     return server.root / "mosaic_runs"
 
 
-def readers() -> list[psutil.Process]:
-    """The processes that read for servers of this test's process."""
+def readers(root: Path) -> list[psutil.Process]:
+    """The processes that read for servers of this test's process with stores below ``root``."""
     below = psutil.Process().children(recursive=True)
-    return [one for one in below if one.is_running() and "mosaic_lab.server.reader" in one.cmdline()]
+    reading = [one for one in below if one.is_running() and "mosaic_lab.server.reader" in one.cmdline()]
+    return [one for one in reading if one.cmdline()[-1] == str(root)]
 
 
 def test_a_page_finds_the_stores_and_reads_their_runs(page: Page, store: Path) -> None:
@@ -203,11 +204,11 @@ def test_files_of_a_run_that_are_links_to_elsewhere_are_not_shown(
 
 def test_one_process_reads_and_is_started_again_when_it_dies(page: Page, store: Path) -> None:
     page.result(store, "changes", version=0)
-    (reader,) = readers()
+    (reader,) = readers(store.parent)
     assert reader.nice() >= 10
     reader.kill()
     assert page.result(store, "changes", version=0)["rows"]
-    assert [one.pid for one in readers()] != [reader.pid]
+    assert [one.pid for one in readers(store.parent)] != [reader.pid]
 
 
 def test_a_wait_that_its_page_has_left_costs_nothing(tmp_path: Path) -> None:
@@ -230,7 +231,6 @@ def test_the_reader_ends_with_its_server_even_a_killed_one(tmp_path: Path) -> No
         store = server.root / "mosaic_runs"
         write_runs(store, 1)
         Page(server).result(store, "changes", version=0)
-        mine = [one for one in readers() if str(tmp_path) in one.cmdline()[-1]]
-        assert len(mine) == 1
-        os.kill(mine[0].ppid(), signal.SIGKILL)
-        wait_until(lambda: not mine[0].is_running())
+        (reader,) = readers(server.root)
+        os.kill(reader.ppid(), signal.SIGKILL)
+        wait_until(lambda: not reader.is_running())

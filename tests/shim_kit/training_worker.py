@@ -259,8 +259,7 @@ def assert_killed_server_ends_it(worker: TrainingWorker, config: Mapping[str, An
         assert trial.wait(
             SECONDS, until=lambda: any(one.get("type") == "episode" for one in trial.messages())
         )
-        (server,) = psutil.Process(trial.popen.pid).children()
-        server.kill()
+        psutil.Process(trial.popen.pid).children()[0].kill()
 
     run = worker.train(kill, **config)
     (failed,) = run.events("run_failed")

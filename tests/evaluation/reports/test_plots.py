@@ -75,16 +75,17 @@ Plot("title", "note", (Facet("facet", "x", (PlotMark("a", 0, points=points),)),)
 
 def test_a_learning_curve_is_the_mean_over_training_runs(tmp_path: Path) -> None:
     with store(tmp_path) as supervisor:
-        runs = RunGroup([start_peer(supervisor, "train", seed=seed) for seed in (1, 2)], "twins").wait(60)
-        plot = learning_curve_plot(runs, rng=3, metric="value")
-        again = learning_curve_plot({"twins": runs}, rng=3, metric="value")
+        runs = RunGroup([start_peer(supervisor, "train", seed=seed) for seed in range(1, 6)], "all").wait(60)
+        twins = RunGroup(runs[:2], "twins")
+        plot = learning_curve_plot(twins, rng=3, metric="value")
+        again = learning_curve_plot({"twins": twins}, rng=3, metric="value")
     (mark,) = plot.facets[0].marks
     assert mark.label == "twins (2 trainings)"
     assert mark.line is not None and mark.band is None and len(mark.thin) == 2
     (same,) = again.facets[0].marks
     np.testing.assert_array_equal(mark.line, same.line)
     assert plot.note.endswith("intervals (of fewer than 5 trainings: each training)")
-    (many,) = learning_curve_plot({"five": [*runs, *runs, runs[0]]}, metric="value").facets[0].marks
+    (many,) = learning_curve_plot({"five": runs}, metric="value").facets[0].marks
     assert many.band is not None and many.thin == ()
     one = learning_curve_plot({"one": runs[0]}, metric="value")
     (alone,) = one.facets[0].marks
@@ -94,7 +95,7 @@ def test_a_learning_curve_is_the_mean_over_training_runs(tmp_path: Path) -> None
     (bare,) = learning_curve_plot(runs[0], metric="value").facets[0].marks
     assert bare.label == f"{runs[0].label} (1 training)"
     with pytest.raises(ConfigurationError, match="'nothing' was not reported; known are system"):
-        learning_curve_plot(runs, rng=3, metric="nothing")
+        learning_curve_plot(twins, rng=3, metric="nothing")
     with pytest.raises(ConfigurationError, match="rng=None: must be an integer ≥ 0"):
         learning_curve_plot(runs, rng=None)  # type: ignore[arg-type]
 

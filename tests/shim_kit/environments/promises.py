@@ -169,13 +169,6 @@ class NoNumbers(Kept):
         return np.zeros(0, np.float32)
 
 
-class OutsideLater(Kept):
-    observation_space = Discrete(3)
-
-    def seen(self) -> Any:
-        return 7 if self.steps == ODD_STEP else 1
-
-
 class NanReward(Kept):
     def reward(self, action: Any) -> Any:
         return float("nan") if self.steps == ODD_STEP else 1.0

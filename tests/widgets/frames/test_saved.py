@@ -19,7 +19,7 @@ from PIL import Image
 from support import rings_open, start_painter, start_peer, wait_until
 
 from mosaic_lab import notebooks
-from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.fastlane.montage import SIDE, WIDTH, MontageTile, hud_line, montage
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.widgets.frames import last_frame, saved_frames
@@ -322,12 +322,12 @@ def test_a_cell_executed_again_shows_the_same_wall(supervisor: Supervisor) -> No
         ({"columns": "2"}, r"columns must be an integer ≥ 1 .* not '2'"),
         ({"runs": []}, r"1 to 256 runs, not 0"),
         ({"runs": [Run(Path(str(number))) for number in range(257)]}, r"1 to 256 runs, not 257"),
-        ({"runs": "abc"}, r"runs and groups of runs, .* not 'abc'"),
-        ({"runs": [None]}, r"runs and groups of runs, .* not None"),
+        ({"runs": "abc"}, "no run 'abc'"),
+        ({"runs": [None]}, r"runs, their names, and groups of runs, .* not None"),
     ],
 )
 def test_a_wall_that_cannot_be_says_what_can(tmp_path: Path, options: dict[str, Any], problem: str) -> None:
-    with pytest.raises(ConfigurationError, match=problem):
+    with pytest.raises((ConfigurationError, UnknownRun), match=problem):
         frame_wall(**{"runs": Run(tmp_path), **options})
 
 

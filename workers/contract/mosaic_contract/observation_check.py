@@ -6,7 +6,6 @@ passed on. NumPy is imported when a check is made.
 
 from __future__ import annotations
 
-import functools
 import math
 from importlib import import_module
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
@@ -48,8 +47,8 @@ def excluded_numbers(space: Any, observation: Any, path: str = "") -> Iterator[M
         if outside.any():
             value, low, high = (array[outside][0] for array in (observation, space.low, space.high))
             yield Misfit(f"has the value {value}; its space allows {low} to {high}", path)
-    elif kind == "Discrete" and not space.contains(observation):
-        yield _not_in(space, observation, path)
+    elif kind in ("Discrete", "MultiDiscrete", "MultiBinary") and not space.contains(observation):
+        yield Misfit(f"is {quoted(observation)}, which is not in its space {space}", path)
 
 
 def _unchanged(observation: Any) -> Any:
@@ -61,9 +60,7 @@ def _converter(space: Any) -> Optional[Convert]:
     if kind == "Box":
         return _box(space)
     if kind == "Discrete":
-        return _discrete(space)
-    if kind in ("MultiDiscrete", "MultiBinary"):
-        return functools.partial(_contained, space)
+        return _number
     if kind in ("Dict", "Tuple"):
         return _container(space)
     return None
@@ -73,32 +70,9 @@ def _parts(space: Any) -> list[tuple[Any, Any]]:
     return list(space.spaces.items() if type(space).__name__ == "Dict" else enumerate(space.spaces))
 
 
-def _not_in(space: Any, value: Any, path: str = "") -> Misfit:
-    return Misfit(f"is {quoted(value)}, which is not in its space {space}", path)
-
-
-def _discrete(space: Any) -> Convert:
-    start = int(getattr(space, "start", 0))
-    end = start + int(space.n)
-
-    def convert(value: Any) -> Any:
-        """Return a discrete value, given as an array of size 1 also as a number."""
-        number = value.item() if getattr(value, "shape", ()) == (1,) else value
-        try:
-            inside = start <= number < end
-        except (TypeError, ValueError):  # text; an array of several numbers
-            inside = False
-        if not inside:
-            raise _not_in(space, value)
-        return number
-
-    return convert
-
-
-def _contained(space: Any, value: Any) -> Any:
-    if not space.contains(value):
-        raise _not_in(space, value)
-    return value
+def _number(value: Any) -> Any:
+    """Return a discrete value given as an array of size 1 as a number."""
+    return value.item() if getattr(value, "shape", ()) == (1,) else value
 
 
 def _box(space: Any) -> Convert:
