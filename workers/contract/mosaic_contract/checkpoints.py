@@ -171,9 +171,13 @@ def check_file(path: Path) -> None:
         return
     try:
         with zipfile.ZipFile(path) as archive:
-            size = sum(part.file_size for part in archive.infolist())
+            parts = archive.infolist()
+            size = sum(part.file_size for part in parts)
+            start = min((part.header_offset for part in parts), default=0)
             if size > _LARGEST_RATIO * path.stat().st_size:
                 why = f"it would unpack to {size:,} bytes"
+            elif start > 0:  # the end that was found is an inner archive's
+                why = "it is incomplete"
             else:
                 damaged = archive.testzip()
                 why = f"it is damaged, {damaged} in it differs from its checksum" if damaged else ""

@@ -174,6 +174,10 @@ class Reading(CheckpointTest):
         with zipfile.ZipFile(file, "w") as archive:
             archive.writestr("weights", bytes(range(256)))
         whole = file.getvalue()
+        within = io.BytesIO()
+        with zipfile.ZipFile(within, "w") as archive:
+            archive.writestr("policy.pth", whole)
+            archive.writestr("more", bytes(100))
         flipped = bytearray(whole)
         flipped[100] ^= 1
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -182,6 +186,7 @@ class Reading(CheckpointTest):
         for content, why in (
             (b"", "it is empty"),
             (whole[:-50], "it is damaged or incomplete (File is not a zip file)"),
+            (within.getvalue()[:-250], "it is incomplete"),
             (flipped, "it is damaged, weights in it differs from its checksum"),
             (b"version https://git-lfs", "it begins with b'version https://git-lfs', not as a zip archive"),
             (file.getvalue(), "it would unpack to 1,000,000 bytes"),
