@@ -1,0 +1,125 @@
+"""The table of families of environments × training libraries in workers/README.md.
+
+Not a test: `python tests/training_table.py [FAMILY ...]` trains each library in an environment of each family
+(by default of all), measures the steps per second after the first ones, and writes their rows.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+import time
+from typing import Any
+
+from environment_table import FAMILIES, PAGE
+
+from mosaic_lab import Lab
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.runs import Run
+
+BEGIN, END = "<!-- trainings -->\n", "<!-- end of trainings -->\n"
+LIBRARIES = ("sb3", "tianshou", "xuance", "cleanrl", "rllib")
+HEAD = f"| family | {' | '.join(f'`{library}`' for library in LIBRARIES)} |\n|---|{'---|' * len(LIBRARIES)}\n"
+ENVIRONMENTS = {family: env for families in FAMILIES.values() for family, env in families.items()}
+PICTURES: list[list[Any]] = [["grey", {"resize": [32, 32]}, "flat"], ["flat"]]
+WRAPPERS: dict[str, list[list[Any]]] = {
+    "Atari": [["atari"]],
+    **dict.fromkeys(("ViZDoom", "Crafter", "MiniWorld", "Procgen", "stable-retro"), PICTURES),
+}
+"""The wrappers to try, in this order; by default none, then ``flat``."""
+TEAMS = ("RWARE", "Level-Based Foraging", "PettingZoo Atari", "mosaic-multigrid", "multigrid", "Overcooked")
+TOTAL_STEPS = 200_000
+KEYWORDS: dict[str, dict[str, Any]] = {
+    "rllib": {"num_env_runners": 0, "train_batch_size_per_learner": 500, "minibatch_size": 128}
+}
+FIRST_STEPS, START_SECONDS, MEASURED_SECONDS = 1, 120.0, 10.0
+NOTE = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
+
+
+def main(names: list[str]) -> int:
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    old, _, after = rest.partition(END)
+    reasons = dict(NOTE.findall(old))
+    rows = {
+        family: [re.sub(r"– \((\d+)\)", lambda note: reasons[note[1]], cell) for cell in cells]
+        for line in old.splitlines()
+        if line.startswith("|")
+        for family, *cells in [line.strip("| ").split(" | ")]
+        if family in ENVIRONMENTS
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        lab = Lab(folder)
+        for family in names or ENVIRONMENTS:
+            rows[family] = [cell(lab, library, family) for library in LIBRARIES]
+            print(family, *rows[family], sep=" | ", flush=True)
+            PAGE.write_text(f"{before}{BEGIN}{table(rows)}{END}{after}", encoding="utf-8")
+    return 0
+
+
+def table(rows: dict[str, list[str]]) -> str:
+    """The table of the measured families, with the reasons of refusals as numbered notes below it."""
+    reasons: list[str] = []
+    lines = [HEAD]
+    for family in ENVIRONMENTS:
+        cells = rows.get(family, [])
+        for index, text in enumerate(cells):
+            if not text.replace(",", "").isdigit():
+                if text not in reasons:
+                    reasons.append(text)
+                cells = [*cells[:index], f"– ({reasons.index(text) + 1})", *cells[index + 1 :]]
+        if cells:
+            lines.append(f"| {' | '.join([family, *cells])} |\n")
+    return "".join([*lines, "\n", *(f"{number}. {reason}\n" for number, reason in enumerate(reasons, 1))])
+
+
+def cell(lab: Lab, library: str, family: str) -> str:
+    """Steps per second, or the reason of the last refusal or failure."""
+    algorithm = "mappo" if library == "xuance" and family in TEAMS else "ppo"
+    reason = ""
+    for wrappers in WRAPPERS.get(family, [[], ["flat"]]):
+        try:
+            run = lab.train(
+                library,
+                algorithm=algorithm,
+                env=ENVIRONMENTS[family],
+                seed=1,
+                total_timesteps=TOTAL_STEPS,
+                wrappers=wrappers,
+                **KEYWORDS.get(library, {}),
+            )
+        except MosaicError as refusal:
+            reason = str(refusal)
+            continue
+        assert isinstance(run, Run)
+        try:
+            return f"{speed(run):,.0f}"
+        except MosaicError as failure:
+            reason = str(failure)
+        finally:
+            run.stop(grace=5)
+    return " ".join(reason.split()).partition(" (worker '")[0].replace("|", "\\|")
+
+
+def speed(run: Run) -> float:
+    """Steps per second over `MEASURED_SECONDS`, after the first steps."""
+    begun, begun_at = step_after(run, FIRST_STEPS, START_SECONDS), time.monotonic()
+    time.sleep(MEASURED_SECONDS)
+    end = step_after(run, begun + 1, START_SECONDS)
+    return (end - begun) / (time.monotonic() - begun_at)
+
+
+def step_after(run: Run, least: int, seconds: float) -> int:
+    """The run's step, once it is at least ``least``."""
+    deadline = time.monotonic() + seconds
+    while (run.step or 0) < least:
+        if run.state.finished:
+            raise MosaicError(run.reason)
+        if time.monotonic() > deadline:
+            raise MosaicError(f"no step in {seconds:.0f} seconds")
+        time.sleep(0.1)
+    return run.step or 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
