@@ -20,7 +20,6 @@ from msgspec import Meta, Struct
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.keeper.files import check_inside
 from mosaic_lab.keeper.run_store import RunStore
-from mosaic_lab.overview import forms
 from mosaic_lab.overview.chart_export import MOST_CHARTS, ExportedChart, export
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
 from mosaic_lab.overview.curve_model import ChartRequest, CurveRequest, Name
@@ -271,10 +270,14 @@ def converted(method: str, params: object, into: type[P]) -> P:
 
 
 def _code(params: CodeParams) -> dict[str, Any]:
+    from mosaic_lab.overview import forms  # imports what plans comparisons, half of a reader's start
+
     return {"code": forms.code(params.kind, params.values, params.lab, params.taken)}
 
 
 def _form(params: FormsParams) -> dict[str, Any]:
+    from mosaic_lab.overview import forms
+
     if params.kind != "training":
         return forms.match_form(params.kind)
     if params.worker is None:
