@@ -36,7 +36,7 @@ test('a name with a long end or of many words is cut once', () => {
   assert.deepEqual(texts('cleanrl ppo CartPole-v1 seed 1'), ['cleanrl ppo', ' CartPole-v1', ' seed 1']);
 });
 
-test('the end of an id, which tells equal names apart, is never cut', () => {
+test('the end of an id, which distinguishes equal names, is never cut', () => {
   const texts = (name: string) => truncatedParts(name, wordsAlike(NAMES)).map(({ text }) => text);
   const evaluation = 'evaluation CartPole-v1: a trained policy, another policy, random';
   assert.deepEqual(texts(`${evaluation} k3f9`), [evaluation, ' k3f9']);

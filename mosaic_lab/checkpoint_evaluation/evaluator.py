@@ -7,6 +7,7 @@ training saves them faster, some between the first and the last that wait are sk
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,9 +17,9 @@ from mosaic_contract.heartbeat import Heartbeats
 from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.evaluation.episode_log import EpisodeLog, Record, settled
+from mosaic_lab.evaluation.episode_log import EpisodeLog, Record
 from mosaic_lab.evaluation.plan import EvaluationPlan
-from mosaic_lab.evaluation.pool import EvaluationAborted, Pool
+from mosaic_lab.evaluation.pool import ARENAS, EvaluationAborted, Pool
 from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.evaluation.statistics.averages import summary
 from mosaic_lab.evaluation.statistics.resampling import Estimate
@@ -100,12 +101,14 @@ class CheckpointEvaluator(CheckpointRunner):
         self._settled.add(checkpoint.step)
 
     def _evaluate(self, checkpoint: Checkpoint) -> None:
-        """Play the episodes of a checkpoint that a stopped run of this kind has not played."""
+        """Play the episodes of a checkpoint, unless another run has evaluated it meanwhile."""
+        if checkpoint.step in mean_returns(self.training):
+            self._settled.add(checkpoint.step)
+            return
         label = f"step {checkpoint.step}"
-        log = EpisodeLog(self.folder.telemetry_path)
         try:
             plan = self._plan(checkpoint, label)
-            pool = Pool(plan, self.folder.path, self.variables, self.telemetry, settled(plan, log.read()))
+            pool = Pool(plan, self.folder.path, self.variables, self.telemetry, done=())
             try:
                 pool.run()
             finally:
@@ -114,7 +117,8 @@ class CheckpointEvaluator(CheckpointRunner):
             self._problem = f"{label}: {error}"
             self._skip(checkpoint, str(error))
             return
-        played = [record for (operator, *_), record in log.read().items() if operator == label]
+        log = EpisodeLog(self.folder.telemetry_path).read()
+        played = [record for (operator, *_), record in log.items() if operator == label]
         self._report(checkpoint, [record for record in played if record["status"] == "ok"], len(played))
 
     def _plan(self, checkpoint: Checkpoint, label: str) -> EvaluationPlan:
@@ -162,6 +166,7 @@ class CheckpointEvaluator(CheckpointRunner):
             append_line(self.training.evaluations_path, json.dumps(line).encode())
         except FileNotFoundError:
             raise TrainingEnded(f"run {self.training.run_id} was removed") from None
+        shutil.rmtree(self.folder.path / ARENAS, ignore_errors=True)  # otherwise a folder for each checkpoint
         self._settled.add(checkpoint.step)
         self._returns[checkpoint.step] = mean.value
         if (goal := self._goal(mean)) and not self.training.status().state.finished:

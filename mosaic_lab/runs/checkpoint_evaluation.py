@@ -7,21 +7,19 @@ ends with the training, and its failures do not affect the training.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mosaic_contract.config import nearest
 
-from mosaic_lab.errors import ConfigurationError, MosaicError, warn_user
-from mosaic_lab.keeper.environment_variables import USER_SITE
-from mosaic_lab.runs.background_runs import BACKGROUND, EVALUATIONS
-from mosaic_lab.runs.checkpoint_players import CheckpointPlayers, background_config
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.runs.background_runs import EVALUATIONS
+from mosaic_lab.runs.checkpoint_players import CheckpointPlayers, start_background_run
 from mosaic_lab.runs.run import Run
 from mosaic_lab.runs.supervisor import Supervisor
 from mosaic_lab.runs.training_arguments import whole_number
 
-_COMMAND = [sys.executable, "-m", "mosaic_lab.checkpoint_evaluation"]
+_PACKAGE = "mosaic_lab.checkpoint_evaluation"
 _SETTINGS = ("seeds", "until", "patience")
 
 
@@ -57,35 +55,16 @@ def start(
     run: Run,
     settings: Mapping[str, Any],
     players: CheckpointPlayers,
-    *,
-    env_vars: Mapping[str, str] | None = None,
-    pass_env_vars: Iterable[str] = (),
+    **variables: Any,
 ) -> Run:
-    """Start evaluating the checkpoints of ``run``, with `checked_settings`."""
-    pass_env_vars = list(pass_env_vars)
-    config = background_config(run, players, {*pass_env_vars, *(env_vars or ())})
-    return supervisor.start(
-        _COMMAND,
-        {**config, "evaluate": dict(settings)},
+    """Start evaluating the checkpoints of ``run``, with `checked_settings`; see `start_background_run`."""
+    return start_background_run(
+        supervisor,
+        run,
+        players,
+        _PACKAGE,
         worker=EVALUATIONS,
-        label=f"evaluations of {run.label}"[:200],
-        env_vars=USER_SITE | dict(env_vars or {}),
-        pass_env_vars=pass_env_vars,
-        parent=run.id,
+        label="evaluations",
+        evaluate=dict(settings),
+        **variables,
     )
-
-
-def start_beside(
-    supervisor: Supervisor, run: Run, settings: Mapping[str, Any], players: CheckpointPlayers, **options: Any
-) -> None:
-    """Start evaluating a training that has just begun. The training continues if this fails."""
-    try:
-        start(supervisor, run, settings, players, **options)
-    except MosaicError as error:
-        warn_user(f"the checkpoints of run {run.id} will not be evaluated: {error}", UserWarning)
-
-
-def check_training(run: Run) -> None:
-    """Raise ConfigurationError if a run has no checkpoints to evaluate."""
-    if run.worker in BACKGROUND or run.total_timesteps is None:
-        raise ConfigurationError(f"run {run.id} is not a training: its worker is {run.worker}")

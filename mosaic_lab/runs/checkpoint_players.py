@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mosaic_lab import workers
 from mosaic_lab.engines.job import SERVER
-from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.errors import ConfigurationError, MosaicError, warn_user
+from mosaic_lab.keeper.environment_variables import USER_SITE
+from mosaic_lab.runs.background_runs import BACKGROUND
 from mosaic_lab.runs.run import Run
+from mosaic_lab.runs.supervisor import Supervisor
 from mosaic_lab.workers import WorkerEnvironment
 from mosaic_lab.workers.families import family_of
 
@@ -63,16 +67,53 @@ def checkpoint_players(
     return CheckpointPlayers(arena.name, arena.command(), worker.name, worker.command())
 
 
-def background_config(run: Run, players: CheckpointPlayers, variables: Iterable[str]) -> dict[str, Any]:
-    """Return the configuration of a run that plays checkpoints of ``run``. ``variables`` are the names of
-    environment variables passed on."""
-    return {
+def check_training(run: Run) -> None:
+    """Raise ConfigurationError if a run has no checkpoints that can play."""
+    if run.worker in BACKGROUND or run.total_timesteps is None:
+        raise ConfigurationError(f"run {run.id} is not a training: its worker is {run.worker}")
+
+
+def start_background_run(
+    supervisor: Supervisor,
+    run: Run,
+    players: CheckpointPlayers,
+    package: str,
+    *,
+    worker: str,
+    label: str,
+    env_vars: Mapping[str, str] | None = None,
+    pass_env_vars: Iterable[str] = (),
+    **settings: Any,
+) -> Run:
+    """Start a run that plays checkpoints of ``run``: the process of ``package``, a `CheckpointRunner` with
+    these ``settings``. It does not count towards ``max_running`` and ends with the training."""
+    pass_env_vars = list(pass_env_vars)
+    config = {
         **{name: value for name, value in run.config.items() if name in ("algorithm", "env_id", "seed")},
+        **settings,
         "training": run.id,
         "beside": not run.finished,
         "family": players.family,
         "arena": players.arena,
         "worker": players.worker,
         "operator": players.operator,
-        "variables": sorted(variables),
+        "variables": sorted({*pass_env_vars, *(env_vars or ())}),
     }
+    return supervisor.start(
+        [sys.executable, "-m", package],
+        config,
+        worker=worker,
+        label=f"{label} of {run.label}"[:200],
+        env_vars=USER_SITE | dict(env_vars or {}),
+        pass_env_vars=pass_env_vars,
+        parent=run.id,
+    )
+
+
+def start_beside(run: Run, start: Callable[[], Run], lost: str) -> None:
+    """Start a background run of a training that has just begun. The training continues if this fails, with a
+    warning about what is ``lost``."""
+    try:
+        start()
+    except MosaicError as error:
+        warn_user(f"run {run.id} continues without {lost}: {error}", UserWarning)

@@ -34,7 +34,7 @@ def new_run_id(worker: str, config: Mapping[str, Any]) -> str:
 
 
 def id_end(run: Run) -> str:
-    """Return the letters that end a run's id, which tell it from all others of its name."""
+    """Return the letters that end a run's id, which distinguish it from all others of its name."""
     return run.id.rpartition("-")[2]
 
 

@@ -23,7 +23,13 @@ from mosaic_lab.engines.placement import check_restarts, given_gpus, gpu_count
 from mosaic_lab.errors import ArgumentError, ConfigurationError
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor, checkpoint_evaluation, film_making
-from mosaic_lab.runs.checkpoint_players import CheckpointPlayers, checkpoint_players, environments_of
+from mosaic_lab.runs.checkpoint_players import (
+    CheckpointPlayers,
+    check_training,
+    checkpoint_players,
+    environments_of,
+    start_beside,
+)
 from mosaic_lab.runs.curriculum_plan import plan_curriculum
 from mosaic_lab.runs.dry_run import dry_run
 from mosaic_lab.runs.films import FilmMode
@@ -264,11 +270,10 @@ class Trainer:
                 else plan_curriculum(self.plan, request, stages, progress)
             )
             plans = (plan,) if isinstance(plan, TrainingPlan) else plan.plans
-            environments = environments_of(training_plan.config for training_plan in plans)
-            requested = {"films": films != "off", "evaluate": evaluate is not None}
-            for argument in (name for name, wanted in requested.items() if wanted):
-                worker = workers.ensure(request.worker)
-                players = checkpoint_players(argument, worker, environments, progress)
+            argument = "films" if films != "off" else "evaluate" if evaluate is not None else None
+            if argument is not None:
+                environments = environments_of(training_plan.config for training_plan in plans)
+                players = checkpoint_players(argument, workers.ensure(request.worker), environments, progress)
         first = plans[0]
         what = (first.worker, first.config["algorithm"], request.env if stages is None else "curriculum")
 
@@ -276,9 +281,13 @@ class Trainer:
             run = plan.start(self.supervisor, seed, group=group)
             variables = {"env_vars": request.env_vars, "pass_env_vars": request.pass_env_vars}
             if films != "off":
-                film_making.start_beside(self.supervisor, run, films, players, **variables)
+                film = partial(film_making.start, self.supervisor, run, films, players, **variables)
+                start_beside(run, film, "films")
             if evaluate is not None:
-                checkpoint_evaluation.start_beside(self.supervisor, run, evaluate, players, **variables)
+                begin = checkpoint_evaluation.start
+                start_beside(
+                    run, partial(begin, self.supervisor, run, evaluate, players, **variables), "evaluations"
+                )
             return run
 
         if not several:
@@ -316,7 +325,32 @@ class Trainer:
         if algorithm is not None:
             config["algorithm"] = algorithm
         _check_origin(worker, request.on)
-        command, recorded = worker.command(), worker.recorded()
+        recorded = worker.recorded()
+        resolved = self._resolve(request, worker, config, recorded, variables, progress)
+        config.setdefault("algorithm", resolved.get("algorithm", worker.name))  # used in the run's label
+        return TrainingPlan(
+            structs.replace(request, worker=worker.name, resume_from=config["checkpoint"]["resume_from"]),
+            worker.command(),
+            config,
+            hyperparameters=resolved.get("hyperparameters"),
+            worker_environment=recorded,
+            program=resolved.get("program"),
+            spaces={name: resolved[name] for name in SPACES if name in resolved},
+            steps=resolved.get("steps"),
+        )
+
+    def _resolve(
+        self,
+        request: TrainRequest,
+        worker: WorkerEnvironment,
+        config: dict[str, Any],
+        recorded: dict[str, Any],
+        variables: Mapping[str, str],
+        progress: Callable[[str], None],
+    ) -> dict[str, Any]:
+        """Return the configuration as the worker resolves it. If another worker serves its environment, add
+        that to ``config`` and ``recorded``. Raises ConfigurationError."""
+        command = worker.command()
 
         def serve_from(provider: str) -> None:
             server = workers.ensure(provider, progress)
@@ -344,17 +378,7 @@ class Trainer:
                 f"step_timeout={request.step_timeout:g}: {request.env} is made in the training's process, "
                 "where a step cannot be ended; give env_processes=1, too, for a process of its own"
             )
-        config.setdefault("algorithm", resolved.get("algorithm", worker.name))  # used in the run's label
-        return TrainingPlan(
-            structs.replace(request, worker=worker.name, resume_from=config["checkpoint"]["resume_from"]),
-            command,
-            config,
-            hyperparameters=resolved.get("hyperparameters"),
-            worker_environment=recorded,
-            program=resolved.get("program"),
-            spaces={name: resolved[name] for name in SPACES if name in resolved},
-            steps=resolved.get("steps"),
-        )
+        return resolved
 
     def make_films(
         self,
@@ -388,18 +412,11 @@ class Trainer:
         """Evaluate checkpoints of a training that have not been evaluated yet, as with ``evaluate=`` of
         `train`. Return the run that evaluates them immediately; `Run.wait` of it waits for all of them.
 
-        Args:
-            run: the training, or its name. A running training is followed to its end.
-            seeds: the seeds of a checkpoint's episodes.
-            pass_env_vars: names of this process's environment variables to pass on, as in `train`.
-
-        Raises:
-            ConfigurationError: it is not a training, or its worker's checkpoints cannot act.
-            WorkerEnvironmentError: its worker is no longer installed, or could not be built.
-            MosaicError: the run could not be started.
+        ``seeds`` are those of a checkpoint's episodes; the other arguments and the errors are those of
+        `make_films`.
         """
         run = self.supervisor.run(run)
-        checkpoint_evaluation.check_training(run)
+        check_training(run)
         settings = checkpoint_evaluation.checked_settings({"seeds": seeds})
         players = self._players("evaluate", run)
         return checkpoint_evaluation.start(

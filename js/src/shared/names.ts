@@ -15,7 +15,7 @@ const MOST_PARTS = 4;
 const ENDED = /^(.+)(\s[a-hjkmnp-z2-9]{4})$/;
 const SEEDED = /^(.+)(\sseed \d+.*)$/;
 
-/** The letters that end the id of a run or a group, which tell it from all others of its name. */
+/** The letters that end the id of a run or a group, which distinguish it from all others of its name. */
 export function idEnd(id: string): string {
   return id.slice(id.lastIndexOf('-') + 1);
 }

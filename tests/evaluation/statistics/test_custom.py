@@ -41,7 +41,7 @@ def test_the_interval_of_one_task_is_that_of_scipy(interval: str, method: str) -
 def test_tasks_are_strata_or_resampled_too(resample_tasks: bool) -> None:
     ours = statistic(SPREAD, interquartile_mean, rng=rng(), resample_tasks=resample_tasks, resamples=4000)
     draws, replicates = rng(1), []
-    for _ in range(4000):  # rliable's StratifiedBootstrap: runs drawn in each column, and columns if asked
+    for _ in range(4000):  # as rliable draws runs in each column, and columns if requested
         runs = draws.integers(0, 12, size=SPREAD.shape)
         tasks = draws.integers(0, 3, size=3) if resample_tasks else np.arange(3)
         replicates.append(interquartile_mean(SPREAD[runs, tasks]))
