@@ -3,7 +3,6 @@ import { test } from 'node:test';
 import type { RunRow } from '../src/shared/run-api.ts';
 import { choiceNames } from '../src/views/difference/choices.ts';
 import { pairOf, shownSections } from '../src/views/difference/rows.ts';
-import { english } from '../src/views/translation.ts';
 
 const row = (name: string, first: string, second: string) => ({
   name,
@@ -38,12 +37,7 @@ test('runs of one name are distinguished by their seeds, then by their ids', () 
     run('x-cccc', 'ppo', 2),
     run('x-dddd', 'dqn', 1)
   ];
-  assert.deepEqual(choiceNames(rows, new Map(), english), [
-    'seed 1',
-    'seed 2 (bbbb)',
-    'seed 2 (cccc)',
-    'dqn'
-  ]);
+  assert.deepEqual(choiceNames(rows, new Map()), ['seed 1', 'seed 2 (bbbb)', 'seed 2 (cccc)', 'dqn']);
 });
 
 test('words that all names with a seed have are left out', () => {
@@ -54,7 +48,7 @@ test('words that all names with a seed have are left out', () => {
       seed: null
     })
   );
-  assert.deepEqual(choiceNames(called as unknown as RunRow[], new Map(), english), [
+  assert.deepEqual(choiceNames(called as unknown as RunRow[], new Map()), [
     'seed 1',
     'seed 12',
     'evaluation'

@@ -2,15 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FilmFacts } from '../src/shared/run-api.ts';
 import { filmCaption, filmSentence, nearestFilm } from '../src/views/films/film-text.ts';
-import { english } from '../src/views/translation.ts';
 
 const film: FilmFacts = { step: 20_000, return: 123.4567, length: 1, seconds: 3, complete: true };
 
 test('a film is described by its step, return and length', () => {
-  assert.deepEqual(filmCaption(film, english), ['step 20,000', 'return 123']);
-  assert.equal(filmSentence(film, english), 'step 20,000: return 123, 1 step');
+  assert.deepEqual(filmCaption(film), ['step 20,000', 'return 123']);
+  assert.equal(filmSentence(film), 'step 20,000: return 123, 1 step');
   const cut = { ...film, return: null, length: 4000, complete: false };
-  assert.equal(filmSentence(cut, english), 'step 20,000: 4,000 steps, cut off');
+  assert.equal(filmSentence(cut), 'step 20,000: 4,000 steps, cut off');
 });
 
 test('the film of a moment is that of the nearest checkpoint', () => {

@@ -14,7 +14,6 @@ import {
   withTrainings
 } from '../src/extension/forms/form-model.ts';
 import { freeName, labVariable, namesIn } from '../src/extension/forms/lab-variable.ts';
-import { english } from '../src/views/translation.ts';
 import { row } from './memory-source.ts';
 
 const SCHEMA = {
@@ -82,7 +81,7 @@ test('numbers outside their limits are explained, and fields to fill in are not 
     { name: 'if', params: {}, message: 'must match "then" schema' }
   ];
   assert.deepEqual(
-    explained(errors, {}, english).map(error => error.message),
+    explained(errors, {}).map(error => error.message),
     ['is more than 1', 'is not above 0', 'is less than 1', 'must be integer']
   );
 });
@@ -90,8 +89,8 @@ test('numbers outside their limits are explained, and fields to fill in are not 
 test('a value that does not match its pattern is explained in words', () => {
   const schema = { properties: { seeds: { patternMessage: 'give 1, or 0-4' } } };
   const error = { name: 'pattern', property: '.seeds', message: 'must match pattern "^\\d+$"' };
-  assert.equal(explained([error], schema, english)[0]?.message, 'give 1, or 0-4');
-  assert.equal(explained([error], {}, english)[0]?.message, error.message);
+  assert.equal(explained([error], schema)[0]?.message, 'give 1, or 0-4');
+  assert.equal(explained([error], {})[0]?.message, error.message);
 });
 
 test('a form without a required field makes no code', () => {

@@ -1,7 +1,6 @@
 import type { RunRow } from '../src/shared/run-api.ts';
 import { RunSource } from '../src/shared/run-source.ts';
 import type { Follower } from '../src/shared/transport.ts';
-import { english } from '../src/views/translation.ts';
 
 export const STORE = '/runs/ada/mosaic_runs';
 
@@ -18,7 +17,7 @@ export class MemorySource extends RunSource {
         return () => {};
       }
     };
-    super(store, { server, whyNot: () => this.hindrance, trans: english });
+    super(store, { server, whyNot: () => this.hindrance });
   }
 
   override get canAct(): boolean {

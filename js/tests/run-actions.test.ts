@@ -5,12 +5,11 @@ import { explainDisabled } from '../src/extension/runs-panel/menu-reasons.ts';
 import { targetsOf } from '../src/extension/runs-panel/targets.ts';
 import type { IRunSources } from '../src/extension/tokens.ts';
 import type { RunRow } from '../src/shared/run-api.ts';
-import { Reasons } from '../src/views/runs/reasons.ts';
+import * as reasons from '../src/views/runs/reasons.ts';
 import { removalQuestion } from '../src/views/runs/run-questions.ts';
 import { RunRows, runKey } from '../src/views/runs/run-rows.ts';
 import { RunTable } from '../src/views/runs/run-table.ts';
 import { continuationsOf, type Target } from '../src/views/runs/targets.ts';
-import { english } from '../src/views/translation.ts';
 import { MemorySource, row, STORE } from './memory-source.ts';
 
 const NOW = 10_000;
@@ -20,7 +19,7 @@ let table: RunTable;
 
 beforeEach(() => {
   source = new MemorySource();
-  table = new RunTable(new RunRows(), english, () => NOW);
+  table = new RunTable(new RunRows(), () => NOW);
   table.rows.setSources([source]);
 });
 
@@ -29,7 +28,6 @@ function key(id: string): string {
 }
 
 describe('what can be done with runs', () => {
-  const reasons = new Reasons(english);
   const target = (more: Partial<RunRow> = {}, id = 'a'): Target => ({ source, id, row: row(id, more) });
 
   test('it says why not', () => {
@@ -90,9 +88,9 @@ describe('what can be done with runs', () => {
     source.change([row('a'), row('b', { continues: 'a' }), row('c', { continues: 'b', parent: 'a' })]);
     const targets = [target()];
     assert.equal(continuationsOf(targets, table), 1);
-    assert.match(removalQuestion(targets, 0, 1, english).warning, /^Another run continues from a checkpoint/);
+    assert.match(removalQuestion(targets, 0, 1).warning, /^Another run continues from a checkpoint/);
     assert.equal(continuationsOf([target(), target({}, 'b')], table), 0);
-    assert.equal(removalQuestion(targets, 0, 0, english).warning, '');
+    assert.equal(removalQuestion(targets, 0, 0).warning, '');
   });
 
   test('arguments of a command come before what is selected', () => {

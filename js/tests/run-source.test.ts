@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, mock, test } from 'node:test';
 import type { RunRow } from '../src/shared/run-api.ts';
 import { RunSource } from '../src/shared/run-source.ts';
-import { english } from '../src/views/translation.ts';
 import { asKernel, Peer, row, Served, STORE } from './store-peers.ts';
 
 const CURVES = {
@@ -39,8 +38,7 @@ describe('a run store', () => {
     served = new Served();
     source = new RunSource(STORE, {
       server: served.transport.to(STORE),
-      whyNot: () => 'start a kernel',
-      trans: english
+      whyNot: () => 'start a kernel'
     });
     known = new Set();
     ended = undefined;
@@ -205,7 +203,7 @@ describe('a run store', () => {
 
   test('is followed by the one request of the page, and by none while the page is out of sight', async () => {
     const server = served.transport.to('/other');
-    const other = new RunSource('/other', { server, whyNot: () => '', trans: english });
+    const other = new RunSource('/other', { server, whyNot: () => '' });
     listen();
     const rows: RunRow[] = [];
     const end = other.subscribe(changes => rows.push(...changes.rows));
@@ -235,7 +233,7 @@ describe('a run store', () => {
 
   describe('in a cell, without a server', () => {
     beforeEach(() => {
-      source = new RunSource(STORE, { server: null, whyNot: () => 'run the cell again', trans: english });
+      source = new RunSource(STORE, { server: null, whyNot: () => 'run the cell again' });
     });
 
     test('is read from its kernel alone, which may be silent for a while', async () => {

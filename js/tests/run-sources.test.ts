@@ -3,7 +3,6 @@ import { describe, mock, test } from 'node:test';
 import { RunSources } from '../src/extension/sources/run-sources.ts';
 import type { IKernelWithLab } from '../src/extension/tokens.ts';
 import { VERSION } from '../src/shared/version.ts';
-import { english } from '../src/views/translation.ts';
 import { asKernel, Peer, Served, STORE } from './store-peers.ts';
 
 describe('the run stores that a page knows', () => {
@@ -15,7 +14,7 @@ describe('the run stores that a page knows', () => {
 
   test('are those of kernels, then those that the server finds', async () => {
     const served = new Served();
-    const sources = new RunSources(served.transport, english);
+    const sources = new RunSources(served.transport);
     sources.setKernels([withLab('/far/away', STORE)]);
     await sources.search();
     assert.deepEqual(
@@ -33,7 +32,7 @@ describe('the run stores that a page knows', () => {
   test('are found again now and then, and stay while a search may have missed them', async () => {
     mock.timers.enable({ apis: ['Date'] });
     const served = new Served();
-    const sources = new RunSources(served.transport, english);
+    const sources = new RunSources(served.transport);
     const paths = () => sources.sources.map(({ store }) => store);
     await sources.search();
     served.stores = ['/new', STORE];
@@ -56,7 +55,7 @@ describe('the run stores that a page knows', () => {
 
   test('stay listed when their kernel goes, until the server has searched', async () => {
     const served = new Served();
-    const sources = new RunSources(served.transport, english);
+    const sources = new RunSources(served.transport);
     const paths = () => sources.sources.map(({ store }) => store);
     sources.setKernels([withLab('/far/away')]);
     await sources.search();
@@ -69,14 +68,14 @@ describe('the run stores that a page knows', () => {
   test('come with what to install where something is missing', async () => {
     const served = new Served();
     served.status = 404;
-    const sources = new RunSources(served.transport, english);
+    const sources = new RunSources(served.transport);
     await sources.search();
     assert.match(sources.notices[0] ?? '', /server has no mosaic-lab.*pip install mosaic-lab/);
   });
 
   test('come with what to do where a kernel or the server has another version than the page', async () => {
     const served = new Served();
-    const sources = new RunSources(served.transport, english);
+    const sources = new RunSources(served.transport);
     sources.setKernels([
       { ...withLab(STORE), version: '99.0' },
       { ...withLab(STORE), version: '99.0' }
@@ -94,7 +93,7 @@ describe('the run stores that a page knows', () => {
   });
 
   test('come with why runs are read-only while a kernel runs a cell, and only then', () => {
-    const sources = new RunSources(new Served().transport, english);
+    const sources = new RunSources(new Served().transport);
     const before = sources.source(STORE).whyNot;
     assert.match(before, /Run mosaic_lab\.Lab/);
     sources.setKernels([], ['work.ipynb']);

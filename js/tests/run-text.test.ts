@@ -2,24 +2,23 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RunRow } from '../src/shared/run-api.ts';
 import { durationOf, outcomeText, progressText } from '../src/views/runs/run-text.ts';
-import { english } from '../src/views/translation.ts';
 
 test('a sweep says how many of its trials have ended', () => {
   const sweep = { total_trials: 1040, trials: 12, progress: 0.01, state: 'running' };
-  const text = (row: object) => progressText(row as RunRow, english);
+  const text = (row: object) => progressText(row as RunRow);
   assert.equal(text({ ...sweep, segmented: false }), '12 of 1,040 trials');
   assert.equal(text({ ...sweep, segmented: true }), '12 of 1,040 segments');
 });
 
 test('a run that trained other steps than were requested says so', () => {
   const run = { total_trials: null, total_episodes: null, progress: 1, state: 'completed', step: 19_968 };
-  const text = (row: object) => progressText({ ...run, ...row } as RunRow, english);
+  const text = (row: object) => progressText({ ...run, ...row } as RunRow);
   assert.equal(text({ total_steps: 19_968, requested_steps: 20_000 }), '19,968 (20,000 requested)');
   assert.equal(text({ total_steps: 19_968, requested_steps: 19_968 }), '20k');
 });
 
 test('a trial that was pruned says so, and when', () => {
-  const text = (reason: string) => outcomeText({ state: 'cancelled', reason } as RunRow, english);
+  const text = (reason: string) => outcomeText({ state: 'cancelled', reason } as RunRow);
   assert.equal(text('stopped on request (it ended by itself with exit code 0)'), 'cancelled');
   assert.equal(text('stopped on request: pruned at step 1,222; resume() goes on'), 'pruned at step 1,222');
 });

@@ -8,7 +8,6 @@ import { RunWatch } from '../src/extension/run-watch.ts';
 import type { IEndedRun, IRunSources } from '../src/extension/tokens.ts';
 import type { Changes, RunRow } from '../src/shared/run-api.ts';
 import type { RunSource } from '../src/shared/run-source.ts';
-import { english } from '../src/views/translation.ts';
 
 function row(id: string, more: Partial<RunRow> = {}): RunRow {
   const state = more.state ?? 'running';
@@ -116,7 +115,7 @@ function ended(more: Partial<RunRow>, remaining = 0): IEndedRun {
 }
 
 function message(run: IEndedRun): string {
-  const endings = new Endings(english);
+  const endings = new Endings();
   const ending = endings.take(run);
   return ending ? endings.notice(ending).message : '';
 }
@@ -134,7 +133,7 @@ test('a notice names the run, its state, and the first line of the reason', () =
 });
 
 test('a group that ends together makes one notice', () => {
-  const endings = new Endings(english, () => 0);
+  const endings = new Endings(() => 0);
   const first = endings.take(ended({ group: 'sweep', name: 'a' }, 2));
   assert.equal(first && endings.notice(first).message, 'a completed');
   const second = endings.take(ended({ group: 'sweep', state: 'failed', reason: 'nan' }, 1));
@@ -149,7 +148,7 @@ test('a group that ends together makes one notice', () => {
 
 test('runs of a group that end hours apart make a notice each', () => {
   let now = 0;
-  const endings = new Endings(english, () => now);
+  const endings = new Endings(() => now);
   const first = endings.take(ended({ group: 'sweep' }, 1));
   now = 3_600_000;
   assert.notEqual(endings.take(ended({ group: 'sweep' }, 0)), first);

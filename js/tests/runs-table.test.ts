@@ -9,7 +9,6 @@ import { ageText, speedText } from '../src/views/runs/run-text.ts';
 import { sparklinePath } from '../src/views/runs/sparkline-path.ts';
 import { countsText, runSummary, storeSummary } from '../src/views/runs/summary.ts';
 import { storeTitles } from '../src/views/runs/tree.ts';
-import { english } from '../src/views/translation.ts';
 import { MemorySource, row, STORE } from './memory-source.ts';
 
 const NOW = 10_000;
@@ -19,7 +18,7 @@ let table: RunTable;
 
 beforeEach(() => {
   source = new MemorySource();
-  table = new RunTable(new RunRows(), english, () => NOW);
+  table = new RunTable(new RunRows(), () => NOW);
   table.rows.setSources([source]);
 });
 
@@ -144,7 +143,7 @@ describe('the tree', () => {
     source.change([row('a'), row('film', { parent: 'a', kind: 'films' })]);
     other.change([row('b')]);
     assert.deepEqual(titles(), ['ada/mosaic_runs', '  a', 'bob/mosaic_runs', '  b']);
-    assert.equal(storeSummary(table.snapshot.lines[0]?.members ?? [], english), '1 run');
+    assert.equal(storeSummary(table.snapshot.lines[0]?.members ?? []), '1 run');
     assert.deepEqual([...storeTitles([STORE]).values()], ['mosaic_runs']);
   });
 
@@ -174,7 +173,7 @@ describe('the tree', () => {
       row('g', films),
       row('c', { kind: 'comparison' })
     ]);
-    assert.equal(countsText(table.snapshot.counts, english), '2 runs, 2 films, 1 comparison, 1 alive');
+    assert.equal(countsText(table.snapshot.counts), '2 runs, 2 films, 1 comparison, 1 alive');
     assert.deepEqual(search('kind:comparison'), ['c']);
     assert.equal(table.snapshot.found, 1, 'so that the table is not shown as empty');
   });
@@ -393,18 +392,18 @@ test('what is remembered is taken up, and what it cannot be is not', () => {
   table.sortBy('seed');
   source.change(seeds());
   table.toggle(table.snapshot.lines[0]?.key ?? '');
-  const other = new RunTable(new RunRows(), english);
+  const other = new RunTable(new RunRows());
   other.restore(JSON.parse(JSON.stringify(table.saved)));
   assert.deepEqual(other.saved, table.saved);
   other.rows.setSources([source]);
   source.change(seeds());
   assert.equal(other.snapshot.lines.length, 4); // the group is open
   other.restore({ columns: 5, sort: 'up', filter: { facets: { state: 'x' } } });
-  assert.deepEqual(other.saved, new RunTable(new RunRows(), english).saved);
+  assert.deepEqual(other.saved, new RunTable(new RunRows()).saved);
 });
 
 test('a search that no run can match says why', () => {
-  const problem = (text: string) => filterProblem(text, ['learning_rate', 'batch_size'], english);
+  const problem = (text: string) => filterProblem(text, ['learning_rate', 'batch_size']);
   assert.equal(problem('ppo lr<0.1 last_return>200 -seed=3 batch_size>=1_000 env='), '');
   assert.equal(problem('lr<abc'), 'lr<abc: abc is not a number.');
   assert.equal(problem('lr=linear'), '');
@@ -417,21 +416,16 @@ test('a search that no run can match says why', () => {
 });
 
 test('texts', () => {
-  assert.equal(ageText(NOW - 7200, NOW, english), '2h');
+  assert.equal(ageText(NOW - 7200, NOW), '2h');
   assert.equal(
     runSummary(
       row('x', { name: 'my run', alive: true, state: 'running', progress: 0.456, speed: 1234 }),
-      NOW,
-      english
+      NOW
     ),
     'ppo · CartPole-v1 · running · 46% · 1,234/s'
   );
   const failed = row('y', { state: 'failed', reason: 'exited with code 1: ValueError: the loss is NaN' });
-  assert.match(
-    runSummary(failed, NOW, english),
-    /failed: ValueError: the loss is NaN/,
-    'the cause, not the code'
-  );
+  assert.match(runSummary(failed, NOW), /failed: ValueError: the loss is NaN/, 'the cause, not the code');
   assert.deepEqual([1653.4, 0.795].map(speedText), ['1,653', '0.795']);
   assert.equal(sparklinePath([0, 10], 12, 12), 'M1.0 11.0L11.0 1.0');
   assert.equal(sparklinePath([5, 5], 12, 12), 'M1.0 6.0L11.0 6.0');

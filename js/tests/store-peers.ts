@@ -5,7 +5,6 @@ import { type Send, ServerTransport, VERSION_HEADER } from '../src/extension/sou
 import type { IKernelWithLab } from '../src/extension/tokens.ts';
 import type { Changes, RunRow } from '../src/shared/run-api.ts';
 import { VERSION } from '../src/shared/version.ts';
-import { english } from '../src/views/translation.ts';
 
 export const STORE = '/runs/of/ada';
 export type Kernel = IKernelWithLab['kernel'];
@@ -126,7 +125,6 @@ export class Served {
   readonly transport = new ServerTransport(
     this.send.bind(this) as Send,
     () => {},
-    english,
     () => this.hidden
   );
 

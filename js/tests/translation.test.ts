@@ -25,7 +25,6 @@ const EITHER = new Set([
 ]);
 /** Their messages are shown; those of others are about faults in our code. */
 const ERRORS = new Set(['Error', 'Unreachable']);
-const DOMAIN = 'mosaic_lab';
 
 /** Whether a text has words: not only signs, numbers and units of one letter. */
 function hasWords(text: string): boolean {
@@ -133,12 +132,4 @@ test('every text of the extension, of the views and of what they share is transl
     [...files('extension'), ...files('shared'), ...files('views')].flatMap(name => found(name)),
     []
   );
-});
-
-test('all translations are of one domain', () => {
-  for (const name of files('extension')) {
-    for (const [, domain] of readFileSync(name, 'utf8').matchAll(/\.load\('([^']*)'\)/g)) {
-      assert.equal(domain, DOMAIN, name);
-    }
-  }
 });

@@ -3,7 +3,6 @@ import { test } from 'node:test';
 
 import { checkText, sizeText, sorted, stateText, versionText } from '../src/extension/workers/worker-text.ts';
 import type { WorkerRow } from '../src/shared/run-api.ts';
-import { english } from '../src/views/translation.ts';
 
 const ROW: WorkerRow = {
   ...{
@@ -41,12 +40,9 @@ test('a worker says its version, size and checks', () => {
   assert.equal(versionText(ROW), 'cleanrl 0.4.8');
   assert.equal(versionText({ ...ROW, upstream: '' }), '0.1.0');
   assert.equal(sizeText(ROW.size_bytes), '1.5 GB');
-  assert.equal(stateText({ ...ROW, state: 'not installed' }, english), 'available');
-  assert.equal(checkText(ROW, english), 'not checked');
+  assert.equal(stateText({ ...ROW, state: 'not installed' }), 'available');
+  assert.equal(checkText(ROW), 'not checked');
   const checked = { ...ROW, checked: 1_700_000_000, checks: 12 };
-  assert.match(checkText(checked, english), /^all 12 checks passed on /);
-  assert.match(
-    checkText({ ...checked, failed: { stop: 'too late' } }, english),
-    /^1 of 12 checks failed on /
-  );
+  assert.match(checkText(checked), /^all 12 checks passed on /);
+  assert.match(checkText({ ...checked, failed: { stop: 'too late' } }), /^1 of 12 checks failed on /);
 });

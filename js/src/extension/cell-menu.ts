@@ -3,8 +3,7 @@
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import type { CodeCell } from '@jupyterlab/cells';
 import { INotebookTracker } from '@jupyterlab/notebook';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
-
+import { trans } from '../views/translation.ts';
 import { runsShown } from './cell-runs.ts';
 import { runsIcon } from './icons.ts';
 import { CommandIDs, IRunFollower } from './tokens.ts';
@@ -14,15 +13,7 @@ export const cellMenuPlugin: JupyterFrontEndPlugin<void> = {
   description: 'Adds the command that opens the panel of a cell’s runs in a tab.',
   autoStart: true,
   requires: [INotebookTracker, IRunFollower],
-  optional: [ITranslator],
-  activate: (
-    app: JupyterFrontEnd,
-    tracker: INotebookTracker,
-    follower: IRunFollower,
-    translator: ITranslator | null
-  ) => {
-    const trans = (translator ?? nullTranslator).load('mosaic_lab');
-
+  activate: (app: JupyterFrontEnd, tracker: INotebookTracker, follower: IRunFollower) => {
     /** The ids of the runs below the clicked cell, otherwise below the active one. */
     const runs = (): string[] => {
       const cells = tracker.currentWidget?.content;

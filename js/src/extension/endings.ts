@@ -2,7 +2,7 @@
 
 import { shortened } from '../shared/names.ts';
 import type { RunState } from '../shared/run-api.ts';
-import type { Translation } from '../views/translation.ts';
+import { trans } from '../views/translation.ts';
 import type { IEndedRun } from './tokens.ts';
 
 /** JupyterLab displays this many characters of a notification. */
@@ -27,8 +27,7 @@ export interface Ending {
 }
 
 export class Endings {
-  constructor(trans: Translation, now: () => number = Date.now) {
-    this._trans = trans;
+  constructor(now: () => number = Date.now) {
     this._now = now;
   }
 
@@ -72,18 +71,17 @@ export class Endings {
     const name = shortened(row.name, MOST_CHARACTERS / 2);
     switch (row.state) {
       case 'completed':
-        return this._trans.__('%1 completed', name);
+        return trans.__('%1 completed', name);
       case 'failed':
-        return this._trans.__('%1 failed', name);
+        return trans.__('%1 failed', name);
       case 'cancelled':
-        return this._trans.__('%1 was stopped', name);
+        return trans.__('%1 was stopped', name);
       default:
-        return this._trans.__('%1 was lost', name);
+        return trans.__('%1 was lost', name);
     }
   }
 
   private _several(runs: readonly IEndedRun[]): string {
-    const trans = this._trans;
     const count = (state: RunState) => runs.filter(({ row }) => row.state === state).length;
     const remaining = runs.at(-1)?.remaining ?? 0;
     const parts = [
@@ -96,8 +94,6 @@ export class Endings {
     const name = shortened(runs[0]?.row.group ?? '', MOST_CHARACTERS / 2);
     return trans.__('%1, %2 runs: %3', name, runs.length + remaining, parts.filter(Boolean).join(', '));
   }
-
-  private readonly _trans: Translation;
   private readonly _now: () => number;
   private readonly _groups = new Map<string, Ending>();
 }

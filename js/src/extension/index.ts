@@ -1,7 +1,9 @@
-/**
- * The MOSAIC extension: the list of its plugins.
- */
+/** The MOSAIC extension: the list of its plugins. */
 
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ITranslator } from '@jupyterlab/translation';
+
+import { setTranslation } from '../views/translation.ts';
 import { cellMenuPlugin } from './cell-menu.ts';
 import { entriesPlugin } from './entries.ts';
 import { followerPlugin } from './follower.ts';
@@ -17,7 +19,7 @@ import { statusBarPlugin } from './status-bar.ts';
 import { telemetryFilePlugin } from './telemetry-file.ts';
 import { workspacePlugin } from './workspace/plugin.ts';
 
-export default [
+const plugins: JupyterFrontEndPlugin<unknown>[] = [
   markPlugin,
   settingsPlugin,
   runWatchPlugin,
@@ -33,3 +35,20 @@ export default [
   workspacePlugin,
   telemetryFilePlugin
 ];
+
+/** The plugin with JupyterLab's translation: the first that is activated sets it for all. */
+function translated(plugin: JupyterFrontEndPlugin<unknown>): JupyterFrontEndPlugin<unknown> {
+  return {
+    ...plugin,
+    optional: [...(plugin.optional ?? []), ITranslator],
+    activate: (app: JupyterFrontEnd, ...services: unknown[]) => {
+      const translator = services.pop() as ITranslator | null;
+      if (translator) {
+        setTranslation(translator.load('mosaic_lab'));
+      }
+      return plugin.activate(app, ...services);
+    }
+  };
+}
+
+export default plugins.map(translated);

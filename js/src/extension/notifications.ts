@@ -3,8 +3,7 @@
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { Notification } from '@jupyterlab/apputils';
 import { INotebookTracker } from '@jupyterlab/notebook';
-import { ITranslator, nullTranslator, type TranslationBundle } from '@jupyterlab/translation';
-
+import { trans } from '../views/translation.ts';
 import { Endings, isBad, type Notice } from './endings.ts';
 import { isInSight } from './sight.ts';
 import { CommandIDs, type IEndedRun, IRunWatch, ISettings } from './tokens.ts';
@@ -16,16 +15,14 @@ export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
   description: 'Notifies when a run ends or fails that is not in sight.',
   autoStart: true,
   requires: [IRunWatch, ISettings],
-  optional: [INotebookTracker, ITranslator],
+  optional: [INotebookTracker],
   activate: (
     { commands }: JupyterFrontEnd,
     watch: IRunWatch,
     settings: ISettings,
-    notebooks: INotebookTracker | null,
-    translator: ITranslator | null
+    notebooks: INotebookTracker | null
   ) => {
-    const trans = (translator ?? nullTranslator).load('mosaic_lab');
-    const endings = new Endings(trans);
+    const endings = new Endings();
     watch.ended.connect(async (_, run: IEndedRun) => {
       const wanted = settings.get('notifications');
       if (wanted === 'none' || (wanted === 'failures' && !isBad(run.row.state))) {
@@ -40,7 +37,7 @@ export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
       }
       const notice = endings.notice(ending);
       const options = {
-        actions: actions(notice, commands, trans),
+        actions: actions(notice, commands),
         autoClose: notice.type === 'error' || document.hidden ? (false as const) : SHOWN_MS
       };
       const { message, type } = notice;
@@ -55,11 +52,7 @@ export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
 };
 
 /** The actions of a notification for which a command exists. */
-function actions(
-  { runs }: Notice,
-  commands: JupyterFrontEnd['commands'],
-  trans: TranslationBundle
-): Notification.IAction[] {
+function actions({ runs }: Notice, commands: JupyterFrontEnd['commands']): Notification.IAction[] {
   const store = runs[0]?.store ?? '';
   const ids = runs.map(({ row }) => row.id);
   const failed = runs.find(({ row }) => row.state === 'failed' || row.state === 'lost');

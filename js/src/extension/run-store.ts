@@ -3,8 +3,7 @@
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { Dialog, showDialog } from '@jupyterlab/apputils';
 import { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
-
+import { trans } from '../views/translation.ts';
 import { pathInServer } from './server-path.ts';
 import { CommandIDs, IRunFollower } from './tokens.ts';
 
@@ -13,14 +12,8 @@ export const runStorePlugin: JupyterFrontEndPlugin<void> = {
   description: 'Adds the command that opens the run store of the current notebook.',
   autoStart: true,
   requires: [IRunFollower],
-  optional: [IDefaultFileBrowser, ITranslator],
-  activate: (
-    app: JupyterFrontEnd,
-    follower: IRunFollower,
-    fileBrowser: IDefaultFileBrowser | null,
-    translator: ITranslator | null
-  ) => {
-    const trans = (translator ?? nullTranslator).load('mosaic_lab');
+  optional: [IDefaultFileBrowser],
+  activate: (app: JupyterFrontEnd, follower: IRunFollower, fileBrowser: IDefaultFileBrowser | null) => {
     const show = (body: string) =>
       showDialog({ title: trans.__('Run store'), body, buttons: [Dialog.okButton()] });
 

@@ -5,9 +5,8 @@
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { IStatusBar } from '@jupyterlab/statusbar';
-import { ITranslator, nullTranslator, type TranslationBundle } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
-
+import { trans } from '../views/translation.ts';
 import { CommandIDs, type IAlive, IRunWatch } from './tokens.ts';
 
 export const statusBarPlugin: JupyterFrontEndPlugin<void> = {
@@ -15,23 +14,17 @@ export const statusBarPlugin: JupyterFrontEndPlugin<void> = {
   description: 'Shows in the status bar how many runs are alive.',
   autoStart: true,
   requires: [IRunWatch],
-  optional: [IStatusBar, ITranslator],
-  activate: (
-    { commands }: JupyterFrontEnd,
-    watch: IRunWatch,
-    statusBar: IStatusBar | null,
-    translator: ITranslator | null
-  ) => {
+  optional: [IStatusBar],
+  activate: ({ commands }: JupyterFrontEnd, watch: IRunWatch, statusBar: IStatusBar | null) => {
     if (!statusBar) {
       return;
     }
-    const trans = (translator ?? nullTranslator).load('mosaic_lab');
     const click = () =>
       commands.hasCommand(CommandIDs.showRuns) ? CommandIDs.showRuns : CommandIDs.openRunStore;
     const item = textItem(() => void commands.execute(click()));
     const update = () => {
       const { alive, stores } = watch;
-      const text = alive ? trans.__('%1 alive', counted(alive, trans)) : '';
+      const text = alive ? trans.__('%1 alive', counted(alive)) : '';
       if (item.node.textContent !== text) {
         item.node.textContent = text;
       }
@@ -50,7 +43,7 @@ export const statusBarPlugin: JupyterFrontEndPlugin<void> = {
 };
 
 /** "1 run, 2 comparisons": the nonzero counts, or "0 runs". */
-function counted({ runs, evaluations, comparisons }: IAlive, trans: TranslationBundle): string {
+function counted({ runs, evaluations, comparisons }: IAlive): string {
   const found = [
     (runs > 0 || evaluations + comparisons === 0) && trans._n('%1 run', '%1 runs', runs),
     evaluations > 0 && trans._n('%1 evaluation', '%1 evaluations', evaluations),

@@ -15,9 +15,8 @@ import {
 } from '@jupyterlab/docregistry';
 import type { Contents } from '@jupyterlab/services';
 import { IStateDB } from '@jupyterlab/statedb';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { StackedPanel, Widget } from '@lumino/widgets';
-
+import { trans } from '../views/translation.ts';
 import { runsIcon } from './icons.ts';
 import { pathOnServer } from './server-path.ts';
 import { IRunSources, ISettings } from './tokens.ts';
@@ -66,23 +65,21 @@ export const telemetryFilePlugin: JupyterFrontEndPlugin<void> = {
   description: 'Shows the charts of a run whose telemetry.jsonl is opened.',
   autoStart: true,
   requires: [IRunSources, IStateDB, ISettings],
-  optional: [ITranslator, ILayoutRestorer],
+  optional: [ILayoutRestorer],
   activate: (
     app: JupyterFrontEnd,
     sources: IRunSources,
     states: IStateDB,
     settings: ISettings,
-    translator: ITranslator | null,
     restorer: ILayoutRestorer | null
   ) => {
-    const trans = (translator ?? nullTranslator).load('mosaic_lab');
     const fill = async (content: StackedPanel, path: string) => {
       const [, store, run] = pathOnServer(path).match(/^(.*)\/([^/]+)\/[^/]+$/) ?? [];
       try {
         const { contents } = app.serviceManager;
         await contents.get(PathExt.join(PathExt.dirname(path), STATE), { content: false });
         const source = sources.source(store ?? '');
-        content.addWidget(await openedTab(source, `file of ${run}`, [run ?? ''], states, settings, trans));
+        content.addWidget(await openedTab(source, `file of ${run}`, [run ?? ''], states, settings));
       } catch (reason) {
         console.debug('MOSAIC: no charts of', path, reason);
         content.addWidget(text(trans.__('This file is not in the folder of a run, so it has no charts.')));

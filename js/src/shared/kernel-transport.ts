@@ -9,8 +9,7 @@
 
 import type { Kernel } from '@jupyterlab/services';
 import type { JSONObject } from '@lumino/coreutils';
-
-import type { Translation } from '../views/translation.ts';
+import { trans } from '../views/translation.ts';
 import { ACTIONS, type Answer, type Changes, type Method, type Methods, type Progress } from './run-api.ts';
 import { subshellOf } from './subshell.ts';
 import { BackOff, type Follower, type Transport, Unreachable } from './transport.ts';
@@ -49,9 +48,8 @@ interface FromKernel {
 export class KernelTransport implements Transport {
   readonly kernel: KernelOfStore;
 
-  constructor(kernel: KernelOfStore, store: string, events: KernelEvents, trans: Translation) {
+  constructor(kernel: KernelOfStore, store: string, events: KernelEvents) {
     this.kernel = kernel;
-    this._trans = trans;
     this._store = store;
     this._events = events;
   }
@@ -86,7 +84,7 @@ export class KernelTransport implements Transport {
     this._closed = true;
     clearInterval(this._beat);
     clearTimeout(this._retry);
-    this._drop(this._trans.__('The kernel was restarted or shut down.'));
+    this._drop(trans.__('The kernel was restarted or shut down.'));
   }
 
   private _subscribe(): void {
@@ -113,7 +111,7 @@ export class KernelTransport implements Transport {
     this._opened ??= this._open();
     const comm = await this._opened;
     if (comm.isDisposed || this.kernel.connectionStatus !== 'connected') {
-      throw new Error(this._trans.__('The kernel is not connected.'));
+      throw new Error(trans.__('The kernel is not connected.'));
     }
     comm.send(data as JSONObject).done?.catch(() => {}); // rejected if the kernel ends
   }
@@ -152,7 +150,7 @@ export class KernelTransport implements Transport {
   }
 
   private _miss(id: number): void {
-    this._reject(id, new Unreachable(this._trans.__('The kernel does not answer.')));
+    this._reject(id, new Unreachable(trans.__('The kernel does not answer.')));
     this._setSilent(true);
   }
 
@@ -171,7 +169,7 @@ export class KernelTransport implements Transport {
     if (comm !== this._comm || this._closed) {
       return;
     }
-    this._drop(this._trans.__('The kernel closed the connection.'));
+    this._drop(trans.__('The kernel closed the connection.'));
     clearTimeout(this._retry);
     this._retry = setTimeout(() => this._subscribe(), this._backOff.next());
   }
@@ -200,7 +198,6 @@ export class KernelTransport implements Transport {
   }
 
   private readonly _store: string;
-  private readonly _trans: Translation;
   private readonly _events: KernelEvents;
   private readonly _pending = new Map<number, Pending>();
   private readonly _backOff = new BackOff(30_000);

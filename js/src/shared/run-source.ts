@@ -3,7 +3,6 @@
  * use this class only: which transport answers, and a change between them, is hidden from them.
  */
 
-import type { Translation } from '../views/translation.ts';
 import { type KernelOfStore, KernelTransport } from './kernel-transport.ts';
 import {
   ACTIONS,
@@ -25,7 +24,6 @@ export interface RunSourceOptions {
   /** The result is shown if a kernel is needed and there is none. */
   readonly whyNot: () => string;
   readonly onProgress?: (progress: Progress) => void;
-  readonly trans: Translation;
 }
 
 export class RunSource {
@@ -107,8 +105,8 @@ export class RunSource {
   }
 
   private _transportTo(kernel: KernelOfStore): KernelTransport {
-    const { onProgress = () => {}, trans } = this._options;
-    return new KernelTransport(kernel, this.store, { onStatus: () => this._choose(), onProgress }, trans);
+    const { onProgress = () => {} } = this._options;
+    return new KernelTransport(kernel, this.store, { onStatus: () => this._choose(), onProgress });
   }
 
   private get _usable(): KernelTransport | undefined {

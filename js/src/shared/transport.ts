@@ -5,6 +5,11 @@ import type { Answer, Changes, Method, Methods } from './run-api.ts';
 /** Nothing is there to answer; another transport may answer. Other errors are answers. */
 export class Unreachable extends Error {}
 
+/** The message of whatever was thrown. */
+export function messageOf(reason: unknown): string {
+  return reason instanceof Error ? reason.message : String(reason);
+}
+
 /** Receives a store's changes. */
 export interface Follower {
   /** The version of the rows received so far; 0 for none. */

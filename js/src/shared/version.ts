@@ -4,7 +4,7 @@
  */
 
 import manifest from '../../package.json' with { type: 'json' };
-import type { Translation } from '../views/translation.ts';
+import { trans } from '../views/translation.ts';
 
 export const VERSION = manifest.version;
 
@@ -19,7 +19,7 @@ export function markOf(page: HTMLElement): string | undefined {
 }
 
 /** What to do if the versions of the page and a kernel differ; empty if they are equal. */
-export function aboutKernel(page: string, kernel: string, trans: Translation): string {
+export function aboutKernel(page: string, kernel: string): string {
   if (page === kernel) {
     return '';
   }
@@ -37,7 +37,7 @@ export function aboutKernel(page: string, kernel: string, trans: Translation): s
 }
 
 /** What to do if the versions of the page and Jupyter's server differ; empty if they are equal. */
-export function aboutServer(page: string, server: string, trans: Translation): string {
+export function aboutServer(page: string, server: string): string {
   if (page === server) {
     return '';
   }

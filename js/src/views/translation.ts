@@ -1,4 +1,4 @@
-/** The part of JupyterLab's translation bundles used by views; without JupyterLab, English. */
+/** The translation of all texts on this page: JupyterLab's, if there is one, otherwise English. */
 
 export interface Translation {
   __(text: string, ...values: unknown[]): string;
@@ -9,7 +9,17 @@ function filled(text: string, values: readonly unknown[]): string {
   return text.replace(/%(\d+)/g, (match, place) => String(values[Number(place) - 1] ?? match));
 }
 
-export const english: Translation = {
+let current: Translation = {
   __: (text, ...values) => filled(text, values),
   _n: (one, many, count, ...values) => filled(count === 1 ? one : many, [count, ...values])
+};
+
+/** Translate all texts with `bundle` from now on. */
+export function setTranslation(bundle: Translation): void {
+  current = bundle;
+}
+
+export const trans: Translation = {
+  __: (text, ...values) => current.__(text, ...values),
+  _n: (one, many, count, ...values) => current._n(one, many, count, ...values)
 };

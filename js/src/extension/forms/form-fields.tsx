@@ -5,7 +5,6 @@ import type { ReadonlyJSONObject } from '@lumino/coreutils';
 import { customizeValidator } from '@rjsf/validator-ajv8';
 import { type JSX, useEffect, useRef } from 'react';
 
-import type { Translation } from '../../views/translation.ts';
 import { explained, type Values } from './form-model.ts';
 
 export const validator = customizeValidator<ReadonlyJSONObject>();
@@ -15,7 +14,6 @@ export function Fields(props: {
   id: string;
   schema: object;
   values: Values;
-  trans: Translation;
   marksChanges?: boolean;
   onChange(values: Values): void;
 }): JSX.Element {
@@ -44,7 +42,7 @@ export function Fields(props: {
         compact
         showModifiedFromDefault={props.marksChanges ?? false}
         idPrefix={`mosaic-${props.id}`}
-        transformErrors={errors => explained(errors, props.schema, props.trans)}
+        transformErrors={errors => explained(errors, props.schema)}
         onChange={({ formData }) => props.onChange(formData ?? {})}
       />
     </div>

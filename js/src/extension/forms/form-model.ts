@@ -1,7 +1,7 @@
 /** The values of a form: only those that differ from the defaults appear in its code. */
 
 import type { RunRow } from '../../shared/run-api.ts';
-import type { Translation } from '../../views/translation.ts';
+import { trans } from '../../views/translation.ts';
 
 const MOST_SIMILAR = 4;
 const MOST_TRAININGS = 100;
@@ -119,11 +119,7 @@ export interface FieldError {
  * The errors with our own messages about limits and patterns, such as "is more than 1", without errors about
  * required fields, which `missing` reports, and those of the conditions that require them.
  */
-export function explained<E extends FieldError>(
-  errors: readonly E[],
-  schema: FormSchema,
-  trans: Translation
-): E[] {
+export function explained<E extends FieldError>(errors: readonly E[], schema: FormSchema): E[] {
   function message({ name, property = '', message, params }: E): string | undefined {
     if (name === 'minimum') return trans.__('is less than %1', params?.limit);
     if (name === 'exclusiveMinimum') return trans.__('is not above %1', params?.limit);

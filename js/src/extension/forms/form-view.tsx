@@ -4,7 +4,8 @@ import type { ReadonlyJSONObject } from '@lumino/coreutils';
 import { type JSX, useEffect, useRef, useState } from 'react';
 
 import type { FormAnswer, FormKind, WorkerRow } from '../../shared/run-api.ts';
-import type { Translation } from '../../views/translation.ts';
+import { messageOf } from '../../shared/transport.ts';
+import { trans } from '../../views/translation.ts';
 import { stateText } from '../workers/worker-text.ts';
 import { Choice, Fields, validator } from './form-fields.tsx';
 import {
@@ -30,7 +31,6 @@ export interface FormSource {
 interface Props {
   readonly kind: FormKind;
   readonly source: FormSource;
-  readonly trans: Translation;
   /** The target of the cell, such as "Untitled.ipynb"; null without a notebook. */
   readonly target: string | null;
   /** The initial values. */
@@ -43,7 +43,7 @@ interface Props {
 const SETTLED_MS = 200;
 const FIRST_WORKER = 'cleanrl';
 
-export function FormView({ kind, source, trans, target, filled, insert, keep }: Props): JSX.Element {
+export function FormView({ kind, source, target, filled, insert, keep }: Props): JSX.Element {
   const [workers, setWorkers] = useState<readonly WorkerRow[] | null>(kind === 'training' ? null : []);
   const [worker, setWorker] = useState<string | null>(null);
   const [algorithm, setAlgorithm] = useState<string | null>(filled.algorithm);
@@ -56,8 +56,8 @@ export function FormView({ kind, source, trans, target, filled, insert, keep }: 
   const latest = useRef(0);
   const own = form?.hyperparameters;
   const unknown = form && unlisted(form.schema, values);
-  const outside = own ? mistakes(own, hyperparameters, trans) : [];
-  const wrong = form ? [...mistakes(form.schema, values, trans), ...outside] : [];
+  const outside = own ? mistakes(own, hyperparameters) : [];
+  const wrong = form ? [...mistakes(form.schema, values), ...outside] : [];
 
   useEffect(() => {
     if (kind === 'training') {
@@ -123,7 +123,7 @@ export function FormView({ kind, source, trans, target, filled, insert, keep }: 
   }, [form, worker, values, hyperparameters, keep]);
 
   function fail(reason: unknown): void {
-    setError(reason instanceof Error ? reason.message : String(reason));
+    setError(messageOf(reason));
   }
 
   const chosen = workers?.find(row => row.name === worker);
@@ -149,7 +149,7 @@ export function FormView({ kind, source, trans, target, filled, insert, keep }: 
             value={worker ?? ''}
             options={workers.map(row => [
               row.name,
-              row.state === 'installed' ? row.name : `${row.name} (${stateText(row, trans)})`
+              row.state === 'installed' ? row.name : `${row.name} (${stateText(row)})`
             ])}
             onChosen={name => {
               setWorker(name);
@@ -179,7 +179,6 @@ export function FormView({ kind, source, trans, target, filled, insert, keep }: 
           id={kind}
           schema={form.schema}
           values={values}
-          trans={trans}
           onChange={filled => setValues(withOperatorNames(values, filled))}
         />
       )}
@@ -201,7 +200,6 @@ export function FormView({ kind, source, trans, target, filled, insert, keep }: 
             id="hyperparameters"
             schema={matching(own, search)}
             values={hyperparameters}
-            trans={trans}
             marksChanges
             onChange={filled => setHyperparameters({ ...hyperparameters, ...filled })}
           />
@@ -237,9 +235,9 @@ export function FormView({ kind, source, trans, target, filled, insert, keep }: 
 }
 
 /** The errors in values, whether or not their fields are shown, such as "gamma: 2 is more than 1". */
-function mistakes(schema: object, values: Values, trans: Translation): string[] {
+function mistakes(schema: object, values: Values): string[] {
   const { errors } = validator.validateFormData(values as ReadonlyJSONObject, schema);
-  return explained(errors, schema, trans).map(({ property = '', message }) => {
+  return explained(errors, schema).map(({ property = '', message }) => {
     const name = property.slice(1); // after a dot
     return `${name}: ${values[name]} ${message}`;
   });

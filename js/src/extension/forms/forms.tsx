@@ -7,7 +7,6 @@ import { ILayoutRestorer, type JupyterFrontEnd, type JupyterFrontEndPlugin } fro
 import { MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
 import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
 import { IStateDB } from '@jupyterlab/statedb';
-import { ITranslator, nullTranslator, type TranslationBundle } from '@jupyterlab/translation';
 import { addIcon, ReactWidget } from '@jupyterlab/ui-components';
 import type { JSX } from 'react';
 
@@ -18,6 +17,7 @@ import { CommandIDs, IRunSources } from '../tokens.ts';
 import { type Filled, withTrainings } from './form-model.ts';
 import { type FormSource, FormView } from './form-view.tsx';
 import './forms.css';
+import { trans } from '../../views/translation.ts';
 import { insertCell, labOf } from './insert-cell.ts';
 import { KeptForm } from './kept-form.ts';
 
@@ -26,16 +26,14 @@ export const formsPlugin: JupyterFrontEndPlugin<void> = {
   description: 'Forms for new trainings, evaluations and comparisons, which insert a code cell.',
   autoStart: true,
   requires: [INotebookTracker, IRunSources],
-  optional: [ILayoutRestorer, IStateDB, ITranslator],
+  optional: [ILayoutRestorer, IStateDB],
   activate: (
     app: JupyterFrontEnd,
     tracker: INotebookTracker,
     sources: IRunSources,
     restorer: ILayoutRestorer | null,
-    states: IStateDB | null,
-    translator: ITranslator | null
+    states: IStateDB | null
   ) => {
-    const trans = (translator ?? nullTranslator).load('mosaic_lab');
     const forms: readonly [string, FormKind, string, string][] = [
       [CommandIDs.newTraining, 'training', trans.__('New training'), trans.__('A form for lab.train')],
       [
@@ -58,7 +56,7 @@ export const formsPlugin: JupyterFrontEndPlugin<void> = {
           const filled = await kept.fetch();
           let tab = tabs.find(() => true);
           if (!tab) {
-            tab = newTab(new Form(app, tracker, sources, kind, kept, filled, trans), label);
+            tab = newTab(new Form(app, tracker, sources, kind, kept, filled), label);
             tab.disposed.connect(() => kept.remove());
             void tabs.add(tab);
           }
@@ -88,8 +86,7 @@ class Form extends ReactWidget {
     sources: IRunSources,
     kind: FormKind,
     kept: KeptForm,
-    filled: Filled,
-    trans: TranslationBundle
+    filled: Filled
   ) {
     super();
     this._app = app;
@@ -97,7 +94,6 @@ class Form extends ReactWidget {
     this.kind = kind;
     this._filled = filled;
     this._keep = now => kept.save(now);
-    this._trans = trans;
     this._source = {
       workers: async () => (await sources.call('workers', {})).result.rows,
       form: async (kind, worker, algorithm) => {
@@ -125,7 +121,6 @@ class Form extends ReactWidget {
       <FormView
         kind={this.kind}
         source={this._source}
-        trans={this._trans}
         target={this._target?.title.label ?? null}
         filled={this._filled}
         insert={code => this._insert(code)}
@@ -156,6 +151,5 @@ class Form extends ReactWidget {
   private readonly _keep: (filled: Filled) => void;
   private readonly _app: JupyterFrontEnd;
   private readonly _tracker: INotebookTracker;
-  private readonly _trans: TranslationBundle;
   private readonly _source: FormSource;
 }

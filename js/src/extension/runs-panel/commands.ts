@@ -3,12 +3,12 @@
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import { showErrorMessage } from '@jupyterlab/apputils';
 import type { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
-import type { TranslationBundle } from '@jupyterlab/translation';
-
-import { Reasons } from '../../views/runs/reasons.ts';
+import { messageOf } from '../../shared/transport.ts';
+import * as reasons from '../../views/runs/reasons.ts';
 import { type Action, runActions } from '../../views/runs/run-actions.ts';
 import type { RunTable } from '../../views/runs/run-table.ts';
 import { bySource, type Target } from '../../views/runs/targets.ts';
+import { trans } from '../../views/translation.ts';
 import { chartedRuns } from '../../views/workspace/state.ts';
 import { pathInServer } from '../server-path.ts';
 import { CommandIDs, IN_PALETTE, type IRunSources } from '../tokens.ts';
@@ -28,12 +28,10 @@ export interface CommandContext {
   readonly sources: IRunSources;
   readonly tabs: RunTabs;
   readonly fileBrowser: IDefaultFileBrowser | null;
-  readonly trans: TranslationBundle;
 }
 
-export function runCommands({ app, table, tabs, fileBrowser, trans }: CommandContext): RunCommand[] {
-  const reasons = new Reasons(trans);
-  const actions = runActions(table, labDialogs, trans);
+export function runCommands({ app, table, tabs, fileBrowser }: CommandContext): RunCommand[] {
+  const actions = runActions(table, labDialogs);
   const first = (targets: readonly Target[]) => targets[0] as Target;
   return [
     {
@@ -115,7 +113,7 @@ export function runCommands({ app, table, tabs, fileBrowser, trans }: CommandCon
 
 /** Register the commands with JupyterLab. Commands that are not possible are disabled, with the reason. */
 export function addRunCommands(commands: readonly RunCommand[], context: CommandContext): void {
-  const { app, table, sources, trans } = context;
+  const { app, table, sources } = context;
   const targets = (args: object) => targetsOf(args as TargetArgs, table, sources);
   for (const { id, label, paletteLabel = label, whyNot, run } of commands) {
     app.commands.addCommand(id, {
@@ -139,10 +137,7 @@ export function addRunCommands(commands: readonly RunCommand[], context: Command
           if (hindrance) throw new Error(hindrance);
           await run(found);
         } catch (reason) {
-          await showErrorMessage(
-            label.replace(' …', ''),
-            reason instanceof Error ? reason.message : String(reason)
-          );
+          await showErrorMessage(label.replace(' …', ''), messageOf(reason));
         }
       }
     });

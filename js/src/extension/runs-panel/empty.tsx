@@ -1,6 +1,6 @@
 /** The panel's content if there is no run: the line of code to type. */
 
-import type { Translation } from '../../views/translation.ts';
+import { trans } from '../../views/translation.ts';
 
 const TRAIN = [
   'lab.train(',
@@ -16,12 +16,11 @@ export interface EmptyProps {
   readonly hasStore: boolean;
   readonly canAct: boolean;
   readonly searched: boolean;
-  readonly trans: Translation;
   /** Opens the form of a new training; null without one. */
   readonly onNew: (() => void) | null;
 }
 
-export function Empty({ hasStore, canAct, searched, trans, onNew }: EmptyProps) {
+export function Empty({ hasStore, canAct, searched, onNew }: EmptyProps) {
   if (!hasStore && !searched) {
     return <p className="mosaic-runs-empty">{trans.__('Looking for run stores …')}</p>;
   }

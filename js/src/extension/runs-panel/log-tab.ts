@@ -3,12 +3,13 @@
  * it.
  */
 
-import type { TranslationBundle } from '@jupyterlab/translation';
 import type { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 
 import type { RunSource } from '../../shared/run-source.ts';
+import { messageOf } from '../../shared/transport.ts';
 import { stateText } from '../../views/runs/run-text.ts';
+import { trans } from '../../views/translation.ts';
 
 const LINES = 2000;
 const PAUSE_MS = 1500;
@@ -18,7 +19,7 @@ const LOOK_MS = 10_000;
 const NEAR_PX = 30;
 
 export class LogTab extends Widget {
-  constructor(source: RunSource, run: string, trans: TranslationBundle) {
+  constructor(source: RunSource, run: string) {
     super();
     this.addClass('mosaic-run-log');
     this.node.dataset.mosaicRuns = run;
@@ -30,7 +31,6 @@ export class LogTab extends Widget {
     this._text.setAttribute('aria-label', trans.__('Log'));
     this.node.append(this._notice, this._text);
     this._run = run;
-    this._trans = trans;
   }
 
   protected onAfterShow(message: Message): void {
@@ -46,12 +46,12 @@ export class LogTab extends Widget {
         this._removed = false;
         this._alive = row.alive;
         const failed = row.state === 'failed' || row.state === 'lost';
-        this._reason = failed ? `${stateText(row.state, this._trans)}: ${row.reason}` : '';
+        this._reason = failed ? `${stateText(row.state)}: ${row.reason}` : '';
         void this._read();
       } else if (removed.includes(this._run)) {
         this._alive = false;
         this._removed = true;
-        this._say(this._trans.__('The run was removed. Its log, as it was last read:'));
+        this._say(trans.__('The run was removed. Its log, as it was last read:'));
       }
     });
     this._timer = setInterval(() => this._alive && void this._read(), LOOK_MS);
@@ -77,10 +77,10 @@ export class LogTab extends Widget {
     this._again = false;
     try {
       const { result } = await this.source.call('log', { run: this._run, lines: LINES });
-      this._show(result.text || this._trans.__('(The log is empty.)'));
+      this._show(result.text || trans.__('(The log is empty.)'));
     } catch (reason) {
       if (!this._removed) {
-        this._say(String(reason instanceof Error ? reason.message : reason));
+        this._say(messageOf(reason));
       }
     }
     setTimeout(() => {
@@ -113,7 +113,6 @@ export class LogTab extends Widget {
   readonly source: RunSource;
   readonly runs: readonly string[];
   private readonly _run: string;
-  private readonly _trans: TranslationBundle;
   private readonly _text: HTMLPreElement;
   private readonly _notice = document.createElement('p');
   private _end: (() => void) | undefined;

@@ -4,11 +4,12 @@
  */
 
 import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
-import type { TranslationBundle } from '@jupyterlab/translation';
 import type { Message } from '@lumino/messaging';
 import { Panel, Widget } from '@lumino/widgets';
 
 import type { RowChanges, RunSource } from '../../shared/run-source.ts';
+import { messageOf } from '../../shared/transport.ts';
+import { trans } from '../../views/translation.ts';
 
 const WIDGET_VIEW = 'application/vnd.jupyter.widget-view+json';
 
@@ -16,13 +17,7 @@ const WIDGET_VIEW = 'application/vnd.jupyter.widget-view+json';
 export type PanelMethod = 'panel' | 'compare';
 
 export class PanelTab extends Panel {
-  constructor(
-    method: PanelMethod,
-    source: RunSource,
-    runs: readonly string[],
-    notebooks: INotebookTracker,
-    trans: TranslationBundle
-  ) {
+  constructor(method: PanelMethod, source: RunSource, runs: readonly string[], notebooks: INotebookTracker) {
     super();
     this.addClass('mosaic-run-tab');
     this.node.dataset.mosaicRuns = runs.join(' ');
@@ -30,7 +25,6 @@ export class PanelTab extends Panel {
     this.source = source;
     this.runs = runs;
     this._notebooks = notebooks;
-    this._trans = trans;
   }
 
   protected override onAfterAttach(message: Message): void {
@@ -60,15 +54,13 @@ export class PanelTab extends Panel {
     } else if (this._kernel !== source.kernelId) {
       this._kernel = source.kernelId;
       this._say(
-        this._method === 'compare'
-          ? this._trans.__('Starting the comparison …')
-          : this._trans.__('Opening the panel …')
+        this._method === 'compare' ? trans.__('Starting the comparison …') : trans.__('Opening the panel …')
       );
       try {
         await this._make();
       } catch (reason) {
         this._kernel = null;
-        this._say(reason instanceof Error ? reason.message : String(reason));
+        this._say(messageOf(reason));
       }
     }
   }
@@ -110,7 +102,7 @@ export class PanelTab extends Panel {
   }
 
   private _removedText(): string {
-    const { _removed: removed, _trans: trans, runs } = this;
+    const { _removed: removed, runs } = this;
     return removed.size < runs.length
       ? trans._n('%1 of these runs was removed.', '%1 of these runs were removed.', removed.size)
       : trans._n(
@@ -136,7 +128,6 @@ export class PanelTab extends Panel {
   readonly runs: readonly string[];
   private readonly _method: PanelMethod;
   private readonly _notebooks: INotebookTracker;
-  private readonly _trans: TranslationBundle;
   private readonly _removed = new Set<string>();
   private _note: Widget | undefined;
   /** The current activity, or the reason why nothing is shown. */

@@ -11,6 +11,7 @@ import type { AccordionPanel } from '@lumino/widgets';
 import { onOpenRuns } from '../../shared/open-runs.ts';
 import { RunRows } from '../../views/runs/run-rows.ts';
 import { RunTable } from '../../views/runs/run-table.ts';
+import { trans } from '../../views/translation.ts';
 import { runsIcon } from '../icons.ts';
 import { CommandIDs, IRunSources } from '../tokens.ts';
 import { WorkersSection } from '../workers/workers.tsx';
@@ -57,10 +58,9 @@ export const runsPanelPlugin: JupyterFrontEndPlugin<void> = {
     state: IStateDB | null,
     translator: ITranslator | null
   ) => {
-    const trans = (translator ?? nullTranslator).load('mosaic_lab');
-    const table = new RunTable(new RunRows(), trans);
-    const tabs = new RunTabs(app, table, notebooks, trans);
-    const context: CommandContext = { app, table, sources, tabs, fileBrowser, trans };
+    const table = new RunTable(new RunRows());
+    const tabs = new RunTabs(app, table, notebooks);
+    const context: CommandContext = { app, table, sources, tabs, fileBrowser };
     const commands = runCommands(context);
     addRunCommands(commands, context);
 
@@ -70,10 +70,10 @@ export const runsPanelPlugin: JupyterFrontEndPlugin<void> = {
     panel.title.caption = trans.__('Runs');
     panel.node.setAttribute('role', 'region');
     panel.node.setAttribute('aria-label', trans.__('Runs'));
-    const section = { table, sources, commands: app.commands, runCommands: commands, trans };
+    const section = { table, sources, commands: app.commands, runCommands: commands };
     const runs = new RunsSection({ ...section, toolBar: TOOL_BAR, menu: MENU });
     panel.addWidget(runs);
-    panel.addWidget(new WorkersSection(sources, trans));
+    panel.addWidget(new WorkersSection(sources));
     (panel.content as AccordionPanel).collapse(1);
     app.shell.add(panel, 'left', { rank: 250, type: 'MOSAIC' });
     if (restorer) {

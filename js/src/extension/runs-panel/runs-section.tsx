@@ -1,7 +1,6 @@
 /** The panel's section "Runs": the table of the runs of all stores, or of the selected one. */
 
 import { Notification } from '@jupyterlab/apputils';
-import type { TranslationBundle } from '@jupyterlab/translation';
 import { ReactWidget, UseSignal } from '@jupyterlab/ui-components';
 import type { CommandRegistry } from '@lumino/commands';
 import type { Message } from '@lumino/messaging';
@@ -10,7 +9,7 @@ import { Menu } from '@lumino/widgets';
 import type { JSX } from 'react';
 
 import type { RunSource } from '../../shared/run-source.ts';
-import { Reasons } from '../../views/runs/reasons.ts';
+import * as reasons from '../../views/runs/reasons.ts';
 import type { RunTable } from '../../views/runs/run-table.ts';
 import { type RunAction, RunsView } from '../../views/runs/runs-view.tsx';
 import { selectedTargets } from '../../views/runs/targets.ts';
@@ -20,6 +19,7 @@ import type { RunCommand } from './commands.ts';
 import { Empty } from './empty.tsx';
 import { explainDisabled } from './menu-reasons.ts';
 import './runs-panel.css';
+import { trans } from '../../views/translation.ts';
 
 /** With more stores, only one is shown initially. */
 const MOST_STORES = 8;
@@ -37,14 +37,13 @@ export interface RunsSectionOptions {
   readonly toolBar: readonly string[];
   /** The commands of the context menu, in groups. */
   readonly menu: readonly (readonly string[])[];
-  readonly trans: TranslationBundle;
 }
 
 export class RunsSection extends ReactWidget {
   constructor(options: RunsSectionOptions) {
     super();
     this._options = options;
-    const { sources, table, trans } = options;
+    const { sources, table } = options;
     this.id = 'mosaic-lab-runs-section';
     this.addClass('mosaic-runs-section');
     this.title.label = trans.__('Runs');
@@ -107,7 +106,7 @@ export class RunsSection extends ReactWidget {
   }
 
   private _view(): JSX.Element {
-    const { table, sources, commands, trans } = this._options;
+    const { table, sources, commands } = this._options;
     const followed = table.rows.sources;
     const readOnly = new Map(
       followed.filter(source => !source.canAct).map(source => [source.store, source.whyNot])
@@ -116,7 +115,6 @@ export class RunsSection extends ReactWidget {
     return (
       <RunsView
         table={table}
-        trans={trans}
         actions={this._actions()}
         readOnly={readOnly}
         notices={sources.notices}
@@ -126,7 +124,6 @@ export class RunsSection extends ReactWidget {
             hasStore={followed.length > 0}
             canAct={canAct}
             searched={sources.searched}
-            trans={trans}
             onNew={
               commands.hasCommand(CommandIDs.newTraining)
                 ? () => void commands.execute(CommandIDs.newTraining)
@@ -141,7 +138,6 @@ export class RunsSection extends ReactWidget {
   }
 
   private _stores(): JSX.Element {
-    const { trans } = this._options;
     const { sources } = this._options.sources;
     const titles = storeTitles(sources.map(({ store }) => store));
     return (
@@ -196,7 +192,7 @@ export class RunsSection extends ReactWidget {
   }
 
   private _actions(): RunAction[] {
-    const { runCommands, commands, table, toolBar, trans } = this._options;
+    const { runCommands, commands, table, toolBar } = this._options;
     const targets = selectedTargets(table);
     const actions = runCommands
       .filter(({ id }) => toolBar.includes(id))
@@ -222,8 +218,8 @@ export class RunsSection extends ReactWidget {
    * there is none, show the reason.
    */
   private _open(): void {
-    const { commands, table, trans } = this._options;
-    const whyNot = new Reasons(trans).open(selectedTargets(table));
+    const { commands, table } = this._options;
+    const whyNot = reasons.open(selectedTargets(table));
     if (whyNot) {
       Notification.info(whyNot, { autoClose: REASON_MS });
       return;

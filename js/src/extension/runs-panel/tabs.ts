@@ -3,12 +3,12 @@
 import type { ILayoutRestorer, JupyterFrontEnd } from '@jupyterlab/application';
 import { MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
 import type { INotebookTracker } from '@jupyterlab/notebook';
-import type { TranslationBundle } from '@jupyterlab/translation';
 import type { Widget } from '@lumino/widgets';
 
 import { runKey } from '../../views/runs/run-rows.ts';
 import type { RunTable } from '../../views/runs/run-table.ts';
 import { bySource, nameOf, type Target } from '../../views/runs/targets.ts';
+import { trans } from '../../views/translation.ts';
 import { runsIcon } from '../icons.ts';
 import { showTab } from '../show-tab.ts';
 import { CommandIDs } from '../tokens.ts';
@@ -19,11 +19,10 @@ type Content = Widget & Pick<PanelTab, 'source' | 'runs'>;
 type Tab = MainAreaWidget<Content>;
 
 export class RunTabs {
-  constructor(app: JupyterFrontEnd, table: RunTable, notebooks: INotebookTracker, trans: TranslationBundle) {
+  constructor(app: JupyterFrontEnd, table: RunTable, notebooks: INotebookTracker) {
     this._app = app;
     this._table = table;
     this._notebooks = notebooks;
-    this._trans = trans;
   }
 
   restore(restorer: ILayoutRestorer): void {
@@ -35,23 +34,23 @@ export class RunTabs {
   }
 
   openPanel(targets: readonly Target[]): void {
-    const title = targets.length === 1 ? '%1' : this._trans.__('%1 runs', targets.length);
+    const title = targets.length === 1 ? '%1' : trans.__('%1 runs', targets.length);
     this._open('panel', this._panels, targets, title, this._making('panel'));
   }
 
   /** Open the comparison that a kernel creates of these runs, or created for such a tab before a reload. */
   openComparison(targets: readonly Target[]): void {
-    const title = this._trans.__('Comparison');
+    const title = trans.__('Comparison');
     this._open('compare', this._comparisons, targets, title, this._making('compare'));
   }
 
   openLog(target: Target): void {
-    const title = this._trans.__('Log of %1', '%1');
-    this._open('log', this._logs, [target], title, source => new LogTab(source, target.id, this._trans));
+    const title = trans.__('Log of %1', '%1');
+    this._open('log', this._logs, [target], title, source => new LogTab(source, target.id));
   }
 
   private _making(method: PanelMethod): (source: Target['source'], runs: readonly string[]) => PanelTab {
-    return (source, runs) => new PanelTab(method, source, runs, this._notebooks, this._trans);
+    return (source, runs) => new PanelTab(method, source, runs, this._notebooks);
   }
 
   /** Activate the tab of these runs, or create it. The title of a single run's tab follows the run's name. */
@@ -100,7 +99,6 @@ export class RunTabs {
   private readonly _app: JupyterFrontEnd;
   private readonly _table: RunTable;
   private readonly _notebooks: INotebookTracker;
-  private readonly _trans: TranslationBundle;
   private readonly _panels = new WidgetTracker<Tab>({ namespace: 'mosaic-lab-panels' });
   private readonly _logs = new WidgetTracker<Tab>({ namespace: 'mosaic-lab-logs' });
   private readonly _comparisons = new WidgetTracker<Tab>({ namespace: 'mosaic-lab-comparisons' });

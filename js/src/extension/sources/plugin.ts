@@ -3,7 +3,6 @@
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
 import { IRunFollower, IRunSources } from '../tokens.ts';
 import { RunSources } from './run-sources.ts';
@@ -14,10 +13,8 @@ export const sourcesPlugin: JupyterFrontEndPlugin<IRunSources> = {
   description: 'Provides the runs of open kernels and of the stores below the server’s folder.',
   autoStart: true,
   requires: [IRunFollower],
-  optional: [ITranslator],
   provides: IRunSources,
-  activate: (app: JupyterFrontEnd, follower: IRunFollower, translator: ITranslator | null) => {
-    const trans = (translator ?? nullTranslator).load('mosaic_lab');
+  activate: (app: JupyterFrontEnd, follower: IRunFollower) => {
     const settings = app.serviceManager.serverSettings;
     const server = new ServerTransport(
       (path, init) =>
@@ -26,10 +23,9 @@ export const sourcesPlugin: JupyterFrontEndPlugin<IRunSources> = {
           init,
           settings
         ),
-      () => sources.onServer(),
-      trans
+      () => sources.onServer()
     );
-    const sources = new RunSources(server, trans);
+    const sources = new RunSources(server);
     const update = () => sources.setKernels(follower.kernels, follower.awaited);
     follower.kernelsChanged.connect(update);
     update();

@@ -5,7 +5,7 @@ import { type ISignal, Signal } from '@lumino/signaling';
 import type { Answer, Method, Methods, Progress } from '../../shared/run-api.ts';
 import { RunSource } from '../../shared/run-source.ts';
 import { aboutKernel, aboutServer, VERSION } from '../../shared/version.ts';
-import type { Translation } from '../../views/translation.ts';
+import { trans } from '../../views/translation.ts';
 import type { IKernelWithLab, IRunSources } from '../tokens.ts';
 import type { ServerTransport } from './server-transport.ts';
 
@@ -17,9 +17,8 @@ const LEAST_PAUSE_MS = 2000;
 const PAUSE_PER_SEARCH = 100;
 
 export class RunSources implements IRunSources {
-  constructor(server: ServerTransport, trans: Translation) {
+  constructor(server: ServerTransport) {
     this._server = server;
-    this._trans = trans;
     this._any = this._newSource(null);
   }
 
@@ -29,7 +28,7 @@ export class RunSources implements IRunSources {
   }
 
   get notices(): readonly string[] {
-    const kernels = this._kernels.map(({ version }) => aboutKernel(VERSION, version, this._trans));
+    const kernels = this._kernels.map(({ version }) => aboutKernel(VERSION, version));
     return [...new Set([...kernels, this._aboutAwaited(), this._aboutServer(), this._cutShort])].filter(
       text => text !== ''
     );
@@ -111,7 +110,7 @@ export class RunSources implements IRunSources {
       this._found = [...paths, ...unseen];
       pause = Math.max(pause, 1000 * PAUSE_PER_SEARCH * seconds);
       this._missed = false;
-      this._cutShort = cut_short && this._trans.__('There may be more run stores: %1.', cut_short);
+      this._cutShort = cut_short && trans.__('There may be more run stores: %1.', cut_short);
     } catch (reason) {
       this._missed = true;
       console.debug('MOSAIC: the server was not searched for run stores:', reason);
@@ -129,15 +128,14 @@ export class RunSources implements IRunSources {
     return new RunSource(store ?? '', {
       server: this._server.to(store),
       whyNot: () => this._whyNot(),
-      onProgress: progress => this._progressed.emit(progress),
-      trans: this._trans
+      onProgress: progress => this._progressed.emit(progress)
     });
   }
 
   private _whyNot(): string {
     return (
       this._aboutAwaited() ||
-      this._trans.__('Run mosaic_lab.Lab(…) on this store in a notebook to stop, rename or compare runs.')
+      trans.__('Run mosaic_lab.Lab(…) on this store in a notebook to stop, rename or compare runs.')
     );
   }
 
@@ -145,7 +143,7 @@ export class RunSources implements IRunSources {
     const { length } = this._awaited;
     return length === 0
       ? ''
-      : this._trans._n(
+      : trans._n(
           'The kernel of %2 is running a cell and does not answer. If it has a lab, runs can be stopped, renamed or compared when the cell has ended.',
           'The kernels of %2 are running cells and do not answer. If they have a lab, runs can be stopped, renamed or compared when the cells have ended.',
           length,
@@ -157,22 +155,21 @@ export class RunSources implements IRunSources {
     const { state } = this._server;
     switch (state?.kind) {
       case 'answers':
-        return aboutServer(VERSION, state.version, this._trans);
+        return aboutServer(VERSION, state.version);
       case 'no-extension':
-        return this._trans.__(
+        return trans.__(
           'Jupyter’s server has no mosaic-lab, so only runs of open kernels are shown: install it in the server’s environment (pip install mosaic-lab) and restart the server.'
         );
       case 'gone':
-        return this._trans.__('Jupyter’s server cannot be reached. What is shown may be out of date.');
+        return trans.__('Jupyter’s server cannot be reached. What is shown may be out of date.');
       case 'logged-out':
-        return this._trans.__('Jupyter’s server no longer accepts this page: log in again, and reload it.');
+        return trans.__('Jupyter’s server no longer accepts this page: log in again, and reload it.');
       default:
         return '';
     }
   }
 
   private readonly _server: ServerTransport;
-  private readonly _trans: Translation;
   /** For methods that need no store. */
   private readonly _any: RunSource;
   private readonly _sources = new Map<string, RunSource>();

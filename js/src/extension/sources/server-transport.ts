@@ -5,7 +5,7 @@
 
 import type { Changes, Method, Methods } from '../../shared/run-api.ts';
 import { BackOff, type Follower, type Transport, Unreachable } from '../../shared/transport.ts';
-import type { Translation } from '../../views/translation.ts';
+import { trans } from '../../views/translation.ts';
 
 const WAIT_SECONDS = 25;
 /** Interval between two requests of a hidden page: it keeps no connection, and its data may be this old. */
@@ -47,14 +47,8 @@ export type ServerState =
   | { readonly kind: 'gone' | 'no-extension' | 'logged-out' };
 
 export class ServerTransport {
-  constructor(
-    send: Send,
-    onState: () => void,
-    trans: Translation,
-    hidden: () => boolean = () => document.hidden
-  ) {
+  constructor(send: Send, onState: () => void, hidden: () => boolean = () => document.hidden) {
     this._send = send;
-    this._trans = trans;
     this._onState = onState;
     this._hidden = hidden;
   }
@@ -156,9 +150,7 @@ export class ServerTransport {
       if (!init.signal?.aborted) {
         this._set({ kind: 'gone' });
       }
-      throw new Unreachable(
-        this._trans.__('Jupyter’s server cannot be reached: %1', (reason as Error).message)
-      );
+      throw new Unreachable(trans.__('Jupyter’s server cannot be reached: %1', (reason as Error).message));
     }
     const version = response.headers.get(VERSION_HEADER);
     if (response.ok) {
@@ -173,16 +165,16 @@ export class ServerTransport {
       throw new Unreachable(this._refusal(status));
     }
     const { message } = (await response.json().catch(() => ({}))) as { message?: string };
-    const text = message ?? this._trans.__('Jupyter’s server answered with status %1.', status);
+    const text = message ?? trans.__('Jupyter’s server answered with status %1.', status);
     throw status >= 502 ? new Unreachable(text) : new Error(text);
   }
 
   private _refusal(status: 403 | 404): string {
     return status === 404
-      ? this._trans.__(
+      ? trans.__(
           'Jupyter’s server has no mosaic-lab. Run mosaic_lab.Lab() in a notebook, or install it in the server’s environment (pip install mosaic-lab) and restart the server.'
         )
-      : this._trans.__('Jupyter’s server no longer accepts this page: log in again, and reload it.');
+      : trans.__('Jupyter’s server no longer accepts this page: log in again, and reload it.');
   }
 
   private _set(state: ServerState): void {
@@ -195,7 +187,6 @@ export class ServerTransport {
   }
 
   private readonly _send: Send;
-  private readonly _trans: Translation;
   private readonly _onState: () => void;
   private readonly _hidden: () => boolean;
   private readonly _followers = new Map<string, Follower>();

@@ -1,7 +1,7 @@
 /** The texts about each worker in the list. */
 
 import type { WorkerRow } from '../../shared/run-api.ts';
-import type { Translation } from '../../views/translation.ts';
+import { trans } from '../../views/translation.ts';
 
 const ORDER = ['broken', 'outdated', 'installed', 'not installed'];
 
@@ -11,7 +11,7 @@ export function sorted(rows: readonly WorkerRow[]): WorkerRow[] {
   return [...rows].sort((a, b) => place(a) - place(b) || a.name.localeCompare(b.name));
 }
 
-export function stateText(row: WorkerRow, trans: Translation): string {
+export function stateText(row: WorkerRow): string {
   switch (row.state) {
     case 'installed':
       return trans.__('installed');
@@ -36,7 +36,7 @@ export function sizeText(bytes: number): string {
   return bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : `${Math.round(bytes / 1e6)} MB`;
 }
 
-export function checkText(row: WorkerRow, trans: Translation): string {
+export function checkText(row: WorkerRow): string {
   if (row.checked === null) {
     return row.state === 'not installed' ? '' : trans.__('not checked');
   }

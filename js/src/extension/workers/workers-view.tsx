@@ -3,7 +3,8 @@
 import { type JSX, useEffect, useState } from 'react';
 
 import type { WorkerRow } from '../../shared/run-api.ts';
-import type { Translation } from '../../views/translation.ts';
+import { messageOf } from '../../shared/transport.ts';
+import { trans } from '../../views/translation.ts';
 import { checkText, sizeText, sorted, stateText, versionText } from './worker-text.ts';
 
 /** The view's interface to a kernel or the server; errors have a message for the user. */
@@ -25,7 +26,7 @@ interface Work {
 
 const NOTHING: Work = { action: 'install', line: '', error: '' };
 
-export function WorkersView({ source, trans }: { source: WorkersSource; trans: Translation }): JSX.Element {
+export function WorkersView({ source }: { source: WorkersSource }): JSX.Element {
   const [rows, setRows] = useState<readonly WorkerRow[] | null>(null);
   const [error, setError] = useState('');
   const [works, setWorks] = useState<Readonly<Record<string, Work>>>({});
@@ -78,7 +79,6 @@ export function WorkersView({ source, trans }: { source: WorkersSource; trans: T
             row={row}
             work={works[row.name] ?? NOTHING}
             whyNot={whyNot}
-            trans={trans}
             act={action => void act(action, row.name)}
           />
         ))}
@@ -91,10 +91,9 @@ function Worker(props: {
   row: WorkerRow;
   work: Work;
   whyNot: string;
-  trans: Translation;
   act(action: Work['action']): void;
 }): JSX.Element {
-  const { row, work, whyNot, trans, act } = props;
+  const { row, work, whyNot, act } = props;
   const busy = work.line !== '';
   const action = row.state === 'installed' ? 'check' : 'install';
   const label =
@@ -103,7 +102,7 @@ function Worker(props: {
     <li className="mosaic-worker">
       <div className="mosaic-worker-head">
         <span className={`mosaic-worker-state mosaic-mod-${row.state.replace(' ', '-')}`}>
-          {stateText(row, trans)}
+          {stateText(row)}
         </span>
         <strong title={row.about}>{row.name}</strong>
         <span className="mosaic-worker-version">{versionText(row)}</span>
@@ -119,7 +118,7 @@ function Worker(props: {
         </button>
       </div>
       <div className="mosaic-worker-facts">
-        {[row.detail, sizeText(row.size_bytes), checkText(row, trans)].filter(Boolean).join(' · ')}
+        {[row.detail, sizeText(row.size_bytes), checkText(row)].filter(Boolean).join(' · ')}
       </div>
       {busy && (
         <div className="mosaic-worker-progress" role="status">
@@ -139,8 +138,4 @@ function Worker(props: {
       ))}
     </li>
   );
-}
-
-function messageOf(reason: unknown): string {
-  return reason instanceof Error ? reason.message : String(reason);
 }

@@ -1,6 +1,5 @@
 /** The section "Workers" of the runs panel. */
 
-import type { TranslationBundle } from '@jupyterlab/translation';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import type { Message } from '@lumino/messaging';
 import type { JSX } from 'react';
@@ -8,6 +7,7 @@ import type { JSX } from 'react';
 import type { Progress } from '../../shared/run-api.ts';
 import type { IRunSources } from '../tokens.ts';
 import './workers.css';
+import { trans } from '../../views/translation.ts';
 import { type WorkersSource, WorkersView } from './workers-view.tsx';
 
 /** Reads workers; with a kernel, installs and checks them. */
@@ -48,10 +48,9 @@ class Workers implements WorkersSource {
 }
 
 export class WorkersSection extends ReactWidget {
-  constructor(sources: IRunSources, trans: TranslationBundle) {
+  constructor(sources: IRunSources) {
     super();
     this._workers = new Workers(sources);
-    this._trans = trans;
     this.title.label = trans.__('Workers');
     this.id = 'mosaic-lab-workers';
     this.addClass('mosaic-workers-section');
@@ -78,10 +77,9 @@ export class WorkersSection extends ReactWidget {
   }
 
   protected render(): JSX.Element | null {
-    return this._opened ? <WorkersView source={this._workers} trans={this._trans} /> : null;
+    return this._opened ? <WorkersView source={this._workers} /> : null;
   }
 
   private readonly _workers: Workers;
-  private readonly _trans: TranslationBundle;
   private _opened = false;
 }

@@ -3,9 +3,8 @@
 import { ILayoutRestorer, type JupyterFrontEnd, type JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
 import { IStateDB } from '@jupyterlab/statedb';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { LabIcon } from '@jupyterlab/ui-components';
-
+import { trans } from '../../views/translation.ts';
 import { showTab } from '../show-tab.ts';
 import { CommandIDs, IRunSources, ISettings } from '../tokens.ts';
 import { openedTab, type WorkspaceTab } from './tab.tsx';
@@ -23,16 +22,14 @@ export const workspacePlugin: JupyterFrontEndPlugin<void> = {
   description: 'Shows the charts of selected runs in a tab.',
   autoStart: true,
   requires: [IRunSources, IStateDB, ISettings],
-  optional: [ITranslator, ILayoutRestorer],
+  optional: [ILayoutRestorer],
   activate: (
     app: JupyterFrontEnd,
     sources: IRunSources,
     states: IStateDB,
     settings: ISettings,
-    translator: ITranslator | null,
     restorer: ILayoutRestorer | null
   ) => {
-    const trans = (translator ?? nullTranslator).load('mosaic_lab');
     const tracker = new WidgetTracker<MainAreaWidget<WorkspaceTab>>({ namespace: 'mosaic-lab-workspace' });
     const opening = new Map<string, Promise<MainAreaWidget<WorkspaceTab>>>();
 
@@ -43,7 +40,7 @@ export const workspacePlugin: JupyterFrontEndPlugin<void> = {
         if (runs) known.content.setRuns(runs);
         return known;
       }
-      const content = await openedTab(sources.source(store), name, runs, states, settings, trans);
+      const content = await openedTab(sources.source(store), name, runs, states, settings);
       const widget = new MainAreaWidget({ content });
       widget.toolbar.hide();
       widget.id = id;

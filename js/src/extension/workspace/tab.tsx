@@ -6,7 +6,6 @@ import type { JSONObject } from '@lumino/coreutils';
 import type { ReactElement } from 'react';
 
 import type { RunSource } from '../../shared/run-source.ts';
-import type { Translation } from '../../views/translation.ts';
 import { chartedRuns, restoredState, type WorkspaceState, withRuns } from '../../views/workspace/state.ts';
 import { Workspace } from '../../views/workspace/workspace.tsx';
 import { latestRows } from '../sources/latest-rows.ts';
@@ -15,18 +14,12 @@ import type { ISettings } from '../tokens.ts';
 const SAVE_MS = 300;
 
 export class WorkspaceTab extends ReactWidget {
-  constructor(
-    source: RunSource,
-    state: WorkspaceState,
-    save: (state: WorkspaceState) => void,
-    trans: Translation
-  ) {
+  constructor(source: RunSource, state: WorkspaceState, save: (state: WorkspaceState) => void) {
     super();
     this.addClass('mosaic-workspace-tab');
     this._source = source;
     this._state = state;
     this._save = save;
-    this._trans = trans;
   }
 
   get source(): RunSource {
@@ -45,7 +38,7 @@ export class WorkspaceTab extends ReactWidget {
   }
 
   protected override render(): ReactElement {
-    return <Workspace source={this._source} state={this._state} trans={this._trans} onState={this._change} />;
+    return <Workspace source={this._source} state={this._state} onState={this._change} />;
   }
 
   private readonly _change = (change: (state: WorkspaceState) => WorkspaceState): void => {
@@ -65,7 +58,6 @@ export class WorkspaceTab extends ReactWidget {
 
   private readonly _source: RunSource;
   private readonly _save: (state: WorkspaceState) => void;
-  private readonly _trans: Translation;
   private _state: WorkspaceState;
   private _timer: ReturnType<typeof setTimeout> | undefined;
 }
@@ -81,8 +73,7 @@ export async function openedTab(
   name: string,
   runs: readonly string[] | null,
   states: IStateDB,
-  settings: ISettings,
-  trans: Translation
+  settings: ISettings
 ): Promise<WorkspaceTab> {
   const key = stateKey(source.store, name);
   const remembered = await states.fetch(key);
@@ -92,7 +83,7 @@ export async function openedTab(
     states.save(key, state as unknown as JSONObject).catch(reason => console.warn('MOSAIC:', reason));
   };
   const initial = { version: 1, smoothing: settings.get('smoothing'), x: settings.get('x') };
-  return new WorkspaceTab(source, restoredState(remembered ?? initial, shown), save, trans);
+  return new WorkspaceTab(source, restoredState(remembered ?? initial, shown), save);
 }
 
 const MOST_LATEST = 50;

@@ -13,7 +13,7 @@ import {
 } from 'react';
 import { fineNumber } from '../../shared/numbers.ts';
 import { RunName } from '../runs/run-name.tsx';
-import type { Translation } from '../translation.ts';
+import { trans } from '../translation.ts';
 import { type ChartView, type Cursor, LineChart } from './line-chart.ts';
 import type { ChartLine } from './lines.ts';
 import { marksOf } from './marks.ts';
@@ -50,7 +50,6 @@ export interface ChartCardProps {
   readonly kind: string;
   /** Shown in place of lines: why there are none. */
   readonly message: string;
-  readonly trans: Translation;
   readonly onZoom: (range: Range | null) => void;
   readonly onPick: (point: Near) => void;
   /** Called with whether the chart is visible. */
@@ -61,7 +60,7 @@ export interface ChartCardProps {
 const KEYS = ['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Home', 'End', 'Enter', 'Escape'];
 
 export function ChartBody(props: ChartCardProps): ReactNode {
-  const { title, lines, view, height, message, trans } = props;
+  const { title, lines, view, height, message } = props;
   const place = useRef<HTMLDivElement>(null);
   const chart = useRef<LineChart | null>(null);
   const latest = useRef(props);
@@ -130,9 +129,9 @@ export function ChartBody(props: ChartCardProps): ReactNode {
           )}
       </span>
       {message && <p className="mosaic-chart-message">{message}</p>}
-      {cursor && <Values cursor={cursor} view={view} xLabel={props.xLabel} kind={props.kind} trans={trans} />}
+      {cursor && <Values cursor={cursor} view={view} xLabel={props.xLabel} kind={props.kind} />}
       <span className="mosaic-unseen" aria-live="polite">
-        {cursor && !cursor.pointer ? spoken(cursor, view, trans) : ''}
+        {cursor && !cursor.pointer ? spoken(cursor, view) : ''}
       </span>
     </div>
   );
@@ -143,11 +142,10 @@ interface ValuesProps {
   readonly view: ChartView;
   readonly xLabel: string;
   readonly kind: string;
-  readonly trans: Translation;
 }
 
 /** The values at the cursor, to its right, or to its left in the right half. */
-function Values({ cursor, view, xLabel, kind, trans }: ValuesProps): ReactNode {
+function Values({ cursor, view, xLabel, kind }: ValuesProps): ReactNode {
   const { points, nearest, more } = cursor.readout;
   const box = useRef<HTMLDivElement>(null);
   const [style, setStyle] = useState<CSSProperties>({ visibility: 'hidden' });
@@ -193,7 +191,7 @@ function intervalText(point: Near): string {
   return intervalAt(point)?.map(fineNumber).join(' – ') ?? '';
 }
 
-function spoken({ x, readout }: Cursor, view: ChartView, trans: Translation): string {
+function spoken({ x, readout }: Cursor, view: ChartView): string {
   const { nearest, points, more } = readout;
   if (!nearest) return trans.__('%1: no values', placeText(x, view.axis));
   const place = points.indexOf(nearest) + 1;

@@ -1,7 +1,7 @@
 /** The visible range of a chart. */
 
 import { UNITS } from '../../shared/numbers.ts';
-import type { Translation } from '../translation.ts';
+import { trans } from '../translation.ts';
 import type { ChartLine, LineData, Numbers } from './lines.ts';
 
 export type Range = readonly [number, number];
@@ -120,7 +120,7 @@ export function typedNumber(text: string): number | null | undefined {
 export type LimitsProblem = 'number' | 'positive' | 'order';
 
 /** The error in limits in fields with these names. */
-export function problemText(problem: LimitsProblem, from: string, to: string, trans: Translation): string {
+export function problemText(problem: LimitsProblem, from: string, to: string): string {
   return {
     number: trans.__('must be a number, such as 2000, 2k or 1M'),
     positive: trans.__('a log axis needs numbers above 0'),

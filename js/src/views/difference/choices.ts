@@ -2,17 +2,13 @@
 
 import { withoutWords, wordsAlike } from '../../shared/names.ts';
 import type { RunRow } from '../../shared/run-api.ts';
-import type { Translation } from '../translation.ts';
+import { trans } from '../translation.ts';
 
 /**
  * A name for each run, in order, without the words shared by all names with a seed: a selection has limited
  * space. Runs with the same name get their seeds or, if these are equal, the ends of their ids.
  */
-export function choiceNames(
-  rows: readonly RunRow[],
-  names: ReadonlyMap<string, string>,
-  trans: Translation
-): string[] {
+export function choiceNames(rows: readonly RunRow[], names: ReadonlyMap<string, string>): string[] {
   const plain = rows.map(({ id, name }) => names.get(id) ?? name);
   const seeded = rows.map(({ seed }, place) =>
     seed === null || (plain[place] as string).includes(`seed ${seed}`)

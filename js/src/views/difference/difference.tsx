@@ -7,7 +7,8 @@ import './difference.css';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import type { Difference, RunRow } from '../../shared/run-api.ts';
 import type { RunSource } from '../../shared/run-source.ts';
-import type { Translation } from '../translation.ts';
+import { messageOf } from '../../shared/transport.ts';
+import { trans } from '../translation.ts';
 import { choiceNames } from './choices.ts';
 import { pairOf, shownSections } from './rows.ts';
 
@@ -20,12 +21,11 @@ export interface DifferenceViewProps {
   readonly names: ReadonlyMap<string, string>;
   readonly pair: readonly [string, string] | null;
   readonly colorOf: (run: string) => string;
-  readonly trans: Translation;
   readonly onPair: (pair: readonly [string, string]) => void;
 }
 
 export function DifferenceView(props: DifferenceViewProps): ReactNode {
-  const { source, rows, names, colorOf, trans } = props;
+  const { source, rows, names, colorOf } = props;
   const ids = rows.map(({ id }) => id);
   const pair = pairOf(props.pair, ids);
   const states = rows.filter(({ id }) => pair?.includes(id)).map(({ id, state }) => `${id} ${state}`);
@@ -35,7 +35,7 @@ export function DifferenceView(props: DifferenceViewProps): ReactNode {
   const [search, setSearch] = useState('');
   const sections = useMemo(() => shownSections(found?.sections ?? [], all, search), [found, all, search]);
   if (pair === null) return <p className="mosaic-empty">{trans.__('Choose two runs to compare.')}</p>;
-  const called = choiceNames(rows, names, trans);
+  const called = choiceNames(rows, names);
   const choice = (place: 0 | 1) => (
     <select
       className="mosaic-input"
@@ -157,7 +157,7 @@ function useDifference(
         if (alive) timer = setTimeout(read, AGAIN_MS);
       } catch (reason) {
         if (ended) return;
-        const problem = reason instanceof Error ? reason.message : String(reason);
+        const problem = messageOf(reason);
         setAnswer(before => ({ key, found: before.key === key ? before.found : null, problem }));
         timer = setTimeout(read, RETRY_MS);
       }

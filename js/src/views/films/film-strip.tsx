@@ -6,7 +6,8 @@
 import './films.css';
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import type { FilmFacts } from '../../shared/run-api.ts';
-import type { Translation } from '../translation.ts';
+import { messageOf } from '../../shared/transport.ts';
+import { trans } from '../translation.ts';
 import { filmCaption, filmSentence } from './film-text.ts';
 
 export interface ShownFilm extends FilmFacts {
@@ -21,10 +22,9 @@ export interface FilmStripProps {
   chosen: number | null;
   choose: (step: number | null) => void;
   load: (step: number) => Promise<Blob>;
-  trans: Translation;
 }
 
-export function FilmStrip({ films, note, chosen, choose, load, trans }: FilmStripProps) {
+export function FilmStrip({ films, note, chosen, choose, load }: FilmStripProps) {
   const row = useRef<HTMLDivElement>(null);
   const film = films.find(({ step }) => step === chosen) ?? null;
   const reachable = film?.step ?? films.at(-1)?.step;
@@ -54,7 +54,7 @@ export function FilmStrip({ films, note, chosen, choose, load, trans }: FilmStri
           onKeyDown={move}
         >
           {films.map(one => {
-            const [step, result] = filmCaption(one, trans);
+            const [step, result] = filmCaption(one);
             return (
               <button
                 type="button"
@@ -62,7 +62,7 @@ export function FilmStrip({ films, note, chosen, choose, load, trans }: FilmStri
                 data-step={one.step}
                 tabIndex={one.step === reachable ? 0 : -1}
                 aria-pressed={one.step === chosen}
-                aria-label={filmSentence(one, trans)}
+                aria-label={filmSentence(one)}
                 onClick={() => choose(one.step === chosen ? null : one.step)}
               >
                 <img src={one.frame} alt="" draggable={false} />
@@ -73,13 +73,13 @@ export function FilmStrip({ films, note, chosen, choose, load, trans }: FilmStri
           })}
         </div>
       )}
-      {film && <Player key={film.step} film={film} load={load} trans={trans} />}
+      {film && <Player key={film.step} film={film} load={load} />}
       {note && <div className="mosaic-film-note">{note}</div>}
     </div>
   );
 }
 
-function Player({ film, load, trans }: { film: ShownFilm } & Pick<FilmStripProps, 'load' | 'trans'>) {
+function Player({ film, load }: { film: ShownFilm } & Pick<FilmStripProps, 'load'>) {
   const [source, setSource] = useState<string | null>(null);
   const [problem, setProblem] = useState('');
   const { step } = film;
@@ -92,14 +92,14 @@ function Player({ film, load, trans }: { film: ShownFilm } & Pick<FilmStripProps
         address = URL.createObjectURL(data);
         setSource(address);
       },
-      error => !gone && setProblem(error instanceof Error ? error.message : String(error))
+      error => !gone && setProblem(messageOf(error))
     );
     return () => {
       gone = true;
       if (address) URL.revokeObjectURL(address);
     };
   }, [step, load]);
-  const sentence = filmSentence(film, trans);
+  const sentence = filmSentence(film);
   return (
     <figure className="mosaic-film-player">
       {problem ? (
@@ -109,7 +109,6 @@ function Player({ film, load, trans }: { film: ShownFilm } & Pick<FilmStripProps
           source={source}
           poster={film.frame}
           sentence={sentence}
-          trans={trans}
           onError={() => setProblem(trans.__('The film cannot be played: its file may be damaged.'))}
         />
       ) : (
@@ -121,14 +120,8 @@ function Player({ film, load, trans }: { film: ShownFilm } & Pick<FilmStripProps
 }
 
 /** A film with its controls below the picture; the browser's own would cover it. */
-function Film(props: {
-  source: string;
-  poster: string;
-  sentence: string;
-  trans: Translation;
-  onError: () => void;
-}) {
-  const { source, poster, sentence, trans, onError } = props;
+function Film(props: { source: string; poster: string; sentence: string; onError: () => void }) {
+  const { source, poster, sentence, onError } = props;
   const video = useRef<HTMLVideoElement>(null);
   const [playing, setPlaying] = useState(true);
   const [at, setAt] = useState(0);

@@ -2,17 +2,17 @@
 
 import { number, whole } from '../../shared/numbers.ts';
 import type { FilmFacts } from '../../shared/run-api.ts';
-import type { Translation } from '../translation.ts';
+import { trans } from '../translation.ts';
 
 /** The caption of a first frame: its time and its return. */
-export function filmCaption(film: FilmFacts, trans: Translation): [step: string, result: string] {
+export function filmCaption(film: FilmFacts): [step: string, result: string] {
   const result = film.return === null ? '' : trans.__('return %1', number(film.return));
   return [trans.__('step %1', whole(film.step)), result];
 }
 
 /** A description in a sentence, for the player and for screen readers. */
-export function filmSentence(film: FilmFacts, trans: Translation): string {
-  const [step, result] = filmCaption(film, trans);
+export function filmSentence(film: FilmFacts): string {
+  const [step, result] = filmCaption(film);
   const length = trans._n('%2 step', '%2 steps', film.length, whole(film.length));
   const cut = film.complete ? '' : trans.__('cut off');
   return `${step}: ${[result, length, cut].filter(Boolean).join(', ')}`;

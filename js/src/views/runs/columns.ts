@@ -3,7 +3,7 @@
 import { duration, number, settingText } from '../../shared/numbers.ts';
 import { type SortValue, settingValue } from '../../shared/order.ts';
 import type { RunRow } from '../../shared/run-api.ts';
-import type { Translation } from '../translation.ts';
+import { trans } from '../translation.ts';
 import { ageText, durationOf, outcomeText, progressText, speedText } from './run-text.ts';
 
 export interface Column {
@@ -34,7 +34,7 @@ export const DEFAULT_COLUMNS: readonly string[] = [
   'age'
 ];
 
-export function standardColumns(trans: Translation): Column[] {
+export function standardColumns(): Column[] {
   const plain = (id: string, title: string, width: number, field: (row: RunRow) => SortValue): Column => ({
     id,
     title,
@@ -47,7 +47,7 @@ export function standardColumns(trans: Translation): Column[] {
       id: 'state',
       title: trans.__('State'),
       width: 112,
-      text: row => outcomeText(row, trans),
+      text: row => outcomeText(row),
       sort: row => row.state
     },
     { id: 'name', title: trans.__('Name'), width: 240, text: row => row.name, sort: row => row.name },
@@ -61,7 +61,7 @@ export function standardColumns(trans: Translation): Column[] {
       id: 'progress',
       title: trans.__('Progress'),
       width: 220,
-      text: row => progressText(row, trans),
+      text: row => progressText(row),
       sort: row => row.progress
     },
     {
@@ -111,7 +111,7 @@ export function standardColumns(trans: Translation): Column[] {
       title: trans.__('Age'),
       width: 60,
       numeric: true,
-      text: (row, now) => ageText(row.created, now, trans),
+      text: (row, now) => ageText(row.created, now),
       sort: row => (row.created === null ? null : -row.created)
     }
   ];

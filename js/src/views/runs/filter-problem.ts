@@ -1,13 +1,13 @@
 /** The problem with a search: comparisons that no run can match. */
 
-import type { Translation } from '../translation.ts';
+import { trans } from '../translation.ts';
 import { COMPARISON, FACETS, NUMBERS, numberOf, SHORT_NAMES, searchWords } from './filter.ts';
 import { STATES } from './summary.ts';
 
 const MOST_NAMED = 3;
 
 /** The first problem as a sentence, given the names of the runs' hyperparameters; "" for none. */
-export function filterProblem(text: string, known: readonly string[], trans: Translation): string {
+export function filterProblem(text: string, known: readonly string[]): string {
   for (const word of searchWords(text)) {
     const [, name, sign, wanted] = COMPARISON.exec(word.replace(/^-(?=.)/, '')) ?? [];
     if (name === undefined || sign === undefined || wanted === undefined) {

@@ -1,8 +1,7 @@
 /** Parts of a table line, shared by both layouts: columns and two rows of text. */
 
 import type { CSSProperties, MouseEvent } from 'react';
-
-import type { Translation } from '../translation.ts';
+import { trans } from '../translation.ts';
 import type { Column } from './columns.ts';
 import { Icon, StateIcon } from './icons.tsx';
 import { stateText } from './run-text.ts';
@@ -23,7 +22,6 @@ export interface LineProps {
   readonly readOnly: string;
   /** Unix seconds. */
   readonly now: number;
-  readonly trans: Translation;
   readonly onClick: (line: Line, event: MouseEvent) => void;
   readonly onToggle: (line: Line) => void;
   readonly onOpen: (line: Line) => void;
@@ -51,7 +49,7 @@ export function indent(depth: number): CSSProperties {
   return { paddingLeft: 2 + 12 * depth };
 }
 
-export function tooltip({ entry, title, members, continued }: Line, trans: Translation): string {
+export function tooltip({ entry, title, members, continued }: Line): string {
   if (!entry) {
     return [title, members[0]?.row.group].filter(Boolean).join('\n');
   }
@@ -62,7 +60,7 @@ export function tooltip({ entry, title, members, continued }: Line, trans: Trans
 }
 
 /** A mark for a run with notes, which the tooltip shows. */
-export function NotesMark({ notes, trans }: { notes: string; trans: Translation }) {
+export function NotesMark({ notes }: { notes: string }) {
   return notes === '' ? null : (
     <span className="mosaic-runs-noted">
       <Icon name="notes" />
@@ -71,12 +69,12 @@ export function NotesMark({ notes, trans }: { notes: string; trans: Translation 
   );
 }
 
-export function LineState({ line, trans }: LineProps) {
+export function LineState({ line }: LineProps) {
   const state = line.entry ? line.entry.row.state : groupState(line.members);
   return (
     <>
       <StateIcon state={state} />
-      <span className="mosaic-runs-spoken">{stateText(state, trans)}</span>
+      <span className="mosaic-runs-spoken">{stateText(state)}</span>
     </>
   );
 }

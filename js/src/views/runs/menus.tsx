@@ -2,7 +2,7 @@
 
 import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import type { RunKind, RunState } from '../../shared/run-api.ts';
-import type { Translation } from '../translation.ts';
+import { trans } from '../translation.ts';
 import { HYPERPARAMETER } from './columns.ts';
 import { FACETS, type Facet, type Filter, facetCounts, toggled } from './filter.ts';
 import { Icon, type IconName } from './icons.tsx';
@@ -72,25 +72,24 @@ function Menu({ label, icon, count = 0, children }: MenuProps) {
 interface TableMenuProps {
   readonly table: RunTable;
   readonly snapshot: Snapshot;
-  readonly trans: Translation;
 }
 
-export function FilterMenu({ table, snapshot, trans }: TableMenuProps) {
+export function FilterMenu({ table, snapshot }: TableMenuProps) {
   const { filter } = snapshot;
   const chosen = FACETS.reduce((sum, facet) => sum + (filter.facets[facet]?.length ?? 0), 0);
   return (
     <Menu label={trans.__('Filter')} icon="filter" count={chosen}>
-      {() => <Facets table={table} filter={filter} trans={trans} />}
+      {() => <Facets table={table} filter={filter} />}
     </Menu>
   );
 }
 
-function Facets({ table, filter, trans }: { table: RunTable; filter: Filter; trans: Translation }) {
+function Facets({ table, filter }: { table: RunTable; filter: Filter }) {
   const counts = facetCounts(
     table.rows.entries.map(({ row }) => row),
     filter
   );
-  const titles = facetTitles(trans);
+  const titles = facetTitles();
   return FACETS.map(facet => {
     const values = [...(counts.get(facet) ?? [])].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0]));
     const chosen = filter.facets[facet] ?? [];
@@ -107,7 +106,7 @@ function Facets({ table, filter, trans }: { table: RunTable; filter: Filter; tra
               checked={chosen.includes(value)}
               onChange={() => table.setFilter(toggled(filter, facet, value))}
             />
-            <span className="mosaic-runs-label">{facetText(facet, value, trans)}</span>
+            <span className="mosaic-runs-label">{facetText(facet, value)}</span>
             <span className="mosaic-runs-dim">{count}</span>
           </label>
         ))}
@@ -116,7 +115,7 @@ function Facets({ table, filter, trans }: { table: RunTable; filter: Filter; tra
   });
 }
 
-export function facetTitles(trans: Translation): Readonly<Record<Facet, string>> {
+export function facetTitles(): Readonly<Record<Facet, string>> {
   return {
     state: trans.__('State'),
     kind: trans.__('Kind'),
@@ -127,18 +126,18 @@ export function facetTitles(trans: Translation): Readonly<Record<Facet, string>>
   };
 }
 
-export function facetText(facet: Facet, value: string, trans: Translation): string {
+export function facetText(facet: Facet, value: string): string {
   switch (facet) {
     case 'state':
-      return stateText(value as RunState, trans);
+      return stateText(value as RunState);
     case 'kind':
-      return kindText(value as RunKind, trans);
+      return kindText(value as RunKind);
     default:
       return value;
   }
 }
 
-export function ViewMenu({ table, snapshot, trans }: TableMenuProps) {
+export function ViewMenu({ table, snapshot }: TableMenuProps) {
   const { available, columns, sort, flat } = snapshot;
   const id = useId();
   const column = (own: boolean) =>

@@ -1,9 +1,10 @@
 /** Actions on runs by their store's kernel, for JupyterLab's panel and for notebook cells. */
 
 import { copyText } from '../../shared/copy-text.ts';
-import type { Translation } from '../translation.ts';
+import { trans } from '../translation.ts';
 import type { IconName } from './icons.tsx';
-import { type Reason, Reasons } from './reasons.ts';
+import type { Reason } from './reasons.ts';
+import * as reasons from './reasons.ts';
 import {
   nameQuestion,
   notesQuestion,
@@ -34,19 +35,18 @@ export interface RunActions {
   readonly copyCode: Action;
 }
 
-export function runActions(table: RunTable, dialogs: RunDialogs, trans: Translation): RunActions {
-  const reasons = new Reasons(trans);
+export function runActions(table: RunTable, dialogs: RunDialogs): RunActions {
   return {
-    ...processActions(reasons, trans),
-    ...annotations(reasons, dialogs, trans),
-    ...copying(reasons, dialogs, trans),
+    ...processActions(),
+    ...annotations(dialogs),
+    ...copying(dialogs),
     remove: {
       label: trans.__('Remove …'),
       icon: 'remove',
       whyNot: reasons.remove,
       run: async targets => {
         const [trials, continuations] = [trialsOf(targets, table), continuationsOf(targets, table)];
-        const question = removalQuestion(targets, trials, continuations, trans);
+        const question = removalQuestion(targets, trials, continuations);
         const { accepted, checked } = await dialogs.confirm(question);
         for (const [source, runs] of accepted ? bySource(targets) : []) {
           await source.call('remove', { runs, trials: checked });
@@ -56,7 +56,7 @@ export function runActions(table: RunTable, dialogs: RunDialogs, trans: Translat
   };
 }
 
-function processActions(reasons: Reasons, trans: Translation): Pick<RunActions, 'stop' | 'resume'> {
+function processActions(): Pick<RunActions, 'stop' | 'resume'> {
   return {
     stop: {
       label: trans.__('Stop'),
@@ -81,18 +81,14 @@ function processActions(reasons: Reasons, trans: Translation): Pick<RunActions, 
   };
 }
 
-function annotations(
-  reasons: Reasons,
-  dialogs: RunDialogs,
-  trans: Translation
-): Pick<RunActions, 'rename' | 'tag' | 'note'> {
+function annotations(dialogs: RunDialogs): Pick<RunActions, 'rename' | 'tag' | 'note'> {
   return {
     rename: {
       label: trans.__('Rename …'),
       icon: 'rename',
       whyNot: reasons.annotateOne,
       run: async ([target]) => {
-        const name = target ? await dialogs.text(nameQuestion(target, trans)) : null;
+        const name = target ? await dialogs.text(nameQuestion(target)) : null;
         if (name !== null) {
           await target?.source.call('annotate', { run: target.id, name: name.trim() });
         }
@@ -103,7 +99,7 @@ function annotations(
       icon: 'tag',
       whyNot: reasons.annotate,
       run: async targets => {
-        const text = await dialogs.text(tagsQuestion(targets, trans));
+        const text = await dialogs.text(tagsQuestion(targets));
         for (const { source, id, row } of text === null ? [] : targets) {
           const others = targets.length > 1 ? (row?.tags ?? []) : [];
           await source.call('annotate', { run: id, tags: [...new Set([...others, ...tagsOf(text ?? '')])] });
@@ -115,7 +111,7 @@ function annotations(
       icon: 'notes',
       whyNot: reasons.annotateOne,
       run: async ([target]) => {
-        const notes = target ? await dialogs.text(notesQuestion(target, trans)) : null;
+        const notes = target ? await dialogs.text(notesQuestion(target)) : null;
         if (notes !== null) {
           await target?.source.call('annotate', { run: target.id, notes });
         }
@@ -124,11 +120,7 @@ function annotations(
   };
 }
 
-function copying(
-  reasons: Reasons,
-  dialogs: RunDialogs,
-  trans: Translation
-): Pick<RunActions, 'copyId' | 'copyCode'> {
+function copying(dialogs: RunDialogs): Pick<RunActions, 'copyId' | 'copyCode'> {
   return {
     copyId: {
       label: trans.__('Copy id'),

@@ -2,6 +2,7 @@
 
 import { number, whole } from '../../shared/numbers.ts';
 import type { RunRow } from '../../shared/run-api.ts';
+import { trans } from '../translation.ts';
 import type { Column } from './columns.ts';
 import { StateIcon } from './icons.tsx';
 import { Bar, indent, type LineProps, LineState, NotesMark, Tags, Toggle, tooltip } from './line-parts.tsx';
@@ -43,13 +44,13 @@ function isText({ id }: Column, row: RunRow): boolean {
 type CellProps = LineProps & { readonly column: Column };
 
 function NameCell(props: CellProps) {
-  const { line, trans } = props;
+  const { line } = props;
   return (
-    <span className="mosaic-runs-first" style={indent(line.depth)} title={tooltip(line, trans)}>
+    <span className="mosaic-runs-first" style={indent(line.depth)} title={tooltip(line)}>
       <Toggle {...props} />
       {!props.columns.some(column => column.id === 'state') && <LineState {...props} />}
       <RunName name={line.title} />
-      {line.entry && <NotesMark notes={line.entry.row.notes} trans={trans} />}
+      {line.entry && <NotesMark notes={line.entry.row.notes} />}
       {!line.entry && <span className="mosaic-runs-count">{line.members.length}</span>}
     </span>
   );
@@ -88,7 +89,7 @@ function RunCell(props: CellProps) {
 }
 
 function GroupCell(props: CellProps) {
-  const { line, column, trans } = props;
+  const { line, column } = props;
   const { members } = line;
   switch (column.id) {
     case 'name':
@@ -96,9 +97,9 @@ function GroupCell(props: CellProps) {
     case 'state': {
       const state = groupState(members);
       return (
-        <span className="mosaic-runs-statecell" title={groupSummary(members, trans)}>
+        <span className="mosaic-runs-statecell" title={groupSummary(members)}>
           <StateIcon state={state} />
-          {whole(members.filter(({ row }) => row.state === state).length)} {stateText(state, trans)}
+          {whole(members.filter(({ row }) => row.state === state).length)} {stateText(state)}
         </span>
       );
     }

@@ -3,6 +3,7 @@
 import { type CSSProperties, memo } from 'react';
 
 import { number } from '../../shared/numbers.ts';
+import { trans } from '../translation.ts';
 import { Icon } from './icons.tsx';
 import { Bar, indent, type LineProps, LineState, NotesMark, Tags, Toggle, tooltip } from './line-parts.tsx';
 import { Cells } from './run-cells.tsx';
@@ -74,7 +75,7 @@ function LineView(props: LineProps) {
 }
 
 function StoreCell(props: LineProps) {
-  const { line, trans, readOnly } = props;
+  const { line, readOnly } = props;
   return (
     <div
       role="gridcell"
@@ -89,29 +90,24 @@ function StoreCell(props: LineProps) {
           {trans.__('read-only')}
         </span>
       )}
-      <span className="mosaic-runs-dim">{storeSummary(line.members, trans)}</span>
+      <span className="mosaic-runs-dim">{storeSummary(line.members)}</span>
     </div>
   );
 }
 
 function CompactCell(props: LineProps) {
-  const { line, trans, now } = props;
+  const { line, now } = props;
   const { entry, members } = line;
   const last = entry ? entry.row.last_return : meanOf(members, 'last_return');
   const progress = entry?.row.alive ? entry.row.progress : null;
   return (
-    <div
-      role="gridcell"
-      className="mosaic-runs-compact"
-      style={indent(line.depth)}
-      title={tooltip(line, trans)}
-    >
+    <div role="gridcell" className="mosaic-runs-compact" style={indent(line.depth)} title={tooltip(line)}>
       <Toggle {...props} />
       <LineState {...props} />
       <div className="mosaic-runs-lines">
         <div>
           <RunName name={line.title} />
-          {entry && <NotesMark notes={entry.row.notes} trans={trans} />}
+          {entry && <NotesMark notes={entry.row.notes} />}
           <span className="mosaic-runs-number">
             {!entry && last !== null && <span className="mosaic-runs-dim">⌀ </span>}
             {last !== null && number(last)}
@@ -119,7 +115,7 @@ function CompactCell(props: LineProps) {
         </div>
         <div className="mosaic-runs-dim">
           <span className="mosaic-runs-summary">
-            {entry ? runSummary(entry.row, now, trans) : groupSummary(members, trans)}
+            {entry ? runSummary(entry.row, now) : groupSummary(members)}
           </span>
           {entry && <Tags tags={entry.row.tags} />}
           {entry && <Sparkline values={entry.row.sparkline} width={56} height={14} />}

@@ -1,6 +1,6 @@
 /** Questions to the user before runs are changed, as texts. A `RunDialogs` shows them. */
 
-import type { Translation } from '../translation.ts';
+import { trans } from '../translation.ts';
 import { nameOf, type Target } from './targets.ts';
 
 const MOST_NAMED = 8;
@@ -36,7 +36,7 @@ export interface RunDialogs {
   notify(text: string): void;
 }
 
-export function nameQuestion(target: Target, trans: Translation): TextQuestion {
+export function nameQuestion(target: Target): TextQuestion {
   return {
     title: trans.__('Rename run'),
     label: trans.__('Name (empty: the default one)'),
@@ -46,7 +46,7 @@ export function nameQuestion(target: Target, trans: Translation): TextQuestion {
 }
 
 /** For one run, all its tags; for several, the tags to add. */
-export function tagsQuestion(targets: readonly Target[], trans: Translation): TextQuestion {
+export function tagsQuestion(targets: readonly Target[]): TextQuestion {
   const [only] = targets.length === 1 ? targets : [];
   return {
     title: only ? trans.__('Tags') : trans.__('Add tags to %1 runs', targets.length),
@@ -61,7 +61,7 @@ export function tagsOf(text: string): string[] {
   return [...new Set(tags.filter(Boolean))];
 }
 
-export function notesQuestion(target: Target, trans: Translation): TextQuestion {
+export function notesQuestion(target: Target): TextQuestion {
   return {
     title: trans.__('Notes'),
     label: trans.__('Notes on %1', nameOf(target)),
@@ -78,8 +78,7 @@ export function notesQuestion(target: Target, trans: Translation): TextQuestion 
 export function removalQuestion(
   targets: readonly Target[],
   trials: number,
-  continuations: number,
-  trans: Translation
+  continuations: number
 ): Confirmation {
   const names = targets.slice(0, MOST_NAMED).map(nameOf);
   const more = targets.length - names.length;

@@ -4,7 +4,6 @@
  */
 
 import { isBackground } from '../../shared/run-api.ts';
-import type { Translation } from '../translation.ts';
 import { type Column, DEFAULT_COLUMNS, hyperparameterColumns, standardColumns } from './columns.ts';
 import { FACETS, type Filter, isActive, matches, NO_FILTER } from './filter.ts';
 import type { RunEntry, RunRows } from './run-rows.ts';
@@ -67,11 +66,10 @@ export class RunTable {
   readonly rows: RunRows;
 
   /** `clock`: Unix seconds. */
-  constructor(rows: RunRows, trans: Translation, clock: () => number = () => Date.now() / 1000) {
+  constructor(rows: RunRows, clock: () => number = () => Date.now() / 1000) {
     this.rows = rows;
     this._clock = clock;
-    this._trans = trans;
-    this._standard = standardColumns(trans);
+    this._standard = standardColumns();
     this._end = rows.subscribe(() => this.refresh());
   }
 
@@ -242,12 +240,11 @@ export class RunTable {
     const available = [...this._standard, ...hyperparameterColumns(entries.map(({ row }) => row))];
     const matching = entries.filter(({ row }) => matches(row, filter));
     const filtered = isActive(filter);
-    const titles = resumedTitles(entries, this._trans);
+    const titles = resumedTitles(entries);
     const lines = treeLines(matching, {
       sort,
       flat,
       now,
-      trans: this._trans,
       columns: available,
       titles,
       continued: continuations(entries),
@@ -286,7 +283,6 @@ export class RunTable {
   }
 
   private readonly _clock: () => number;
-  private readonly _trans: Translation;
   private readonly _standard: readonly Column[];
   private readonly _end: () => void;
   private readonly _listeners = new Set<() => void>();

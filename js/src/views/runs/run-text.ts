@@ -2,7 +2,7 @@
 
 import { number, whole } from '../../shared/numbers.ts';
 import { isBackground, type RunRow, type RunState } from '../../shared/run-api.ts';
-import type { Translation } from '../translation.ts';
+import { trans } from '../translation.ts';
 
 /** A sign for each state: not everybody can distinguish the colours. */
 export const STATE_SIGNS: Readonly<Record<RunState, string>> = {
@@ -16,7 +16,7 @@ export const STATE_SIGNS: Readonly<Record<RunState, string>> = {
   lost: '?'
 };
 
-export function stateText(state: RunState, trans: Translation): string {
+export function stateText(state: RunState): string {
   const texts: Record<RunState, string> = {
     queued: trans.__('queued'),
     starting: trans.__('starting'),
@@ -30,7 +30,7 @@ export function stateText(state: RunState, trans: Translation): string {
   return texts[state];
 }
 
-export function kindText(kind: RunRow['kind'], trans: Translation): string {
+export function kindText(kind: RunRow['kind']): string {
   const texts: Record<RunRow['kind'], string> = {
     training: trans.__('training'),
     evaluation: trans.__('evaluation'),
@@ -61,9 +61,9 @@ export function speedText(speed: number): string {
 }
 
 /** The state of a run; for a trial stopped by its sweep's pruner, "pruned at step 222". */
-export function outcomeText(row: RunRow, trans: Translation): string {
+export function outcomeText(row: RunRow): string {
   const [, step] = /^stopped on request: pruned at step ([\d,]+)/.exec(row.reason) ?? [];
-  return step === undefined ? stateText(row.state, trans) : trans.__('pruned at step %1', step);
+  return step === undefined ? stateText(row.state) : trans.__('pruned at step %1', step);
 }
 
 /** Seconds that a run has worked, over all its sessions; for a live run until `now` (Unix seconds). */
@@ -74,7 +74,7 @@ export function durationOf(row: RunRow, now: number): number | null {
 }
 
 /** "3m", "5h", "12d": a rough age. */
-export function ageText(then: number | null, now: number, trans: Translation): string {
+export function ageText(then: number | null, now: number): string {
   if (then === null) {
     return '';
   }
@@ -91,7 +91,7 @@ export function ageText(then: number | null, now: number, trans: Translation): s
 }
 
 /** "45%", for a sweep "12 of 40 trials", or the progress alone if the total is unknown. */
-export function progressText(row: RunRow, trans: Translation): string {
+export function progressText(row: RunRow): string {
   if (row.total_trials !== null && row.trials !== null) {
     const done = whole(row.trials);
     const total = whole(row.total_trials);

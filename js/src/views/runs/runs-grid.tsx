@@ -18,7 +18,7 @@ import {
 
 import { fittingWidth } from '../../shared/fitting.ts';
 import { wordsAlike } from '../../shared/names.ts';
-import type { Translation } from '../translation.ts';
+import { trans } from '../translation.ts';
 import { useWidth } from '../use-size.ts';
 import type { Column } from './columns.ts';
 import { Icon } from './icons.tsx';
@@ -37,14 +37,13 @@ export interface RunsGridProps {
   readonly table: RunTable;
   readonly snapshot: Snapshot;
   readonly compact: boolean;
-  readonly trans: Translation;
   readonly label: string;
   /** By store: why its runs are read-only. */
   readonly readOnly: ReadonlyMap<string, string>;
   readonly onOpen: (runs: readonly RunEntry[]) => void;
 }
 
-export function RunsGrid({ table, snapshot, compact, trans, label, readOnly, onOpen }: RunsGridProps) {
+export function RunsGrid({ table, snapshot, compact, label, readOnly, onOpen }: RunsGridProps) {
   const { lines, selection, shown } = snapshot;
   const alike = useMemo(() => {
     const tops = lines.filter(({ depth }) => depth === 0);
@@ -146,14 +145,7 @@ export function RunsGrid({ table, snapshot, compact, trans, label, readOnly, onO
       onKeyDown={press}
       onFocus={() => table.enter()}
     >
-      <Header
-        columns={shown}
-        sort={snapshot.sort}
-        table={table}
-        compact={compact}
-        trans={trans}
-        width={width}
-      />
+      <Header columns={shown} sort={snapshot.sort} table={table} compact={compact} width={width} />
       <div
         role="rowgroup"
         className="mosaic-runs-body"
@@ -177,7 +169,6 @@ export function RunsGrid({ table, snapshot, compact, trans, label, readOnly, onO
                   focused={item.index === focus}
                   readOnly={line.kind === 'store' ? (readOnly.get(line.store) ?? '') : ''}
                   now={snapshot.now}
-                  trans={trans}
                   onClick={click}
                   onToggle={toggle}
                   onOpen={open}
@@ -201,12 +192,11 @@ interface HeaderProps {
   readonly sort: Sort;
   readonly table: RunTable;
   readonly compact: boolean;
-  readonly trans: Translation;
   readonly width: number;
 }
 
 /** The column titles; if they are hidden, screen readers still find one. */
-function Header({ columns, sort, table, compact, trans, width }: HeaderProps) {
+function Header({ columns, sort, table, compact, width }: HeaderProps) {
   if (compact) {
     return (
       <div role="rowgroup" className="mosaic-runs-spoken">

@@ -3,7 +3,6 @@
 import { type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 
 import { whole } from '../../shared/numbers.ts';
-import type { Translation } from '../translation.ts';
 import { HYPERPARAMETER } from './columns.ts';
 import { FACETS, isActive, NO_FILTER, toggled } from './filter.ts';
 import { filterProblem } from './filter-problem.ts';
@@ -14,6 +13,7 @@ import type { RunTable } from './run-table.ts';
 import { RunsGrid } from './runs-grid.tsx';
 import { countsText } from './summary.ts';
 import './runs.css';
+import { trans } from '../translation.ts';
 
 const COMPACT_BELOW = 640;
 const CLOCK_MS = 10_000;
@@ -30,7 +30,6 @@ export interface RunAction {
 
 export interface RunsViewProps {
   readonly table: RunTable;
-  readonly trans: Translation;
   readonly actions: readonly RunAction[];
   readonly onOpen: (runs: readonly RunEntry[]) => void;
   /** By store: why its runs are read-only. */
@@ -44,7 +43,7 @@ export interface RunsViewProps {
 }
 
 export function RunsView(props: RunsViewProps) {
-  const { table, trans, actions, readOnly, notices = [] } = props;
+  const { table, actions, readOnly, notices = [] } = props;
   const snapshot = useSyncExternalStore(table.subscribe, () => table.snapshot);
   const [compact, setCompact] = useState(true);
   const box = useRef<HTMLDivElement>(null);
@@ -67,9 +66,9 @@ export function RunsView(props: RunsViewProps) {
       {snapshot.total > 0 && (
         <>
           <div className="mosaic-runs-tools">
-            <Search table={table} text={snapshot.filter.text} invalid={problem !== ''} trans={trans} />
-            <FilterMenu table={table} snapshot={snapshot} trans={trans} />
-            <ViewMenu table={table} snapshot={snapshot} trans={trans} />
+            <Search table={table} text={snapshot.filter.text} invalid={problem !== ''} />
+            <FilterMenu table={table} snapshot={snapshot} />
+            <ViewMenu table={table} snapshot={snapshot} />
           </div>
           {problem && (
             <p className="mosaic-runs-problem" role="status">
@@ -100,19 +99,19 @@ export function RunsView(props: RunsViewProps) {
 }
 
 /** The problem with the search. */
-function problemOf({ table, trans }: RunsViewProps): string {
+function problemOf({ table }: RunsViewProps): string {
   const { filter, available } = table.snapshot;
   const names = available.flatMap(({ id, title }) => (id.startsWith(HYPERPARAMETER) ? [title] : []));
-  return filterProblem(filter.text, names, trans);
+  return filterProblem(filter.text, names);
 }
 
-function selectionText({ table, trans }: RunsViewProps): string {
+function selectionText({ table }: RunsViewProps): string {
   const selected = table.selected.length;
-  return selected > 1 ? trans.__('%1 selected', whole(selected)) : countsText(table.snapshot.counts, trans);
+  return selected > 1 ? trans.__('%1 selected', whole(selected)) : countsText(table.snapshot.counts);
 }
 
 function Body(props: RunsViewProps & { compact: boolean }) {
-  const { table, trans, compact, readOnly, onOpen } = props;
+  const { table, compact, readOnly, onOpen } = props;
   const { snapshot } = table;
   if (snapshot.total === 0) {
     return snapshot.loaded ? props.empty : <p className="mosaic-runs-empty">{trans.__('Reading runs …')}</p>;
@@ -143,7 +142,6 @@ function Body(props: RunsViewProps & { compact: boolean }) {
       table={table}
       snapshot={snapshot}
       compact={compact}
-      trans={trans}
       label={trans.__('Runs')}
       readOnly={readOnly}
       onOpen={onOpen}
@@ -151,8 +149,8 @@ function Body(props: RunsViewProps & { compact: boolean }) {
   );
 }
 
-function Search(props: { table: RunTable; text: string; invalid: boolean; trans: Translation }) {
-  const { table, text, invalid, trans } = props;
+function Search(props: { table: RunTable; text: string; invalid: boolean }) {
+  const { table, text, invalid } = props;
   const set = (value: string) => table.setFilter({ ...table.snapshot.filter, text: value });
   return (
     <div className="mosaic-runs-search">
@@ -177,7 +175,7 @@ function Search(props: { table: RunTable; text: string; invalid: boolean; trans:
 }
 
 /** The selected values of facets, each with a button that removes it. */
-function Chosen({ table, trans }: RunsViewProps) {
+function Chosen({ table }: RunsViewProps) {
   const { filter } = table.snapshot;
   const chosen = FACETS.flatMap(facet => (filter.facets[facet] ?? []).map(value => ({ facet, value })));
   if (!isActive({ ...filter, text: '' })) {
@@ -186,7 +184,7 @@ function Chosen({ table, trans }: RunsViewProps) {
   return (
     <div className="mosaic-runs-chosen">
       {chosen.map(({ facet, value }) => {
-        const text = facetText(facet, value, trans);
+        const text = facetText(facet, value);
         return (
           <button
             key={`${facet} ${value}`}

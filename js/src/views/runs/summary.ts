@@ -2,7 +2,7 @@
 
 import { duration, whole } from '../../shared/numbers.ts';
 import { isBackground, type RunRow, type RunState } from '../../shared/run-api.ts';
-import type { Translation } from '../translation.ts';
+import { trans } from '../translation.ts';
 import type { RunEntry } from './run-rows.ts';
 import { ageText, durationOf, outcomeText, progressText, speedText, stateText } from './run-text.ts';
 
@@ -19,21 +19,21 @@ export const STATES: readonly RunState[] = [
 ];
 
 /** The main facts of a run beside its name and return: "running · 45% · 1,200/s". */
-export function runSummary(row: RunRow, now: number, trans: Translation): string {
+export function runSummary(row: RunRow, now: number): string {
   const about = [row.algorithm, row.env].filter(text => text !== null && !includes(row.name, text));
   const worked = durationOf(row, now);
   const facts = row.alive
     ? [
-        stateText(row.state, trans),
-        progressText(row, trans),
+        stateText(row.state),
+        progressText(row),
         row.speed === null ? '' : trans.__('%1/s', speedText(row.speed))
       ]
     : [
         row.state === 'failed' || row.state === 'lost'
-          ? `${stateText(row.state, trans)}: ${row.reason.replace(/^exited with code \d+: /, '')}`
-          : outcomeText(row, trans),
+          ? `${stateText(row.state)}: ${row.reason.replace(/^exited with code \d+: /, '')}`
+          : outcomeText(row),
         worked === null ? '' : duration(worked),
-        ageText(row.created, now, trans)
+        ageText(row.created, now)
       ];
   return [...about, ...facts].filter(Boolean).join(' · ');
 }
@@ -55,10 +55,7 @@ export interface Counts {
 }
 
 /** "5 runs, 3 films, 1 comparison, 2 alive", or "2 of 5 runs" if a filter omits some. */
-export function countsText(
-  { runs, films, comparisons, matching, alive }: Counts,
-  trans: Translation
-): string {
+export function countsText({ runs, films, comparisons, matching, alive }: Counts): string {
   if (matching < runs) {
     return trans.__('%1 of %2 runs', whole(matching), whole(runs));
   }
@@ -73,15 +70,15 @@ export function countsText(
 }
 
 /** The number of listed runs of a store: "3 runs". */
-export function storeSummary(members: readonly RunEntry[], trans: Translation): string {
+export function storeSummary(members: readonly RunEntry[]): string {
   const count = members.filter(isRun).length;
   return count === 1 ? trans.__('1 run') : trans.__('%1 runs', whole(count));
 }
 
 /** The number of a group's runs by state: "2 running, 3 completed". */
-export function groupSummary(members: readonly RunEntry[], trans: Translation): string {
+export function groupSummary(members: readonly RunEntry[]): string {
   return stateCounts(members)
-    .map(([state, count]) => `${whole(count)} ${stateText(state, trans)}`)
+    .map(([state, count]) => `${whole(count)} ${stateText(state)}`)
     .join(', ');
 }
 

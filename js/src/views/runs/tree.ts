@@ -4,7 +4,7 @@ import { idEnd } from '../../shared/names.ts';
 import { settingText } from '../../shared/numbers.ts';
 import { compareValues, ordered, type SortValue } from '../../shared/order.ts';
 import type { RunRow } from '../../shared/run-api.ts';
-import type { Translation } from '../translation.ts';
+import { trans } from '../translation.ts';
 import type { Column } from './columns.ts';
 import { type RunEntry, runKey } from './run-rows.ts';
 import { trialName } from './run-text.ts';
@@ -56,7 +56,6 @@ export interface TreeOptions {
   readonly flat: boolean;
   /** Unix seconds. */
   readonly now: number;
-  readonly trans: Translation;
 }
 
 interface Node {
@@ -198,7 +197,7 @@ function runNode(entry: RunEntry, title = entry.row.name): Node {
  * A title for each resumed run, which has the name of the run that it continues. Those of the same name are
  * numbered in order of their start, as `lab.run` accepts them.
  */
-export function resumedTitles(entries: readonly RunEntry[], trans: Translation): Map<string, string> {
+export function resumedTitles(entries: readonly RunEntry[]): Map<string, string> {
   const counts = new Map<string, number>();
   const titles = new Map<string, string>();
   const resumed = entries.filter(({ row }) => row.continues !== null);

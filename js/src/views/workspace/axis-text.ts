@@ -1,10 +1,10 @@
 /** The names of x axes. */
 
 import type { Axis } from '../../shared/run-api.ts';
-import type { Translation } from '../translation.ts';
+import { trans } from '../translation.ts';
 
 /** As titles, in the order of the selection. */
-export function axisTitles(trans: Translation): Readonly<Record<Axis, string>> {
+export function axisTitles(): Readonly<Record<Axis, string>> {
   return {
     step: trans.__('Steps'),
     episode: trans.__('Episodes'),
@@ -14,7 +14,7 @@ export function axisTitles(trans: Translation): Readonly<Record<Axis, string>> {
 }
 
 /** A prefix for a position on the axis: "step 1,000", "after 2 min". */
-export function axisLabel(axis: Axis, trans: Translation): string {
+export function axisLabel(axis: Axis): string {
   return {
     step: trans.__('step'),
     episode: trans.__('episode'),

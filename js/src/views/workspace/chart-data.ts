@@ -7,6 +7,7 @@
 
 import type { CurvesRequest } from '../../shared/run-api.ts';
 import type { RunSource } from '../../shared/run-source.ts';
+import { messageOf } from '../../shared/transport.ts';
 import { type LineData, linesOf } from '../charts/lines.ts';
 
 export type CurveSettings = Omit<CurvesRequest, 'runs'>;
@@ -113,7 +114,7 @@ export class ChartData {
       }
     } catch (reason) {
       if (signature === this.signature) {
-        this.error = reason instanceof Error ? reason.message : String(reason);
+        this.error = messageOf(reason);
         if (fresh) this.requested = new Set();
         this.later(runs, RETRY_MS);
       }

@@ -17,7 +17,7 @@ import type { ChartView } from '../charts/line-chart.ts';
 import type { ChartLine, LineData } from '../charts/lines.ts';
 import type { Near } from '../charts/nearest.ts';
 import { emptyAxis, type Limits, type Range } from '../charts/ranges.ts';
-import type { Translation } from '../translation.ts';
+import { trans } from '../translation.ts';
 import { axisLabel, axisTitles } from './axis-text.ts';
 import { ChartData, type CurveSettings } from './chart-data.ts';
 import { Menu } from './menu.tsx';
@@ -41,7 +41,6 @@ export interface ChartPanelProps {
   readonly colorOf: (line: LineData) => string;
   readonly link: CursorLink;
   readonly columns: number;
-  readonly trans: Translation;
   readonly onChange: (change: Partial<Omit<ChartState, 'id'>>) => void;
   readonly onRemove: () => void;
   readonly onMove: (by: number) => void;
@@ -52,7 +51,7 @@ export interface ChartPanelProps {
 }
 
 export function ChartPanel(props: ChartPanelProps): ReactNode {
-  const { source, chart, state, runs, visible, nameOf, colorOf, link, trans } = props;
+  const { source, chart, state, runs, visible, nameOf, colorOf, link } = props;
   const [version, setVersion] = useState(0);
   const [width, setWidth] = useState(0);
   const data = useRef<ChartData | null>(null);
@@ -88,13 +87,13 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
   const view = useMemo<ChartView>(
     () => ({
       axis: state.x,
-      xTitle: axisTitles(trans)[state.x],
+      xTitle: axisTitles()[state.x],
       xLog: state.xLog,
       xLimits: state.xLimits,
       yLog: chart.yLog,
       yLimits: chart.yLimits
     }),
-    [state.x, state.xLog, state.xLimits, chart.yLog, chart.yLimits, trans]
+    [state.x, state.xLog, state.xLimits, chart.yLog, chart.yLimits]
   );
   const former = useRef<readonly ChartLine[]>([]);
   const lines = useMemo<readonly ChartLine[]>(() => {
@@ -192,7 +191,6 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
                   from={trans.__('min')}
                   to={trans.__('max')}
                   scale={chart.yLog ? 'log' : 'linear'}
-                  trans={trans}
                   onChange={yLimits => props.onChange({ yLimits })}
                 />
               </div>
@@ -221,14 +219,13 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
       </header>
       <ChartBody
         title={chart.metric}
-        xLabel={axisLabel(state.x, trans)}
-        kind={valuesKind(data.current?.drawn ?? null, trans)}
+        xLabel={axisLabel(state.x)}
+        kind={valuesKind(data.current?.drawn ?? null)}
         lines={lines}
         view={view}
         height={resized?.height ?? chart.height}
         link={link}
         message={message}
-        trans={trans}
         onZoom={(range: Range | null) => props.onZoom(range ?? [null, null])}
         onPick={props.onPick}
         onVisible={visible => {
@@ -243,7 +240,7 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
 }
 
 /** The kind of the values of lines with these settings. */
-function valuesKind(drawn: CurveSettings | null, trans: Translation): string {
+function valuesKind(drawn: CurveSettings | null): string {
   const kinds = [
     drawn?.group_by ? trans.__('mean') : '',
     drawn?.smoothing ? trans.__('smoothed %1', share(drawn.smoothing)) : ''
@@ -252,7 +249,7 @@ function valuesKind(drawn: CurveSettings | null, trans: Translation): string {
 }
 
 /** A handle to move a chart by dragging or with arrow keys. */
-function Grip({ trans, chart, onMove, onDrag }: ChartPanelProps): ReactNode {
+function Grip({ chart, onMove, onDrag }: ChartPanelProps): ReactNode {
   const onKeyDown = (event: KeyboardEvent) => {
     const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
     if (by === undefined) return;
@@ -284,7 +281,7 @@ function Grip({ trans, chart, onMove, onDrag }: ChartPanelProps): ReactNode {
 function Corner(
   props: ChartPanelProps & { onResize: (size: { height: number; span: number } | null) => void }
 ): ReactNode {
-  const { trans, chart, columns, onChange, onResize } = props;
+  const { chart, columns, onChange, onResize } = props;
   const start = useRef<{ x: number; y: number; width: number } | null>(null);
   const size = (event: PointerEvent) => {
     const { x, y, width } = start.current ?? { x: 0, y: 0, width: 1 };

@@ -4,9 +4,10 @@ import { type ReactNode, useCallback, useEffect, useMemo, useState } from 'react
 import { whole } from '../../shared/numbers.ts';
 import type { Axis, PlacedFilm } from '../../shared/run-api.ts';
 import type { RunSource } from '../../shared/run-source.ts';
+import { messageOf } from '../../shared/transport.ts';
 import { FilmStrip } from '../films/film-strip.tsx';
 import { nearestFilm } from '../films/film-text.ts';
-import type { Translation } from '../translation.ts';
+import { trans } from '../translation.ts';
 
 /** Interval between requests for more films while some are being made. */
 const LOOK_MS = 4000;
@@ -25,14 +26,13 @@ export interface FilmsPartProps {
   readonly runs: readonly string[];
   readonly nameOf: (run: string) => string;
   readonly colorOf: (run: string) => string;
-  readonly trans: Translation;
   readonly onMoment: (moment: Moment | null) => void;
 }
 
 export function FilmsPart(props: FilmsPartProps): ReactNode {
-  const { source, moment, runs, nameOf, colorOf, trans, onMoment } = props;
+  const { source, moment, runs, nameOf, colorOf, onMoment } = props;
   const { run } = moment;
-  const { films, note } = useFilms(source, run, trans);
+  const { films, note } = useFilms(source, run);
   const [chosen, choose] = useState<number | null>(null);
   useEffect(() => {
     const { axis, x } = moment;
@@ -75,15 +75,7 @@ export function FilmsPart(props: FilmsPartProps): ReactNode {
           ×
         </button>
       </header>
-      <FilmStrip
-        key={run}
-        films={films}
-        note={note}
-        chosen={chosen}
-        choose={choose}
-        load={load}
-        trans={trans}
-      />
+      <FilmStrip key={run} films={films} note={note} chosen={chosen} choose={choose} load={load} />
     </section>
   );
 }
@@ -91,11 +83,7 @@ export function FilmsPart(props: FilmsPartProps): ReactNode {
 type ShownFilm = PlacedFilm & { readonly frame: string };
 
 /** The films of a run with a note; requested again while more are being made. */
-function useFilms(
-  source: RunSource,
-  run: string,
-  trans: Translation
-): { films: readonly ShownFilm[]; note: string } {
+function useFilms(source: RunSource, run: string): { films: readonly ShownFilm[]; note: string } {
   const [found, setFound] = useState<{
     films: readonly PlacedFilm[];
     frames: readonly ArrayBuffer[];
@@ -112,7 +100,7 @@ function useFilms(
       try {
         const { result, buffers } = await source.call('films', { run });
         if (ended) return;
-        const note = filmsNote(run, result, trans);
+        const note = filmsNote(run, result);
         setFound(before =>
           before.films.length === result.films.length && before.note === note
             ? before
@@ -121,7 +109,7 @@ function useFilms(
         if (result.being_made) timer = setTimeout(look, LOOK_MS);
       } catch (reason) {
         if (ended) return;
-        const note = reason instanceof Error ? reason.message : String(reason);
+        const note = messageOf(reason);
         setFound(before => ({ ...before, note }));
       }
     };
@@ -131,7 +119,7 @@ function useFilms(
       ended = true;
       clearTimeout(timer);
     };
-  }, [source, run, trans]);
+  }, [source, run]);
   const films = useMemo(
     () =>
       found.films.map((film, place) => ({
@@ -146,8 +134,7 @@ function useFilms(
 
 function filmsNote(
   run: string,
-  answer: { films: readonly unknown[]; missing: Readonly<Record<string, string>>; status: string },
-  trans: Translation
+  answer: { films: readonly unknown[]; missing: Readonly<Record<string, string>>; status: string }
 ): string {
   const missing = Object.entries(answer.missing)
     .slice(-1)

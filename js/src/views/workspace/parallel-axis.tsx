@@ -2,7 +2,7 @@
 
 import { type PointerEvent, type ReactNode, useRef, useState } from 'react';
 import { shortened } from '../../shared/names.ts';
-import type { Translation } from '../translation.ts';
+import { trans } from '../translation.ts';
 import { brushed, brushOf, ticksOf, type ValueAxis } from './axes.ts';
 import { MOST_LETTERS, pixels } from './parallel-layout.ts';
 import type { Filter } from './settings.ts';
@@ -85,13 +85,7 @@ export function Axis(
 }
 
 /** The filter of the brush as typed limits or check boxes. */
-export function AxisLimits({
-  axis,
-  title,
-  filter,
-  trans,
-  set
-}: AxisProps & { trans: Translation }): ReactNode {
+export function AxisLimits({ axis, title, filter, set }: AxisProps): ReactNode {
   if (!axis.texts) {
     const limits = filter && 'low' in filter ? ([filter.low, filter.high] as const) : ([null, null] as const);
     return (
@@ -103,7 +97,6 @@ export function AxisLimits({
           from={trans.__('from')}
           to={trans.__('to')}
           scale={null}
-          trans={trans}
           onChange={([low, high]) => set(low === null && high === null ? null : { low, high })}
         />
       </div>

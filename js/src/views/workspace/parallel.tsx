@@ -7,7 +7,7 @@ import { type ReactNode, useMemo, useState } from 'react';
 import type { RunRow } from '../../shared/run-api.ts';
 import { rampColor } from '../charts/palette.ts';
 import { RunName } from '../runs/run-name.tsx';
-import type { Translation } from '../translation.ts';
+import { trans } from '../translation.ts';
 import { useSize } from '../use-size.ts';
 import { axisOf, placeOn, ticksOf } from './axes.ts';
 import { KeyedPlot } from './keyed-plot.tsx';
@@ -35,12 +35,11 @@ export interface ParallelProps {
   readonly results: Results;
   readonly state: WorkspaceState;
   readonly colorOf: (run: string) => string;
-  readonly trans: Translation;
   readonly change: (change: Partial<WorkspaceState>) => void;
 }
 
 export function ParallelCoordinates(props: ParallelProps): ReactNode {
-  const { rows, filtered, names, results, state, trans, change } = props;
+  const { rows, filtered, names, results, state, change } = props;
   const [place, room] = useSize();
   const [over, setOver] = useState<string | null>(null);
   const axes = useMemo(
@@ -51,7 +50,7 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
     [props.axes, state.result, rows, results]
   );
   const texts = axes.map(axis => ({
-    title: resultTitle(axis.name, trans),
+    title: resultTitle(axis.name),
     ticks: ticksOf(axis, TICKS).map(({ text }) => text)
   }));
   const { width, left: lefts } = parallelLayout(texts, room);
@@ -77,7 +76,7 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
   const selected = rows.find(({ id }) => id === over);
   const passing = shown.filter(({ id }) => !filtered.has(id));
   const spoken = (row: RunRow) => {
-    const values = axes.map(({ name }) => `${resultTitle(name, trans)} ${textNamed(row, name, results)}`);
+    const values = axes.map(({ name }) => `${resultTitle(name)} ${textNamed(row, name, results)}`);
     return `${names.get(row.id)}: ${values.join(', ')}`;
   };
   return (
@@ -135,7 +134,7 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
                 axis={axis}
                 x={left(i)}
                 top={top}
-                title={resultTitle(axis.name, trans)}
+                title={resultTitle(axis.name)}
                 last={i === axes.length - 1}
                 filter={state.filters[axis.name]}
                 set={filter => setFilter(axis.name, filter)}
@@ -156,7 +155,7 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
             </div>
             {axes.map(({ name }) => (
               <div key={name}>
-                <span>{resultTitle(name, trans)}</span>
+                <span>{resultTitle(name)}</span>
                 <b>{textNamed(selected, name, results)}</b>
               </div>
             ))}
@@ -168,9 +167,8 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
           <AxisLimits
             key={axis.name}
             axis={axis}
-            title={resultTitle(axis.name, trans)}
+            title={resultTitle(axis.name)}
             filter={state.filters[axis.name]}
-            trans={trans}
             set={filter => setFilter(axis.name, filter)}
           />
         ))}

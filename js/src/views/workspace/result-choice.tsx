@@ -1,22 +1,21 @@
 import type { ReactNode } from 'react';
-import type { Translation } from '../translation.ts';
+import { trans } from '../translation.ts';
 import { resultTitle } from './run-table.tsx';
 
 /** The selection of a view's result. */
 export function ResultChoice(props: {
   readonly resultNames: readonly string[];
   readonly result: string;
-  readonly trans: Translation;
   readonly set: (result: string) => void;
 }): ReactNode {
-  const { resultNames, result, trans, set } = props;
+  const { resultNames, result, set } = props;
   return (
     <label className="mosaic-field">
       <span>{trans.__('Result')}</span>
       <select className="mosaic-input" value={result} onChange={event => set(event.target.value)}>
         {[...new Set([result, ...resultNames])].map(name => (
           <option key={name} value={name}>
-            {resultTitle(name, trans)}
+            {resultTitle(name)}
           </option>
         ))}
       </select>

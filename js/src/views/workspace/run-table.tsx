@@ -9,7 +9,7 @@ import { fittingWidth } from '../../shared/fitting.ts';
 import { settingText } from '../../shared/numbers.ts';
 import type { RunRow } from '../../shared/run-api.ts';
 import { RunName } from '../runs/run-name.tsx';
-import type { Translation } from '../translation.ts';
+import { trans } from '../translation.ts';
 import { useWidth } from '../use-size.ts';
 import { type Results, result, resultText, setting } from './settings.ts';
 import type { WorkspaceState } from './state.ts';
@@ -27,7 +27,6 @@ export interface RunTableProps {
   readonly results: readonly string[];
   readonly values: Results;
   readonly state: WorkspaceState;
-  readonly trans: Translation;
   readonly onToggle: (run: string) => void;
   readonly onAlone: (run: string) => void;
   readonly onAll: () => void;
@@ -36,7 +35,7 @@ export interface RunTableProps {
 }
 
 export function RunTable(props: RunTableProps): ReactNode {
-  const { rows, filtered, names, state, trans } = props;
+  const { rows, filtered, names, state } = props;
   const scroll = useRef<HTMLElement>(null);
   const virtual = useVirtualizer({
     count: rows.length,
@@ -50,7 +49,7 @@ export function RunTable(props: RunTableProps): ReactNode {
   const after = virtual.getTotalSize() - (items.at(-1)?.end ?? 0);
   const hidden = new Set(state.hidden);
   const columns = [...props.results, ...props.settings];
-  const title = (name: string) => resultTitle(name, trans);
+  const title = (name: string) => resultTitle(name);
   const heading = (column: string, text: string, className: string) => (
     <th
       key={column}
@@ -183,7 +182,7 @@ function useNameWidth(scroll: RefObject<HTMLElement | null>): number | null {
   return width;
 }
 
-export function resultTitle(name: string, trans: Translation): string {
+export function resultTitle(name: string): string {
   const titles: Record<string, string> = {
     last_return: trans.__('last return'),
     best_return: trans.__('best return'),

@@ -5,7 +5,7 @@ import { shortened } from '../../shared/names.ts';
 import { settingText } from '../../shared/numbers.ts';
 import type { RunRow } from '../../shared/run-api.ts';
 import { RunName } from '../runs/run-name.tsx';
-import type { Translation } from '../translation.ts';
+import { trans } from '../translation.ts';
 import { useSize } from '../use-size.ts';
 import { axisOf, placeOn, ticksOf } from './axes.ts';
 import { KeyedPlot } from './keyed-plot.tsx';
@@ -30,16 +30,15 @@ export interface ScatterProps {
   readonly results: Results;
   readonly state: WorkspaceState;
   readonly colorOf: (run: string) => string;
-  readonly trans: Translation;
   readonly change: (change: Partial<WorkspaceState>) => void;
 }
 
 export function Scatter(props: ScatterProps): ReactNode {
-  const { rows, names, settings, differing, results, state, colorOf, trans, change } = props;
+  const { rows, names, settings, differing, results, state, colorOf, change } = props;
   const [place, width] = useSize();
   const [over, setOver] = useState<string | null>(null);
   const name = state.scatterX ?? differing.find(setting => setting !== 'group') ?? settings[0] ?? 'seed';
-  const title = resultTitle(state.result, trans);
+  const title = resultTitle(state.result);
   const x = useMemo(() => axisOf(name, rows, results), [name, rows, results]);
   const y = useMemo(() => axisOf(state.result, rows, results, false), [state.result, rows, results]);
   const left = (part: number) => LEFT + 12 + part * (width - LEFT - RIGHT - 24);

@@ -3,7 +3,7 @@
 import { type ReactNode, useEffect, useState } from 'react';
 import { share } from '../../shared/numbers.ts';
 import type { Axis } from '../../shared/run-api.ts';
-import type { Translation } from '../translation.ts';
+import { trans } from '../translation.ts';
 import { axisTitles } from './axis-text.ts';
 import { Choices, Menu } from './menu.tsx';
 import type { GroupingNames } from './settings.ts';
@@ -16,7 +16,6 @@ export interface SettingsBarProps {
   readonly state: WorkspaceState;
   readonly metrics: readonly string[];
   readonly settings: GroupingNames;
-  readonly trans: Translation;
   readonly change: (change: Partial<WorkspaceState>) => void;
   readonly onAdd: (metric: string) => void;
   /** Whether films are shown below the charts. */
@@ -25,7 +24,7 @@ export interface SettingsBarProps {
 }
 
 export function SettingsBar(props: SettingsBarProps): ReactNode {
-  const { state, metrics, settings, trans, change, onAdd, films, onFilms } = props;
+  const { state, metrics, settings, change, onAdd, films, onFilms } = props;
   const views: [ViewName, string][] = [
     ['charts', trans.__('Charts')],
     ['parallel', trans.__('Parallel coordinates')],
@@ -58,7 +57,7 @@ export function SettingsBar(props: SettingsBarProps): ReactNode {
               value={state.x}
               onChange={event => change({ x: event.target.value as Axis, xLimits: [null, null] })}
             >
-              {Object.entries(axisTitles(trans)).map(([axis, text]) => (
+              {Object.entries(axisTitles()).map(([axis, text]) => (
                 <option key={axis} value={axis}>
                   {text}
                 </option>
@@ -82,7 +81,6 @@ export function SettingsBar(props: SettingsBarProps): ReactNode {
               from={trans.__('from')}
               to={trans.__('to')}
               scale={state.xLog ? 'log' : 'linear'}
-              trans={trans}
               onChange={xLimits => change({ xLimits })}
             />
           )}
@@ -96,7 +94,7 @@ export function SettingsBar(props: SettingsBarProps): ReactNode {
               {trans.__('Reset zoom')}
             </button>
           )}
-          <Smoothing value={state.smoothing} trans={trans} set={smoothing => change({ smoothing })} />
+          <Smoothing value={state.smoothing} set={smoothing => change({ smoothing })} />
           <label className="mosaic-field" title={trans.__('Leave out values far from the others')}>
             <input
               type="checkbox"
@@ -105,8 +103,8 @@ export function SettingsBar(props: SettingsBarProps): ReactNode {
             />
             <span>{trans.__('Ignore outliers')}</span>
           </label>
-          <Menu label={groupingText(state.groupBy, trans)} className="mosaic-group-by">
-            {() => <Grouping settings={settings} groupBy={state.groupBy} trans={trans} change={change} />}
+          <Menu label={groupingText(state.groupBy)} className="mosaic-group-by">
+            {() => <Grouping settings={settings} groupBy={state.groupBy} change={change} />}
           </Menu>
           <Menu label={trans.__('+ Chart')}>
             {close => (
@@ -146,7 +144,7 @@ export function SettingsBar(props: SettingsBarProps): ReactNode {
   );
 }
 
-function groupingText(groupBy: readonly string[] | null, trans: Translation): string {
+function groupingText(groupBy: readonly string[] | null): string {
   if (!groupBy) return trans.__('Group by …');
   return groupBy.length ? trans.__('Mean by %1', groupBy.join(', ')) : trans.__('Mean of all runs');
 }
@@ -155,10 +153,9 @@ function groupingText(groupBy: readonly string[] | null, trans: Translation): st
 function Grouping(props: {
   readonly settings: GroupingNames;
   readonly groupBy: readonly string[] | null;
-  readonly trans: Translation;
   readonly change: (change: Partial<WorkspaceState>) => void;
 }): ReactNode {
-  const { settings, groupBy, trans, change } = props;
+  const { settings, groupBy, change } = props;
   const toggle = (name: string) => {
     const names = groupBy ?? [];
     const next = names.includes(name) ? names.filter(other => other !== name) : [...names, name];
@@ -198,12 +195,8 @@ function Grouping(props: {
 }
 
 /** The value is sent when the slider has come to rest. */
-function Smoothing(props: {
-  readonly value: number;
-  readonly trans: Translation;
-  readonly set: (value: number) => void;
-}): ReactNode {
-  const { value, trans, set } = props;
+function Smoothing(props: { readonly value: number; readonly set: (value: number) => void }): ReactNode {
+  const { value, set } = props;
   const [slid, setSlid] = useState(value);
   useEffect(() => setSlid(value), [value]);
   useEffect(() => {

@@ -1,17 +1,16 @@
 /** A handle to resize the table of runs by dragging or with arrow keys. */
 
 import { type PointerEvent, type ReactNode, useRef } from 'react';
-import type { Translation } from '../translation.ts';
+import { trans } from '../translation.ts';
 
 const LEAST_TABLE = 160;
 const KEY_STEP = 20;
 
 export function Splitter(props: {
   readonly width: number | null;
-  readonly trans: Translation;
   readonly set: (width: number) => void;
 }): ReactNode {
-  const { width, trans, set } = props;
+  const { width, set } = props;
   const start = useRef<{ x: number; width: number } | null>(null);
   const now = (el: Element) => width ?? el.previousElementSibling?.clientWidth ?? LEAST_TABLE;
   const move = (event: PointerEvent) => {

@@ -2,7 +2,6 @@
 
 import { type ReactNode, useEffect, useId, useState } from 'react';
 import { type Limits, limitsProblem, problemText, typedNumber } from '../charts/ranges.ts';
-import type { Translation } from '../translation.ts';
 
 interface TypedRangeProps {
   readonly limits: Limits;
@@ -11,13 +10,12 @@ interface TypedRangeProps {
   readonly to: string;
   /** The axis' scale; null if the limits belong to a filter. */
   readonly scale: 'linear' | 'log' | null;
-  readonly trans: Translation;
   readonly onChange: (limits: Limits) => void;
 }
 
 /** Invalid limits are not passed on; the error is shown beside the fields. */
 export function TypedRange(props: TypedRangeProps): ReactNode {
-  const { limits, name, from, to, scale, trans, onChange } = props;
+  const { limits, name, from, to, scale, onChange } = props;
   const [texts, setTexts] = useState(['', '']);
   const [problem, setProblem] = useState('');
   const id = useId();
@@ -28,7 +26,7 @@ export function TypedRange(props: TypedRangeProps): ReactNode {
   const finish = () => {
     const typed = texts.map(typedNumber);
     const wrong = limitsProblem(typed[0], typed[1], scale);
-    setProblem(wrong ? problemText(wrong, from, to, trans) : '');
+    setProblem(wrong ? problemText(wrong, from, to) : '');
     const [low = null, high = null] = typed.map((value, i) =>
       value === rounded(limits[i] ?? null) ? limits[i] : value
     );

@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from 'react';
 import type { RunSource } from '../../shared/run-source.ts';
+import { messageOf } from '../../shared/transport.ts';
 import { isOwn } from './state.ts';
 
 /** Interval between requests while the runs have no metrics. */
@@ -32,7 +33,7 @@ export function useMetrics(
         if (ended) return;
         setFound(before => ({
           ...before,
-          problem: reason instanceof Error ? reason.message : String(reason)
+          problem: messageOf(reason)
         }));
         timer = setTimeout(look, 5000);
       }

@@ -4,7 +4,6 @@ import { useCallback, useEffect, useRef, useState } from 'react';
 import type { RunRow } from '../../shared/run-api.ts';
 import type { RunSource } from '../../shared/run-source.ts';
 import { resumedTitles } from '../runs/tree.ts';
-import type { Translation } from '../translation.ts';
 import type { Results } from './settings.ts';
 
 const PACE_MS = 1000;
@@ -26,7 +25,7 @@ export interface Runs {
 }
 
 /** Follow these runs, with a new map after each change. */
-export function useRuns(source: RunSource, runs: readonly string[], trans: Translation): Runs {
+export function useRuns(source: RunSource, runs: readonly string[]): Runs {
   const [state, setState] = useState<Omit<Runs, 'onGrown'>>({
     rows: new Map(),
     titles: new Map(),
@@ -50,7 +49,7 @@ export function useRuns(source: RunSource, runs: readonly string[], trans: Trans
       const found = [...grown];
       grown.clear();
       const entries = [...all.current.values()].map(row => ({ key: row.id, store: source.store, row }));
-      const titles = resumedTitles(entries, trans);
+      const titles = resumedTitles(entries);
       setState({ rows: chosen(all.current, wanted.current), titles, known: true });
       if (found.length) for (const listener of listeners.current) listener(found);
     };

@@ -8,12 +8,13 @@ import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } fro
 import { wordsAlike } from '../../shared/names.ts';
 import type { ChartRequest } from '../../shared/run-api.ts';
 import type { RunSource } from '../../shared/run-source.ts';
+import { messageOf } from '../../shared/transport.ts';
 import { download } from '../../widgets/common/buttons.ts';
 import { CursorLink } from '../charts/chart-card.tsx';
 import type { LineData } from '../charts/lines.ts';
 import { DifferenceView } from '../difference/difference.tsx';
 import { WordsAlike } from '../runs/run-name.tsx';
-import type { Translation } from '../translation.ts';
+import { trans } from '../translation.ts';
 import { ChartGrid } from './chart-grid.tsx';
 import { ChartPanel } from './chart-panel.tsx';
 import { FilmsPart, type Moment } from './films-part.tsx';
@@ -52,14 +53,13 @@ const TABLE_RESULTS = ['last_return', 'best_return'];
 export interface WorkspaceProps {
   readonly source: RunSource;
   readonly state: WorkspaceState;
-  readonly trans: Translation;
   readonly onState: (change: (state: WorkspaceState) => WorkspaceState) => void;
   /** Called with the runs that are neither hidden nor filtered out. */
   readonly onVisible?: (runs: readonly string[]) => void;
 }
 
-export function Workspace({ source, state, trans, onState, onVisible }: WorkspaceProps): ReactNode {
-  const runs = useRuns(source, state.runs, trans);
+export function Workspace({ source, state, onState, onVisible }: WorkspaceProps): ReactNode {
+  const runs = useRuns(source, state.runs);
   const { metrics, problem } = useMetrics(source, state.runs, runs.known);
   const rows = useMemo(() => [...runs.rows.values()], [runs.rows]);
   const settings = useMemo(() => differing(rows), [rows]);
@@ -112,7 +112,7 @@ export function Workspace({ source, state, trans, onState, onVisible }: Workspac
       if (buffers[0]) download(result.name, buffers[0], result.type);
       setFailure('');
     } catch (reason) {
-      setFailure(trans.__('The chart was not saved: %1', reason instanceof Error ? reason.message : reason));
+      setFailure(trans.__('The chart was not saved: %1', messageOf(reason)));
     }
   };
   const missing = state.runs.length - rows.length;
@@ -134,7 +134,6 @@ export function Workspace({ source, state, trans, onState, onVisible }: Workspac
           state={state}
           metrics={metrics ?? []}
           settings={grouping}
-          trans={trans}
           change={change}
           onAdd={metric => onState(before => addChart(before, metric))}
           films={moment !== null}
@@ -161,7 +160,6 @@ export function Workspace({ source, state, trans, onState, onVisible }: Workspac
               ]}
               values={results}
               state={state}
-              trans={trans}
               onToggle={run => onState(before => toggleRun(before, run))}
               onAlone={run => onState(before => showOnly(before, run))}
               onAll={() => change({ hidden: state.hidden.length ? [] : state.runs })}
@@ -169,7 +167,7 @@ export function Workspace({ source, state, trans, onState, onVisible }: Workspac
               onHover={run => link.emphasize(run)}
             />
           </div>
-          <Splitter width={state.tableWidth} trans={trans} set={tableWidth => change({ tableWidth })} />
+          <Splitter width={state.tableWidth} set={tableWidth => change({ tableWidth })} />
           <div className="mosaic-workspace-views">
             {state.view === 'charts' && (
               <ChartGrid>
@@ -187,7 +185,6 @@ export function Workspace({ source, state, trans, onState, onVisible }: Workspac
                         colorOf={lineColor}
                         link={link}
                         columns={columns}
-                        trans={trans}
                         onChange={part => onState(before => changeChart(before, chart.id, part))}
                         onRemove={() => onState(before => removeChart(before, chart.id))}
                         onMove={by => onState(before => moveChart(before, chart.id, place + by))}
@@ -224,7 +221,6 @@ export function Workspace({ source, state, trans, onState, onVisible }: Workspac
                 results={results}
                 state={state}
                 colorOf={colorOf}
-                trans={trans}
                 change={change}
               />
             )}
@@ -238,7 +234,6 @@ export function Workspace({ source, state, trans, onState, onVisible }: Workspac
                 results={results}
                 state={state}
                 colorOf={colorOf}
-                trans={trans}
                 change={change}
               />
             )}
@@ -249,7 +244,6 @@ export function Workspace({ source, state, trans, onState, onVisible }: Workspac
                 names={names}
                 pair={state.pair}
                 colorOf={colorOf}
-                trans={trans}
                 onPair={pair => change({ pair })}
               />
             )}
@@ -262,7 +256,6 @@ export function Workspace({ source, state, trans, onState, onVisible }: Workspac
             runs={visible}
             nameOf={run => names.get(run) ?? run}
             colorOf={colorOf}
-            trans={trans}
             onMoment={setMoment}
           />
         )}

@@ -5,7 +5,6 @@
 
 import './page-notice.css';
 import { aboutKernel, markOf, VERSION } from '../../shared/version.ts';
-import { english } from '../../views/translation.ts';
 import { element } from './elements.ts';
 
 /** JupyterLab's main area; the attribute of Notebook 7 (checked on 4.6 and 7.6). */
@@ -23,7 +22,7 @@ export function showPageNotice(parent: HTMLElement): void {
 function pageNotice(): string {
   if (!document.querySelector(JUPYTER)) return '';
   const page = markOf(document.body);
-  if (page !== undefined) return aboutKernel(page, VERSION, english);
+  if (page !== undefined) return aboutKernel(page, VERSION);
   return (
     `This page has no mosaic-lab extension, the kernel has mosaic-lab ${VERSION}: there is no panel of runs, and ` +
     'this output does not come back by itself after a restart. Install the same version in the environment that ' +

@@ -1,12 +1,11 @@
 import type { KernelOfStore } from '../../shared/kernel-transport.ts';
 import { RunSource } from '../../shared/run-source.ts';
-import { english } from '../../views/translation.ts';
 import type { WidgetManager } from '../host/ipywidgets.ts';
 
 /** The run store of a widget, through the widget's kernel. */
 export function cellSource({ kernel }: WidgetManager, store: string): RunSource {
   const whyNot = () => 'This needs the kernel that made it: run the cell again.';
-  const source = new RunSource(store, { server: null, whyNot, trans: english });
+  const source = new RunSource(store, { server: null, whyNot });
   source.setKernels(kernel ? [kernel as unknown as KernelOfStore] : []);
   return source;
 }

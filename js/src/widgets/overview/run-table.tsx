@@ -4,14 +4,14 @@ import './run-table.css';
 import { type CSSProperties, useState, useSyncExternalStore } from 'react';
 import { createRoot } from 'react-dom/client';
 import { openRuns } from '../../shared/open-runs.ts';
+import { messageOf } from '../../shared/transport.ts';
 import { markOf } from '../../shared/version.ts';
-import { Reasons } from '../../views/runs/reasons.ts';
+import * as reasons from '../../views/runs/reasons.ts';
 import { type Action, runActions } from '../../views/runs/run-actions.ts';
 import { RunRows } from '../../views/runs/run-rows.ts';
 import { RunTable } from '../../views/runs/run-table.ts';
 import { RunsView } from '../../views/runs/runs-view.tsx';
 import { selectedTargets } from '../../views/runs/targets.ts';
-import { english } from '../../views/translation.ts';
 import { element } from '../common/elements.ts';
 import { showPageNotice } from '../common/page-notice.ts';
 import type { RenderContext } from '../host/anywidget.ts';
@@ -25,7 +25,6 @@ const NO_TABS =
 
 /** The extension's tab with the live panel: a widget cannot open one. */
 function openAction(): Action {
-  const reasons = new Reasons(english);
   return {
     label: 'Open live panel',
     icon: 'open',
@@ -54,7 +53,7 @@ function Cell({ table, open, actions }: CellProps) {
     try {
       if (!whyNot(targets)) await run(targets);
     } catch (reason) {
-      setError(reason instanceof Error ? reason.message : String(reason));
+      setError(messageOf(reason));
     }
   };
   return (
@@ -64,7 +63,6 @@ function Cell({ table, open, actions }: CellProps) {
     >
       <RunsView
         table={table}
-        trans={english}
         actions={[open, ...actions].map(action => ({
           id: action.label,
           label: action.label,
@@ -87,11 +85,11 @@ function render({ model, el }: RenderContext<RunTableTraits>): () => void {
   el.classList.add('mosaic-panel');
   const source = cellSource(model.widget_manager, model.get('store'));
   const rows = new RunRows();
-  const table = new RunTable(rows, english);
+  const table = new RunTable(rows);
   rows.setSources([source]);
   const root = createRoot(element('div', '', el));
   showPageNotice(el);
-  const actions = Object.values(runActions(table, cellDialogs, english));
+  const actions = Object.values(runActions(table, cellDialogs));
   root.render(<Cell table={table} open={openAction()} actions={actions} />);
   return () => {
     root.unmount();

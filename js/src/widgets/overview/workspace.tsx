@@ -6,7 +6,6 @@
 import './workspace.css';
 import { type ReactNode, useCallback, useRef, useState } from 'react';
 import { createRoot } from 'react-dom/client';
-import { english } from '../../views/translation.ts';
 import { restoredState, type WorkspaceState } from '../../views/workspace/state.ts';
 import { Workspace } from '../../views/workspace/workspace.tsx';
 import { element } from '../common/elements.ts';
@@ -32,7 +31,7 @@ function Cell({ model }: { model: Model<WorkspaceTraits> }): ReactNode {
     [model]
   );
   const report = useCallback((runs: readonly string[]) => send(model, 'visible', runs), [model]);
-  return <Workspace source={source} state={state} trans={english} onState={change} onVisible={report} />;
+  return <Workspace source={source} state={state} onState={change} onVisible={report} />;
 }
 
 function render({ model, el }: RenderContext<WorkspaceTraits>): () => void {

@@ -6,7 +6,6 @@
 import { useCallback, useEffect, useMemo, useState } from 'react';
 import { FilmStrip } from '../../views/films/film-strip.tsx';
 import { nearestFilm } from '../../views/films/film-text.ts';
-import { english } from '../../views/translation.ts';
 import { type Model, type RenderContext, send } from '../host/anywidget.ts';
 import { valueAt } from '../host/bqplot.ts';
 import { useTrait, view } from '../host/react.ts';
@@ -74,7 +73,7 @@ function Films({ model, el }: RenderContext<FilmStripTraits>) {
     };
   }, [el, model, films]);
   const get = useCallback((step: number) => load(model, step), [model]);
-  return <FilmStrip films={films} note={note} chosen={chosen} choose={choose} load={get} trans={english} />;
+  return <FilmStrip films={films} note={note} chosen={chosen} choose={choose} load={get} />;
 }
 
 export default view(Films);

@@ -2,7 +2,6 @@
 
 import { useEffect, useRef, useState } from 'react';
 import { limitsProblem, problemText, typedNumber } from '../../views/charts/ranges.ts';
-import { english } from '../../views/translation.ts';
 import { OWN_KEYS } from '../common/parts.tsx';
 import { type Model, onChange } from '../host/anywidget.ts';
 import type { ControlsTraits } from '../messages.ts';
@@ -20,7 +19,7 @@ export function YLimits({ model }: { model: Model<ControlsTraits> }) {
   const finish = () => {
     const [low, high] = inputs().map(({ value }) => typedNumber(value));
     const wrong = limitsProblem(low, high, model.get('log_axis') ? 'log' : 'linear');
-    setProblem(wrong ? problemText(wrong, 'min', 'max', english) : '');
+    setProblem(wrong ? problemText(wrong, 'min', 'max') : '');
     if (wrong || low === undefined || high === undefined) return;
     if (low === model.get('low') && high === model.get('high')) return;
     model.set({ low, high });
