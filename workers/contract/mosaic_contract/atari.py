@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Any, Mapping, Sequence
 
 from mosaic_contract import registry
-from mosaic_contract.environment_check import checked
+from mosaic_contract.checked_environment import checked
 from mosaic_contract.errors import ConfigError
 from mosaic_contract.gymnasium_wrappers import Wrapper, limited
 from mosaic_contract.operators import Operator

@@ -24,8 +24,8 @@ from importlib import import_module
 from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, Sequence
 
 from mosaic_contract.atari import ATARI, SPACE, signs_of_rewards
+from mosaic_contract.checked_environment import TeamWrapper
 from mosaic_contract.config import nearest
-from mosaic_contract.environment_check import TeamWrapper
 from mosaic_contract.errors import ConfigError
 from mosaic_contract.gymnasium_wrappers import (
     NAMES,

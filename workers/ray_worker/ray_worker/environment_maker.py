@@ -42,8 +42,8 @@ def make_checked(
 ) -> Any:
     """Call `make_environment` for a training, with checks if the contract is installed."""
     env = make_environment(module, env_id, keywords, render_mode)
-    check = _of_contract("environment_check")
-    return env if check is None else check.checked(env, env_id)
+    checks = _of_contract("checked_environment")
+    return env if checks is None else checks.checked(env, env_id)
 
 
 def _of_contract(name: str) -> Any:

@@ -12,8 +12,9 @@ from typing import Any, Mapping, Sequence
 
 from mosaic_contract import ConfigError, registry
 from mosaic_contract.atari import make as make_environment
+from mosaic_contract.checked_environment import checked
 from mosaic_contract.codec import with_tagged_tuples
-from mosaic_contract.environment_check import checked, probe
+from mosaic_contract.environment_check import probe
 from mosaic_contract.environment_spec import CONTINUOUS, EnvironmentSpec, space_kind
 from mosaic_contract.gymnasium_wrappers import Wrapper
 from mosaic_contract.pettingzoo_ids import parallel_module, pettingzoo_ids, pettingzoo_module

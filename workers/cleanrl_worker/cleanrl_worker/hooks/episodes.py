@@ -11,7 +11,7 @@ import time
 from typing import Any, Callable
 
 from mosaic_contract import registry
-from mosaic_contract.environment_check import checked
+from mosaic_contract.checked_environment import checked
 from mosaic_contract.environment_server.served import step_together
 from mosaic_contract.gymnasium_wrappers import limited
 from mosaic_contract.hyperparameters import env_kwargs_of

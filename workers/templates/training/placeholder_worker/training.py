@@ -8,8 +8,9 @@ from typing import Any, Callable, Iterator
 
 import numpy
 from mosaic_contract import Telemetry, TrainingConfig, check_hyperparameters, registry
+from mosaic_contract.checked_environment import checked
 from mosaic_contract.checkpoints import Checkpoints
-from mosaic_contract.environment_check import checked, probe
+from mosaic_contract.environment_check import probe
 from mosaic_contract.environment_spec import DISCRETE, EnvironmentSpec
 from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.fastlane import TrainingFrames

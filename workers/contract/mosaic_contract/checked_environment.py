@@ -1,0 +1,119 @@
+"""Environments of trainings, within wrappers that apply the checks of `environment_check`.
+
+Gymnasium is imported when an environment is wrapped.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from importlib import import_module
+from typing import Any, Mapping
+
+from mosaic_contract.environment_check import ReturnsCheck, TeamCheck, check_first_returns, close
+from mosaic_contract.spaces import from_zero, start_of
+
+_STATISTICS = "episode"
+"""The key of `info` for the episode statistics of library wrappers, which accept nothing else there."""
+
+log = logging.getLogger("mosaic_contract")
+
+
+def checked(env: Any, env_id: str) -> Any:
+    """Return a Gymnasium or parallel PettingZoo environment for a training: its returned values are checked,
+    discrete actions start at 0, and info has no "episode" of its own."""
+    if hasattr(env, "possible_agents"):
+        return CheckedTeam(env, env_id)
+    check_first_returns(env, env_id)
+    return _checked_class()(env, env_id)
+
+
+class TeamWrapper:
+    """A parallel PettingZoo environment within a wrapper. Attributes that a wrapper does not define are the
+    environment's."""
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.env, name)
+
+
+class CheckedTeam(TeamWrapper):
+    """A parallel PettingZoo environment with checked returns and actions that start at 0."""
+
+    def __init__(self, env: Any, env_id: str) -> None:
+        super().__init__(env)
+        self._check = TeamCheck(env, env_id)
+        spaces = {agent: env.action_space(agent) for agent in env.possible_agents}
+        self._starts = {agent: start for agent, space in spaces.items() if (start := start_of(space))}
+        self._actions = {agent: from_zero(space) for agent, space in spaces.items()}
+
+    def action_space(self, agent: Any) -> Any:
+        return self._actions[agent]
+
+    def reset(self, seed: Any = None, options: Any = None) -> tuple[dict[Any, Any], Mapping[Any, Any]]:
+        self._check.begin(seed)
+        return self._check.reset(self.env.reset(seed=seed, options=options))
+
+    def action(self, actions: Mapping[Any, Any]) -> Mapping[Any, Any]:
+        if not self._starts:
+            return actions
+        return {agent: action + self._starts.get(agent, 0) for agent, action in actions.items()}
+
+    def step(self, actions: Mapping[Any, Any]) -> tuple[Any, ...]:
+        return self._check.step(self.env.step(self.action(actions)))
+
+    def close(self) -> None:
+        close(self.env, self._check.env_id)
+
+
+@functools.lru_cache(None)
+def _checked_class() -> Any:
+    gymnasium = import_module("gymnasium")
+
+    class Checked(gymnasium.Wrapper):  # type: ignore[name-defined]
+        """A Gymnasium environment with checked returns and actions that start at 0."""
+
+        def __init__(self, env: Any, env_id: str) -> None:
+            super().__init__(env)
+            self._check = ReturnsCheck(env.observation_space, env_id)
+            self._start = start_of(env.action_space)
+            self.action_space = from_zero(env.action_space)
+
+        def reset(self, **options: Any) -> tuple[Any, Any]:
+            self._check.begin(options.get("seed"))
+            observation, info = self._check.reset(self.env.reset(**options))
+            return observation, _readable(info)
+
+        def action(self, action: Any) -> Any:
+            return action + self._start if self._start else action
+
+        def step(self, action: Any) -> tuple[Any, float, bool, bool, Any]:
+            result = self._check.step(self.env.step(self.action(action)))
+            return (*result[:4], _readable(result[4]))
+
+        def close(self) -> None:
+            close(self.env, self._check.env_id)
+
+    return Checked
+
+
+def _readable(info: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return info without statistics of its own and without keys that are not strings: libraries fail on
+    both."""
+    left_out = [key for key in info if key == _STATISTICS or not isinstance(key, str)]
+    for key in left_out:
+        _warn_once(
+            f"the key {key!r}, where libraries keep statistics"
+            if key == _STATISTICS
+            else f"keys of type {type(key).__name__}, not str"
+        )
+    return {key: value for key, value in info.items() if key not in left_out} if left_out else info
+
+
+@functools.lru_cache(None)
+def _warn_once(keys: str) -> None:
+    log.warning("the environment's info has %s: left out", keys)
