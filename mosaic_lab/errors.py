@@ -2,7 +2,8 @@
 
 MosaicError
 ├── ConfigurationError      invalid input, rejected before anything starts
-│   └── ArgumentError       an unknown keyword in a call, or a missing argument
+│   ├── ArgumentError       an unknown keyword in a call, or a missing argument
+│   └── EnvironmentMissing  an environment that is not installed in the worker of a training
 ├── WorkerEnvironmentError  a worker environment is missing, unknown or could not be built
 ├── RunFailed               a worker failed: its own message and its last log lines
 ├── RunTimeout              a wait exceeded its deadline; the run continues
@@ -32,6 +33,10 @@ class ConfigurationError(MosaicError, ValueError):
 
 class ArgumentError(ConfigurationError, TypeError):
     """An unknown keyword in a call, or a missing argument."""
+
+
+class EnvironmentMissing(ConfigurationError):
+    """An environment that is not installed in the worker of a training. Another worker may serve it."""
 
 
 class WorkerEnvironmentError(MosaicError):

@@ -15,7 +15,7 @@ from mosaic_lab.keeper.states import State
 
 _LONGEST = 600  # maximum characters of a worker's own message in a reason
 _SENTENCES = (
-    *("", "ConfigError", "ConfigurationError", "MosaicError", "SystemExit"),
+    *("", "ConfigError", "EnvironmentMissing", "ConfigurationError", "MosaicError", "SystemExit"),
     *("TrialsFailed", "StageFailed", "EpisodeFailed", "NotRecorded", "NotFilmed"),
 )
 """Error types whose messages are sentences for the user and form the whole reason."""
@@ -192,10 +192,15 @@ def own_message(final: Mapping[str, Any] | None) -> str:
     messages."""
     if final is None or final.get("event") != RUN_FAILED:
         return ""
-    kind, error = _payload(final, "error_type"), _payload(final, "error")
+    kind, error = error_type(final), _payload(final, "error")
     if kind in _SENTENCES or error.startswith(f"{kind}:"):
         return _clipped(error or "run_failed without a message")
     return _clipped(f"{kind}: {error}" if error else kind)
+
+
+def error_type(final: Mapping[str, Any] | None) -> str:
+    """Return the type of the error in a run_failed message."""
+    return _payload(final, "error_type")
 
 
 def _payload(final: Mapping[str, Any] | None, key: str) -> str:

@@ -18,10 +18,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.errors import ConfigurationError, EnvironmentMissing, MosaicError
 from mosaic_lab.keeper import die_with_parent
 from mosaic_lab.keeper.die_with_parent import END
-from mosaic_lab.keeper.outcome import own_message
+from mosaic_lab.keeper.outcome import error_type, own_message
 from mosaic_lab.keeper.processes import lives, place, start_time
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.tail import final_message, last_lines
@@ -40,8 +40,8 @@ def dry_run(
 ) -> dict[str, Any]:
     """Return the configuration as resolved by the worker within ``deadline`` seconds.
 
-    Raises ConfigurationError with the worker's message if it refuses the configuration, and MosaicError if it
-    cannot check it.
+    Raises ConfigurationError with the worker's message if it refuses the configuration (EnvironmentMissing if
+    the environment is not installed there), and MosaicError if it cannot check it.
     """
     prefix = f"{_prefix()}{os.getpid()}-{start_time(os.getpid())}-"
     with tempfile.TemporaryDirectory(prefix=prefix) as name:
@@ -52,9 +52,11 @@ def dry_run(
         code = _run(full_command, variables, folder, deadline)
         if code == 0:
             return _resolved(folder.telemetry_path)
-        error = own_message(final_message(folder.telemetry_path))
+        final = final_message(folder.telemetry_path)
+        error = own_message(final)
         if error and code == 2:
-            raise ConfigurationError(error)
+            missing = error_type(final) == EnvironmentMissing.__name__
+            raise (EnvironmentMissing if missing else ConfigurationError)(error)
         said = "\n".join(last_lines(folder.log_path, 15)) or error
         raise MosaicError(f"the worker could not check the configuration (exit code {code}):\n{said}")
 

@@ -20,7 +20,7 @@ from mosaic_lab.engines import clusters
 from mosaic_lab.engines.bridge_environment import bridge_python
 from mosaic_lab.engines.job import SERVER
 from mosaic_lab.engines.placement import check_restarts, given_gpus, gpu_count
-from mosaic_lab.errors import ArgumentError, ConfigurationError
+from mosaic_lab.errors import ArgumentError, ConfigurationError, EnvironmentMissing
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor, checkpoint_evaluation, film_making
 from mosaic_lab.runs.checkpoint_players import (
@@ -363,7 +363,7 @@ class Trainer:
         try:
             try:
                 resolved = dry_run(command, config, variables)
-            except ConfigurationError as error:
+            except EnvironmentMissing as error:
                 provider = server_for(str(error), request.env, worker)
                 if provider is None or SERVER in config:
                     raise

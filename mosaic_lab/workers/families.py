@@ -25,7 +25,6 @@ _ALIKE = 0.85  # minimum similarity, of 1
 _VERSION = re.compile(r"-v(\d+)$")
 _TEAM = re.compile(r"[\w./]*\w_v\d+")  # PettingZoo's ids
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
-_ABSENT = re.compile(r"doesn't exist|Namespace .* not found|Malformed environment ID|not installed|No module")
 _FAMILY = re.compile(r"(atari|classic|butterfly|sisl|mpe2?|jumanji)/")  # optional prefixes
 
 _TEAMS = "Teams play in the workers multiagent, multigrid and procgen (Overcooked), as in rware-tiny-2ag-v2"
@@ -117,12 +116,11 @@ def families() -> dict[str, tuple[str, ...]]:
 
 
 def server_for(refusal: str, env_id: str | None, worker: WorkerEnvironment) -> str | None:
-    """Return the worker that can serve an environment to a training of ``worker``, which refuses it because
-    its library lacks the environment; None if there is none."""
+    """Return the worker that can serve an environment to a training of ``worker``, in which it is missing
+    according to the ``refusal``; None if there is none."""
     if env_id is None or not worker.capabilities.uses_environment_servers:
         return None
-    absent = f"{env_id!r} cannot be made" in refusal and _ABSENT.search(refusal)
-    provider = _other_provider(env_id, worker) if absent else None
+    provider = _other_provider(env_id, worker)
     misspelt = provider in worker.capabilities.env_families and "did you mean" in refusal.lower()
     return None if misspelt else provider
 

@@ -122,7 +122,6 @@ def test_a_third_partys_family_counts_where_it_says_more(tmp_path: Path) -> None
     [
         ("Environment `MiniGrid-Empty-8x8` doesn't exist", "gymnasium"),
         ("Environment `MiniGrid-Empty-8x8` doesn't exist. Did you mean: `MiniGrid-Empty-5x5`?", None),
-        ("its observations are no vectors", None),
     ],
 )
 def test_a_library_that_lacks_a_family_of_gymnasium_is_served_it(refusal: str, server: str | None) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Mapping, Sequence
 
 from mosaic_contract import ConfigError, registry
-from mosaic_contract.environment_check import probe
+from mosaic_contract.environment_check import probe, unmakeable
 from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.errors import one_line
 from mosaic_contract.fastlane import RENDER_MODE
@@ -78,7 +78,7 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> A
         upstream = installed()
         old = _make_old(env_id, settings) if upstream is not None and upstream.legacy else None
         if old is None:
-            raise _unmakeable(env_id, error) from None
+            raise unmakeable(env_id, error) from None
         return FromGym(old)
 
 
@@ -92,11 +92,7 @@ def _make_old(env_id: str, settings: Mapping[str, Any]) -> Any:
     try:
         return gym.make(env_id, **settings)
     except Exception as error:
-        raise _unmakeable(env_id, error) from None
-
-
-def _unmakeable(env_id: str, error: Exception) -> ConfigError:
-    return ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}")
+        raise unmakeable(env_id, error) from None
 
 
 def _draw(spec: RenderableSpec, keywords: Mapping[str, Any]) -> None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence
 from mosaic_contract.analytics import write_analytics
 from mosaic_contract.codec import encode_line
 from mosaic_contract.config import TrainingConfig, read_config_file
-from mosaic_contract.errors import Cancelled, ConfigError, UpstreamFailed
+from mosaic_contract.errors import Cancelled, ConfigError, EnvironmentMissing, UpstreamFailed
 from mosaic_contract.heartbeat import Heartbeats
 from mosaic_contract.hyperparameters import Parameter
 from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
@@ -346,7 +346,9 @@ def _write_manifest(
 
 def _failed(failure: BaseException, telemetry: Telemetry) -> int:
     if isinstance(failure, ConfigError):
-        telemetry.run_failed(failure, error_type="ConfigError")
+        missing = isinstance(failure, EnvironmentMissing)
+        kind = EnvironmentMissing if missing else ConfigError  # the types in the protocol
+        telemetry.run_failed(failure, error_type=kind.__name__)
         for problem in failure.problems:
             log.error("bad configuration: %s", problem)
         return BAD_CONFIGURATION

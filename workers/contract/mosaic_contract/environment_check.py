@@ -19,7 +19,7 @@ from importlib import import_module
 from numbers import Real
 from typing import Any, Callable, Mapping
 
-from mosaic_contract.errors import ConfigError, EnvironmentFault, one_line, quoted
+from mosaic_contract.errors import ConfigError, EnvironmentFault, EnvironmentMissing, one_line, quoted
 from mosaic_contract.observation_check import Convert, Misfit, NotFinite, converter, excluded_numbers
 
 _FORMS = {"reset": "(observation, info)", "step": "(observation, reward, terminated, truncated, info)"}
@@ -33,9 +33,9 @@ log = logging.getLogger("mosaic_contract")
 def probe(env_id: str, make: Callable[[], Any]) -> tuple[Any, Mapping[str, Any]]:
     """Make an environment, reset it and step it once. Return it, closed, and the info of its reset.
 
-    Raises `ConfigError` if it cannot be made or reset, if its id lacks the version, and for returned values
-    that violate its spaces or its interface. An exception raised by `step` is left to the training, which
-    fails with it.
+    Raises `ConfigError` if it cannot be made (`EnvironmentMissing` if it is not installed) or reset, if its
+    id lacks the version, and for returned values that violate its spaces or its interface. An exception
+    raised by `step` is left to the training, which fails with it.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -44,7 +44,7 @@ def probe(env_id: str, make: Callable[[], Any]) -> tuple[Any, Mapping[str, Any]]
         except ConfigError:
             raise
         except Exception as error:  # environments raise arbitrary exceptions
-            raise ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}") from None
+            raise unmakeable(env_id, error) from None
         try:
             _check_version(env, env_id)
             return env, _try_out(env, env_id)
@@ -52,6 +52,18 @@ def probe(env_id: str, make: Callable[[], Any]) -> tuple[Any, Mapping[str, Any]]
             raise ConfigError(str(fault)) from None
         finally:
             close(env, env_id)
+
+
+def unmakeable(env_id: str, error: Exception) -> ConfigError:
+    """Return the error about an environment whose creation has raised `error`."""
+    gymnasium = sys.modules.get("gymnasium")
+    missing: tuple[type[Exception], ...] = (ModuleNotFoundError,)
+    if gymnasium is not None:
+        missing += gymnasium.error.UnregisteredEnv, gymnasium.error.DependencyNotInstalled
+        if type(error) is gymnasium.error.Error:  # an id that Gymnasium cannot parse
+            missing += (gymnasium.error.Error,)
+    kind = EnvironmentMissing if isinstance(error, missing) else ConfigError
+    return kind(f"environment {env_id!r} cannot be made here: {one_line(error)}")
 
 
 def _check_version(env: Any, env_id: str) -> None:

@@ -16,6 +16,11 @@ class ConfigError(ValueError):
         super().__init__("\n".join(self.problems))
 
 
+class EnvironmentMissing(ConfigError):
+    """An environment that is not installed here, or that needs a package that is not. Another worker may
+    serve it."""
+
+
 class BadLine(ValueError):
     """A line that is not a JSON object; `.reason` is a short explanation."""
 

@@ -26,6 +26,21 @@ for env_id in [*broken, "CartPole"]:
         found[env_id.removesuffix("-v0")] = str(error)
 print(json.dumps(found))
 """
+PROBE_MISSING = """
+import gymnasium
+from mosaic_contract import ConfigError, registry
+from mosaic_contract.environment_check import probe
+
+def broken(**keywords):
+    raise ValueError("no world")
+
+gymnasium.register("Broken-v0", broken)
+for env_id in ("NoSuch-v0", "no_space/Such-v0", "two/spaces/Such-v0", "no_module:Such-v0", "Broken-v0"):
+    try:
+        probe(env_id, lambda: registry.make(env_id))
+    except ConfigError as error:
+        print(type(error).__name__, error)
+"""
 GYMNASIUMS = {
     "reset": "Gymnasium's returns (observation, info)",
     "step": "Gymnasium's returns (observation, reward, terminated, truncated, info)",
@@ -86,3 +101,12 @@ def test_an_own_team_is_named_by_its_module_or_by_its_class(
         steps = lane.play(3, 8)[1:]
         assert len(steps) == 8
         assert not any(fault for step in steps for _, _, fault in step[1])
+
+
+def test_an_environment_that_is_not_installed_is_missing(worker: WorkerEnvironment) -> None:
+    """Another worker may serve it, unlike one that fails."""
+    command = [str(worker.python), "-c", PROBE_MISSING]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    *missing, broken = done.stdout.splitlines()
+    assert [line.split()[0] for line in missing] == ["EnvironmentMissing"] * 4, done.stderr
+    assert broken == "ConfigError environment 'Broken-v0' cannot be made here: ValueError: no world"

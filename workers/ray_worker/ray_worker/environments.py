@@ -52,7 +52,7 @@ def spec_of(env_id: str, keywords: Mapping[str, Any]) -> RllibEnvironmentSpec:
         failure = (
             f" cannot be made here with env_kwargs={dict(keywords)}" if keywords else " cannot be made here"
         )
-        raise ConfigError(str(error).replace(" cannot be made here", failure, 1)) from None
+        raise type(error)(str(error).replace(" cannot be made here", failure, 1)) from None
     games = (
         {agent: env.game_space(agent) for agent in env.possible_agents} if isinstance(env, TurnGame) else {}
     )

@@ -19,8 +19,9 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 from mosaic_contract import ConfigError, registry
+from mosaic_contract.environment_check import unmakeable
 from mosaic_contract.environment_spec import EnvironmentSpec
-from mosaic_contract.errors import EnvironmentFault, one_line
+from mosaic_contract.errors import EnvironmentFault
 from mosaic_contract.messages import ALONE
 from mosaic_contract.pettingzoo_ids import pettingzoo_module
 
@@ -47,7 +48,7 @@ def is_own_game(env_id: str) -> bool:
     try:
         return not hasattr(importlib.import_module(name), "parallel_env")
     except Exception as error:  # environments raise arbitrary exceptions
-        raise ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}") from None
+        raise unmakeable(env_id, error) from None
 
 
 def spec_of_game(env_id: str, game: Any) -> EnvironmentSpec:

@@ -118,7 +118,7 @@ def spec_of(env_id: str, keywords: Mapping[str, Any], *, continuous: bool) -> Xu
         )
         env, _ = probe(env_id, make_one)
     except ConfigError as error:
-        raise ConfigError(f"{error}{_nearest(env_id)}") from None
+        raise type(error)(f"{error}{_nearest(env_id)}") from None
     if hasattr(env, "agent_iter"):
         raise ConfigError(
             f"{env_id} is played in turns, XuanCe trains parallel environments: train with worker 'rllib' or "

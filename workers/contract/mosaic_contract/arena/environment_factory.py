@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 from mosaic_contract.arena.errors import ArenaError
+from mosaic_contract.environment_check import unmakeable
 from mosaic_contract.errors import ConfigError, one_line
 from mosaic_contract.fastlane import RENDER_MODE
 from mosaic_contract.registry import own_class, register
@@ -71,7 +72,7 @@ def make_gymnasium(env_id: str, settings: Mapping[str, Any], render_mode: str | 
     try:
         return gymnasium.make(env_id, **settings, **drawing)
     except (gymnasium.error.UnregisteredEnv, gymnasium.error.DeprecatedEnv) as error:
-        raise ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}") from None
+        raise unmakeable(env_id, error) from None
 
 
 def make_with_frames(make: MakeEnvironment, env_id: str, settings: Mapping[str, Any]) -> tuple[Any, str]:
