@@ -116,14 +116,3 @@ def saved(page: Page, name: str) -> Download:
     with page.expect_download(timeout=SOON_MS) as download:
         page.get_by_role("button", name=name, exact=True).first.click()
     return download.value
-
-
-def hide(page: Page, hidden: bool) -> None:
-    """Hide the page, or show it again, as a browser does with a tab that is behind another."""
-    page.evaluate(
-        """hidden => {
-            Object.defineProperty(document, "hidden", {value: hidden, configurable: true});
-            document.dispatchEvent(new Event("visibilitychange"));
-        }""",
-        hidden,
-    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
 from browser.comparison import TWO, at_step, compare, drawn, fact, lane, press, printed, seed, widget
 from browser.frames import SOON_MS
 from browser.jupyter import JupyterLab
@@ -92,17 +91,6 @@ def test_episodes_run_to_their_end_and_are_listed(page: Page, jupyterlab: Jupyte
     expect(picture_of_it).to_be_hidden()
 
 
-@pytest.mark.extended
-def test_the_arrow_keys_move_the_speed(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
-    compare(page, jupyterlab, folder, TWO)
-    slider = widget(page).get_by_label("Steps per second")
-    slider.click()
-    slider.press("Home")
-    for key, speed in (("ArrowRight", "2/s"), ("ArrowRight", "5/s"), ("ArrowLeft", "2/s")):
-        page.keyboard.press(key)
-        expect(widget(page).locator("output")).to_have_text(speed)
-
-
 def test_a_comparison_outlives_a_reload_of_its_page_but_not_its_kernel(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:
@@ -122,53 +110,5 @@ def test_a_comparison_outlives_a_reload_of_its_page_but_not_its_kernel(
     )
     wait_until(lambda: not marked_processes(folder))
     notebook.run(0)
-    press(page, "Step all")
-    at_step(page, lean=1, random=1)
-
-
-@pytest.mark.extended
-def test_two_views_of_one_comparison_and_a_narrow_page(
-    page: Page, jupyterlab: JupyterLab, folder: Path
-) -> None:
-    notebook = compare(page, jupyterlab, folder, TWO, "cmp")
-    notebook.run(1)
-    expect(widget(page)).to_have_count(2)
-    widget(page).first.get_by_role("button", name="Step all").click()
-    for view in widget(page).all():
-        expect(view.get_by_label("lane lean").locator(".mosaic-fact b").first).to_have_text("1")
-    widget(page).last.get_by_role("button", name="Step all").click()
-    for view in widget(page).all():
-        expect(view.get_by_label("lane lean").locator(".mosaic-fact b").first).to_have_text("2")
-    page.set_viewport_size({"width": 640, "height": 900})
-    page.wait_for_timeout(500)
-    assert widget(page).first.evaluate("element => element.scrollWidth <= element.clientWidth + 1")
-
-
-@pytest.mark.extended
-def test_a_comparison_that_ended_out_of_sight_is_up_to_date_when_it_is_seen_again(
-    page: Page, jupyterlab: JupyterLab, folder: Path
-) -> None:
-    tall = "from IPython.display import HTML\nHTML('<div style=\"height:3000px\">tall</div>')"
-    plays = "for seed in cmp.seeds:\n    cmp.reset(seed)\n    cmp.play()\n    cmp.wait(60)\ncmp.stop()"
-    notebook = compare(page, jupyterlab, folder, TWO, tall, plays)
-    at_step(page, lean=0, random=0)
-    notebook.run(1)
-    notebook.run(2)
-    widget(page).scroll_into_view_if_needed()
-    expect(widget(page).get_by_role("button", name="Ended", exact=True)).to_be_disabled()
-    expect(seed(page)).to_have_value("44")
-    expect(widget(page).locator("tbody tr")).to_have_count(6)
-    expect(page.locator(".mosaic-saved").first).to_contain_text("seed 44, closed")
-
-
-@pytest.mark.extended
-def test_a_cell_that_is_run_again_leaves_no_processes_behind(
-    page: Page, jupyterlab: JupyterLab, folder: Path
-) -> None:
-    notebook = compare(page, jupyterlab, folder, TWO)
-    many = len(marked_processes(folder))
-    assert many >= 3  # two arenas, an operator
-    notebook.run(0)
-    wait_until(lambda: len(marked_processes(folder)) == many)
     press(page, "Step all")
     at_step(page, lean=1, random=1)

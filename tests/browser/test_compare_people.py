@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from browser.comparison import PERSON, at_step, compare, fact, lane, picture, press, printed, widget
+from browser.comparison import PERSON, at_step, compare, lane, picture, press, printed, widget
 from browser.frames import BUSY
 from browser.jupyter import JupyterLab
 from playwright.sync_api import Page, expect
@@ -107,49 +107,3 @@ def test_in_real_time_a_key_counts_while_it_is_held(page: Page, jupyterlab: Jupy
     press(page, "Pause")
     actions = printed(notebook, 1)
     assert set(re.findall(r"\d", actions)) == {"0", "1", "2"}, actions
-
-
-@pytest.mark.extended
-def test_two_people_play_in_one_environment(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
-    people = "{'adversary_0': operators.human(), 'agent_0': operators.human()}"
-    call = f"'simple_push_v3', {{'two': {people}}}, seeds=[1]"
-    shown = "print(cmp.steps('two')[['agent_id', 'action']].values.tolist())"
-    notebook = compare(page, jupyterlab, folder, call, shown)
-    expect(lane(page, "two").get_by_role("button", name="move left")).to_have_count(2)
-    picture(page, "two").click()
-    page.keyboard.press("ArrowLeft")
-    expect(lane(page, "two").get_by_text("your turn")).to_have_count(1)  # the other one's
-    page.keyboard.press("ArrowLeft")  # once more, before the other has answered
-    expect(lane(page, "two")).to_contain_text("move left refused: this step has your action")
-    at_step(page, two=0)
-    page.keyboard.press("w")
-    at_step(page, two=1)
-    assert sorted(re.findall(r"'(\w+)', (\d)", printed(notebook, 1))) == [
-        ("adversary_0", "1"),
-        ("agent_0", "4"),
-    ]
-
-
-@pytest.mark.extended
-def test_whose_turn_it_is(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
-    """A game of turns with the same keys for both: they belong to whose turn it is."""
-    people = "{'player_1': operators.human(name='Ann'), 'player_2': operators.human(name='Bob')}"
-    notebook = compare(
-        page,
-        jupyterlab,
-        folder,
-        f"'tictactoe_v3', {{'game': {people}}}, seeds=[1]",
-        "print(cmp.steps('game')['action'].tolist())",
-    )
-    turn = fact(page, "game", "turn")
-    expect(turn).to_have_text("player_1")
-    picture(page, "game").click()
-    page.keyboard.press("1")
-    expect(turn).to_have_text("player_2")
-    at_step(page, game=1)
-    page.keyboard.press("1")  # is taken: nothing happens but a word about it
-    expect(widget(page).get_by_role("status").filter(has_text="cannot be played")).to_be_visible()
-    page.keyboard.press("2")
-    expect(turn).to_have_text("player_1")
-    at_step(page, game=2)
-    assert printed(notebook, 1) == "[0, 1]"

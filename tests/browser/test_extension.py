@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from mosaic_lab import __version__
 from mosaic_lab.evaluation.evaluation import WORKER
-from mosaic_lab.runs import Run, RunGroup, Supervisor
+from mosaic_lab.runs import Run, Supervisor
 
 MAKE_LAB = "import mosaic_lab\nlab = mosaic_lab.Lab()"
 BUSY = "import pathlib, time\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.05)"
@@ -90,17 +90,6 @@ def test_status_bar_and_commands_follow_a_notebook_to_its_lab_also_while_a_cell_
 
 
 @pytest.mark.extended
-def test_status_bar_recovers_from_a_page_reload(notebook: Notebook, folder: Path) -> None:
-    start_run(folder)
-    notebook.run(0)
-    expect(runs_alive(notebook.page)).to_have_text("1 run alive")
-    notebook.reload()
-    expect(runs_alive(notebook.page)).to_have_text("1 run alive", timeout=SOON_MS)
-    start_run(folder)
-    expect(runs_alive(notebook.page)).to_have_text("2 runs alive", timeout=SOON_MS)
-
-
-@pytest.mark.extended
 def test_status_bar_recovers_from_a_reload_while_a_cell_runs(notebook: Notebook, folder: Path) -> None:
     start_run(folder)
     notebook.run(0)
@@ -115,37 +104,6 @@ def test_status_bar_recovers_from_a_reload_while_a_cell_runs(notebook: Notebook,
     expect(reason).to_have_count(1)
     (folder / "go").touch()
     expect(reason).to_have_count(0, timeout=SOON_MS)
-
-
-@pytest.mark.extended
-def test_status_bar_counts_the_runs_of_all_stores_whatever_notebook_is_in_front(
-    notebook: Notebook, folder: Path, jupyterlab: JupyterLab
-) -> None:
-    jupyterlab.write_notebook(f"{folder.name}/other.ipynb", ["1 + 1"])
-    start_run(folder)
-    start_run(folder / "elsewhere")  # a store that only the server finds
-    notebook.run(0)
-    notebook.page.reload()
-    expect(runs_alive(notebook.page)).to_have_text("2 runs alive", timeout=SOON_MS)
-    notebook.page.locator(".jp-DirListing-item", has_text="other.ipynb").dblclick()
-    notebook.page.locator(".lm-DockPanel-tabBar .lm-mod-current", has_text="other.ipynb").wait_for()
-    expect(runs_alive(notebook.page)).to_have_text("2 runs alive")
-    RunGroup(Supervisor(folder / "elsewhere" / "mosaic_runs").runs()).stop(grace=0)
-    expect(runs_alive(notebook.page)).to_have_text("1 run alive", timeout=SOON_MS)
-
-
-@pytest.mark.extended
-def test_status_bar_goes_on_after_a_kernel_restart(notebook: Notebook, folder: Path) -> None:
-    run = start_run(folder)
-    notebook.run(0)
-    expect(runs_alive(notebook.page)).to_have_text("1 run alive")
-    notebook.restart_kernel()
-    expect(runs_alive(notebook.page)).to_have_text("1 run alive", timeout=SOON_MS)
-    run.stop(grace=0)
-    expect(runs_alive(notebook.page)).to_have_text("0 runs alive", timeout=SOON_MS)
-    start_run(folder)
-    notebook.run(0)
-    expect(runs_alive(notebook.page)).to_have_text("1 run alive", timeout=SOON_MS)
 
 
 def test_a_run_that_ends_out_of_sight_is_notified_of_once_and_as_the_settings_say(
@@ -187,19 +145,6 @@ def test_a_run_that_ends_out_of_sight_is_notified_of_once_and_as_the_settings_sa
     expect(workspace.get_by_label("Smooth")).to_have_value("0.6")
     expect(workspace.locator("select").first).to_have_value("time")
     settings.unlink()
-
-
-@pytest.mark.extended
-def test_command_shows_the_path_of_a_run_store_outside_the_servers_root(
-    page: Page, jupyterlab: JupyterLab, tmp_path: Path
-) -> None:
-    store = tmp_path / "elsewhere"
-    jupyterlab.write_notebook("outside.ipynb", [f"import mosaic_lab\nlab = mosaic_lab.Lab({str(store)!r})"])
-    notebook = Notebook(page, jupyterlab, "outside.ipynb")
-    notebook.run(0)
-    expect(runs_alive(page)).to_be_visible()
-    choose_in_palette(page, "Open run store")
-    expect(page.locator(".jp-Dialog")).to_contain_text(str(store))
 
 
 def test_what_the_extension_offers_stands_where_jupyterlab_has_it(

@@ -5,22 +5,17 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
 import pytest
 from browser.jupyter import JupyterLab, Notebook
-from browser.server import serving
 from browser.test_extension import FAIL
 from browser.test_runs_panel import RunsPanel
-from browser.test_workspace import OPEN, hover, place, plot, values
+from browser.test_workspace import OPEN, hover, plot, values
 from many_runs import write_runs
 from playwright.sync_api import Locator, Page, expect
-from support import start_peer, store, wait_until
+from support import store, wait_until
 from written_films import write_film
 
 from mosaic_lab.keeper.run_store import write_json
@@ -29,19 +24,6 @@ from mosaic_lab.runs import Run, Supervisor
 MAKE_LAB = "import mosaic_lab as mosaic\nlab = mosaic.Lab()"
 HTML = "<img/class=hacked/src=x/onerror=window.hacked=1>"
 HUGE = 500_000_000
-SILENT = "import ctypes\nctypes.PyDLL(None).sleep(60)  # not one thread of Python's runs meanwhile"
-BACK_MS = 90_000
-
-
-@contextmanager
-def started_again(command: list[str], environ: dict[str, str], folder: Path) -> Iterator[None]:
-    with subprocess.Popen(
-        command, env=environ, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as process:
-        try:
-            yield
-        finally:
-            process.terminate()
 
 
 @pytest.fixture
@@ -61,10 +43,6 @@ def mistakes(page: Page) -> list[str]:
 def open_workspace(page: Page, folder: Path, runs: list[str]) -> Locator:
     page.evaluate(OPEN, {"store": str(folder / "mosaic_runs"), "runs": runs})
     return page.locator(".mosaic-workspace-tab .mosaic-workspace")
-
-
-def train(supervisor: Supervisor) -> Run:
-    return start_peer(supervisor, "train", total_timesteps=10**9, pause=0.2)
 
 
 def break_runs(folders: list[Path]) -> list[Path]:
@@ -257,112 +235,3 @@ def test_names_full_of_html_are_text_wherever_they_are_shown(
     expect(notebook.cell(1).locator(".mosaic-saved")).to_contain_text("label" + HTML)
     assert nothing_injected(page)
     assert mistakes == []
-
-
-@pytest.mark.extended
-def test_a_thousand_runs_are_filtered_sorted_selected_and_acted_on(
-    page: Page, jupyterlab: JupyterLab, folder: Path, supervisor: Supervisor, mistakes: list[str]
-) -> None:
-    write_runs(supervisor.store.root, 1000, points=2)
-    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", [MAKE_LAB])
-    notebook = Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
-    notebook.run(0)
-    panel = RunsPanel(page, folder)
-    expect(panel.node).to_contain_text("1,000 runs")
-    assert panel.grid.locator(".mosaic-runs-line").count() < 200
-    panel.grid.focus()
-    page.keyboard.press("Control+a")
-    expect(panel.node).to_contain_text("1,000 selected")
-    page.keyboard.press("End")
-    expect(panel.grid.locator("[aria-selected=true]")).to_be_in_viewport()
-
-    panel.node.get_by_label("Search runs").fill("dqn learning_rate=0.001 seed=3")
-    expect(panel.node).to_contain_text("of 1,000 runs")
-    panel.node.get_by_role("button", name="Order and columns").click()
-    menu = panel.node.get_by_role("group", name="Order and columns")
-    menu.get_by_label("Group runs that were started together").uncheck()
-    menu.get_by_label("Sort by").select_option(label="Best return")
-    page.keyboard.press("Escape")
-    wanted = [run for run in supervisor.runs() if run.seed == 3 and run.config["algorithm"] == "dqn"]
-    wanted = [run for run in wanted if run.hyperparameters["learning_rate"] == 0.001]
-    expect(panel.node).to_contain_text(f"{len(wanted)} of 1,000 runs")
-    line = panel.grid.locator(".mosaic-runs-line").first
-    line.click()
-    page.keyboard.press("F2")
-    page.get_by_role("dialog").get_by_role("textbox").fill("the best")
-    page.keyboard.press("Enter")
-    expect(panel.line("the best")).to_be_visible()
-    assert "the best" in [run.name for run in wanted]
-    assert mistakes == []
-
-
-def newest(page: Page, workspace: Locator) -> float:
-    """The step at the right end of the chart."""
-    hover(page, plot(workspace, "value"), 0.99)
-    return place(workspace)
-
-
-def grows(page: Page, workspace: Locator) -> None:
-    before = newest(page, workspace)
-    wait_until(lambda: newest(page, workspace) > before)
-
-
-@pytest.mark.extended
-def test_rows_and_charts_go_on_when_the_kernel_dies_and_the_server_comes_back(
-    page: Page, tmp_path: Path
-) -> None:
-    with (
-        serving(tmp_path, "--LabApp.expose_app_in_browser=True") as server,
-        store(server.root / "mosaic_runs") as supervisor,
-    ):
-        server.write_notebook("work.ipynb", [MAKE_LAB])
-        run = train(supervisor)
-        notebook = Notebook(page, server, "work.ipynb")
-        notebook.run(0)
-        panel = RunsPanel(page, server.root)
-        workspace = open_workspace(page, server.root, [run.id])
-        grows(page, workspace)
-        (process,) = (one for one in psutil.Process().children() if str(server.root) in str(one.cmdline()))
-        (kernel,) = (one for one in process.children() if "ipykernel_launcher" in one.cmdline())
-        kernel.kill()
-        page.get_by_role("dialog").get_by_role("button", name="Ok").click()
-        expect(panel.node).to_contain_text("Read-only. Run mosaic_lab.Lab")
-        second = train(supervisor)
-        expect(panel.line(second.label)).to_have_count(2)
-        grows(page, workspace)
-
-        lost = page.get_by_role("dialog").filter(has_text="Server Connection Error")  # JupyterLab's own
-        page.add_locator_handler(lost, lambda: lost.get_by_role("button", name="Close").click())
-        command, environment = process.cmdline(), process.environ()
-        process.kill()
-        process.wait()
-        expect(panel.node).to_contain_text("cannot be reached")
-        third = train(supervisor)
-        with started_again(command, environment, server.root):
-            expect(panel.line(third.label)).to_have_count(3, timeout=BACK_MS)
-            grows(page, workspace)
-            expect(panel.node).not_to_contain_text("cannot be reached")
-
-
-@pytest.mark.extended
-def test_rows_and_charts_go_on_while_the_kernel_is_silent_for_a_minute(
-    page: Page, jupyterlab: JupyterLab, folder: Path, supervisor: Supervisor
-) -> None:
-    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", [MAKE_LAB, SILENT])
-    run = train(supervisor)
-    notebook = Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
-    notebook.run(0)
-    panel = RunsPanel(page, folder)
-    notebook.start(1)
-    started = time.monotonic()
-    workspace = open_workspace(page, folder, [run.id])
-    grows(page, workspace)
-    second = train(supervisor)
-    expect(panel.line(second.label)).to_have_count(2)
-    run.stop(0)
-    expect(panel.grid).to_contain_text("cancelled")
-    assert time.monotonic() - started < 55, "while the kernel was silent"
-    panel.line("running").click()
-    panel.action("Stop").click()  # which it does when it answers again
-    expect(panel.grid.locator(".mosaic-runs-line", has_text="cancelled")).to_have_count(2, timeout=BACK_MS)
-    wait_until(lambda: second.finished)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 import csv
-import os
 import re
-import signal
 import sys
 from pathlib import Path
 
@@ -25,7 +23,6 @@ run"""
 SHOW_GROUP = """import mosaic_lab as mosaic
 group = mosaic.RunGroup(mosaic.Lab().runs)
 group.chart("episode_return")"""
-BUSY = "import pathlib, time\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.05)"
 COMPUTING = "import pathlib\nwhile not pathlib.Path('go').exists():\n    sum(range(1000))"
 SOON_MS = 20_000
 FIGURE = ".bqplot .curve path.line"
@@ -84,14 +81,9 @@ def cell_is_running(notebook: Notebook, index: int) -> None:
     expect(notebook.cell(index).locator(".jp-InputPrompt")).to_have_text("[*]:")
 
 
-@pytest.mark.parametrize(
-    "cell", [pytest.param(BUSY, marks=pytest.mark.extended), COMPUTING], ids=["sleeping", "computing"]
-)
-def test_everything_answers_while_a_cell_runs(
-    page: Page, jupyterlab: JupyterLab, folder: Path, cell: str
-) -> None:
+def test_everything_answers_while_a_cell_computes(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     run = start(folder, malformed=3)
-    notebook = opened(page, jupyterlab, folder, SHOW, cell)
+    notebook = opened(page, jupyterlab, folder, SHOW, COMPUTING)
     notebook.run(0)
     notebook.start(1)
     shown = panel(page)
@@ -135,30 +127,6 @@ def test_everything_answers_while_a_cell_runs(
 
 
 @pytest.mark.extended
-def test_the_table_of_runs_fits_the_page_and_a_removed_run_says_so(
-    page: Page, jupyterlab: JupyterLab, folder: Path
-) -> None:
-    page.set_viewport_size({"width": 1300, "height": 900})
-    start(folder, seconds=1, rows=50).wait(60)
-    failed = start(folder, fail_at=0, error="the reward became negative infinity, as it often does. " * 9)
-    wait_until(lambda: failed.finished)
-    notebook = opened(page, jupyterlab, folder, f"{SHOW}", "lab.runs[:]", "run.remove()\nrun")
-    for cell in range(3):
-        notebook.run(cell)
-    table = notebook.cell(1).locator("table")
-    whole, place = table.bounding_box(), notebook.cell(1).locator(".jp-OutputArea-output").bounding_box()
-    assert whole is not None and place is not None
-    assert whole["x"] + whole["width"] <= place["x"] + place["width"]
-    heights = [row.evaluate("row => row.offsetHeight") for row in table.locator("tr").all()]
-    assert max(heights) < 75, "three lines"
-    expect(state(page)).to_have_text(["removed"], timeout=SOON_MS)
-    before = notebook.cell(0)
-    expect(before.locator(".mosaic-panel")).to_have_count(0)
-    expect(before.locator(".mosaic-saved")).to_contain_text("removed")
-    expect(before.locator("img")).to_be_visible()
-
-
-@pytest.mark.extended
 def test_a_chart_without_lines_says_what_happens_and_shows_no_scale(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:
@@ -185,22 +153,6 @@ def test_a_chart_without_lines_says_what_happens_and_shows_no_scale(
     expect(figure).to_be_visible()
 
 
-@pytest.mark.extended
-def test_a_reloaded_page_shows_the_run_again(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
-    start(folder)
-    notebook = opened(page, jupyterlab, folder, SHOW, BUSY)
-    notebook.run(0)
-    grows(page)
-    page.keyboard.press("Control+s")
-    saved = folder / "work.ipynb"
-    wait_until(lambda: "mosaic-saved" in saved.read_text())
-    notebook.reload()
-    notebook.start(1)
-    grows(page)
-    panel(page).get_by_role("button", name="Stop").click()
-    expect(state(page)).to_have_text("cancelled", timeout=SOON_MS)
-
-
 def test_a_group_shows_its_mean_or_its_runs(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     for seed in (1, 2, 3):
         start(folder, seed)
@@ -218,25 +170,6 @@ def test_a_group_shows_its_mean_or_its_runs(page: Page, jupyterlab: JupyterLab, 
     expect(items).to_contain_text(["seed 1", "seed 2", "seed 3"])
     shown.get_by_role("button", name="Stop all").click()
     expect(state(page)).to_have_text(["3 cancelled"], timeout=SOON_MS)
-
-
-@pytest.mark.extended
-def test_panels_of_ended_runs_give_way_to_their_static_form(
-    page: Page, jupyterlab: JupyterLab, folder: Path
-) -> None:
-    for seed in (1, 2):
-        start(folder, seed, seconds=1, rows=50).wait(60)
-    setup = "import mosaic_lab as mosaic\nfrom mosaic_lab.widgets.page import panel_outputs\n"
-    setup += "panel_outputs.MOST_PANELS = 1"
-    notebook = opened(page, jupyterlab, folder, setup, "mosaic.Lab().runs[0]", "mosaic.Lab().runs[1]")
-    notebook.run(0)
-    notebook.run(1)
-    expect(notebook.cell(1).locator(".mosaic-panel")).to_be_visible(timeout=SOON_MS)
-    notebook.run(2)
-    expect(notebook.cell(2).locator(".mosaic-panel")).to_be_visible(timeout=SOON_MS)
-    expect(notebook.cell(1).locator(".mosaic-panel")).to_have_count(0, timeout=SOON_MS)
-    expect(notebook.cell(1).locator(".mosaic-saved")).to_be_visible()
-    expect(notebook.cell(1).locator("img")).to_be_visible()
 
 
 def test_a_run_that_ends_is_saved_zoomed_reset_and_shown_without_a_kernel(
@@ -315,28 +248,6 @@ def test_ended_runs_have_no_chart_without_points_and_no_fold_of_frames_that_nobo
     expect(first.locator(".mosaic-controls")).to_be_hidden()
     expect(panel(page).last.locator(".mosaic-title").first).to_be_visible(timeout=SOON_MS)
     expect(panel(page).last.locator(".mosaic-collapsible", has_text="Frames")).to_be_hidden()
-
-
-@pytest.mark.extended
-def test_a_kernel_that_is_silent_for_a_while_is_shown_until_it_answers(
-    page: Page, jupyterlab: JupyterLab, folder: Path
-) -> None:
-    start(folder)
-    notebook = opened(page, jupyterlab, folder, f"import os\nprint('kernel', os.getpid())\n{SHOW}")
-    notebook.run(0)
-    grows(page)
-    kernel = int(notebook.output(0).first.inner_text().split()[1])
-    gone, stop = panel(page).locator(".mosaic-disconnected"), panel(page).get_by_role("button", name="Stop")
-    expect(gone).to_be_hidden()
-    os.kill(kernel, signal.SIGSTOP)
-    try:
-        expect(gone).to_contain_text("The kernel does not answer", timeout=2 * SOON_MS)
-        expect(stop).to_be_disabled()
-    finally:
-        os.kill(kernel, signal.SIGCONT)
-    expect(gone).to_be_hidden(timeout=SOON_MS)
-    stop.click()
-    expect(state(page)).to_have_text("cancelled", timeout=SOON_MS)
 
 
 def bundles(path: Path) -> list[dict[str, str]]:

@@ -120,28 +120,3 @@ def test_a_store_is_read_without_a_kernel_acted_on_with_one_and_a_lost_one_leave
     notebook.start(3)
     follower.wait("!source.canAct")
     follower.sees(train(supervisor))
-
-
-@pytest.mark.extended
-def test_two_pages_and_two_kernels_on_one_store(
-    page: Page, jupyterlab: JupyterLab, folder: Path, supervisor: Supervisor
-) -> None:
-    second_page = page.context.new_page()
-    notebooks = [
-        open_notebook(page, jupyterlab, folder, "one"),
-        open_notebook(second_page, jupyterlab, folder, "two"),
-    ]
-    followers = []
-    for notebook in notebooks:
-        notebook.run(0)
-        followers.append(Follower(notebook.page, supervisor.store.root))
-    for follower in followers:
-        follower.wait("rows.size === 3 && source.canAct")
-    run = train(supervisor)
-    for follower in followers:
-        follower.sees(run)
-    notebooks[0].restart_kernel()
-    followers[0].wait("!source.canAct")
-    assert followers[1].call("stop", runs=[run.id]) == {}
-    for follower in followers:
-        follower.sees(run, "cancelled")

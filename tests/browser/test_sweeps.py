@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from browser.frames import BUSY, SOON_MS, opened
 from browser.jupyter import JupyterLab
 from playwright.sync_api import Page, expect
@@ -73,30 +72,3 @@ def test_a_sweep_is_stopped_goes_on_and_is_live_while_a_cell_runs_and_its_trials
     saved = page.locator(".mosaic-saved", has_text="4 of 4 trials, completed: 4 completed")
     expect(saved).to_be_visible(timeout=SOON_MS)
     expect(picture).to_be_visible()
-
-
-POPULATION = """import mosaic_lab as mosaic
-lab = mosaic.Lab()
-population = lab.sweep(
-    "cleanrl", algorithm="ppo", env="CartPole-v1", total_timesteps=2000, interval=1000, sampler="pbt",
-    trials=2, parallel=2, search={"learning_rate": mosaic.search.loguniform(1e-4, 1e-2)},
-)
-population"""
-
-
-@pytest.mark.extended
-def test_a_population_is_drawn_as_it_trains(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
-    notebook = opened(page, jupyterlab, folder, POPULATION, "population.lineage()")
-    notebook.start(0)
-    panel = page.locator(".mosaic-panel").first
-    expect(panel).to_be_visible(timeout=INSTALL_MS)
-    expect(panel.locator(".mosaic-numbers")).to_contain_text("2 of 4 segments", timeout=120_000)
-    headings = panel.locator(".bqplot .mainheading")
-    expect(headings.filter(has_text="Lineage")).to_have_count(1, timeout=SOON_MS)
-    expect(panel.locator(".mosaic-numbers")).to_contain_text("4 of 4 segments", timeout=120_000)
-    expect(headings.filter(has_text="log10 learning_rate")).to_have_count(1)
-    expect(panel.get_by_text("member 1")).to_be_visible()
-    expect(panel.locator(".mosaic-chips")).to_have_text("completed", timeout=SOON_MS)
-    notebook.run(1)
-    lineage = notebook.output(1).locator(".bqplot .mainheading").filter(has_text="Lineage")
-    expect(lineage).to_have_count(1, timeout=SOON_MS)

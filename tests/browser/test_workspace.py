@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser.jupyter import JupyterLab, Notebook
+from browser.jupyter import JupyterLab
 from many_runs import write_runs
 from playwright.sync_api import Locator, Page, expect
 from support import wait_until
@@ -315,30 +315,6 @@ def spike(folder: Path, steps: range) -> None:
         if line.get("event") == "metrics" and line["payload"]["step"] in steps:
             line["payload"]["values"]["episode_return"] = 1e6
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-
-
-@pytest.mark.extended
-def test_the_workspace_in_a_cell_is_saved_as_a_picture(
-    page: Page, jupyterlab: JupyterLab, store: Path
-) -> None:
-    write_runs(store, 5, points=100)
-    name = f"{store.parent.name}/work.ipynb"
-    cells = ["import mosaic_lab as mosaic\nmosaic.workspace(mosaic.Lab().runs)"]
-    jupyterlab.write_notebook(name, cells)
-    notebook = Notebook(page, jupyterlab, name)
-    notebook.run(0)
-    workspace = notebook.cell(0).locator(".mosaic-workspace")
-    expect(plot(workspace, "episode_return")).to_be_visible(timeout=SOON_MS)
-    wait_until(lambda: len(hovered(page, workspace, plot(workspace, "episode_return"))) == 5)
-    expect(notebook.cell(0).locator("img[src^='data:image/png']")).to_be_attached(timeout=SOON_MS)
-    saved = notebook.cell(0).locator(".mosaic-saved")
-    expect(saved).to_be_hidden()  # it gives way to the live view
-    before = notebook.cell(0).locator("img[src^='data:image/png']").get_attribute("src")
-    workspace.get_by_role("button", name="Parallel coordinates").click()
-    workspace.get_by_role("textbox", name="Filter by seed: from").fill("3")
-    page.keyboard.press("Enter")
-    expect(saved).to_contain_text("2 of 5 runs", timeout=SOON_MS)
-    expect(notebook.cell(0).locator("img[src^='data:image/png']")).not_to_have_attribute("src", before or "")
 
 
 def test_a_click_on_a_chart_plays_the_film_of_that_moment(
