@@ -3,15 +3,26 @@
 Speeds on a shared machine drift, so two things that are compared run in pairs, in alternating order, and the
 ratio is taken within each pair. A benchmark fails only when what it runs is broken, never because of a speed:
 the last column of its table says whether the target was met, or by how much it was missed.
+
+Without ``MOSAIC_BENCHMARKS=full`` they measure just enough to show that they still work.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import resource
 import time
 from collections.abc import Callable, Sequence
 from statistics import median
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def size(full: T, smoke: T) -> T:
+    """Return how much to measure: ``full`` on request, else enough to show that the benchmark works."""
+    return full if os.environ.get("MOSAIC_BENCHMARKS") == "full" else smoke
 
 
 def paired(ours: Callable[[], float], theirs: Callable[[], float], pairs: int) -> list[tuple[float, float]]:

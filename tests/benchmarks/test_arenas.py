@@ -15,14 +15,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from benchmarks.measuring import judged, paired, print_table, ratio_row
+from benchmarks.measuring import judged, paired, print_table, ratio_row, size
 
 from mosaic_lab import operators
 from mosaic_lab.arenas import CompareRequest, Comparison, Lane, compare
 from mosaic_lab.workers import ensure
 
-ROUNDS = int(os.environ.get("MOSAIC_BENCHMARK_PAIRS", "7"))
-EPISODES = int(os.environ.get("MOSAIC_BENCHMARK_EPISODES", "100"))
+ROUNDS = size(7, 1)
+EPISODES = size(100, 3)
 ENV = "CartPole-v1"
 
 ONE_PROCESS = """

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from benchmarks.measuring import cpu_seconds, judged, print_table
+from benchmarks.measuring import cpu_seconds, judged, print_table, size
 from benchmarks.page import CountingComm, count_what_is_sent
 from benchmarks.telemetry_files import RETURN, write_run
 
@@ -16,8 +16,8 @@ from mosaic_lab.widgets.charts.chart import Chart
 from mosaic_lab.widgets.runs.run_chart import ChartSettings, chart_content
 from mosaic_lab.widgets.runs.run_view import RunView
 
-UPDATES = 60
-POINTS = (1_000, 100_000, 1_000_000)
+UPDATES = size(60, 2)
+POINTS = size((1_000, 100_000, 1_000_000), (100, 1_000))
 
 
 class LongRun:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 
 import pytest
-from benchmarks.measuring import print_table
+from benchmarks.measuring import print_table, size
 from engines.namespace import download_wheels, run_inside
 
 from mosaic_lab.cli import main
 
-EPISODES = int(os.environ.get("MOSAIC_BENCHMARK_EPISODES", "60"))
+EPISODES = size(60, 6)
 """10,000 take half an hour on two cores."""
 NODES = 3
 

@@ -22,7 +22,7 @@ from statistics import median
 
 import numpy as np
 import psutil
-from benchmarks.measuring import judged, print_table
+from benchmarks.measuring import judged, print_table, size
 from overview.run_folders import run_in
 
 from mosaic_lab.engines.job import Job
@@ -33,10 +33,10 @@ from mosaic_lab.runs import Run
 from mosaic_lab.telemetry import RunFeed
 
 NODES, SLOTS = 200, 8
-RUNS = int(os.environ.get("MOSAIC_BENCHMARK_RUNS", "2000"))
-"""More than the slots, so that there is a queue; the table of 5,000 takes ten minutes and 4 GB of disk."""
-INTERVAL, MEASURED = 1.0, 20.0
-WATCHED = 50
+RUNS = size(2000, 60)
+"""More than the slots, so that there is a queue."""
+INTERVAL, MEASURED = 1.0, size(20.0, 3.0)
+WATCHED = size(50, 10)
 
 
 class Keepers:
@@ -163,7 +163,7 @@ def test_a_simulation_of_many_runs(tmp_path: Path) -> None:
             *judged(many["states"], "<= 60"),
         ],
         ["the bridge, of a core", f"{few['cpu']:.1%}", f"{many['cpu']:.1%}", "", ""],
-        ["… for 50 that run", f"{few['cpu']:.1%}", "", *judged(few["cpu"], "<= 0.15")],
+        [f"… for {WATCHED} that run", f"{few['cpu']:.1%}", "", *judged(few["cpu"], "<= 0.15")],
         [
             "the bridge's memory",
             f"{few['memory']:.0f} MiB",

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from benchmarks.measuring import judged, print_table
+from benchmarks.measuring import judged, print_table, size
 
 import mosaic_lab as mosaic
 from mosaic_lab import operators
@@ -23,8 +23,8 @@ from mosaic_lab.runs import Run
 from mosaic_lab.workers import ensure
 
 ENV = "CartPole-v1"
-EPISODES = int(os.environ.get("MOSAIC_BENCHMARK_EPISODES", "1000"))
-ROUNDS = int(os.environ.get("MOSAIC_BENCHMARK_PAIRS", "3"))
+EPISODES = size(1000, 5)
+ROUNDS = size(3, 1)
 
 LOOP = """
 import json, sys, time
@@ -76,7 +76,7 @@ def policy_of(env, checkpoint):
 @pytest.mark.timeout(3600)  # a training, and nine times all episodes
 def test_a_policy_on_a_thousand_seeds(tmp_path: Path) -> None:
     lab = mosaic.Lab(tmp_path)
-    run = lab.train("cleanrl", algorithm="ppo", env=ENV, total_timesteps=50_000, frames=False)
+    run = lab.train("cleanrl", algorithm="ppo", env=ENV, total_timesteps=size(50_000, 1_024), frames=False)
     assert isinstance(run, Run)
     policy = operators.rl(run.wait(600))
     loops = {"plain loop, PyTorch": WITH_PYTORCH, "plain loop, our operator": WITH_OPERATOR}

@@ -1,11 +1,7 @@
-"""The cost of publishing a frame, and of the check without a viewer; a million frames and three readers."""
+"""The cost of publishing a frame, and of the check without a viewer."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 import time
 import timeit
 from collections.abc import Callable
@@ -13,14 +9,10 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-from benchmarks.measuring import judged, paired, print_table
+from benchmarks.measuring import judged, paired, print_table, size
 from mosaic_contract.fastlane import FrameReader, FrameWriter, Hud
 
-CONTRACT = Path(__file__).parents[2] / "workers" / "contract"
-PEER = CONTRACT / "tests" / "peers" / "framing.py"
-MILLION = 1_000_000
-READERS = 3
-PAIRS, CALLS = 31, 300
+PAIRS, CALLS = size((31, 300), (1, 20))
 HUD = Hud(
     episode=12, step=34_567, reward=1.0, episode_return=89.0, steps_per_second=4321.0, text="4 environments"
 )
@@ -93,42 +85,3 @@ def test_the_check_whether_a_frame_is_due(tmp_path: Path) -> None:
     print_table(
         "The check at every step whether a frame is due (ns)", ["", "due()", "target", "verdict"], rows
     )
-
-
-def test_a_million_frames_against_three_readers(tmp_path: Path) -> None:
-    """Full speed on both sides; sizes and channels change every thousand frames."""
-    environment = os.environ | {"PYTHONPATH": str(CONTRACT)}
-
-    def start(what: str, number: int) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, str(PEER), what, str(tmp_path), str(number)],
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert process.stdout is not None and process.stdout.readline() == "ready\n"
-        return process
-
-    writer = start("full_speed", MILLION)
-    readers = [start("watch_and_check", MILLION) for _ in range(READERS)]
-    assert writer.stdin is not None and writer.stdout is not None
-    try:
-        writer.stdin.write("go\n")
-        writer.stdin.flush()
-        seconds = json.loads(writer.stdout.readline())["seconds"]
-        found = [json.loads(reader.communicate(timeout=120)[0]) for reader in readers]
-    finally:
-        for process in (writer, *readers):
-            process.kill()
-            process.communicate()
-    assert all(counts["last"] == MILLION for counts in found)
-    print_table(
-        f"{MILLION:,} frames published in {seconds:.1f} s against {READERS} reading processes",
-        ["reader", "frames read", "torn", "out of order"],
-        [
-            [str(index), f"{counts['read']:,}", str(counts["torn"]), str(counts["out_of_order"])]
-            for index, counts in enumerate(found, 1)
-        ],
-    )
-    assert sum(counts["torn"] + counts["out_of_order"] for counts in found) == 0

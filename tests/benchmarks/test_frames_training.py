@@ -9,21 +9,20 @@ missing.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from statistics import median
 
-from benchmarks.measuring import print_table, ratio_row
+from benchmarks.measuring import print_table, ratio_row, size
 from benchmarks.trainings import steps_per_second
 
 from mosaic_lab import Lab
 from mosaic_lab.runs import Run
 from mosaic_lab.workers import ensure
 
-STEPS = int(os.environ.get("MOSAIC_BENCHMARK_STEPS", "100000"))
-ROUNDS = int(os.environ.get("MOSAIC_BENCHMARK_PAIRS", "5"))
+STEPS = size(100_000, 10_000)
+ROUNDS = size(5, 1)
 FPS = 30.0
 TIMEOUT = 1200
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from benchmarks.measuring import paired, print_table, ratio_row
+from benchmarks.measuring import paired, print_table, ratio_row, size
 
-PAIRS = 7
+PAIRS = size(7, 1)
 THEIRS = "import ipywidgets, bqplot"
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from benchmarks.measuring import judged, print_table
+from benchmarks.measuring import judged, print_table, size
 from language.language_calls import KEY_VARIABLE, model, parse, recording_in
 from language.language_fixtures import FakeServer
 from mosaic_contract import AgentSetup
 from mosaic_contract.language import LanguageModel, Turn
 
-CALLS = 300
-EXCHANGES = 10_000
+CALLS = size(300, 12)
+EXCHANGES = size(10_000, 50)
 
 
 @pytest.fixture(autouse=True)

