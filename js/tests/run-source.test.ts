@@ -192,13 +192,39 @@ describe('a run store', () => {
     assert.deepEqual(served.calls, []);
   });
 
+  test('of a server that is suspended says so within a minute, until it answers', async () => {
+    const peer = new Peer('k1', ['c']);
+    source.setKernels([asKernel(peer)]);
+    listen();
+    await pass(1);
+    peer.silent = true; // its messages pass through the server
+    served.suspended = true;
+    await pass(55);
+    assert.deepEqual(served.transport.state, { kind: 'silent' });
+    served.suspended = false;
+    await pass(21);
+    assert.equal(served.transport.state?.kind, 'answers');
+    assert.deepEqual([...known], ['a', 'b']);
+  });
+
+  test('refuses what a suspended server does not answer, and says so until it does', async () => {
+    served.suspended = true;
+    const refused = assert.rejects(log(), /does not answer/);
+    await pass(76);
+    await refused;
+    assert.deepEqual(served.transport.state, { kind: 'silent' });
+    served.suspended = false;
+    await pass(21);
+    assert.equal(served.transport.state?.kind, 'answers');
+  });
+
   test('is read again though the connection of a request was lost without a word', async () => {
     served.until = (_, signal) => Served.prototype.until.call(served, 1e6, signal);
     listen();
     await pass(1);
     const { length } = served.calls;
-    await pass(45);
-    assert.equal(served.calls.length, length + 1);
+    await pass(35);
+    assert.equal(served.calls.length, length + 2, 'and is waited on again');
   });
 
   test('is followed by the one request of the page, and by none while the page is out of sight', async () => {

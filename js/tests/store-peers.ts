@@ -113,6 +113,8 @@ export function json(body: object, status = 200, version = VERSION): Response {
 export class Served {
   status = 200;
   reachable = true;
+  /** Whether requests are accepted and never answered, as by a suspended process. */
+  suspended = false;
   hidden = false;
   version = VERSION;
   rows = ['a', 'b'];
@@ -140,6 +142,7 @@ export class Served {
 
   async send(path: string, init: RequestInit): Promise<Response> {
     if (!this.reachable) throw new TypeError('Failed to fetch');
+    if (this.suspended) await this.until(1e6, init.signal);
     if (this.status !== 200) return new Response('<html>', { status: this.status });
     if (path === 'stores') {
       this.searches += 1;

@@ -70,7 +70,7 @@ export class RunSources implements IRunSources {
 
   searchNowAndThen(): void {
     const kind = this._server.state?.kind;
-    if ((kind === 'answers' || kind === 'gone') && Date.now() >= this._again) {
+    if (kind && ['answers', 'gone', 'silent'].includes(kind) && Date.now() >= this._again) {
       void this.search();
     }
   }
@@ -162,6 +162,8 @@ export class RunSources implements IRunSources {
         );
       case 'gone':
         return trans.__('Jupyter’s server cannot be reached. What is shown may be out of date.');
+      case 'silent':
+        return trans.__('Jupyter’s server does not answer. What is shown may be out of date.');
       case 'logged-out':
         return trans.__('Jupyter’s server no longer accepts this page: log in again, and reload it.');
       default:

@@ -7,13 +7,15 @@ import type { Changes, Method, Methods } from '../../shared/run-api.ts';
 import { BackOff, type Follower, type Transport, Unreachable } from '../../shared/transport.ts';
 import { trans } from '../../views/translation.ts';
 
-const WAIT_SECONDS = 25;
+const WAIT_SECONDS = 15;
 /** Interval between two requests of a hidden page: it keeps no connection, and its data may be this old. */
 const HIDDEN_MS = 5000;
 /** Maximum interval between two attempts to reach a server. */
 const MOST_PAUSE_MS = 5000;
-/** A request without an answer this long after it was due is sent again: its connection may be lost. */
+/** A request for changes without an answer this long after it was due is sent again. */
 const LATE_MS = 15_000;
+/** Deadline of other requests: the server itself refuses what takes a minute. */
+const DEADLINE_MS = 75_000;
 /** Interval between attempts while no store can be read. */
 const REFUSED_MS = 10_000;
 export const VERSION_HEADER = 'X-Mosaic-Lab-Version';
@@ -44,7 +46,8 @@ interface Content<T> {
 /** The state of the server. */
 export type ServerState =
   | { readonly kind: 'answers'; readonly version: string }
-  | { readonly kind: 'gone' | 'no-extension' | 'logged-out' };
+  /** `gone`: it cannot be connected to. `silent`: it accepts requests and does not answer them. */
+  | { readonly kind: 'gone' | 'silent' | 'no-extension' | 'logged-out' };
 
 export class ServerTransport {
   constructor(send: Send, onState: () => void, hidden: () => boolean = () => document.hidden) {
@@ -98,11 +101,10 @@ export class ServerTransport {
       const stores = Object.fromEntries([...this._followers].map(([store, { version }]) => [store, version]));
       const hidden = this._hidden();
       // Without a wait, a server that is back says so at once.
-      const wait = hidden || this._state?.kind === 'gone' ? 0 : WAIT_SECONDS;
-      const late = setTimeout(() => this._renew.abort(), 1000 * wait + LATE_MS);
+      const wait = hidden || this._away ? 0 : WAIT_SECONDS;
       try {
         const request = { method: 'follow', params: { stores }, wait };
-        const { result } = await this._post<Followed>(request, signal).finally(() => clearTimeout(late));
+        const { result } = await this._post<Followed>(request, 1000 * wait + LATE_MS, signal);
         backOff.reset();
         for (const [store, changes] of Object.entries(result.stores)) {
           const follower = this._followers.get(store);
@@ -131,25 +133,49 @@ export class ServerTransport {
   private async _probe(): Promise<void> {
     const backOff = new BackOff(MOST_PAUSE_MS);
     const { signal } = new AbortController();
-    while (this._state?.kind === 'gone') {
+    while (this._away) {
       await pause(backOff.next(), signal);
       if (this._watching || this._hidden()) continue;
-      await this._post({ method: 'follow', params: { stores: {} }, wait: 0 }).catch(() => undefined);
+      const request = { method: 'follow', params: { stores: {} }, wait: 0 };
+      await this._post(request, LATE_MS).catch(() => undefined);
     }
   }
 
-  private _post<T>(request: object, signal: AbortSignal | null = null): Promise<Content<T>> {
-    return this._request('call', { method: 'POST', body: JSON.stringify(request), signal });
+  private _post<T>(request: object, deadline = DEADLINE_MS, renew?: AbortSignal): Promise<Content<T>> {
+    return this._request('call', { method: 'POST', body: JSON.stringify(request) }, deadline, renew);
   }
 
-  private async _request<T>(path: string, init: RequestInit): Promise<Content<T>> {
+  /** Send a request that ends without an answer after `deadline` milliseconds, or when `renew` aborts. */
+  private async _request<T>(
+    path: string,
+    init: RequestInit,
+    deadline = DEADLINE_MS,
+    renew?: AbortSignal
+  ): Promise<Content<T>> {
+    const ended = new AbortController();
+    const end = () => ended.abort();
+    renew?.addEventListener('abort', end);
+    const late = setTimeout(() => {
+      end();
+      this._set({ kind: 'silent' });
+    }, deadline);
+    try {
+      return await this._exchange<T>(path, init, ended.signal);
+    } finally {
+      clearTimeout(late);
+      renew?.removeEventListener('abort', end);
+    }
+  }
+
+  private async _exchange<T>(path: string, init: RequestInit, signal: AbortSignal): Promise<Content<T>> {
     let response: Response;
     try {
-      response = await this._send(path, init);
+      response = await this._send(path, { ...init, signal });
     } catch (reason) {
-      if (!init.signal?.aborted) {
-        this._set({ kind: 'gone' });
+      if (signal.aborted) {
+        throw new Unreachable(trans.__('Jupyter’s server does not answer.'));
       }
+      this._set({ kind: 'gone' });
       throw new Unreachable(trans.__('Jupyter’s server cannot be reached: %1', (reason as Error).message));
     }
     const version = response.headers.get(VERSION_HEADER);
@@ -177,12 +203,18 @@ export class ServerTransport {
       : trans.__('Jupyter’s server no longer accepts this page: log in again, and reload it.');
   }
 
+  /** Whether the server neither answers nor refuses. */
+  private get _away(): boolean {
+    return this._state?.kind === 'gone' || this._state?.kind === 'silent';
+  }
+
   private _set(state: ServerState): void {
     const changed = JSON.stringify(state) !== JSON.stringify(this._state);
+    const probing = this._away;
     this._state = state;
     if (changed) {
       this._onState();
-      if (state.kind === 'gone') void this._probe();
+      if (this._away && !probing) void this._probe();
     }
   }
 
