@@ -358,31 +358,6 @@ def test_a_lane_is_a_run_folder_of_this_kernel(start_comparison: Compare, tmp_pa
     assert any(pin.startswith("gymnasium==") for pin in written["provenance"]["environment"]["freeze"])
 
 
-@pytest.mark.extended  # tests/operators/test_trained_teams.py has a trained policy beside a random one
-def test_a_trained_policy_against_random_actions(start_comparison: Compare, cleanrl_run: Run) -> None:
-    lanes = {"PPO": operators.rl(cleanrl_run), "random": operators.random()}
-    comparison = start_comparison(CARTPOLE, lanes, [42, 43, 44])
-    for _ in comparison.seeds:
-        comparison.play()
-        comparison.wait(120)
-        comparison.next_seed()
-    mean = comparison.results().groupby("lane")["return"].mean()
-    assert mean["PPO"] > 2 * mean["random"]
-    assert list(comparison.results()["operator"][:2]) == ["ppo", "random"]
-    with pytest.raises(ConfigurationError, match="PPO: ppo cannot act for agent_0: its observations are"):
-        start_comparison("Acrobot-v1", lanes)
-
-
-@pytest.fixture(scope="module")
-def cleanrl_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A minute's training: far from perfect, far better than random actions."""
-    run = mosaic.Lab(tmp_path_factory.mktemp("trained")).train(
-        "cleanrl", algorithm="ppo", env=CARTPOLE, seed=1, total_timesteps=20_000, frames=False
-    )
-    assert isinstance(run, Run)
-    return run.wait(300)
-
-
 def test_an_environment_is_the_same_by_either_of_its_names(start_comparison: Compare) -> None:
     lanes = {"a": operators.passive().with_(trained_on="mpe2/simple_spread_v3")}
     with warnings.catch_warnings():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from arenas.comparison_fixtures import Compare
 from evaluation.evaluation_fixtures import Evaluate
 from language.language_fixtures import FakeServer
 
@@ -32,34 +31,6 @@ def test_the_local_model_plays_beside_random(start_evaluation: Evaluate) -> None
     exchanges = evaluation.exchanges("LLM")
     assert exchanges["prompt"].str.contains("Mission: go to the red ball").all()
     assert set(exchanges["parsed"]) <= LEGAL and (exchanges["cost_usd"] == 0).all()
-
-
-@pytest.mark.extended
-def test_a_team_of_language_models_talks(
-    start_comparison: Compare, language_server: FakeServer, key: str
-) -> None:
-    """Two coordinate by messages and see what the other sees; the opponents' messages are their own."""
-    said = "PREDICTION agent_1: waits\nMESSAGE agent_1: I take the left side\nACTION: turn left"
-    talker = operators.llm(
-        language_server.script("talker", f"say={said}"),
-        base_url=language_server.openai_url,
-        api_key_env=key,
-        coordination="roles",
-        theory_of_mind=True,
-        messages=True,
-    )
-    team = {"agent_0": talker, "agent_1": talker, "*": operators.passive()}
-    comparison = start_comparison("MosaicMultiGrid-S-2v2-IndAgObs-v1", {"team": team}, seeds=[1])
-    comparison.step(2)
-    moves = {move["agent"]: move for move in comparison.lanes[0].now.moves}
-    assert moves["agent_0"]["action_str"] == "turn left"
-    assert moves["agent_0"]["messages"] == [{"to": "agent_1", "text": "I take the left side"}]
-    system, *_, turn = (one["text"] for one in moves["agent_1"]["exchanges"][0]["prompt"])
-    assert "Your team's colour is green." in system and "Your role: You defend" in system
-    assert "- from agent_0: I take the left side" in turn
-    placed, seen = turn.partition("What agent_0 sees:\n")[2].splitlines()[:2]
-    assert placed.startswith("From you it is ") and seen.startswith("It faces ")
-    assert "What agent_2 sees" not in turn, "it plays for the others"
 
 
 def test_models_play_a_game_in_turn(

@@ -60,26 +60,6 @@ def test_random_stockfish_and_a_model_are_rated_in_one_evaluation(
     assert ratings["wins"]["mute"] == 0 and ratings["draws"]["model"] >= 1
 
 
-@pytest.mark.extended
-def test_a_replay_plays_the_moves_of_a_weakened_engine_too(
-    start_evaluation: Evaluate,
-    model: OperatorSpec,
-    stockfish: str,
-    language_server: FakeServer,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    game = {"game": {"player_0": model, "player_1": operators.engine("stockfish", elo=1350)}}
-    played = start_evaluation("chess_v6", game, seeds=[1, 2], max_steps=30).wait(300)
-    requests = language_server.count
-    monkeypatch.delenv("OPENAI_API_KEY")
-    again = start_evaluation("chess_v6", game, seeds=[1, 2], max_steps=30, replay=played).wait(300)
-    for seed in (1, 2):
-        first, second = played.steps("game", seed)["action"], again.steps("game", seed)["action"]
-        assert len(first) > 10 and first.equals(second)
-    assert language_server.count == requests
-    assert {str(name).split()[0] for name in played.exchanges()["model"]} == {"fake:chess", "Stockfish"}
-
-
 def test_a_weakened_engine_without_a_model_is_replayed_from_its_recording(
     start_evaluation: Evaluate, stockfish: str, tmp_path: Path
 ) -> None:

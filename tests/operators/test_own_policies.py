@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import subprocess
 import sys
 import textwrap
 import zipfile
@@ -16,7 +15,6 @@ import pytest
 from arenas.comparison_fixtures import Compare
 from evaluation.evaluation_fixtures import Evaluate, outcomes
 from support import wait_until
-from uv import find_uv_bin
 
 import mosaic_lab as mosaic
 from mosaic_lab import operators, workers
@@ -314,46 +312,3 @@ def test_the_worker_is_in_the_kernels_environment_and_never_installed(
     assert "runs in the environment of mosaic-lab" in capsys.readouterr().out
     found = workers.find("policy")
     assert found is not None and found.python == Path(sys.executable)
-
-
-@pytest.mark.extended
-def test_models_of_stable_baselines3_act_as_in_their_own_loop(tmp_path: Path) -> None:
-    """In an environment with Stable-Baselines3 beside what is tested, as its users have it."""
-    python, uv = tmp_path / "venv" / "bin" / "python", find_uv_bin()
-    subprocess.run([uv, "venv", "-q", "--python", sys.executable, tmp_path / "venv"], check=True)
-    packages = ["stable-baselines3==2.9.2", "sb3-contrib==2.9.2", "torch==2.13.0"]
-    subprocess.run([uv, "pip", "install", "-q", "--python", python, *packages], check=True, timeout=500)
-    site = next((tmp_path / "venv").glob("lib/*/site-packages"))
-    (site / "tested.pth").write_text("\n".join(path for path in sys.path if Path(path).is_dir()))
-    program = """
-        import gymnasium, numpy, sb3_contrib, stable_baselines3
-        import mosaic_lab as mosaic
-        one = stable_baselines3.PPO("MlpPolicy", "CartPole-v1", seed=1, n_steps=512).learn(1024)
-        two = sb3_contrib.RecurrentPPO("MlpLstmPolicy", "CartPole-v1", seed=1, n_steps=64).learn(64)
-        one.save("one.zip"), two.save("two.zip")
-        open("models.py", "w").write(
-            "import sb3_contrib, stable_baselines3\\n"
-            "one = stable_baselines3.PPO.load('one.zip')\\ntwo = sb3_contrib.RecurrentPPO.load('two.zip')\\n"
-        )
-        def length(model, seed):
-            env, state, start, steps = gymnasium.make("CartPole-v1"), None, numpy.array([True]), 0
-            observation, _ = env.reset(seed=seed)
-            while True:
-                action, state = model.predict(observation, state, start, deterministic=True)
-                observation, _, terminated, truncated, _ = env.step(action)
-                start, steps = numpy.array([False]), steps + 1
-                if terminated or truncated:
-                    return steps
-        models = {"one": one, "two": two}
-        expected = {name: [length(model, seed) for seed in range(5)] for name, model in models.items()}
-        files = ["one.zip", "two.zip"]
-        lanes = {name: mosaic.operators.python(f"models.py:{name}", files=files) for name in expected}
-        evaluation = mosaic.Lab().evaluate(env="CartPole-v1", operators=lanes, seeds=range(5)).wait(200)
-        played = evaluation.results().groupby("operator")["length"].apply(list).to_dict()
-        assert played == expected, (played, expected)
-        comparison = mosaic.Lab().compare("CartPole-v1", models, seeds=[3])
-        comparison.play()
-        comparison.wait(60)
-        assert comparison.results()["length"].to_list() == [expected["one"][3], expected["two"][3]]
-    """
-    subprocess.run([python, "-c", textwrap.dedent(program)], cwd=tmp_path, check=True, timeout=500)

@@ -226,23 +226,6 @@ def torn_line() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def huge_line() -> None:
-    metrics(1)
-    for _ in range(100):
-        write(b"x" * (1 << 20))
-    write(b"\n")
-    metrics(2)
-    event("run_completed", episodes=0)
-
-
-def bad_bytes() -> None:
-    metrics(1)
-    write(b'{"event": "metrics", "payload": {"step": 1, "values": {"caf\xe9": 1}}}\n')
-    write(b"\xff\xfe\x00\n")
-    metrics(2)
-    event("run_completed", episodes=0)
-
-
 def flood() -> None:
     """Lines as fast as the disk takes them."""
     leave_on_sigterm()

@@ -14,7 +14,7 @@ import pytest
 from support import at_work, let_sigint_through, marked_processes, start_peer, store, wait_until
 
 from mosaic_lab import __version__
-from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout, UnknownRun
+from mosaic_lab.errors import MosaicError, RunFailed, RunTimeout, UnknownRun
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 
@@ -203,12 +203,6 @@ def test_no_secret_is_in_a_keepers_own_environment_or_command(
     wait_until(lambda: run.status.worker_pid)
     keeper = psutil.Process(run.status.keeper_pid)
     assert "secret-key" not in str(keeper.environ()) + str(keeper.cmdline())
-
-
-def test_a_variable_to_pass_that_is_not_set_is_an_error(supervisor: Supervisor) -> None:
-    with pytest.raises(ConfigurationError, match="NO_SUCH_VARIABLE"):
-        start_peer(supervisor, "train", pass_env_vars=["NO_SUCH_VARIABLE"])
-    assert supervisor.runs() == []
 
 
 def test_the_environment_of_a_worker_is_composed_from_a_list() -> None:

@@ -110,12 +110,6 @@ def test_stopping_a_queued_run(tmp_path: Path) -> None:
         assert first.alive
 
 
-def test_a_stop_that_does_not_wait_returns_at_once(supervisor: Supervisor) -> None:
-    run = at_work(start_peer(supervisor, "hang", grace_seconds=600))
-    run.stop(wait=False)
-    assert not run.finished
-
-
 def test_another_process_can_stop_a_run(supervisor: Supervisor) -> None:
     run = at_work(start_peer(supervisor, "train", total_timesteps=10**6))
     code = f"from mosaic_lab.runs import Run\nRun({str(run.path)!r}).stop()"

@@ -68,14 +68,6 @@ def test_it_crashes_in_c_code(supervisor: Supervisor) -> None:
 
 
 @pytest.mark.usefixtures("bystander")
-def test_it_hangs_and_ignores_sigterm(supervisor: Supervisor) -> None:
-    run = at_work(start_peer(supervisor, "hang", grace_seconds=0.2))
-    run.stop()
-    assert "after the request and was killed" in run.reason
-    assert not marked_processes(run.path)
-
-
-@pytest.mark.usefixtures("bystander")
 def test_it_fills_the_disk_with_telemetry(supervisor: Supervisor) -> None:
     run = start_peer(supervisor, "spill", grace_seconds=60)
     assert re.search(r"wrote [\d,]+ MB of telemetry in \d+ s and was killed before it filled", failure(run))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -29,27 +28,6 @@ def test_a_torn_line(supervisor: Supervisor, tmp_path: Path) -> None:
     with pytest.raises(RunFailed, match="signal 9"):
         run.wait(30)
     assert list(run.metrics("value")["step"]) == [1]
-
-
-def test_a_line_of_100_megabytes(supervisor: Supervisor) -> None:
-    run = start_peer(supervisor, "huge_line").wait(60)
-    assert run.folder.telemetry_path.stat().st_size > 100 << 20
-    tracemalloc.start()
-    try:
-        assert list(run.metrics("value")["step"]) == [1, 2]
-        assert run.health["oversize"] == 1
-        assert run.step == 2
-        assert tracemalloc.get_traced_memory()[1] < 50 << 20
-    finally:
-        tracemalloc.stop()
-    assert run.state == "completed"
-    run.remove()  # 100 MB
-
-
-def test_bytes_that_are_no_utf8(supervisor: Supervisor) -> None:
-    run = start_peer(supervisor, "bad_bytes").wait(30)
-    assert list(run.metrics("value")["step"]) == [1, 2]
-    assert run.health["invalid_utf8"] == 2
 
 
 def test_a_million_lines_in_less_than_a_minute(supervisor: Supervisor) -> None:
@@ -82,10 +60,3 @@ def test_a_clock_that_jumps(supervisor: Supervisor) -> None:
     assert run.state == "completed"
     assert run.outcome is not None and run.outcome.duration_seconds is not None
     assert 0 <= run.outcome.duration_seconds < 60
-
-
-@pytest.mark.parametrize("behaviour", ["train", "fail", "not_numbers"])
-def test_what_a_healthy_stream_looks_like(supervisor: Supervisor, behaviour: str) -> None:
-    run = start_peer(supervisor, behaviour)
-    wait_until(lambda: run.finished)
-    assert not {name: count for name, count in run.health.items() if count and name != "lines"}

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 import os
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import psutil
 import pytest
 
 from mosaic_lab.telemetry import RunFeed
-from mosaic_lab.telemetry.batch import MAX_NAMES
-from mosaic_lab.telemetry.columns import BYTES_PER_READ
 from mosaic_lab.telemetry.progress import RunClock, SpeedEstimate
 
 START = 1_700_000_000.0
@@ -119,22 +114,6 @@ def test_what_is_no_use_is_counted_and_the_stream_goes_on(tmp_path: Path) -> Non
     assert points(feed, "good")[1] == [1.0, 2.0]
 
 
-def test_nan_and_infinity_are_gaps_however_they_are_spelled(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        metrics(1, loss=1.0),
-        metrics(2, loss="NaN"),
-        b'{"event": "metrics", "timestamp": 1700000000, "payload": {"step": 3, "values": {"loss": NaN}}}',
-        metrics(4, loss="-Infinity"),
-        metrics(5, loss=2.0),
-    )
-    feed = read(tmp_path)
-    x, y = points(feed, "loss")
-    assert x == [1, 2, 3, 4, 5]
-    assert np.isfinite(y).tolist() == [True, False, False, False, True]
-    assert (feed.health.malformed, feed.health.dropped_values) == (0, 0)
-
-
 def test_agents_of_one_episode_count_once(tmp_path: Path) -> None:
     for index in range(3):
         for agent in ("left", "right"):
@@ -147,38 +126,6 @@ def test_a_worker_that_numbers_every_episode_zero_is_still_counted(tmp_path: Pat
     write(tmp_path, *[{"type": "episode", "episode_index": 0, "total_reward": 1} for _ in range(5)])
     feed = read(tmp_path)
     assert (feed.episodes, feed.agents) == (5, 1)
-
-
-def test_metric_names_are_bounded(tmp_path: Path) -> None:
-    for step in range(3):
-        write(tmp_path, metrics(step, **{f"metric/{i}": i for i in range(MAX_NAMES + 44)}, **{"x" * 501: 1}))
-    feed = read(tmp_path)
-    assert len(feed.columns.names) == MAX_NAMES
-    assert feed.health.dropped_values == 3 * 45
-
-
-def test_memory_does_not_grow_with_the_run(tmp_path: Path) -> None:
-    write(tmp_path, *[metrics(step, step / 100, loss=math.sin(step)) for step in range(105_000)])
-    feed = RunFeed(tmp_path)
-    kept = []
-    tracemalloc.start()
-    try:
-        while feed.poll() or feed.behind:
-            kept.append(tracemalloc.get_traced_memory()[0])
-    finally:
-        tracemalloc.stop()
-    assert feed.health.lines == 105_000 and len(kept) > 2
-    assert max(kept) < 2_500_000, "the newest 16,384 lines are in memory; all of them take twice as much"
-
-
-def test_one_poll_reads_a_bounded_amount(tmp_path: Path) -> None:
-    line = json.dumps(metrics(1, loss=1.0)).encode()
-    lines = 3 * BYTES_PER_READ // len(line)
-    write(tmp_path, *[line] * lines)
-    feed = RunFeed(tmp_path)
-    assert feed.poll()
-    assert 0 < feed.health.lines < lines / 2
-    assert feed.behind
 
 
 def test_a_closed_feed_holds_no_file_and_reads_on_where_it_stopped(tmp_path: Path) -> None:

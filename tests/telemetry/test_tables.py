@@ -50,17 +50,6 @@ def test_one_metric_alone(path: Path) -> None:
     assert read_metrics(path, "none such").empty
 
 
-def test_nan_and_infinities_are_floats(path: Path) -> None:
-    write(path, metrics(1, {"x": "NaN"}), metrics(2, {"x": "Infinity"}), metrics(3, {"x": "-Infinity"}))
-    write(
-        path, metrics(4, {"x": math.nan}), metrics(5, {"x": math.inf})
-    )  # bare tokens, as Python writes them
-    values = read_metrics(path)["value"].tolist()
-    assert math.isnan(values[0])
-    assert math.isnan(values[3])
-    assert [values[1], values[2], values[4]] == [math.inf, -math.inf, math.inf]
-
-
 def test_a_line_without_step_or_timestamp_keeps_its_values(path: Path) -> None:
     write(path, metrics(7, {"x": 1}), metrics(None, {"x": 2}, timestamp=None))
     table = read_metrics(path)

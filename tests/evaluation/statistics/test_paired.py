@@ -140,11 +140,6 @@ def test_certain_improvement_and_constant_scores() -> None:
     assert (equal.value, equal.low, equal.high) == pytest.approx((0.5, 0.5, 0.5))
 
 
-def test_a_probability_is_never_more_than_one() -> None:
-    certain = probability_of_improvement(np.arange(50) + 50.0, np.arange(50.0), rng=rng())
-    assert (certain.value, certain.low, certain.high) == (1.0, 1.0, 1.0)
-
-
 def test_improvement_resamples_runs_with_all_their_episodes() -> None:
     first, second = rng(8).normal(0.3, 1, size=6), rng(9).normal(size=6)
     runs = probability_of_improvement(

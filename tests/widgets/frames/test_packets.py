@@ -123,24 +123,6 @@ def test_a_worker_that_publishes_without_end_is_shown_as_often_as_is_wanted(
     view.end()
 
 
-@pytest.mark.extended
-def test_many_views_share_what_the_server_lets_through(
-    stream: FrameStream, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(streams, "MOST_SENDS", 20)
-    run = start_painter(supervisor)
-    views = [View(stream, [run]) for _ in range(4)]
-    for view in views:
-        view.more(2)
-    began, before = time.monotonic(), sum(view.messages for view in views)
-    for view in views:
-        view.more(15)
-    sent = sum(view.messages for view in views) - before
-    assert sent / (time.monotonic() - began) < 1.15 * 20
-    for view in views:
-        view.end()
-
-
 def test_recordings_of_all_runs_together_are_bounded(
     stream: FrameStream, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -64,27 +63,6 @@ def test_the_release_holds_the_old_gyms_environments_too(worker: Any, tmp_path: 
         return
     assert bullet["spaces"]["agent_0"]["observation"]["shape"] == [5]
     assert bullet["renders"] is True
-
-
-@pytest.mark.extended
-@pytest.mark.usefixtures("cleanrl_environment")
-def test_a_policy_beside_random_actions_in_the_workers_own_arena(
-    workers: Callable[[str], Any],
-    start_comparison: Compare,  # noqa: F811
-) -> None:
-    """The same seeds twice give the same episodes, step for step, also where actions are drawn."""
-    checkpoint = workers("default source").trained("ppo").checkpoints[-1]
-    drawn = operators.rl(checkpoint, deterministic=False)
-    lanes = {"best": operators.rl(checkpoint), "drawn": drawn, "again": drawn}
-    comparison = start_comparison("CartPole-v1", lanes, [3, 4], family="cleanrl")
-    for _ in range(2):
-        comparison.play()
-        comparison.wait(120)
-        comparison.next_seed()
-    results = comparison.results().pivot(index="seed", columns="lane", values="return")
-    assert (results["drawn"] == results["again"]).all()
-    assert results["drawn"].nunique() == 2
-    assert set(comparison.results()["category"]) == {"rl"}
 
 
 @pytest.mark.extended

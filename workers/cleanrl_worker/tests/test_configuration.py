@@ -136,14 +136,5 @@ def test_ddpg_trains_or_is_declared_unavailable_with_the_reason(worker: Any) -> 
         assert "ddpg" in worker.hyperparameters
 
 
-@pytest.mark.extended
-@pytest.mark.usefixtures("promises")
-def test_environments_are_checked_and_actions_from_one_are_played(worker: Any) -> None:
-    small = {"algorithm": "ppo", "num_envs": 1, "num_steps": 64, "total_timesteps": 128}
-    with worker.operators() as operators:
-        assert_environments_are_checked(worker, operators, **small)
-    assert_keyword_arguments_are_passed(worker, **small)
-
-
 def test_wrappers_are_played_as_trained_and_wrong_ones_refused(worker: Any, tmp_path: Path) -> None:
     assert worker.output_of(str(WRAPPER_CHECKS), str(tmp_path))

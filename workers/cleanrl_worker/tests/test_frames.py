@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,17 +19,6 @@ LONG = {"algorithm": "ppo", "env_id": "CartPole-v1", "total_timesteps": 10_000_0
 TINY = {"algorithm": "ppo", "total_timesteps": 512, "num_steps": 64}
 SECONDS = 120.0
 ODD = str(Path(__file__).parent / "peers")
-
-STUCK_READER = """
-import sys, time
-from mosaic_contract.fastlane import FrameReader
-reader = FrameReader(sys.argv[1])
-while True:
-    reader.watch(60)
-    if reader.read():
-        print("seen", flush=True)
-    time.sleep(0.01)
-"""
 
 
 @dataclass
@@ -107,29 +95,6 @@ def test_a_watched_training_shows_its_environment_and_how_it_does(worker: Any) -
     assert run.outside == []
 
 
-@pytest.mark.extended
-def test_the_first_environments_are_shown_side_by_side(worker: Any) -> None:
-    watcher = Watcher()
-    run = worker.train(watcher, **TINY, env_id="CartPole-v1", num_envs=4, fastlane={"grid": 3})
-    assert run.code == 0, run.log
-    sheet = picture(watcher.frames[-1])
-    assert sheet.shape == (2 * 400 + 4, 2 * 600 + 4, 3)
-    tiles = [sheet[top : top + 400, left : left + 600] for top in (0, 404) for left in (0, 604)]
-    assert [bool((tile == 255).mean() > 0.9) for tile in tiles] == [True, True, True, False]
-    assert not tiles[3].any(), "the fourth place is empty"
-    assert not sheet[400:404].any() and not sheet[:, 600:604].any(), "the gaps"
-    assert watcher.frames[-1].hud.text == "means of 3 environments"
-
-
-@pytest.mark.extended
-def test_a_grid_of_more_environments_than_there_are_shows_those_there_are(worker: Any) -> None:
-    watcher = Watcher()
-    run = worker.train(watcher, **TINY, env_id="CartPole-v1", num_envs=1, fastlane={"grid": 9})
-    assert run.code == 0, run.log
-    assert (watcher.frames[-1].height, watcher.frames[-1].width) == (400, 600)
-    assert watcher.frames[-1].hud.text == ""
-
-
 @pytest.mark.parametrize(
     "config",
     [
@@ -159,18 +124,6 @@ def test_a_training_is_the_same_watched_unwatched_and_without_frames(
     assert off.episodes
     assert course(watched) == course(off)
     assert course(unwatched) == course(off)
-
-
-@pytest.mark.extended
-def test_videos_and_frames_do_not_disturb_each_other(worker: Any) -> None:
-    watcher = Watcher()
-    config = {**TINY, "env_id": "CartPole-v1", "capture_video": True}
-    run, alone = worker.train(watcher, **config), worker.train(**config)
-    assert run.code == alone.code == 0, run.log
-    assert watcher.frames
-    assert course(run) == course(alone)
-    names = [sorted(video.name for video in (one.folder / "videos").iterdir()) for one in (run, alone)]
-    assert names[0] == names[1] != []
 
 
 @pytest.mark.extended
@@ -238,27 +191,6 @@ def test_frames_are_switched_on_and_off_while_it_runs(worker: Any) -> None:
     run = worker.train(during, **LONG, fastlane={"enabled": False})
     assert run.code == 143, run.log
     assert is_gone(run, watcher.ring)
-
-
-@pytest.mark.extended
-def test_a_reader_that_is_stuck_does_not_hold_up_the_training(worker: Any) -> None:
-    def during(trial: ObservedProcess) -> None:
-        command = [sys.executable, "-c", STUCK_READER, str(trial.stdout_path.parent)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as stuck:
-            try:
-                assert stuck.stdout is not None
-                assert stuck.stdout.readline() == b"seen\n"
-                stuck.send_signal(signal.SIGSTOP)
-                reached = steps_of(trial)
-                assert trial.wait(SECONDS, lambda: steps_of(trial) >= reached + 2048)
-                assert trial.code is None, trial.log_tail()
-                other = Watcher()
-                other(trial, until=lambda: len(other.frames) >= 2)
-            finally:
-                stuck.kill()
-        trial.signal(signal.SIGTERM)
-
-    assert worker.train(during, **LONG).code == 143
 
 
 def test_a_stop_before_training_begins_cancels_at_once_and_leaves_no_ring(worker: Any) -> None:

@@ -104,17 +104,6 @@ def test_the_manifest_names_what_is_there(finished: Any) -> None:
     assert artifacts["wandb"]["enabled"] is False
 
 
-@pytest.mark.extended  # test_frames.py compares trainings of one seed
-@pytest.mark.parametrize("algorithm", ["ppo", "dqn"])
-def test_the_same_seed_gives_the_same_episodes_twice(worker: Any, algorithm: str) -> None:
-    """Also the seed 0, by which the release means "any"."""
-    first, second = worker.trained(algorithm), worker.train(**worker.configuration(algorithm))
-    returns = [[e["total_reward"] for e in run.episodes] for run in (first, second)]
-    assert first.events("run_started")[0]["seed"] == (0 if algorithm == "dqn" else 1)
-    assert returns[0] == returns[1]
-    assert len(set(returns[0])) > 5
-
-
 @pytest.mark.extended
 def test_pytorchs_compiler_is_imported_when_it_is_used(worker: Any) -> None:
     assert worker.output_of("-c", COMPILER) == [False, True, True]

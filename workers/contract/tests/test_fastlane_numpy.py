@@ -62,17 +62,6 @@ def test_arrays_need_not_be_contiguous(writer, reader):
         assert np.array_equal(shown(reader), view)
 
 
-def test_kinds_may_alternate(writer, reader):
-    """The shape, the channels and the kind change in every way between frames."""
-    frames = [random_frame(4, 6, 3), random_frame(6, 4, 3), random_frame(4, 6), random_frame(9, 9, 4)]
-    for pixels in frames * 3:
-        for given in (pixels, pixels / 255, pixels.view(np.ndarray)):
-            writer.publish(given)
-            assert np.array_equal(shown(reader), pixels.reshape((*pixels.shape, 1)[:3]))
-        writer.publish(pixels.tobytes(), shape=pixels.shape)
-        assert np.array_equal(shown(reader), pixels.reshape((*pixels.shape, 1)[:3]))
-
-
 def test_the_numbers_of_the_hud_may_be_numpys(writer, reader):
     writer.publish(
         random_frame(2, 2), Hud(np.int64(3), np.uint32(4), np.float32(0.5), np.array(1.5), np.float64(2))

@@ -89,7 +89,7 @@ def test_a_reader_killed_in_the_middle_of_a_copy(start, tmp_path):
 
 
 def test_three_readers_of_a_writer_at_full_speed(start, tmp_path):
-    """Sizes and channels change meanwhile; the benchmark does the same a million times."""
+    """Sizes and channels change meanwhile."""
     count = 30_000
     writer = start("full_speed", tmp_path, count)
     assert writer.stdout.readline() == "ready\n"

@@ -81,15 +81,3 @@ print(json.dumps([listed, names, [m for m in ("jax", "jumanji", "sbx", "torch") 
     assert a2c["n_steps"]["help"].startswith("by default: Snake-v1 20, Game2048-v1 50, TSP-v1 100")
     assert {"Snake-v1", "Sokoban-v0"} <= set(names) and len(names) == 26
     assert imported == []
-
-
-@pytest.mark.extended
-def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any) -> None:
-    saved = str(worker.trained("a2c").checkpoints[-1])
-    on = {"env_id": "TSP-v1", "checkpoint": {"resume_from": saved}}
-    expected = "step-800.npz is of a2c on TSP-v1, this run is of ppo on TSP-v1"
-    assert expected in worker.error(algorithm="ppo", **on)
-    wider = worker.error(algorithm="a2c", transformer_num_heads=2, **on)
-    assert "was trained with transformer_num_heads=1" in wider
-    late = worker.error(algorithm="a2c", **{**on, "total_timesteps": 800})
-    assert "was saved at step 800; total_timesteps" in late

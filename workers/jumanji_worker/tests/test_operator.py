@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shim_kit.policies import Refusals, actions_of, begin, play_to_end, sampled_twice
-
-import mosaic_lab as mosaic
+from shim_kit.policies import Refusals, actions_of, begin, sampled_twice
 
 UPSTREAM = Path(__file__).with_name("upstream_acts.py")
 SMALL_NETWORK = ("num_blocks=1", "num_heads=1", "key_size=4", "mlp_units=[8]")
@@ -48,13 +46,3 @@ def test_what_cannot_be_acted_from_is_refused(worker: Any, operators: Any, tmp_p
     refused.check_all("Discrete(20)")
     wider = {**worker.small["ppo"], "net_arch": [16]}
     assert "and (16,) is expected" in refused.of_copy("other", refused.whole, hyperparameters=wider)
-
-
-@pytest.mark.extended
-def test_a_policy_beside_random_actions_in_a_comparison(worker: Any, tmp_path: Path) -> None:
-    lab = mosaic.Lab(tmp_path / "runs")
-    policy = mosaic.operators.rl(worker.trained("a2c").checkpoints[-1])
-    operators = {"A2C": policy, "random": mosaic.operators.random()}
-    results, _ = play_to_end(lab.compare("TSP-v1", operators, seeds=[7]))
-    assert list(results["length"]) == [20, 20]  # whole tours: random actions keep to the mask
-    assert results.loc["A2C", "return"] != pytest.approx(results.loc["random", "return"])

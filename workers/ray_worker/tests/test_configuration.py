@@ -133,14 +133,6 @@ def test_the_platforms_own_example_is_understood(worker: Any) -> None:
 
 @pytest.mark.extended
 @pytest.mark.usefixtures("promises")
-def test_environments_are_checked_and_actions_from_one_are_played(worker: Any, operators: Any) -> None:
-    small = {"train_batch_size_per_learner": 64, "minibatch_size": 32, "total_timesteps": 128}
-    assert_environments_are_checked(worker, operators, algorithm="ppo", **small)
-    assert_keyword_arguments_are_passed(worker, algorithm="ppo", **small)
-
-
-@pytest.mark.extended
-@pytest.mark.usefixtures("promises")
 def test_a_team_whose_agents_leave_and_come_later_is_trained(worker: Any, operators: Any) -> None:
     small = {"algorithm": "ppo", "train_batch_size_per_learner": 64, "minibatch_size": 32, "policies": "each"}
     assert_a_changing_team_is_trained(

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shim_kit.policies import Refusals, actions_of, begin, play_to_end, sampled_twice
-
-import mosaic_lab as mosaic
+from shim_kit.policies import Refusals, actions_of, begin, sampled_twice
 
 UPSTREAM = Path(__file__).with_name("upstream_acts.py")
 AGENTS = {
@@ -51,13 +49,3 @@ def test_what_cannot_be_acted_from_is_refused(worker: Any, operators: Any, tmp_p
     refused.check_all("Discrete(5)")
     assert "has no policy for red_0; it has those of" in refused.message("red_0", settings=refused.settings)
     assert "no policy can be made" in refused.of_copy("mute", refused.whole, policy_of={})
-
-
-@pytest.mark.extended  # XuanCe's tests have a team in a comparison
-def test_a_team_is_one_operator_in_a_comparison(worker: Any, tmp_path: Path) -> None:
-    """A link group: one process for all agents of a checkpoint."""
-    lab = mosaic.Lab(tmp_path / "runs")
-    team = mosaic.operators.rl(worker.trained("team").checkpoints[-1])
-    results, (lane,) = play_to_end(lab.compare("simple_tag_v3", {"team": team}, seeds=[7]))
-    assert list(results["length"]) == [25]
-    assert [len(operator["agents"]) for operator in lane["operators"]] == [4]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from mosaic_contract.conformance.observed_process import ObservedProcess
-from shim_kit.training_worker import SECONDS, assert_served_alike
+from shim_kit.training_worker import SECONDS
 from support import marked_processes, wait_until
 
 import mosaic_lab as mosaic
@@ -104,15 +104,6 @@ def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
     assert on.metrics["env_runners/num_env_steps_sampled_lifetime"] > step
     trained = "learners/default_policy/num_module_steps_trained_lifetime"
     assert on.metrics[trained] > first.metrics[trained] > 0
-
-
-@pytest.mark.extended
-def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any) -> None:
-    saved = worker.trained("sac").checkpoints[-1]
-    on = {"env_id": "Pendulum-v1", "checkpoint": {"resume_from": str(saved)}}
-    assert "is of sac on Pendulum-v1, this run is of ppo" in worker.error(algorithm="ppo", **on)
-    wider = worker.error(algorithm="sac", fcnet_hiddens=[64], address=None, **on)
-    assert "was trained with fcnet_hiddens=[32], which it is bound to" in wider
 
 
 @pytest.mark.extended
@@ -245,8 +236,3 @@ def test_a_training_survives_the_loss_of_a_node(worker: Any) -> None:
     many = {**worker.configuration("ppo"), "total_timesteps": 50_000_000, "num_env_runners": 3}
     run = worker.train(lose, **many, sample_timeout_s=10.0, env_runner_health_probe_timeout_s=5.0)
     assert run.code == 143, run.log
-
-
-@pytest.mark.extended  # the tests of sb3 and cleanrl have it for all
-def test_served_environments_are_trained_in_alike(worker: Any) -> None:
-    assert_served_alike(worker, "ppo")

@@ -9,13 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from shim_kit.policies import actions_of, begin
-from shim_kit.training_worker import (
-    WITHOUT_GPU,
-    Viewer,
-    assert_refuses_gpu,
-    assert_stopped_cleanly,
-    stop_after_an_episode,
-)
+from shim_kit.training_worker import Viewer, assert_stopped_cleanly, stop_after_an_episode
 
 LOSSES = {
     "ppo": {"policy_loss", "train/policy_gradient_loss", "train/approx_kl", "train/clip_fraction"},
@@ -111,16 +105,6 @@ def test_the_same_seed_gives_the_same_returns_watched_or_not(worker: Any) -> Non
     again = worker.train(viewer, algorithm="sac", **worker.small["sac"], fastlane={"grid": 2})
     assert again.returns == first.returns != []
     assert viewer.sizes == {(500, 1004)}
-
-
-@pytest.mark.extended
-@pytest.mark.parametrize(("visible", "why"), WITHOUT_GPU[:1])  # Tianshou's tests have both
-def test_a_gpu_that_is_not_there_is_refused(
-    worker: Any, monkeypatch: pytest.MonkeyPatch, visible: str, why: str
-) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    run = worker.train(algorithm="ppo", **worker.small["ppo"], device="cuda")
-    assert_refuses_gpu(run, "cuda", why)
 
 
 @pytest.mark.extended

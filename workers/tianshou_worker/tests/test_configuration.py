@@ -87,14 +87,6 @@ def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any, subtest
     assert_refused(worker, bad, subtests, **on)
 
 
-@pytest.mark.extended
-@pytest.mark.usefixtures("promises")
-def test_environments_are_checked_and_actions_from_one_are_played(worker: Any, operators: Any) -> None:
-    small = {"num_training_envs": 1, "collection_step_num_env_steps": 64, "total_timesteps": 128}
-    assert_environments_are_checked(worker, operators, algorithm="ppo", **small)
-    assert_keyword_arguments_are_passed(worker, algorithm="ppo", **small)
-
-
 def test_a_game_that_always_ends_before_the_learner_moves_is_an_error(worker: Any) -> None:
     code = """
     from collections import defaultdict

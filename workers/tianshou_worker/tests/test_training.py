@@ -12,7 +12,6 @@ from shim_kit.training_worker import (
     WITHOUT_GPU,
     Viewer,
     assert_refuses_gpu,
-    assert_served_alike,
     assert_stopped_cleanly,
     stop_after_an_episode,
 )
@@ -109,8 +108,3 @@ def test_a_stop_saves_and_leaves(worker: Any) -> None:
         stop_after_an_episode, algorithm="dqn", env_id="CartPole-v1", total_timesteps=10_000_000
     )
     assert_stopped_cleanly(run)
-
-
-@pytest.mark.extended  # the tests of sb3 and cleanrl have it for all
-def test_served_environments_are_trained_in_alike(worker: Any) -> None:
-    assert_served_alike(worker, "ppo")

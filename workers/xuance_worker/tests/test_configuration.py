@@ -99,27 +99,6 @@ def test_a_default_that_depends_on_the_kind_of_actions_is_listed_for_both(worker
 
 
 @pytest.mark.extended
-def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any, subtests: pytest.Subtests) -> None:
-    saved = str(worker.trained("qmix").checkpoints[-1])
-    expected = "step-800.pt is of qmix on simple_spread_v3, this run is of vdn on simple_spread_v3"
-    bad = {
-        "algorithm": ({"algorithm": "vdn"}, expected),
-        "bound": ({"parallels": 4}, "was trained with parallels=5"),
-        "late": ({"total_timesteps": 800}, "was saved at step 800; total_timesteps"),
-    }
-    on = {"algorithm": "qmix", "env_id": SPREAD, "checkpoint": {"resume_from": saved}}
-    assert_refused(worker, bad, subtests, **on)
-
-
-@pytest.mark.extended
-@pytest.mark.usefixtures("promises")
-def test_environments_are_checked_and_actions_from_one_are_played(worker: Any, operators: Any) -> None:
-    small = {"horizon_size": 64, "parallels": 1, "total_timesteps": 128}
-    assert_environments_are_checked(worker, operators, algorithm="ppo", **small)
-    assert_keyword_arguments_are_passed(worker, algorithm="ppo", **small)
-
-
-@pytest.mark.extended
 @pytest.mark.usefixtures("promises")
 def test_a_team_whose_agents_leave_and_come_later_is_trained(worker: Any, operators: Any) -> None:
     small = {"algorithm": "mappo", "parallels": 1, "buffer_size": 64, "use_parameter_sharing": False}

@@ -9,16 +9,7 @@ from typing import Any
 
 import pytest
 from shim_kit.optimizers import learning_rates
-from shim_kit.training_worker import (
-    SERVED_ENDS,
-    WITHOUT_GPU,
-    assert_ends,
-    assert_killed_server_ends_it,
-    assert_refuses_gpu,
-    assert_served_alike,
-    served,
-)
-from support import PEERS
+from shim_kit.training_worker import assert_served_alike
 
 import mosaic_lab as mosaic
 
@@ -87,16 +78,6 @@ def test_the_same_seed_gives_the_same_training(worker: Any) -> None:
     assert slower == first.metrics
 
 
-@pytest.mark.extended
-@pytest.mark.parametrize(("visible", "why"), WITHOUT_GPU[:1])  # Tianshou's tests have both
-def test_a_gpu_that_is_not_there_is_refused(
-    worker: Any, monkeypatch: pytest.MonkeyPatch, visible: str, why: str
-) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    run = worker.train(algorithm="mappo", **worker.small["mappo"], device="cuda:0")
-    assert_refuses_gpu(run, "cuda:0", why)
-
-
 def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
     first = worker.trained("dqn")
     longer = {"env_id": "CartPole-v1", "total_timesteps": 5000, "learning_rate": 7e-4}  # and the checkpoint's
@@ -150,20 +131,6 @@ def test_served_environments_are_trained_in_alike(
     worker: Any, algorithm: str, breaking: dict[str, Any]
 ) -> None:
     assert_served_alike(worker, algorithm, **breaking)
-
-
-@pytest.mark.extended
-@pytest.mark.parametrize("environment", SERVED_ENDS)
-def test_the_end_of_a_served_team_ends_the_training(
-    worker: Any, monkeypatch: pytest.MonkeyPatch, environment: str
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(PEERS))
-    assert_ends(worker, environment, served(worker, "mappo", **unruly_team(environment)))
-
-
-@pytest.mark.extended
-def test_a_killed_server_of_a_team_ends_the_training(worker: Any) -> None:
-    assert_killed_server_ends_it(worker, served(worker, "mappo", total_timesteps=10_000_000))
 
 
 @pytest.mark.extended
