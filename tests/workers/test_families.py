@@ -118,16 +118,19 @@ def test_a_third_partys_family_counts_where_it_says_more(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("refusal", "server"),
+    ("env_id", "refusal", "server"),
     [
-        ("Environment `MiniGrid-Empty-8x8` doesn't exist", "gymnasium"),
-        ("Environment `MiniGrid-Empty-8x8` doesn't exist. Did you mean: `MiniGrid-Empty-5x5`?", None),
+        ("MiniGrid-Empty-8x8-v0", "Environment `MiniGrid-Empty-8x8` doesn't exist", "gymnasium"),
+        ("MiniGrid-Empty-8x8-v0", "Environment `MiniGrid-Empty-8x8` doesn't exist. Did you mean: `X`?", None),
+        ("LunarLander-v3", "Environment version `v3` for `LunarLander` doesn't exist", "gymnasium"),
+        ("LunarLander-v9", "Environment version `v9` for `LunarLander` doesn't exist", None),
     ],
 )
-def test_a_library_that_lacks_a_family_of_gymnasium_is_served_it(refusal: str, server: str | None) -> None:
+def test_a_library_that_lacks_an_environment_of_gymnasium_is_served_it(
+    env_id: str, refusal: str, server: str | None
+) -> None:
     capabilities = SimpleNamespace(uses_environment_servers=True, env_families=["gymnasium"])
     worker = cast(WorkerEnvironment, SimpleNamespace(name="xuance", capabilities=capabilities))
-    env_id = "MiniGrid-Empty-8x8-v0"
     assert server_for(f"environment {env_id!r} cannot be made here: {refusal}", env_id, worker) == server
 
 
