@@ -319,11 +319,15 @@ def _channels_last(space: Description) -> ObservationTransform:
 
 
 def _scaled(space: Description) -> ObservationTransform:
-    if space.get("dtype") != "uint8":
-        raise _Misfit("needs bytes")
     numpy = import_module("numpy")
+    if not numpy.issubdtype(space.get("dtype"), numpy.integer):
+        raise _Misfit("needs integers")
+    low, high = numpy.min(space["low"]), numpy.max(space["high"])
+    half = numpy.float32((high - low) / 2)
     scaled = {**space, "dtype": "float32", "low": -1.0, "high": 1.0}
-    return ObservationTransform(scaled, lambda bytes_: bytes_.astype(numpy.float32) / 127.5 - 1.0)
+    return ObservationTransform(
+        scaled, lambda integers: (integers - numpy.float32(low)).astype(numpy.float32) / half - 1
+    )
 
 
 _MAKERS: Mapping[str, Callable[[Description], ObservationTransform]] = {

@@ -31,7 +31,8 @@ SETTINGS: Mapping[str, tuple[str, ...]] = {
 
 MODEL = (
     "fcnet_hiddens", "fcnet_activation", "head_fcnet_hiddens", "head_fcnet_activation", "vf_share_layers",
-    "free_log_std", "log_std_clip_param", "use_lstm", "max_seq_len", "lstm_cell_size",
+    "free_log_std", "log_std_clip_param", "conv_filters", "conv_activation", "use_lstm", "max_seq_len",
+    "lstm_cell_size",
 )  # fmt: skip
 """Hyperparameters taken from upstream's `DefaultModelConfig`."""
 

@@ -18,7 +18,7 @@ from mosaic_contract.wrappers import CHANNELS_LAST, SCALED
 
 from . import policies
 from .algorithms import ALGORITHMS, MODEL, RllibAlgorithm
-from .environments import RllibEnvironmentSpec, misfits, spec_of
+from .environments import RllibEnvironmentSpec, default_filters, is_images, misfits, spec_of
 from .hyperparameters import ADDRESS, ALIASES, POLICIES, SHARED, numbers_as_words, parameters_of
 
 FORMAT = "mosaic-rllib/1"
@@ -26,6 +26,7 @@ FORMAT = "mosaic-rllib/1"
 
 _REACH_SECONDS = 5.0
 _SETTINGS = 4  # the type of HTTP/2's first frame
+FILTERS = "conv_filters"
 _WIDTHS = ("fcnet_hiddens", "head_fcnet_hiddens")
 _KEPT = (*MODEL, POLICIES, ENV_KWARGS.name, "normalize_actions", "dueling", "num_atoms", "twin_q")
 """Hyperparameters that a resumed training cannot change: they define its networks or the meaning of its
@@ -57,7 +58,11 @@ class RllibPlan(PlannedTraining):
         cls, config: TrainingConfig, hyperparameters: Mapping[str, Any]
     ) -> tuple[TrainingConfig, Any, Any]:
         own_spec = spec_of(config.env_id, env_kwargs_of(hyperparameters))
-        return config, own_spec, own_spec.wrapped(config.wrappers)
+        spec = own_spec.wrapped(config.wrappers)
+        if is_images(spec) and all(space.dtype.kind in "iu" for space in spec.observations.values()):
+            config = replace(config, wrappers=(*config.wrappers, SCALED))  # upstream's convolutions need it
+            spec = own_spec.wrapped(config.wrappers)
+        return config, own_spec, spec
 
     @classmethod
     def _resumed(cls, config: TrainingConfig) -> tuple[DescribedCheckpoint | None, dict[str, Any]]:
@@ -92,7 +97,7 @@ class RllibPlan(PlannedTraining):
                 f"wrappers: the statistics of {', '.join(shared)} cannot be shared by RLlib's runners: give "
                 "num_env_runners=0"
             )
-        yield from misfits(self.algorithm, self.spec)
+        yield from misfits(self.algorithm, self.spec, filters=bool(values.get(FILTERS)))
         yield from policies.problems_of(values.get(POLICIES, SHARED), self.spec)
 
     def checked(self, problems: Iterable[str]) -> dict[str, Any]:
@@ -101,6 +106,8 @@ class RllibPlan(PlannedTraining):
         }
         parameters = parameters_of(self.algorithm.name)
         checked = check_hyperparameters(numbers_as_words(self.algorithm.name, values), parameters, problems)
+        if FILTERS in checked and checked[FILTERS] is None:
+            checked[FILTERS] = default_filters(self.spec)
         return {**checked, POLICIES: self.hyperparameters.get(POLICIES, SHARED)}
 
     def disagreements(self) -> Iterable[str]:
@@ -189,11 +196,23 @@ def _upstreams_names(hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
 def _wrong_lists(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lists that upstream would reject only during training."""
     yield from not_widths({name: values.get(name) for name in _WIDTHS}, may_be_empty=_WIDTHS)
+    if values.get(FILTERS) is not None and not _is_convolutions(values[FILTERS]):
+        yield (
+            f"{FILTERS} must be a list of [channels, kernel, stride], such as [[32, 3, 1], [64, 3, 1]], got "
+            f"{values[FILTERS]}"
+        )
     if "epsilon" in values and not _is_schedule(values["epsilon"]):
         yield (
             "hyperparameter 'epsilon' must be a list of [step, value] from step 0 on, such as "
             f"[[0, 1.0], [10000, 0.05]], got {values['epsilon']}"
         )
+
+
+def _is_convolutions(value: Any) -> bool:
+    return bool(value) and all(
+        isinstance(layer, list) and len(layer) == 3 and all(type(size) is int and size > 0 for size in layer)
+        for layer in value
+    )
 
 
 def _is_schedule(value: Any) -> bool:

@@ -16,6 +16,10 @@ from .algorithms import ALGORITHMS, RllibAlgorithm
 from .environment_maker import make_environment
 from .turns import TurnGame
 
+UPSTREAM_SIDES = (42, 64, 84, 96)
+"""The sides of images, in pixels, that upstream has convolutions for. Smaller ones have `SMALL_FILTERS`."""
+SMALL_FILTERS = [[32, 3, 1], [64, 3, 1]]
+
 
 @dataclass(frozen=True)
 class RllibEnvironmentSpec(EnvironmentSpec):
@@ -60,18 +64,36 @@ def spec_of(env_id: str, keywords: Mapping[str, Any]) -> RllibEnvironmentSpec:
     return spec
 
 
-def is_pictures(spec: EnvironmentSpec) -> bool:
-    """Return whether the single agent's observations are images for upstream's own convolutions: 84×84,
-    channels last."""
-    return not spec.several and (spec.observation_space.shape or ())[:2] == (84, 84)
+def default_filters(spec: EnvironmentSpec) -> list[list[int]] | None:
+    """Return the convolutions for images that are too small for upstream's own, such as MiniGrid's 7×7×3;
+    None for other observations."""
+    shape = next(iter(spec.observations.values())).shape
+    return SMALL_FILTERS if is_images(spec) and max(shape[:2]) < min(UPSTREAM_SIDES) else None
 
 
-def misfits(algorithm: RllibAlgorithm, spec: RllibEnvironmentSpec) -> Iterator[str]:
-    """Yield why the algorithm cannot be used on this environment, one sentence per reason."""
+def is_images(spec: EnvironmentSpec) -> bool:
+    """Return whether the observations of all agents are images of one shape, channels last."""
+    shapes = {space.shape for space in spec.observations.values()}
+    return len(shapes) == 1 and len(shapes.pop() or ()) == 3
+
+
+def misfits(algorithm: RllibAlgorithm, spec: RllibEnvironmentSpec, *, filters: bool) -> Iterator[str]:
+    """Yield why the algorithm cannot be used on this environment, one sentence per reason. ``filters``: its
+    convolutions are given."""
     if spec.games and not algorithm.on_policy:
         masking = ", ".join(name for name, other in ALGORITHMS.items() if other.on_policy)
         yield f"{algorithm.name} cannot mask illegal moves; for turn-based games train {masking}"
-    if not (algorithm.sees_pictures and is_pictures(spec)):
+    if algorithm.sees_pictures and is_images(spec):
+        height, width, _ = shape = next(iter(spec.observations.values())).shape
+        fits = height == width in UPSTREAM_SIDES or default_filters(spec)
+        if not (filters or fits):
+            sides = ", ".join(map(str, UPSTREAM_SIDES))
+            yield (
+                f"{spec.env_id} has images of {'×'.join(map(str, shape))}, and RLlib has convolutions for "
+                f"sides of {sides} only: give conv_filters, such as "
+                "[[16, 8, 4], [32, 4, 2]] (channels, kernel, stride), or wrappers=[{'resize': [84, 84]}]"
+            )
+    else:
         yield from spec.observation_problems(algorithm.name, wraps=True)
     kinds = {name: other.actions for name, other in ALGORITHMS.items()}
     yield from spec.action_problems(algorithm.name, kinds)

@@ -43,6 +43,7 @@ _OURS = (
 )
 # for parameters with default None, or a whole default although any number is valid
 _TYPES: Mapping[str, type] = {
+    "conv_filters": list,
     "grad_clip": float,
     "minibatch_size": int,
     "training_intensity": float,
@@ -64,6 +65,7 @@ _CHOICES: Mapping[str, tuple[Any, ...]] = {
     "batch_mode": ("truncate_episodes", "complete_episodes"),
     "grad_clip_by": ("value", "norm", "global_norm"),
     "td_error_loss_fn": ("huber", "mse"),
+    "conv_activation": ("tanh", "relu", "swish", "silu", "linear"),
     "fcnet_activation": ("tanh", "relu", "swish", "silu", "linear"),
     "head_fcnet_activation": ("tanh", "relu", "swish", "silu", "linear"),
 }
@@ -108,7 +110,8 @@ def _of_model(algorithm: RllibAlgorithm) -> Iterator[tuple[str, Parameter]]:
             factory = value.keywords[0].value
             value = factory.body if isinstance(factory, ast.Lambda) else value
         default = algorithm.model.get(name, ast.literal_eval(value)) if value else None
-        if algorithm.recurrent or not ("lstm" in name or name == "max_seq_len"):
+        recurrent, convolutional = "lstm" in name or name == "max_seq_len", name.startswith("conv_")
+        if (algorithm.recurrent or not recurrent) and (algorithm.sees_pictures or not convolutional):
             yield name, _parameter(name, default, meanings.get(name, ""))
 
 

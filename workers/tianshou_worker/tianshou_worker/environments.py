@@ -18,6 +18,10 @@ from .self_play import is_own_game, make_game, spec_of_game
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 
+ATARI_SIDE = 36
+"""The least side of images, in pixels, for upstream's convolutions."""
+
+
 def spec_of(env_id: str, keywords: Mapping[str, Any]) -> EnvironmentSpec:
     """Check an environment and return its spaces; for a turn-based game the spaces of all players. Raises
     `ConfigError`."""
@@ -41,13 +45,25 @@ def make_for_arena(env_id: str, settings: Mapping[str, Any], render_mode: str | 
 def is_pictures(space: Any) -> bool:
     """Return whether observations are images for upstream's convolutions: bytes, channels first, as made by
     the wrapper "atari"."""
-    return len(space.shape or ()) == 3 and space.dtype == "uint8" and min(space.shape) == space.shape[0]
+    is_first = _is_image(space) and min(space.shape) == space.shape[0]
+    return is_first and space.dtype == "uint8" and not is_small_image(space)
+
+
+def is_small_image(space: Any) -> bool:
+    """Return whether observations are images that are too small for upstream's convolutions, channels last,
+    such as MiniGrid's 7×7×3."""
+    return _is_image(space) and max(space.shape[:2]) < ATARI_SIDE
+
+
+def _is_image(space: Any) -> bool:
+    return type(space).__name__ == "Box" and len(space.shape) == 3
 
 
 def misfits(algorithm: TianshouAlgorithm, spec: EnvironmentSpec) -> list[str]:
     """Return why the algorithm cannot be used on these spaces, one sentence per reason."""
     kinds = {name: other.actions for name, other in ALGORITHMS.items()}
-    sees = algorithm.sees_pictures and is_pictures(spec.observation_space)
+    space = spec.observation_space
+    sees = algorithm.sees_pictures and (is_pictures(space) or is_small_image(space))
     return [
         *(() if sees else spec.observation_problems(algorithm.name, wraps=True)),
         *spec.action_problems(algorithm.name, kinds, bounded=True),

@@ -43,7 +43,7 @@ from torch import nn
 from torch.distributions import Categorical, Distribution, Independent, Normal
 
 from .algorithms import ACTOR_CRITIC, ALGORITHMS, VALUE
-from .environments import is_pictures
+from .environments import is_pictures, is_small_image
 from .hyperparameters import parameters_of
 
 # Upstream's advice that its own examples do not follow either.
@@ -108,17 +108,60 @@ def _value_network(name: str, observations: Any, count: int, values: Values) -> 
         if name == "iqn":
             return _image_features(observations)
         return _image_values(name, observations, count, values)
-    shape = {"state_shape": observations.shape, "action_shape": count}
     if name == "iqn":
-        return Net(state_shape=observations.shape, action_shape=hidden[-1], hidden_sizes=hidden[:-1])
+        return _net(observations, action_shape=hidden[-1], hidden_sizes=hidden[:-1])
     if name in ("c51", "rainbow"):
         noisy = {"linear_layer": lambda x, y: NoisyLinear(x, y, values["noisy_std"])}
         dueling = (noisy, noisy) if name == "rainbow" else None
         atoms = values["num_atoms"]
-        return Net(**shape, hidden_sizes=hidden, softmax=True, num_atoms=atoms, dueling_param=dueling)
+        return _net(
+            observations,
+            action_shape=count,
+            hidden_sizes=hidden,
+            softmax=True,
+            num_atoms=atoms,
+            dueling_param=dueling,
+        )
     if name in ("qrdqn", "discrete_cql"):
-        return Net(**shape, hidden_sizes=hidden, num_atoms=values["num_quantiles"])
-    return Net(**shape, hidden_sizes=hidden)
+        quantiles = values["num_quantiles"]
+        return _net(observations, action_shape=count, hidden_sizes=hidden, num_atoms=quantiles)
+    return _net(observations, action_shape=count, hidden_sizes=hidden)
+
+
+class SmallImageNet(ActionReprNetWithVectorOutput[Any]):
+    """Two convolutions of 3×3 before upstream's `Net`, for images that are too small for upstream's own.
+
+    Args:
+        space: the observations, (height, width, channels); bytes are divided by their upper bound.
+        arguments: those of `Net` without `state_shape`.
+    """
+
+    def __init__(self, space: Any, **arguments: Any) -> None:
+        height, width, channels = space.shape
+        net = Net(state_shape=64 * height * width, **arguments)
+        super().__init__(net.get_output_dim())
+        self.convolutions = nn.Sequential(
+            nn.Conv2d(channels, 32, 3, padding=1),
+            nn.ReLU(),
+            nn.Conv2d(32, 64, 3, padding=1),
+            nn.ReLU(),
+            nn.Flatten(),
+        )
+        self.net = net
+        self._scale = float(space.high.max()) if space.dtype == "uint8" else 1.0
+
+    def forward(self, obs: Any, state: Any = None, info: Any = None) -> tuple[Any, Any]:
+        weights = self.convolutions[0].weight
+        images = torch.as_tensor(obs, dtype=weights.dtype, device=weights.device) / self._scale
+        features, new_state = self.net(self.convolutions(images.permute(0, 3, 1, 2)), state, info)
+        return features, new_state
+
+
+def _net(observations: Any, **arguments: Any) -> ActionReprNetWithVectorOutput[Any]:
+    """Return upstream's `Net` for vectors, with convolutions before it for small images."""
+    if is_small_image(observations):
+        return SmallImageNet(observations, **arguments)
+    return Net(state_shape=observations.shape, **arguments)
 
 
 def _image_features(observations: Any) -> ActionReprNetWithVectorOutput:
@@ -159,7 +202,7 @@ def _on_policy(name: str, observations: Any, actions: Any, values: Values, **par
         if is_pictures(observations):
             return _image_features(observations)
         activation = nn.Tanh if trust_region else nn.ReLU
-        return Net(state_shape=observations.shape, hidden_sizes=values["hidden_sizes"], activation=activation)
+        return _net(observations, hidden_sizes=values["hidden_sizes"], activation=activation)
 
     net = features()
     policy: ProbabilisticActorPolicy

@@ -21,6 +21,9 @@ FORMAT = "mosaic-xuance/1"
 
 _MAY_BE_EMPTY = ("representation_hidden_size",)
 _MAY_BE_EMPTY_FOR_GAMES = ("actor_hidden_size", "critic_hidden_size")  # after convolutions
+_ATARI_SIDE = 36  # the least side of images, in pixels, for the convolutions of upstream's configuration
+_SMALL = {"filters": [32, 64], "kernels": [3, 3], "strides": [1, 1]}
+"""The convolutions for smaller images, such as MiniGrid's 7×7×3."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +88,13 @@ class XuancePlan(PlannedTraining):
     def _known(self) -> Mapping[str, Parameter]:
         """The parameters as configured by upstream for the environment, if it has a configuration."""
         algorithm, configured = self.algorithm, self.spec.configured
-        return parameters_of(
+        parameters = parameters_of(
             algorithm.name, configured if configured in algorithm.configured else algorithm.kind
         )
+        if configured == GAMES and max(self.spec.observation_space.shape[:2]) < _ATARI_SIDE:
+            small = {name: replace(parameters[name], default=sizes) for name, sizes in _SMALL.items()}
+            return {**parameters, **small}
+        return parameters
 
     @property
     def parallels(self) -> int:
@@ -139,6 +146,8 @@ def _disagreements(
             f"buffer_size={values['buffer_size']} must be a multiple of parallels={values['parallels']}: "
             "upstream's buffers hold as much of each environment"
         )
+    if len({len(values[name]) for name in _SMALL if name in values}) > 1:
+        yield f"{', '.join(_SMALL)} must have one length: {[values[name] for name in _SMALL]}"
     if algorithm.on_policy:
         whole = _rollout(values)
         for name in ("n_minibatch", "batch_size"):
