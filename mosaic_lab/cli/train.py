@@ -110,15 +110,20 @@ def _argument(argument: Argument) -> dict[str, Any]:
 
 def with_options(argv: Sequence[str]) -> list[str]:
     """Convert ``KEY=VALUE`` to ``--set=KEY=VALUE``, because argparse accepts free arguments in one place
-    only. Values of options stay unchanged.
+    only. Values of options, and all words after ``--wrappers``, stay unchanged.
     """
     if list(argv[:1]) != ["train"]:
         return list(argv)
-    awaited = [before.startswith("--") and "=" not in before and before not in _FLAGS for before in argv]
-    return [
-        f"--set={word}" if not is_value and _is_hyperparameter(word) else word
-        for word, is_value in zip(argv, [False, *awaited], strict=False)
-    ]
+    words, option, is_value = [], "", False
+    for word in argv:
+        if word.startswith("--"):
+            option, is_value = word, "=" not in word and word not in _FLAGS
+        elif not (is_value or option == "--wrappers") and _is_hyperparameter(word):
+            word = f"--set={word}"
+        else:
+            is_value = False
+        words.append(word)
+    return words
 
 
 def _is_hyperparameter(word: str) -> bool:
@@ -267,12 +272,22 @@ def _wrapper(text: str) -> Any:
     return dict([_named_value(text)]) if equals and ".py:" not in name else text
 
 
-_NO_OPTION = ("worker", "frames", "evaluate", "env_vars", "hyperparameters")
+def _evaluation(text: str) -> dict[str, Any]:
+    if not text.startswith("{"):
+        return {"seeds": _seeds(text)}
+    try:
+        return dict(json.loads(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not JSON: {error}") from None
+
+
+_NO_OPTION = ("worker", "frames", "env_vars", "hyperparameters")
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "curriculum": {"type": Path, "metavar": "FILE"},
     "seed": {"type": _seeds, "nargs": "+"},
     "gpus": {"type": _gpus, "metavar": "GPUS"},
     "resume_from": {"metavar": "PATH"},
+    "evaluate": {"type": _evaluation, "metavar": "SEEDS"},
     "wrappers": {"type": _wrapper, "nargs": "+", "metavar": "NAME[=VALUE]"},
     "pass_env_vars": {"action": "append", "metavar": "NAME"},
     "on": {"metavar": "CLUSTER"},

@@ -28,7 +28,7 @@ SEEDS = r"^\s*\d{1,18}(\s*-\s*\d{1,18}|(\s*,\s*\d{1,18})*)\s*$"
 """A number, several numbers separated by commas, or an inclusive range such as ``0-9``."""
 _TYPES = {"int": "integer", "float": "number", "bool": "boolean", "str": "string"}
 _LIMITS = {"minimum": "minimum", "maximum": "maximum", "exclusive_minimum": "exclusiveMinimum"}
-_TRAINING = ("algorithm", "env", "total_timesteps", "checkpoint_every", "threads", "gpus")
+_TRAINING = ("algorithm", "env", "total_timesteps", "checkpoint_every", "films", "threads", "gpus")
 _NUMBERS = ("episodes", "max_steps", "parallel")
 _MOST_ENVIRONMENTS = 2000  # maximum number of suggestions
 _STEPS = 100_000
@@ -134,6 +134,16 @@ def _training_schema(environments: list[str]) -> Schema:
         "total_timesteps": _integer(TrainRequest, "total_timesteps", "Steps") | {"default": _STEPS},
         "seeds": _seeds("1", "One run per seed: 1, or 1, 2, 3, or 0-4"),
         "checkpoint_every": _integer(TrainRequest, "checkpoint_every", "Steps between checkpoints"),
+        "wrappers": _text("Wrappers", f'{_described_as("wrappers")} (JSON, such as ["flat"])'),
+        "evaluation_seeds": _seeds("", f"{_described_as('evaluate')}, such as 0-9")
+        | {"title": "Evaluation seeds"},
+        "films": {
+            "type": "string",
+            "title": "Films",
+            "description": _described_as("films"),
+            "enum": ["off", "last", "each"],
+            "default": "off",
+        },
         "threads": _integer(TrainRequest, "threads", "CPU threads"),
         "gpus": {"type": "integer", "title": "GPUs", "description": "Number of free GPUs", "minimum": 0},
     }
@@ -202,6 +212,10 @@ def _integer(request: type[Request], name: str, title: str) -> Schema:
     return field | {keyword: value for keyword, value in keywords.items() if value is not None}
 
 
+def _described_as(name: str) -> str:
+    return _description(arguments_of(TrainRequest)[name])
+
+
 def _description(argument: Argument) -> str:
     text = argument.meta.description or ""
     return text[:1].upper() + text[1:]
@@ -250,6 +264,10 @@ def _training_code(values: Mapping[str, Any], lab: str, taken: Collection[str]) 
     table = {row["name"]: row for row in description(worker)["hyperparameters"].get(algorithm, ())}
     seeds = Code(_seeds_code(values.get("seeds", "1")))
     keywords = {name: values[name] for name in _TRAINING if values.get(name) is not None}
+    if (wrappers := _json_value("wrappers", values.get("wrappers"))) is not None:
+        keywords["wrappers"] = wrappers
+    if values.get("evaluation_seeds"):
+        keywords["evaluate"] = {"seeds": _seeds_of(values["evaluation_seeds"])}
     for name, value in (values.get("hyperparameters") or {}).items():
         if name not in table:
             raise ConfigurationError(f"{worker} {algorithm} has no hyperparameter {name!r}")
@@ -293,6 +311,16 @@ def _operator_code(operator: Mapping[str, Any], lab: str, module: str) -> str:
 
 def _seeds_code(seeds: object, always: bool = False) -> str:
     """Return the code of a number, a list or a range; with ``always``, a single number becomes a list."""
+    numbers = _seeds_of(seeds)
+    return (
+        str(numbers[0])
+        if len(numbers) == 1 and isinstance(numbers, list) and not always
+        else literal(numbers)
+    )
+
+
+def _seeds_of(seeds: object) -> list[int] | range:
+    """Return the numbers of a field's text. Raises ConfigurationError."""
     text = str(seeds)
     if not re.match(SEEDS, text):
         raise ConfigurationError(f"seeds: {text!r} is not a number, several (1, 2, 3) or a range (0-9)")
@@ -301,9 +329,8 @@ def _seeds_code(seeds: object, always: bool = False) -> str:
         low, high = int(first), int(last)
         if high < low:
             raise ConfigurationError(f"seeds: the range {text!r} is empty")
-        return f"range({high + 1})" if low == 0 else f"range({low}, {high + 1})"
-    numbers = [int(number) for number in text.split(",")]
-    return str(numbers) if always or len(numbers) > 1 else str(numbers[0])
+        return range(low, high + 1)
+    return [int(number) for number in text.split(",")]
 
 
 def _json_value(name: str, text: object) -> Any:
@@ -312,4 +339,4 @@ def _json_value(name: str, text: object) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"hyperparameter {name}: {text!r} is not JSON: {error}") from None
+        raise ConfigurationError(f"{name}: {text!r} is not JSON: {error}") from None

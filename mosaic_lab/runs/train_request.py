@@ -58,7 +58,9 @@ class TrainRequest(Request, kw_only=True, frozen=True):
     ] = None
     frames: bool | Mapping[str, Any] = True
     films: Annotated[FilmMode, Meta(description="film the policy of the last checkpoint, or of each")] = "off"
-    evaluate: Mapping[str, Any] | None = None
+    evaluate: Annotated[
+        Mapping[str, Any] | None, Meta(description="evaluate the policy of each checkpoint on seeds")
+    ] = None
     wrappers: Annotated[
         Sequence[str | Mapping[str, Any]],
         Meta(description="wrappers of the environment, innermost first, such as flat or frame_stack=4"),

@@ -356,6 +356,18 @@ def test_set_gives_a_hyperparameter_and_may_be_left_out(supervisor: Supervisor, 
     assert not run.config["hyperparameters"]
 
 
+def test_words_after_wrappers_are_their_parameters_and_evaluate_takes_seeds() -> None:
+    from mosaic_lab.cli import _parser
+    from mosaic_lab.cli.train import with_options
+
+    typed = "train toy lr=1 --evaluate 0,1 --wrappers grey resize=[64,64] --seed 1,2 a=b"
+    arguments = _parser().parse_args(with_options(typed.split()))
+    assert arguments.wrappers == ["grey", {"resize": [64, 64]}]
+    assert (arguments.evaluate, arguments.hyperparameters) == ({"seeds": [0, 1]}, [("lr", 1), ("a", "b")])
+    asked = ["train", "toy", "--evaluate", '{"seeds": [1, 2], "until": 9}']
+    assert _parser().parse_args(asked).evaluate == {"seeds": [1, 2], "until": 9}
+
+
 def test_values_are_json_or_text(supervisor: Supervisor) -> None:
     from mosaic_lab.cli.train import _assignment, _gpus
 

@@ -66,6 +66,9 @@ def test_a_trainings_code_has_what_differs_from_the_defaults(toy: Path) -> None:
     given = {name: value for name, value in values.items() if name != "worker"}
     assert call_of(text) == ("lab.train", {**given, "seed": 3})
     assert text.endswith("\nrun") and "100_000" in text
+    asked = {"films": "last", "wrappers": '["flat", {"frame_stack": 4}]', "evaluation_seeds": "0-2"}
+    assert 'evaluate={"seeds": range(3)}' in (text := code("training", {**values, **asked}))
+    assert 'films="last"' in text and 'wrappers=["flat", {"frame_stack": 4}]' in text
     changed = code(
         "training", {**values, "seeds": "0-4", "hyperparameters": {"learning_rate": 0.125}}, "mine"
     )
@@ -84,6 +87,7 @@ def test_seeds_are_a_number_several_or_a_range(toy: Path, seeds: str, written: s
     ("values", "message"),
     [
         ({"seeds": "some"}, "seeds: 'some' is not a number"),
+        ({"wrappers": "flat"}, "wrappers: 'flat' is not JSON"),
         ({"seeds": "4-2"}, "the range '4-2' is empty"),
         ({"hyperparameters": {"lr": 1}}, "toy walk has no hyperparameter 'lr'"),
     ],
