@@ -6,6 +6,7 @@ therefore continue after a kill; the current stage continues training meanwhile.
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from dataclasses import replace
@@ -19,13 +20,16 @@ from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs import Run, Supervisor
-from mosaic_lab.runs.continuation import trained
+from mosaic_lab.runs.curriculum_checks import stage_name
 from mosaic_lab.runs.curriculum_plan import CurriculumPlan
 from mosaic_lab.runs.run_labels import default_label, new_run_id
 from mosaic_lab.runs.run_process import RunAborted, Runner
+from mosaic_lab.runs.stage_start import ended, next_stage, stage_start
 from mosaic_lab.runs.stages import Segment, read_segments, stage_starts, write_segments
 
 POLL_SECONDS = 0.25
+
+logger = logging.getLogger(__name__)
 
 
 class StageFailed(RunAborted):
@@ -96,29 +100,21 @@ class CurriculumRunner(Runner):
 
     def _next(self) -> Segment | None:
         """Return the segment in training, or record and return the next one; None at the end."""
-        if not self._segments:
-            return self._begin(0)
-        last = self._segments[-1]
-        if last.end is None:
-            return last
-        if not last.done:
-            return self._begin(last.stage)
-        used_up = self._plan.stages[last.stage].steps is None and last.reached is None
-        return None if used_up or last.stage + 1 == len(self._plan.stages) else self._begin(last.stage + 1)
+        if self._segments and self._segments[-1].end is None:
+            return self._segments[-1]
+        stage = next_stage(self._segments, self._plan.stages)
+        return None if stage is None else self._begin(stage)
 
     def _begin(self, stage: int) -> Segment:
         """Record the next run of a stage. Raises StageFailed if no checkpoint since the stage's start
         exists."""
-        path, start = self._newest()
-        before = self._segments[-1].end if self._segments else None
-        needed = stage_starts(self._segments).get(stage, before or 0)
-        if start < needed:
-            newest = f"the newest remaining one is at step {start:,}" if path else "no checkpoint remains"
-            raise StageFailed(
-                f"{self._name(stage)} cannot resume: its checkpoint at step {needed:,} is missing, "
-                f"{newest}. Put "
-                "the files back and resume(), or start a new curriculum"
-            )
+        try:
+            saved, note = stage_start(self._root, self._segments, stage, self._name(stage))
+        except MosaicError as error:
+            raise StageFailed(str(error)) from None
+        if note:
+            logger.warning("%s: %s", self._name(stage), note)
+        path, start = (os.path.relpath(saved.path, self._root), saved.step) if saved else (None, 0)
         training = self._plan.plans[stage]
         run_id = new_run_id(training.worker, {**training.config, "seed": self._seed})
         reported = self._segments[-1].furthest if self._segments else 0
@@ -126,13 +122,6 @@ class CurriculumRunner(Runner):
         self._segments.append(segment)
         write_segments(self._folder.path, self._segments)
         return segment
-
-    def _newest(self) -> tuple[str | None, int]:
-        """Return the newest checkpoint of all stages, relative to the run store, and its step."""
-        for segment in reversed(self._segments):
-            if saved := Run(self._root / segment.run).checkpoints:
-                return os.path.relpath(saved[-1].path, self._root), saved[-1].step
-        return None, 0
 
     def _follow(self, segment: Segment) -> tuple[Run, Relay]:
         """Return the run of a segment, started if necessary, with the relay of its reports."""
@@ -190,12 +179,8 @@ class CurriculumRunner(Runner):
 
     def _record_end(self) -> None:
         """Record the end of the run of a segment."""
-        assert self._run is not None
-        segment, run = self._segments[-1], self._run
-        _, step = self._newest()
-        early = segment.reached is not None and run.state is State.CANCELLED
-        furthest = max(segment.reported, self._telemetry.last_step)
-        self._replace(replace(segment, end=step, furthest=furthest, done=early or trained(run)))
+        segment = ended(self._root, self._segments)
+        self._replace(replace(segment, furthest=max(segment.reported, self._telemetry.last_step)))
 
     def _check(self, run: Run) -> None:
         """Raise StageFailed if a stage did not complete, or left no checkpoint to continue from."""
@@ -207,7 +192,7 @@ class CurriculumRunner(Runner):
             raise StageFailed(f"{what}, saved no checkpoint to continue from")
 
     def _name(self, stage: int) -> str:
-        return f"stage {stage + 1} ({self._plan.stages[stage].env})"
+        return stage_name(stage + 1, self._plan.stages[stage])
 
     def _replace(self, segment: Segment) -> None:
         if segment != self._segments[-1]:

@@ -9,9 +9,9 @@ from typing import Any
 
 from mosaic_contract.checkpoints import description_of
 
-from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.errors import ConfigurationError, warn_user
 from mosaic_lab.keeper.run_store import is_run_id
-from mosaic_lab.runs.checkpoints import Checkpoint
+from mosaic_lab.runs.checkpoints import Checkpoint, newest_intact
 from mosaic_lab.runs.group import RunGroup
 from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.runs.run import Run
@@ -19,23 +19,24 @@ from mosaic_lab.runs.run import Run
 _NAMED = 3  # maximum checkpoints listed in an error
 
 
-def checkpoint_path(source: Any) -> Path:
+def checkpoint_path(source: Any, *, intact: bool = False) -> Path:
     """Return the absolute path of a checkpoint, given as a `Checkpoint`, a path, or a run (its newest).
 
-    Raises ConfigurationError if there is none, listing those available.
+    ``intact``: leave out damaged checkpoints of a run, with a warning. Raises ConfigurationError if there is
+    none, listing those available.
     """
     if isinstance(source, RunGroup):
         raise ConfigurationError(
             f"a group of {len(source)} runs has as many policies: pass one run, such as group[0]"
         )
     if isinstance(source, Run):
-        return _newest(source)
+        return _newest(source, intact)
     location = source.path if isinstance(source, Checkpoint) else source
     if not isinstance(location, str | Path):
         raise ConfigurationError(f"{location!r} is neither a run, a checkpoint nor the path of one")
     path = Path(location).expanduser().resolve()
     if (path / "launch.json").is_file():
-        return _newest(Run(path))
+        return _newest(Run(path), intact)
     if not path.exists():
         raise ConfigurationError(f"there is no checkpoint {path}{_others(path)}")
     if path.is_dir() and not description_of(path).is_file() and (parent := _beside(path)):
@@ -73,12 +74,19 @@ def source_of(run: Run) -> str | None:
     return isolated(partial(continued_run, run), lambda reason: None)
 
 
-def _newest(run: Run) -> Path:
+def _newest(run: Run, intact: bool) -> Path:
     saved = run.checkpoints
     if not saved:
         when = "it ended before it saved one" if run.finished else f"it is {run.state} and has saved none yet"
         raise ConfigurationError(f"run {run.id} ({run.label}) has no checkpoint: {when}")
-    return saved[-1].path.resolve()
+    if not intact:
+        return saved[-1].path.resolve()
+    newest, note = newest_intact(saved)
+    if newest is None:
+        raise ConfigurationError(f"run {run.id} ({run.label}) has no checkpoint that can be loaded: {note}")
+    if note:
+        warn_user(note, UserWarning)
+    return newest.path.resolve()
 
 
 def _others(path: Path) -> str:

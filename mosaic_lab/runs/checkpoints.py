@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from mosaic_contract.checkpoints import damage
 
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.events import CHECKPOINT_SAVED
@@ -40,6 +43,10 @@ class CheckpointFollower:
 
     def read(self) -> list[Checkpoint]:
         """Return the reported checkpoints that still exist, oldest first."""
+        return [checkpoint for checkpoint in self.reported() if is_there(checkpoint.path)]
+
+    def reported(self) -> list[Checkpoint]:
+        """Return the reported checkpoints, oldest first."""
         from mosaic_lab.telemetry.decoding import Health, parse
 
         for line in self._follower.lines():
@@ -54,12 +61,23 @@ class CheckpointFollower:
                 self._found.pop(path, None)  # saved again: the newest save replaces the older one
                 about = saved.step or 0, saved.episode, saved.metrics or {}, saved.format
                 self._found[path] = Checkpoint(path, *about)
-        return [checkpoint for checkpoint in self._found.values() if is_there(checkpoint.path)]
+        return list(self._found.values())
 
 
 def read_checkpoints(folder: RunFolder) -> list[Checkpoint]:
     """Return the reported checkpoints that still exist, oldest first."""
     return CheckpointFollower(folder).read()
+
+
+def newest_intact(saved: Sequence[Checkpoint]) -> tuple[Checkpoint | None, str]:
+    """Return the newest checkpoint whose file is not damaged, and a sentence about damaged newer ones."""
+    damaged: list[str] = []
+    for checkpoint in reversed(saved):
+        if not (why := damage(checkpoint.path)):
+            instead = f"; resumed from step {checkpoint.step:,} instead" if damaged else ""
+            return checkpoint, "; ".join(damaged) + instead
+        damaged.append(f"{checkpoint.path} cannot be loaded: {why}")
+    return None, "; ".join(damaged)
 
 
 def mean_returns(folder: RunFolder) -> dict[int, float]:

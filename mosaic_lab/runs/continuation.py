@@ -98,16 +98,3 @@ def why_not_continued(run: Run) -> str:
             "with checkpoint_every= for more checkpoints"
         )
     return ""
-
-
-def trained(run: Run) -> bool:
-    """Return whether the training of an ended run is finished.
-
-    It is if the run completed, or was stopped with a checkpoint after its last update, which may be before
-    ``total_timesteps``.
-    """
-    if run.state is not State.CANCELLED:
-        return run.state is State.COMPLETED
-    saved = run.checkpoints
-    planned = run.planned_timesteps
-    return bool(saved) and planned is not None and saved[-1].step >= planned

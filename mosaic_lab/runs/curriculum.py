@@ -9,8 +9,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Self
 
 from mosaic_lab.engines.clusters import process_variables
-from mosaic_lab.errors import MosaicError
+from mosaic_lab.errors import MosaicError, warn_user
 from mosaic_lab.keeper.events import EPISODE
+from mosaic_lab.runs import stage_start
 from mosaic_lab.runs.group import RunGroup
 from mosaic_lab.runs.isolation import isolated, required
 from mosaic_lab.runs.run import Run
@@ -79,8 +80,9 @@ class Curriculum(Run):
 
         A stage left running by a kill is taken over. ``env_vars`` are the environment variables that were
         passed to `Lab.train` as ``env_vars``, whose values are not stored; those of ``pass_env_vars`` are
-        read from this process again. Raises MosaicError if the curriculum is alive or cannot be started, and
-        ConfigurationError if an environment variable is not set.
+        read from this process again. Damaged checkpoints are left out, with a warning. Raises MosaicError if
+        the curriculum is alive, cannot be started or lacks the checkpoint, and ConfigurationError if an
+        environment variable is not set.
         """
         if not self.finished:
             raise MosaicError(f"run {self.id} is {self.state}: it can be resumed when it has ended")
@@ -88,6 +90,10 @@ class Curriculum(Run):
             lambda: ([*self.config["pass_env_vars"]], TrainingPlan.from_json(self.config["stage_plans"][0])),
             self.id,
         )
+        stages = required(lambda: [*map(Stage.from_json, self.config["curriculum"])], self.id)
+        note = stage_start.check_resumable(self.path.parent, read_segments(self.path), stages)
+        if note:
+            warn_user(note, UserWarning)
         names = [name for name in passed if name not in (env_vars or {})]
         launch = self.folder.document(self.folder.launch_path)
         supervisor = Supervisor(self.path.parent, launch.get("max_running"), self.display)

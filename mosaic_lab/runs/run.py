@@ -264,6 +264,15 @@ class Run(RunRecord):
         curriculum's stages; None for other runs. Raises MosaicError if there are no results yet."""
         return None
 
+    @property
+    def trained(self) -> bool:
+        """Whether an ended training is finished: it has completed, or was stopped with a checkpoint after its
+        last update, which may be before ``total_timesteps``."""
+        if self.state is not State.CANCELLED:
+            return self.state is State.COMPLETED
+        saved, planned = self.checkpoints, self.planned_timesteps
+        return bool(saved) and planned is not None and saved[-1].step >= planned
+
     def resume(self) -> Run:
         """Start a new run that continues this training under the same name, from its newest checkpoint or,
         without one, from the checkpoint that it resumed from itself.

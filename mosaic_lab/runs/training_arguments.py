@@ -20,7 +20,7 @@ _NAMED = 10  # maximum seeds listed in an error
 
 def checkpoint_setting(source: Run | Checkpoint | Path | str | None) -> str | None:
     try:
-        return None if source is None else str(checkpoint_path(source))
+        return None if source is None else str(checkpoint_path(source, intact=True))
     except ConfigurationError as error:
         raise ConfigurationError(f"resume_from: {error}") from None
 

@@ -13,7 +13,7 @@ from mosaic_contract.config import nearest
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs import Run, Supervisor
-from mosaic_lab.runs.continuation import trained
+from mosaic_lab.runs.checkpoints import newest_intact
 from mosaic_lab.runs.run_labels import default_label, new_run_id
 from mosaic_lab.sweeps.metric import MetricFollower, aggregated
 from mosaic_lab.sweeps.plan import SweepPlan
@@ -162,7 +162,7 @@ class TrialRuns:
         if self.trial.pruned:
             return TrialState.PRUNED, self._pruned, self.trial.reports[int(end)], values
         for seed, run in self.runs.items():
-            if trained(run):
+            if run.trained:
                 continue
             if run.state is State.CANCELLED:
                 return TrialState.CANCELLED, f"seed {seed}: {run.reason}", value, values
@@ -175,7 +175,7 @@ class TrialRuns:
     def missing_metric(self) -> str:
         """A sentence about a `trained` run that did not report the metric; empty if none."""
         for seed, follower in self._followers.items():
-            if follower.value() is None and trained(self.runs[seed]):
+            if follower.value() is None and self.runs[seed].trained:
                 names, metric = follower.names[:_NAMED], self._plan.request.metric
                 near = nearest(metric, names) or "; it reported none"
                 return f"run {self.runs[seed].id} never reported the metric {metric!r}{near}"
@@ -185,7 +185,7 @@ class TrialRuns:
         """Return how a stopped trial continues: a new run id for each seed not yet `trained`, and the
         checkpoints that these runs resume from, if available and supported.
         """
-        stopped = [seed for seed, run in self.runs.items() if not trained(run)]
+        stopped = [seed for seed, run in self.runs.items() if not run.trained]
         ids = new_run_ids(self._plan)
         checkpoints = {seed: self._newest(seed) for seed in stopped} if self._plan.resumable else {}
         return {seed: ids[seed] for seed in stopped}, {
@@ -193,16 +193,17 @@ class TrialRuns:
         }
 
     def _newest(self, seed: int) -> SavedCheckpoint | None:
-        """Return the newest checkpoint saved by a seed's runs before the end of training."""
+        """Return the newest intact checkpoint saved by a seed's runs before the end of training."""
         saved = [
             checkpoint
             for checkpoint in self.runs[seed].checkpoints
             if checkpoint.step < self._plan.total_timesteps
         ]
-        if saved:
-            return SavedCheckpoint(
-                os.path.relpath(saved[-1].path, self._supervisor.store.root), saved[-1].step
-            )
+        newest, note = newest_intact(saved)
+        if note:
+            logger.warning("%s", note)
+        if newest is not None:
+            return SavedCheckpoint(os.path.relpath(newest.path, self._supervisor.store.root), newest.step)
         former = self.trial.former.get(seed)
         path = self.trial.resumed.get(seed)
         return SavedCheckpoint(path, former[-1].kept) if former and path is not None else None

@@ -19,9 +19,11 @@ def get_worker_metadata():
 """
 
 _CLI = """
+import io
 import json
 import sys
 import time
+import zipfile
 from mosaic_contract import ConfigError
 from mosaic_contract.cli import Worker, main
 from mosaic_contract.codec import write_whole
@@ -59,16 +61,19 @@ def train(config, telemetry):
     time.sleep(values["imports"])  # as a library does while it is imported, with heartbeats at step 0
     step, skill, episodes = 0, values["start"], 0
     if source is not None:
-        with open(source) as file:
-            step, skill, episodes = json.load(file)
+        with zipfile.ZipFile(source) as archive:
+            step, skill, episodes = json.loads(archive.read("state.json"))
         telemetry.checkpoint_loaded(source, step=step, episode=episodes, format="json")
     telemetry.episodes = episodes
     saved = step
 
     def save():
-        path = config.checkpoints_dir / f"step-{saved}.hike"
+        path = config.checkpoints_dir / f"step-{saved}.npz"
         path.parent.mkdir(exist_ok=True)
-        write_whole(path, json.dumps(state).encode())
+        archive = io.BytesIO()
+        with zipfile.ZipFile(archive, "w") as parts:
+            parts.writestr("state.json", json.dumps(state))
+        write_whole(path, archive.getvalue())
         telemetry.checkpoint_saved(path, step=saved, format="json")
 
     state = [step, skill, episodes]

@@ -174,16 +174,33 @@ def test_a_stage_whose_checkpoints_were_deleted_does_not_begin_from_random_weigh
     first, second = curriculum.stage_runs
     for path in second.path.glob("checkpoints/*"):
         path.unlink()
-    kept = first.path / "checkpoints" / "step-100.hike"
+    kept = first.path / "checkpoints" / "step-100.npz"
     moved = kept.rename(first.path / kept.name)
-    with pytest.raises(mosaic.RunFailed) as refused:
-        curriculum.resume().wait(60)
-    said = r"stage 2 \(Peak-v0\) cannot resume: its checkpoint at step 100 is missing, .* is at step 80\. "
-    assert re.search(said, str(refused.value))
+    lost = r"stage 2 \(Peak-v0\) cannot resume: its checkpoint at step 100, .*step-100.npz, "
+    with pytest.raises(mosaic.MosaicError, match=lost + r"is missing, and the newest .* is at step 80\. Put"):
+        curriculum.resume()
+    kept.write_bytes(moved.read_bytes()[:100])
+    with pytest.raises(mosaic.MosaicError, match=lost + r"cannot be loaded \(it is damaged"):
+        curriculum.resume()
+    assert curriculum.state is State.CANCELLED
     assert len(curriculum.stage_runs) == 2, "no run was started"
     moved.rename(kept)
     curriculum.resume().wait(60)
     assert list(skills(curriculum)) == list(range(1, 501))
+
+
+def test_a_damaged_newest_checkpoint_of_a_stage_is_left_out(lab: mosaic.Lab) -> None:
+    curriculum = hike(lab, mosaic.Stage("Hill-v0", steps=500), HILL, seconds=0.004)
+    wait_until(lambda: (curriculum.step or 0) > 70)
+    curriculum.stop()
+    saved = curriculum.stage_runs[0].checkpoints
+    saved[-1].path.write_bytes(saved[-1].path.read_bytes()[:50])
+    instead = rf"{saved[-1].path} cannot be loaded: .*; resumed from step {saved[-2].step} instead"
+    with pytest.warns(UserWarning, match=instead):
+        curriculum.resume()
+    curriculum.wait(60)
+    assert re.search(instead, curriculum.log(50))
+    assert curriculum.state is State.COMPLETED and skills(curriculum)[-1] == 600
 
 
 @pytest.mark.parametrize("keeper", [False, pytest.param(True, marks=pytest.mark.extended)])

@@ -58,6 +58,27 @@ def test_a_resumed_run_without_a_checkpoint_resumes_from_its_parents(lab: mosaic
         second.resume()
 
 
+def test_a_damaged_newest_checkpoint_is_left_out(lab: mosaic.Lab) -> None:
+    run = lab.train("hiker", **HIKE, seconds=0.004)
+    assert isinstance(run, Run)
+    wait_until(lambda: len(run.checkpoints) > 2)
+    run.stop()
+    saved = run.checkpoints
+    saved[-1].path.write_bytes(saved[-1].path.read_bytes()[:50])
+    instead = rf"{saved[-1].path} cannot be loaded: .*; resumed from step {saved[-2].step} instead"
+    with pytest.warns(UserWarning, match=instead):
+        resumed = run.resume()
+    assert resumed.config["checkpoint"]["resume_from"] == str(saved[-2].path)
+    with pytest.warns(UserWarning, match=instead):
+        again = lab.train("hiker", **HIKE, resume_from=run)
+    assert again.config["checkpoint"]["resume_from"] == str(saved[-2].path)
+    for checkpoint in saved:
+        checkpoint.path.write_bytes(b"")
+    lab.stop_all(grace=0)
+    with pytest.raises(mosaic.MosaicError, match=r"has no checkpoint that can be loaded: .*: it is empty"):
+        run.resume()
+
+
 def test_a_group_is_resumed_as_a_group_with_the_runs_that_have_completed(lab: mosaic.Lab) -> None:
     group = lab.train("hiker", **HIKE | {"total_timesteps": 400}, seconds=0.01, seed=range(2))
     with pytest.raises(mosaic.MosaicError, match=r"can be resumed when it has ended \(no run of the group"):

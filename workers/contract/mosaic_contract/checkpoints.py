@@ -163,28 +163,31 @@ def loading(path: Path) -> Iterator[None]:
 
 
 def check_file(path: Path) -> None:
-    """Raise `ConfigError` if a checkpoint with the suffix of a zip archive is damaged or not an archive.
+    """Raise `ConfigError` if a checkpoint's file is damaged; see `damage`."""
+    if why := damage(path):
+        raise ConfigError(f"{path} cannot be loaded: {why}. Give another checkpoint")
+
+
+def damage(path: Path) -> str:
+    """Return why a checkpoint with the suffix of a zip archive is damaged or no archive; empty for others.
 
     The libraries that load weights would not detect a flipped bit.
     """
     if path.suffix not in _ARCHIVES or path.is_dir():
-        return
+        return ""
     try:
         with zipfile.ZipFile(path) as archive:
             parts = archive.infolist()
             size = sum(part.file_size for part in parts)
             start = min((part.header_offset for part in parts), default=0)
             if size > _LARGEST_RATIO * path.stat().st_size:
-                why = f"it would unpack to {size:,} bytes"
-            elif start > 0:  # the end that was found is an inner archive's
-                why = "it is incomplete"
-            else:
-                damaged = archive.testzip()
-                why = f"it is damaged, {damaged} in it differs from its checksum" if damaged else ""
+                return f"it would unpack to {size:,} bytes"
+            if start > 0:  # the end that was found is an inner archive's
+                return "it is incomplete"
+            damaged = archive.testzip()
+            return f"it is damaged, {damaged} in it differs from its checksum" if damaged else ""
     except Exception as error:  # zipfile and zlib raise various errors for invalid bytes
-        why = _instead_of_archive(path, error)
-    if why:
-        raise ConfigError(f"{path} cannot be loaded: {why}. Give another checkpoint")
+        return _instead_of_archive(path, error)
 
 
 def _instead_of_archive(path: Path, error: Exception) -> str:
