@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.defaults import STEP_TIMEOUT
 from mosaic_lab.engines.mirror import PLACEMENT
-from mosaic_lab.errors import ArgumentError, MosaicError, UnknownRun
+from mosaic_lab.errors import ArgumentError, MosaicError
 from mosaic_lab.keeper.files import folders_in
 from mosaic_lab.keeper.run_store import RunStore
 from mosaic_lab.keeper.states import State
@@ -17,7 +16,7 @@ from mosaic_lab.number_format import duration, memory
 from mosaic_lab.run_table import NOTHING_TO_STOP, RunList
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor
 from mosaic_lab.runs.kinds import as_kind
-from mosaic_lab.runs.run_names import use_store
+from mosaic_lab.runs.run_names import find_group, use_store
 from mosaic_lab.runs.supervisor import this_notebook
 from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training import Trainer
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from mosaic_lab.operators.spec import Fallback
     from mosaic_lab.sweeps.request import Aggregate, Mode, Pruner, Sampler, Search
     from mosaic_lab.sweeps.sweep import Sweep
-
-_NAMED = 5  # groups in an error
 
 
 @checked_methods("lab")
@@ -89,13 +86,9 @@ class Lab(Trainer):
         return as_kind(self.supervisor.run(run_id))
 
     def group(self, name: str) -> RunGroup:
-        """Return the runs that one call started over several seeds (`RunGroup.name`). Raises UnknownRun."""
-        groups = self.supervisor.groups()
-        if name not in groups:
-            names = sorted(groups, key=lambda one: SequenceMatcher(None, one, name).ratio(), reverse=True)
-            known = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
-            raise UnknownRun(f"no group {name!r} in {self.root} (groups: {known or 'none'})")
-        return groups[name]
+        """Return the runs that one call started over several seeds, by the name of the group
+        (`RunGroup.name`) or its title in panels and lists. Raises UnknownRun."""
+        return find_group(name, self.supervisor.groups(), self.root)
 
     @property
     def groups(self) -> tuple[RunGroup, ...]:

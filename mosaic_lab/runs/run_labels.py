@@ -141,6 +141,21 @@ def distinct_labels(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
     ]
 
 
+def is_shown_as(run: Run, text: str) -> bool:
+    """Return whether each word of ``text`` is a part of the run's name in a list or a chart: a word of its label
+    or name, a setting, its number of steps or the end of its id."""
+    settings = run_settings(run)
+    steps = run.total_timesteps
+    parts = [run.label, run.name, id_end(run), "" if steps is None else f"({steps:,} steps)"]
+    parts += [f"{name}={_value(settings, name)}" for name in settings]
+    known = _words(" ".join(parts).replace(",", ""))
+    words = _words(text.replace(",", ""))
+    defaults = [
+        word for word in words if word.endswith("=default") and word.partition("=")[0] not in settings
+    ]
+    return bool(words) and {*words} <= {*known, *defaults}
+
+
 def differing_settings(runs: Sequence[Run]) -> list[str]:
     """Return for each run the settings (at most three) that differ, such as ``gamma=0.9, num_envs=4``.
 

@@ -6,8 +6,8 @@ Functions without a store of their own, such as `mosaic_lab.workspace`, look in 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher, get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,17 +15,17 @@ from typing import Any, NamedTuple
 from mosaic_lab.errors import ConfigurationError, UnknownRun
 from mosaic_lab.keeper.files import folders_in
 from mosaic_lab.keeper.run_store import COMPARISONS, RunFolder, RunStore
-from mosaic_lab.number_format import setting_text
 from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.checkpoint_path import source_of
+from mosaic_lab.runs.group import RunGroup
 from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.runs.run import Run, RunDisplay
-from mosaic_lab.runs.run_labels import comparison_label, distinct_names, id_end, run_settings
+from mosaic_lab.runs.run_labels import comparison_label, is_shown_as, title_and_labels
 
 AnyRuns = Run | str | Iterable[Run | str | Iterable[Run]]
 """A run or its name, or several, which may be groups."""
 
-_NAMED = 5  # maximum runs listed in an error
+_NAMED = 5  # maximum runs or groups listed in an error
 _RESUMED = re.compile(r"(.+) \(resumed(?: ([2-9]|[1-9]\d{1,5}))?\)")
 
 _latest: tuple[RunStore, RunDisplay | None] | None = None
@@ -46,9 +46,10 @@ def find_run(run: Run | str, store: RunStore | None = None, display: RunDisplay 
     """Return the run with this id or name; a `Run` is returned as it is.
 
     In this order: an id, a displayed name (the user's, or the label), the title of a resumed run, as in "NAME
-    (resumed 2)", the label that a user has replaced, an unambiguous prefix or suffix of an id, the label in
-    a chart. Of runs that continue each other, the last is returned unless their title is given. ``store``:
-    default: that of the latest `Lab`. Raises UnknownRun, with the nearest name.
+    (resumed 2)", the label that a user has replaced, an unambiguous prefix or suffix of an id, words of the
+    label and settings, as in lists and charts. Of runs that continue each other, the last is returned unless
+    their title is given. ``store``: default: that of the latest `Lab`. Raises UnknownRun, with the nearest
+    name.
     """
     if isinstance(run, Run):
         return run
@@ -65,10 +66,29 @@ def find_run(run: Run | str, store: RunStore | None = None, display: RunDisplay 
     try:
         return Run(store.folder(run), display)
     except UnknownRun as error:
-        if found := _called_in_charts(seen, run):
+        if found := [one.run for one in seen if _is_shown_as(one.run, run)]:
             return _only(found, run, store)
         hint = _suggestion(seen, run) or _comparison_called(store, run)
         raise UnknownRun(f"{error}{hint}") from None
+
+
+def find_group(name: str, groups: Mapping[str, RunGroup], root: Path) -> RunGroup:
+    """Return the group of this name, or with this title in a panel or list, of those in the store ``root``.
+
+    Raises UnknownRun, with the groups that have this title or the most similar names.
+    """
+    if name in groups:
+        return groups[name]
+    titled = [group for group in groups.values() if title_and_labels(group)[0] == name]
+    found = titled or [group for group in groups.values() if _is_titled(group, name)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        called = ", ".join(str(group.name) for group in found[-_NAMED:])
+        raise UnknownRun(f"{name!r} is the title of {len(found)} groups in {root}: give a name ({called})")
+    names = sorted(groups, key=lambda one: SequenceMatcher(None, one, name).ratio(), reverse=True)
+    known = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+    raise UnknownRun(f"no group {name!r} in {root} (groups: {known or 'none'})")
 
 
 def find_runs(runs: AnyRuns) -> list[Run]:
@@ -140,29 +160,13 @@ def _resumed(seen: Sequence[_Seen], name: str) -> list[Run]:
     return [one.run for one in seen if one.name == name and source_of(one.run) is not None]
 
 
-def _called_in_charts(seen: Sequence[_Seen], text: str) -> list[Run]:
-    """Return the runs that a list, or a chart of all runs or of their group, shows as ``text``."""
-    if extended := [one.run for one in seen if _is_extended(one, text)]:
-        return extended
-    groups: dict[str, list[Run]] = {}
-    for one in seen:
-        if one.group:
-            groups.setdefault(one.group, []).append(one.run)
-    found: dict[str, Run] = {}
-    for runs in ([one.run for one in seen], *groups.values()):
-        names = isolated(partial(distinct_names, runs), lambda reason: [])
-        found |= {run.id: run for run, name in zip(runs, names, strict=False) if name == text}
-    return list(found.values())
+def _is_titled(group: RunGroup, text: str) -> bool:
+    text = text.removesuffix(f" {str(group.name).rpartition('-')[2]}")
+    return all(_is_shown_as(run, text) for run in group)
 
 
-def _is_extended(one: _Seen, text: str) -> bool:
-    """Return whether ``text`` is the name of a run, extended by its settings or the end of its id."""
-    name = next((name for name in (one.name, one.label) if text.startswith(f"{name} ")), None)
-    if name is None:
-        return False
-    settings = isolated(partial(run_settings, one.run), lambda reason: {})
-    parts = {f"{key}={setting_text(value)}" for key, value in settings.items()} | {id_end(one.run)}
-    return all(word.rstrip(",") in parts for word in text[len(name) :].split())
+def _is_shown_as(run: Run, text: str) -> bool:
+    return isolated(partial(is_shown_as, run, text), lambda reason: False)
 
 
 def _only(called: Sequence[Run], text: str, store: RunStore) -> Run:

@@ -40,7 +40,7 @@ from mosaic_lab.runs.run_names import run_or_path
 from mosaic_lab.runs.stages import Stage
 from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training_arguments import seed_list
-from mosaic_lab.runs.training_plan import SPACES, TrainingPlan
+from mosaic_lab.runs.training_plan import SPACES, TrainingPlan, note_on_steps
 from mosaic_lab.validation import Problems, checked_methods
 from mosaic_lab.workers import WorkerEnvironment
 from mosaic_lab.workers.families import remedy, server_for, server_of_processes
@@ -275,6 +275,9 @@ class Trainer:
                 environments = environments_of(training_plan.config for training_plan in plans)
                 players = checkpoint_players(argument, workers.ensure(request.worker), environments, progress)
         first = plans[0]
+        last_step = first.config.get("total_timesteps") if request.stop_at is None else request.stop_at
+        if note := note_on_steps(plan.steps, last_step):
+            print(note, flush=True)
         what = (first.worker, first.config["algorithm"], request.env if stages is None else "curriculum")
 
         def start(seed: int, group: str | None = group) -> Run:

@@ -16,6 +16,13 @@ SPACES = ("agents", "observation_space", "action_space")
 `mosaic_contract.checkpoints.spaces_of`."""
 
 
+def note_on_steps(steps: int | None, requested: int | None) -> str:
+    """Return a line about a training that ends at another step than requested; empty for others."""
+    if steps is None or requested is None or steps == requested:
+        return ""
+    return f"Only whole updates are trained: {steps:,} steps ({requested:,} requested)."
+
+
 @dataclass(frozen=True)
 class TrainingPlan:
     """The common part of the runs of a training or a sweep. See `Supervisor.start`.

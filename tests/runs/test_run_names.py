@@ -58,6 +58,28 @@ def test_labels_of_lists_and_charts_find_their_runs(lab: mosaic.Lab) -> None:
     assert [lab.run(name) for name in distinct_names(seeds)] == seeds, "as in the chart of their group"
 
 
+def test_the_label_in_the_chart_of_a_selection_is_refused_where_several_runs_have_it(lab: mosaic.Lab) -> None:
+    selection = [walk(lab, "aaaa", lr=0.1), walk(lab, "bbbb", lr=0.2)]
+    assert [lab.run(name) for name in distinct_names(selection)] == selection
+    walk(lab, "cccc", lr=0.1, gamma=0.9)
+    with pytest.raises(UnknownRun, match=r"'lr=0.1' is the name of 2 runs .*aaaa.*cccc\): give an id"):
+        lab.run("lr=0.1")
+
+
+def test_a_group_is_found_by_its_title(lab: mosaic.Lab) -> None:
+    for group, settings in (("g-aaaa", {"lr": 0.1}), ("g-bbbb", {"lr": 0.2})):
+        for seed in range(2):
+            walk(lab, f"{group[2]}{seed}xx", f"{LABEL} seed {seed}", group=group, **settings)
+        if group == "g-aaaa":
+            assert lab.group(LABEL).name == group
+    for title, group in ((f"{LABEL} lr=0.2", "g-bbbb"), (f"{LABEL} bbbb", "g-bbbb"), ("g-aaaa", "g-aaaa")):
+        assert lab.group(title).name == group
+    with pytest.raises(UnknownRun, match=r"is the title of 2 groups .*: give a name \(g-aaaa, g-bbbb\)"):
+        lab.group(LABEL)
+    with pytest.raises(UnknownRun, match=r"no group 'other' in .*g-aaaa"):
+        lab.group("other")
+
+
 @pytest.mark.parametrize("broken", ["config.json", "launch.json"])
 def test_a_damaged_run_hides_no_name_of_another(lab: mosaic.Lab, broken: str) -> None:
     run = walk(lab, "aaaa", "one")

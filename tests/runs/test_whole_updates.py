@@ -73,6 +73,16 @@ def test_runs_of_one_total_that_train_other_steps_are_marked(lab: mosaic.Lab) ->
     assert found["total_timesteps"][1] and found["steps in whole updates"] == (("80", "90"), False)
 
 
+def test_another_number_of_steps_than_requested_is_said_before_the_start(
+    lab: mosaic.Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    climb(lab, 30)
+    assert capsys.readouterr().out == "Only whole updates are trained: 90 steps (100 requested).\n"
+    climb(lab, 25)
+    assert capsys.readouterr().out == ""
+
+
 def test_a_trial_reports_the_steps_of_its_own_values(lab: mosaic.Lab) -> None:
     about = {"algorithm": "climb", "env": "Hill-v0", "metric": "height", "pruner": "none"}
     sweep = lab.sweep("climber", search={"stride": [30, 40]}, sampler="grid", total_timesteps=100, **about)
