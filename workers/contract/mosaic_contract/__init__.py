@@ -8,19 +8,19 @@ Core modules, needed by every shim:
 - wire format: messages, codec, arrays, spaces, errors, metadata, discovery
 - process: cli, stdio, signals, process_exits, priority, seeds
 - library: upstream, import_hooks, registry, environment_spec, pettingzoo_ids
-- training: config, hyperparameters, training_plan, telemetry, episode_logger, training_episode, heartbeat,
-  checkpoints, pytorch, analytics
+- training: config, hyperparameters, training_plan, environment_check, checked_environment, telemetry,
+  episode_logger, heartbeat, checkpoints, pytorch, analytics
 - acting: operators, operator_server, served_agent, agent_threads, trained_policy, user_policy, user_code,
-  wrappers, space_compatibility, legal, noop
+  wrappers, space_compatibility, noop
 
 Subpackages: `fastlane` publishes frames, `arena` hosts environments, `environment_server` serves them to
-trainings of other libraries, `language` supports operators that call
-language models, `conformance` tests shims.
+trainings of other libraries, `language` supports operators that call language models, `conformance` tests
+shims.
 """
 
 from mosaic_contract.analytics import write_analytics
 from mosaic_contract.arrays import pack, unpack
-from mosaic_contract.cli import Worker, deferred, main
+from mosaic_contract.cli import Worker, deferred, main, operator_worker
 from mosaic_contract.codec import LineSplitter, as_number, decode_line, encode_line, read_document
 from mosaic_contract.config import FastlaneConfig, TrainingConfig
 from mosaic_contract.errors import BadLine, BadMessage, Cancelled, ConfigError, UnknownMessage, UpstreamFailed
@@ -79,6 +79,7 @@ __all__ = [
     "main",
     "make_space",
     "operator_seed",
+    "operator_worker",
     "pack",
     "parse_message",
     "read_document",

@@ -24,7 +24,13 @@ from mosaic_contract.config import TrainingConfig, read_config_file
 from mosaic_contract.errors import Cancelled, ConfigError, EnvironmentMissing, UpstreamFailed
 from mosaic_contract.heartbeat import Heartbeats
 from mosaic_contract.hyperparameters import Parameter
-from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
+from mosaic_contract.metadata import (
+    ACTION_SPACES,
+    PARADIGMS,
+    WorkerCapabilities,
+    WorkerMetadata,
+    describe_worker,
+)
 from mosaic_contract.operator_server import OperatorServer
 from mosaic_contract.operators import AgentSetup, Operator
 from mosaic_contract.priority import extend_priority_to_session
@@ -109,6 +115,18 @@ def deferred(name: str) -> Callable[..., Any]:
     """Return a function that imports and calls the function or class "package.module:name", so that a command
     line starts without importing upstream."""
     return lambda *args, **kwargs: resolve_name(name)(*args, **kwargs)
+
+
+def operator_worker(name: str, operator: str, *, concurrent: bool = False, **details: Any) -> Worker:
+    """Return the worker `name`, whose package is `mosaic-<name>-worker`, for one kind of operator that acts
+    in every environment.
+
+    `operator` is the operator's class, "package.module:Class", imported for the first agent. `details` are as
+    in `describe_worker`.
+    """
+    kinds = {"supported_paradigms": PARADIGMS, "action_spaces": ACTION_SPACES, "modes": ["operate"]}
+    metadata = functools.partial(describe_worker, name, f"mosaic-{name}-worker", **kinds, **details)
+    return Worker(metadata, operate=deferred(operator), concurrent=concurrent)
 
 
 def main(worker: Worker, argv: Sequence[str] | None = None) -> int:

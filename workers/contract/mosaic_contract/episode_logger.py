@@ -1,12 +1,16 @@
-"""Progress of a training in this process: steps, speed, episodes, and the library's metrics."""
+"""Progress of a training: steps, speed, episodes, and the library's metrics.
+
+`TrainingEpisode` is for shims that step their environments in this process.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import deque
 from fnmatch import fnmatchcase
-from typing import Any, Mapping, Sequence, Union
+from typing import Any, Iterable, Mapping, Sequence, Union
 
+from mosaic_contract.fastlane import TrainingFrames
 from mosaic_contract.messages import ALONE
 from mosaic_contract.signals import signals_held
 from mosaic_contract.telemetry import Telemetry
@@ -103,6 +107,53 @@ class EpisodeLogger:
     def final_metrics(self) -> dict[str, float]:
         """The steps, the mean return, and the latest value of each metric."""
         return {"steps": self.steps, **self.mean_return, **self._latest}
+
+
+class TrainingEpisode:
+    """Counter of an environment's steps, which also shows them and logs each finished episode.
+
+    `index` is the environment's number in the training. Steps that are not `counted` do not count as training
+    steps. `reward` and `total` are the latest reward and the return so far, averaged over agents.
+    """
+
+    def __init__(
+        self, env: Any, index: int, logger: EpisodeLogger, frames: TrainingFrames, *, counted: bool = True
+    ) -> None:
+        self._index = index
+        self._logger, self._frames, self._counted = logger, frames, counted
+        self._publishes = frames.show(env, lambda: (self.reward, self.total))
+        self.reward = 0.0
+        self.begin([])
+
+    @property
+    def total(self) -> float:
+        return sum(self._totals.values()) / len(self._totals) if self._totals else 0.0
+
+    def begin(self, agents: Iterable[str] = (ALONE,)) -> None:
+        """Begin an episode. Call it after the environment's `reset`."""
+        self._totals = dict.fromkeys(agents, 0.0)
+        self._length = 0
+        self._began = time.monotonic()
+
+    def step(self, rewards: Mapping[str, float], *, terminated: bool, truncated: bool) -> None:
+        """Record a step, with the reward of each agent."""
+        for agent in self._totals:
+            self._totals[agent] += float(rewards[agent])
+        self.reward = sum(map(float, rewards.values())) / len(rewards)
+        self._length += 1
+        if self._counted:
+            self._logger.step()
+        if self._publishes and self._frames.due():
+            self._frames.publish_progress(self._logger)
+        if terminated or truncated:
+            self._logger.episode(
+                self._totals,
+                self._length,
+                terminated=terminated,
+                truncated=truncated,
+                seconds=time.monotonic() - self._began,
+                environment=self._index,
+            )
 
 
 def with_losses(values: Mapping[str, float], losses: Losses) -> dict[str, float]:

@@ -1,30 +1,22 @@
-"""The worker's metadata and command line, `python -m jax_worker.cli`."""
+"""The worker: its environments and its command line, `python -m jax_worker.cli`.
 
-from __future__ import annotations
+No environment library is imported before an environment is made or listed.
+"""
 
 import sys
 
-from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, describe_worker, main
-from mosaic_contract.arena import EnvironmentFamilies
+from mosaic_contract import main
+from mosaic_contract.arena import environment_worker
 
-
-def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Return the worker's metadata and capabilities. Imports none of the environments."""
-    return describe_worker(
-        "jax",
-        "mosaic-jax-worker",
-        upstream_library="gymnax",
-        env_families=["gymnax", "craftax"],
-        action_spaces=["Discrete", "Box"],
-        observation_spaces=["Box", "Discrete"],
-        modes=["arena"],
-    )
-
-
-FAMILIES = EnvironmentFamilies(
-    "jax", {"jax_worker.gymnax_games": ["gymnax/*"], "jax_worker.craftax_games": ["Craftax-*"]}
+WORKER = environment_worker(
+    "jax",
+    {"jax_worker.gymnax_games": ["gymnax/*"], "jax_worker.craftax_games": ["Craftax-*"]},
+    upstream_library="gymnax",
+    env_families=["gymnax", "craftax"],
+    action_spaces=["Discrete", "Box"],
+    observation_spaces=["Box", "Discrete"],
 )
-WORKER = Worker(metadata=get_worker_metadata, **FAMILIES.callables)
+get_worker_metadata = WORKER.metadata
 
 if __name__ == "__main__":
     sys.exit(main(WORKER))

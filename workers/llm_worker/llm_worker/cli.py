@@ -1,28 +1,19 @@
-"""The worker's metadata and command line, `python -m llm_worker.cli`."""
+"""The worker: its operator and its command line, `python -m llm_worker.cli`.
 
-from __future__ import annotations
+No SDK is imported and no model is loaded before an agent is made.
+"""
 
 import sys
 
-from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
-from mosaic_contract.metadata import ACTION_SPACES, PARADIGMS
+from mosaic_contract import main, operator_worker
 
-
-def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Return the worker's metadata and capabilities. Imports no SDK and loads no model."""
-    return describe_worker(
-        "llm",
-        "mosaic-llm-worker",
-        upstream_library="openai, anthropic, xllamacpp",
-        supported_paradigms=PARADIGMS,
-        action_spaces=ACTION_SPACES,
-        modes=["operate"],
-    )
-
-
-WORKER = Worker(
-    get_worker_metadata, operate=deferred("llm_worker.operator:LanguageOperator"), concurrent=True
+WORKER = operator_worker(
+    "llm",
+    "llm_worker.operator:LanguageOperator",
+    upstream_library="openai, anthropic, xllamacpp",
+    concurrent=True,
 )
+get_worker_metadata = WORKER.metadata
 
 if __name__ == "__main__":
     sys.exit(main(WORKER))

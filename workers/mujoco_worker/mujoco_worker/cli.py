@@ -1,27 +1,14 @@
-"""The worker's metadata and command line, `python -m mujoco_worker.cli`."""
+"""The worker: its environments and its command line, `python -m mujoco_worker.cli`.
 
-from __future__ import annotations
+No environment library is imported before an environment is made or listed.
+"""
 
 import sys
 
-from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, describe_worker, main
-from mosaic_contract.arena import EnvironmentFamilies
+from mosaic_contract import main
+from mosaic_contract.arena import environment_worker
 
-
-def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Return the worker's metadata and capabilities. Imports no environment library."""
-    return describe_worker(
-        "mujoco",
-        "mosaic-mujoco-worker",
-        upstream_library="mujoco",
-        env_families=["gymnasium-mujoco", "gymnasium-robotics", "dm_control"],
-        action_spaces=["Box"],
-        observation_spaces=["Box", "Dict"],
-        modes=["arena"],
-    )
-
-
-FAMILIES = EnvironmentFamilies(
+WORKER = environment_worker(
     "mujoco",
     {
         "mujoco_worker.control_suite": ["dm_control/*"],
@@ -31,8 +18,12 @@ FAMILIES = EnvironmentFamilies(
         ],
         "mujoco_worker.gymnasium_robots": ["*-v*"],
     },
+    upstream_library="mujoco",
+    env_families=["gymnasium-mujoco", "gymnasium-robotics", "dm_control"],
+    action_spaces=["Box"],
+    observation_spaces=["Box", "Dict"],
 )
-WORKER = Worker(metadata=get_worker_metadata, **FAMILIES.callables)
+get_worker_metadata = WORKER.metadata
 
 if __name__ == "__main__":
     sys.exit(main(WORKER))

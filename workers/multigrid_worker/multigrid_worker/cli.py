@@ -1,30 +1,21 @@
-"""The worker's metadata and command line, `python -m multigrid_worker.cli`."""
+"""The worker: its environments and its command line, `python -m multigrid_worker.cli`.
 
-from __future__ import annotations
+No environment library is imported before an environment is made or listed.
+"""
 
 import sys
 
-from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, describe_worker, main
-from mosaic_contract.arena import EnvironmentFamilies
+from mosaic_contract import main
+from mosaic_contract.arena import environment_worker
 
-
-def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Return the worker's metadata and capabilities. Imports no environment library."""
-    return describe_worker(
-        "multigrid",
-        "mosaic-multigrid-worker",
-        upstream_library="mosaic-multigrid",
-        supported_paradigms=["parallel"],
-        env_families=["mosaic-multigrid", "multigrid"],
-        modes=["arena"],
-    )
-
-
-FAMILIES = EnvironmentFamilies(
+WORKER = environment_worker(
     "multigrid",
     {"multigrid_worker.team_games": ["MosaicMultiGrid-*"], "multigrid_worker.shared_grids": ["MultiGrid-*"]},
+    upstream_library="mosaic-multigrid",
+    supported_paradigms=["parallel"],
+    env_families=["mosaic-multigrid", "multigrid"],
 )
-WORKER = Worker(metadata=get_worker_metadata, **FAMILIES.callables)
+get_worker_metadata = WORKER.metadata
 
 if __name__ == "__main__":
     sys.exit(main(WORKER))

@@ -1,30 +1,22 @@
-"""The worker's metadata and command line, `python -m nethack_worker.cli`."""
+"""The worker: its environments and its command line, `python -m nethack_worker.cli`.
 
-from __future__ import annotations
+No environment library is imported before an environment is made or listed.
+"""
 
 import sys
 
-from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, describe_worker, main
-from mosaic_contract.arena import EnvironmentFamilies
+from mosaic_contract import main
+from mosaic_contract.arena import environment_worker
 
-
-def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Return the worker's metadata and capabilities. Imports no environment library."""
-    return describe_worker(
-        "nethack",
-        "mosaic-nethack-worker",
-        upstream_library="nle",
-        env_families=["nethack", "minihack"],
-        action_spaces=["Discrete"],
-        observation_spaces=["Dict"],
-        modes=["arena"],
-    )
-
-
-FAMILIES = EnvironmentFamilies(
-    "nethack", {"nethack_worker.nethack_tasks": ["NetHack*"], "nethack_worker.minihack_tasks": ["MiniHack-*"]}
+WORKER = environment_worker(
+    "nethack",
+    {"nethack_worker.nethack_tasks": ["NetHack*"], "nethack_worker.minihack_tasks": ["MiniHack-*"]},
+    upstream_library="nle",
+    env_families=["nethack", "minihack"],
+    action_spaces=["Discrete"],
+    observation_spaces=["Dict"],
 )
-WORKER = Worker(metadata=get_worker_metadata, **FAMILIES.callables)
+get_worker_metadata = WORKER.metadata
 
 if __name__ == "__main__":
     sys.exit(main(WORKER))

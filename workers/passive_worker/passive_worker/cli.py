@@ -1,26 +1,14 @@
-"""The worker's metadata and command line, `python -m passive_worker.cli`."""
+"""The worker: its operator and its command line, `python -m passive_worker.cli`.
 
-from __future__ import annotations
+NumPy is not imported before an agent is made.
+"""
 
 import sys
 
-from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
-from mosaic_contract.metadata import ACTION_SPACES, PARADIGMS
+from mosaic_contract import main, operator_worker
 
-
-def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Return the worker's metadata and capabilities. Does not import NumPy."""
-    return describe_worker(
-        "passive",
-        "mosaic-passive-worker",
-        upstream_library="numpy",
-        supported_paradigms=PARADIGMS,
-        action_spaces=ACTION_SPACES,
-        modes=["operate"],
-    )
-
-
-WORKER = Worker(get_worker_metadata, operate=deferred("passive_worker.operator:PassiveOperator"))
+WORKER = operator_worker("passive", "passive_worker.operator:PassiveOperator", upstream_library="numpy")
+get_worker_metadata = WORKER.metadata
 
 if __name__ == "__main__":
     sys.exit(main(WORKER))

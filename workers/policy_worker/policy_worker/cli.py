@@ -1,26 +1,14 @@
-"""The worker's metadata and command line, `python -m policy_worker.cli`."""
+"""The worker: its operator and its command line, `python -m policy_worker.cli`.
 
-from __future__ import annotations
+The user's code is not imported before an agent is made.
+"""
 
 import sys
 
-from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
-from mosaic_contract.metadata import ACTION_SPACES, PARADIGMS
+from mosaic_contract import main, operator_worker
 
-
-def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Return the worker's metadata and capabilities. Imports no user code."""
-    return describe_worker(
-        "policy",
-        "mosaic-policy-worker",
-        upstream_library="numpy",
-        supported_paradigms=PARADIGMS,
-        action_spaces=ACTION_SPACES,
-        modes=["operate"],
-    )
-
-
-WORKER = Worker(get_worker_metadata, operate=deferred("policy_worker.operator:PolicyOperator"))
+WORKER = operator_worker("policy", "policy_worker.operator:PolicyOperator", upstream_library="numpy")
+get_worker_metadata = WORKER.metadata
 
 if __name__ == "__main__":
     sys.exit(main(WORKER))

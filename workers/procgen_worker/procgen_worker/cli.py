@@ -1,32 +1,24 @@
-"""The worker's metadata and command line, `python -m procgen_worker.cli`."""
+"""The worker: its environments and its command line, `python -m procgen_worker.cli`.
 
-from __future__ import annotations
+No environment library is imported before an environment is made or listed.
+"""
 
 import sys
 
-from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, describe_worker, main
-from mosaic_contract.arena import EnvironmentFamilies
+from mosaic_contract import main
+from mosaic_contract.arena import environment_worker
 from mosaic_contract.metadata import PARADIGMS
 
-
-def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Return the worker's metadata and capabilities. Imports no environment library."""
-    return describe_worker(
-        "procgen",
-        "mosaic-procgen-worker",
-        upstream_library="procgen-mirror",
-        supported_paradigms=PARADIGMS,
-        env_families=["procgen", "overcooked"],
-        action_spaces=["Discrete"],
-        observation_spaces=["Box"],
-        modes=["arena"],
-    )
-
-
-FAMILIES = EnvironmentFamilies(
-    "procgen", {"procgen_worker.procgen_games": ["procgen-*"], "procgen_worker.overcooked": ["overcooked/*"]}
+WORKER = environment_worker(
+    "procgen",
+    {"procgen_worker.procgen_games": ["procgen-*"], "procgen_worker.overcooked": ["overcooked/*"]},
+    upstream_library="procgen-mirror",
+    supported_paradigms=PARADIGMS,
+    env_families=["procgen", "overcooked"],
+    action_spaces=["Discrete"],
+    observation_spaces=["Box"],
 )
-WORKER = Worker(metadata=get_worker_metadata, **FAMILIES.callables)
+get_worker_metadata = WORKER.metadata
 
 if __name__ == "__main__":
     sys.exit(main(WORKER))

@@ -1,28 +1,22 @@
-"""The worker's metadata and command line, `python -m pybullet_worker.cli`."""
+"""The worker: its environments and its command line, `python -m pybullet_worker.cli`.
 
-from __future__ import annotations
+No environment library is imported before an environment is made or listed.
+"""
 
 import sys
 
-from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, describe_worker, main
-from mosaic_contract.arena import EnvironmentFamilies
+from mosaic_contract import main
+from mosaic_contract.arena import environment_worker
 
-
-def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Return the worker's metadata and capabilities. Imports no environment library."""
-    return describe_worker(
-        "pybullet",
-        "mosaic-pybullet-worker",
-        upstream_library="pybullet",
-        env_families=["pybullet"],
-        action_spaces=["Box", "Discrete"],
-        observation_spaces=["Box"],
-        modes=["arena"],
-    )
-
-
-FAMILIES = EnvironmentFamilies("pybullet", {"pybullet_worker.robots": ["*"]})
-WORKER = Worker(metadata=get_worker_metadata, **FAMILIES.callables)
+WORKER = environment_worker(
+    "pybullet",
+    {"pybullet_worker.robots": ["*"]},
+    upstream_library="pybullet",
+    env_families=["pybullet"],
+    action_spaces=["Box", "Discrete"],
+    observation_spaces=["Box"],
+)
+get_worker_metadata = WORKER.metadata
 
 if __name__ == "__main__":
     sys.exit(main(WORKER))

@@ -1,26 +1,14 @@
-"""The worker's metadata and command line, `python -m random_worker.cli`."""
+"""The worker: its operator and its command line, `python -m random_worker.cli`.
 
-from __future__ import annotations
+Gymnasium is not imported before an agent is made.
+"""
 
 import sys
 
-from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
-from mosaic_contract.metadata import ACTION_SPACES, PARADIGMS
+from mosaic_contract import main, operator_worker
 
-
-def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Return the worker's metadata and capabilities. Does not import Gymnasium."""
-    return describe_worker(
-        "random",
-        "mosaic-random-worker",
-        upstream_library="gymnasium",
-        supported_paradigms=PARADIGMS,
-        action_spaces=ACTION_SPACES,
-        modes=["operate"],
-    )
-
-
-WORKER = Worker(get_worker_metadata, operate=deferred("random_worker.operator:RandomOperator"))
+WORKER = operator_worker("random", "random_worker.operator:RandomOperator", upstream_library="gymnasium")
+get_worker_metadata = WORKER.metadata
 
 if __name__ == "__main__":
     sys.exit(main(WORKER))

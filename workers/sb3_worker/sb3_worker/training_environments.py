@@ -10,11 +10,10 @@ import gymnasium
 from mosaic_contract import TrainingConfig
 from mosaic_contract.atari import make as make_environment
 from mosaic_contract.environment_server.served import begin_steps
-from mosaic_contract.episode_logger import EpisodeLogger
+from mosaic_contract.episode_logger import EpisodeLogger, TrainingEpisode
 from mosaic_contract.fastlane import TrainingFrames
 from mosaic_contract.hyperparameters import env_kwargs_of
 from mosaic_contract.messages import ALONE
-from mosaic_contract.training_episode import TrainingEpisode
 from mosaic_contract.wrappers import wrap
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv

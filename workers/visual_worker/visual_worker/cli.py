@@ -1,27 +1,14 @@
-"""The worker's metadata and command line, `python -m visual_worker.cli`."""
+"""The worker: its environments and its command line, `python -m visual_worker.cli`.
 
-from __future__ import annotations
+No environment library is imported before an environment is made or listed.
+"""
 
 import sys
 
-from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, describe_worker, main
-from mosaic_contract.arena import EnvironmentFamilies
+from mosaic_contract import main
+from mosaic_contract.arena import environment_worker
 
-
-def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Return the worker's metadata and capabilities. Imports no environment library."""
-    return describe_worker(
-        "visual",
-        "mosaic-visual-worker",
-        upstream_library="vizdoom",
-        env_families=["vizdoom", "crafter", "miniworld", "highway-env"],
-        action_spaces=["Discrete", "MultiBinary", "Box", "Dict"],
-        observation_spaces=["Box", "Dict"],
-        modes=["arena"],
-    )
-
-
-FAMILIES = EnvironmentFamilies(
+WORKER = environment_worker(
     "visual",
     {
         "visual_worker.doom": ["Vizdoom*"],
@@ -29,8 +16,12 @@ FAMILIES = EnvironmentFamilies(
         "visual_worker.mini_world": ["MiniWorld-*"],
         "visual_worker.highway": ["*-v*"],
     },
+    upstream_library="vizdoom",
+    env_families=["vizdoom", "crafter", "miniworld", "highway-env"],
+    action_spaces=["Discrete", "MultiBinary", "Box", "Dict"],
+    observation_spaces=["Box", "Dict"],
 )
-WORKER = Worker(metadata=get_worker_metadata, **FAMILIES.callables)
+get_worker_metadata = WORKER.metadata
 
 if __name__ == "__main__":
     sys.exit(main(WORKER))

@@ -1,26 +1,16 @@
-"""The worker's metadata and command line, `python -m vlm_worker.cli`."""
+"""The worker: its operator and its command line, `python -m vlm_worker.cli`.
 
-from __future__ import annotations
+No SDK is imported before an agent is made.
+"""
 
 import sys
 
-from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
-from mosaic_contract.metadata import ACTION_SPACES, PARADIGMS
+from mosaic_contract import main, operator_worker
 
-
-def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Return the worker's metadata and capabilities. Imports no SDK."""
-    return describe_worker(
-        "vlm",
-        "mosaic-vlm-worker",
-        upstream_library="openai, anthropic",
-        supported_paradigms=PARADIGMS,
-        action_spaces=ACTION_SPACES,
-        modes=["operate"],
-    )
-
-
-WORKER = Worker(get_worker_metadata, operate=deferred("vlm_worker.operator:VisionOperator"), concurrent=True)
+WORKER = operator_worker(
+    "vlm", "vlm_worker.operator:VisionOperator", upstream_library="openai, anthropic", concurrent=True
+)
+get_worker_metadata = WORKER.metadata
 
 if __name__ == "__main__":
     sys.exit(main(WORKER))

@@ -17,10 +17,9 @@ from gymnasium.spaces import Box
 from mosaic_contract import Cancelled
 from mosaic_contract.environment_server.served import begin_steps
 from mosaic_contract.environment_spec import CONTINUOUS
-from mosaic_contract.episode_logger import EpisodeLogger
+from mosaic_contract.episode_logger import EpisodeLogger, TrainingEpisode
 from mosaic_contract.fastlane import TrainingFrames
 from mosaic_contract.messages import ALONE
-from mosaic_contract.training_episode import TrainingEpisode
 from mosaic_contract.wrappers import wrap
 from xuance.environment import (
     REGISTRY_ENV,

@@ -14,7 +14,7 @@ from mosaic_contract.arena.environment_factory import (
     make_gymnasium,
     registered,
 )
-from mosaic_contract.arena.environment_families import EnvironmentFamilies
+from mosaic_contract.arena.environment_families import EnvironmentFamilies, environment_worker
 
 __all__ = [
     "EnvironmentFacts",
@@ -22,6 +22,7 @@ __all__ = [
     "NumberedAgents",
     "check_gymnasium_settings",
     "check_settings",
+    "environment_worker",
     "facts_of_joints",
     "make_gymnasium",
     "registered",

@@ -8,37 +8,41 @@ its `EnvironmentFacts`. A family is imported only when its environments are made
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
 from fnmatch import fnmatchcase
 from typing import Any, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
 from mosaic_contract.arena.environment_description import EnvironmentFacts
+from mosaic_contract.cli import Worker
 from mosaic_contract.errors import ConfigError
+from mosaic_contract.metadata import describe_worker
+
+
+def environment_worker(name: str, patterns: Mapping[str, Sequence[str]], **details: Any) -> Worker:
+    """Return the worker ``name``, whose package is ``mosaic-<name>-worker``, for families of environments.
+
+    ``patterns`` has the environment ids of each family's module, as globs: ``{"visual_worker.doom":
+    ["Vizdoom*"]}``; the worker's ``pyproject.toml`` lists all too. ``details`` are as in `describe_worker`.
+    """
+    families = EnvironmentFamilies(name, patterns)
+    return Worker(
+        functools.partial(describe_worker, name, f"mosaic-{name}-worker", modes=["arena"], **details),
+        make_environment=families.make,
+        environment_facts=families.facts_of,
+        environments=families.known,
+    )
 
 
 class EnvironmentFamilies:
-    """The environments of a worker with several families: ``Worker(metadata=…, **families.callables)``.
-
-    Parameters
-    ----------
-    worker : str
-        The worker's name, for messages.
-    patterns : mapping of str to sequence of str
-        The environment ids of each family's module, as globs: ``{"visual_worker.doom": ["Vizdoom*"]}``. The
-        worker's ``pyproject.toml`` lists all too.
-    """
+    """The families of environments of one worker; see `environment_worker`."""
 
     def __init__(self, worker: str, patterns: Mapping[str, Sequence[str]]) -> None:
         self._worker = worker
         self._patterns = patterns
         self._families: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
         """By environment."""
-
-    @property
-    def callables(self) -> dict[str, Any]:
-        """The arguments of `Worker` for these environments, by keyword."""
-        return {"make_environment": self.make, "environment_facts": self.facts_of, "environments": self.known}
 
     def known(self) -> list[str]:
         """Return the ids of the environments of all families."""

@@ -9,9 +9,17 @@ import json
 from typing import Any, Callable, Mapping
 
 from mosaic_contract.arrays import unpack
-from mosaic_contract.conformance.conversation import Answer, Conversation, check_ends, conversation
 from mosaic_contract.conformance.operator_checks import zero_of
-from mosaic_contract.conformance.subject import START_SECONDS, CheckFailed, Subject, expect_exit
+from mosaic_contract.conformance.subject import (
+    START_SECONDS,
+    Answer,
+    CheckFailed,
+    Conversation,
+    Subject,
+    check_ends,
+    conversation,
+    expect_exit,
+)
 from mosaic_contract.messages import PROTOCOL
 
 _STEPS = 5

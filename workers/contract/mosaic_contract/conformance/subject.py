@@ -1,16 +1,27 @@
-"""The worker under test, and the exception for a failed check."""
+"""The worker under test, conversations with its processes, and the exception for a failed check.
+
+In a conversation each command is one line, answered by one line, with a deadline.
+"""
 
 from __future__ import annotations
 
+import json
 import shutil
+import signal
 import sys
+import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Mapping, Sequence
+from typing import Any, Callable, Iterator, Mapping, Sequence, Union
 
+from mosaic_contract.codec import OPERATING_LINE_LIMIT, decode_line, encode_line
 from mosaic_contract.conformance.observed_process import ObservedProcess
+from mosaic_contract.errors import BadLine
 
 START_SECONDS = 120.0  # for a command that only checks: imports of a large library from a slow disk
+_POLL_SECONDS = 0.002
+Answer = dict[str, Any]
 
 
 class CheckFailed(Exception):
@@ -56,3 +67,96 @@ def expect_exit(process: ObservedProcess, code: int, seconds: float, what: str =
     if process.code != code:
         late = f" after {seconds:g} s" if process.code is None else ""
         raise CheckFailed(f"exit code {code} {what}".rstrip(), f"{process.ending}{late}", process)
+
+
+class Conversation:
+    """A conversation over a process's stdin and stdout. Messages of the types `unsolicited` may arrive at any
+    time and answer no command."""
+
+    def __init__(self, process: ObservedProcess, unsolicited: Sequence[str] = ()) -> None:
+        self.process = process
+        self._unsolicited = unsolicited
+        self._answers_read = 0
+
+    def request(
+        self,
+        command: Union[Mapping[str, Any], bytes],
+        kind: Union[str, tuple[str, ...]],
+        seconds: float,
+        what: str = "",
+    ) -> Answer:
+        """Send a command and return its answer, which must have one of the expected types.
+
+        Raises `CheckFailed`.
+        """
+        line = command if isinstance(command, bytes) else encode_line(command, OPERATING_LINE_LIMIT)
+        kinds = (kind,) if isinstance(kind, str) else kind
+        said = what or json.loads(line)["cmd"]
+        expected = f"{' or '.join(kinds)} within {seconds:g} s ({said})"
+        assert self.process.popen.stdin is not None
+        try:
+            self.process.popen.stdin.write(line)
+        except OSError:
+            raise CheckFailed(expected, f"its stdin is closed: {self.process.ending}", self.process) from None
+        deadline = time.monotonic() + seconds
+        answer = self._next(expected, deadline)
+        while answer.get("type") in self._unsolicited:
+            answer = self._next(expected, deadline)
+        if answer.get("type") not in kinds:
+            raise CheckFailed(expected, f"{answer!r:.500}", self.process)
+        return answer
+
+    def close_input(self) -> None:
+        assert self.process.popen.stdin is not None
+        self.process.popen.stdin.close()
+
+    def expect_end(self, code: int, seconds: float, when: str) -> None:
+        """Wait for the process to exit. Raises `CheckFailed` if it does not exit in time with this code, or
+        if stdout has more lines than answers."""
+        expect_exit(self.process, code, seconds, when)
+        more = self.process.lines()[self._answers_read :]
+        if more:
+            raise CheckFailed("one line on stdout for each command", f"{more[0]!r:.500}", self.process)
+
+    def _next(self, expected: str, deadline: float) -> Answer:
+        while True:
+            ended = self.process.code is not None
+            whole = self.process.stdout_path.read_bytes().split(b"\n")[:-1]
+            if len(whole) > self._answers_read:
+                break
+            if ended or time.monotonic() > deadline:
+                raise CheckFailed(expected, f"no answer: {self.process.ending}", self.process)
+            time.sleep(_POLL_SECONDS)
+        line = whole[self._answers_read]
+        self._answers_read += 1
+        try:
+            return decode_line(line)
+        except BadLine as bad:
+            raise CheckFailed(expected, f"{bad}: {line!r:.500}", self.process) from None
+
+
+@contextmanager
+def conversation(
+    subject: Subject, name: str, *arguments: str, unsolicited: Sequence[str] = ()
+) -> Iterator[Conversation]:
+    """Start the worker with these arguments, in a folder with this name, for the duration of a
+    conversation."""
+    with subject.start(name, *arguments, talks=True) as process:
+        yield Conversation(process, unsolicited)
+
+
+def check_ends(subject: Subject, mode: str, question: Callable[[], Mapping[str, Any]], kind: str) -> str:
+    """Check that the worker exits at the end of its stdin and on SIGTERM, without further lines on stdout.
+
+    Before that, it answers the command returned by `question` with a message of type `kind`. Raises
+    `CheckFailed`.
+    """
+    with conversation(subject, f"end-of-input{mode}", mode) as talk:
+        talk.request(question(), kind, START_SECONDS)
+        talk.close_input()
+        talk.expect_end(0, subject.grace, "at the end of stdin")
+    with conversation(subject, f"SIGTERM{mode}", mode) as talk:
+        talk.request(question(), kind, START_SECONDS)
+        talk.process.signal(signal.SIGTERM)
+        talk.expect_end(143, subject.grace, "after SIGTERM")
+    return "at the end of stdin, and by SIGTERM"

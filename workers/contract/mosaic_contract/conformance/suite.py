@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_contract.conformance.arena_checks import ArenaChecks
-from mosaic_contract.conformance.operator_checks import OperatorChecks
-from mosaic_contract.conformance.plain_checks import PLAIN, PlainChecks, is_plain
+from mosaic_contract.conformance.operator_checks import PLAIN, OperatorChecks, PlainChecks, is_plain
 from mosaic_contract.conformance.subject import START_SECONDS, CheckFailed, Subject, expect_exit
 from mosaic_contract.conformance.training_checks import TrainingChecks
 from mosaic_contract.fastlane import LINK, clear

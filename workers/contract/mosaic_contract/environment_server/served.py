@@ -1,17 +1,24 @@
-"""Environments in a server, as the training sees them: made, stepped together, rendered and closed."""
+"""Environments in a server, as the training sees them, with Gymnasium's and PettingZoo's interfaces.
+
+They are made, stepped together, rendered and closed in the process of another worker.
+"""
 
 from __future__ import annotations
 
 import functools
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, Callable, Iterable, Mapping
 
 from mosaic_contract.arrays import unpack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, encode_line, with_tagged_tuples
 from mosaic_contract.environment_server.client import EnvironmentClient, client_of
+from mosaic_contract.environment_server.shared_arrays import Region
+from mosaic_contract.errors import ConfigError
 from mosaic_contract.gymnasium_wrappers import is_of_user
+from mosaic_contract.spaces import make_space
 
-NOTHING: Mapping[str, Any] = {}
+_NOTHING: Mapping[str, Any] = {}
 
 
 def make_served(
@@ -27,12 +34,10 @@ def make_served(
         render_mode=render_mode,
         paradigms=server.get("paradigms"),
     )
-    package = "mosaic_contract.environment_server"
-    if "agents" in description:
-        team = import_module(f"{package}.pettingzoo_environment").CLASSES[description["paradigm"]]
-        return team(client, description, render_mode)
-    alone = import_module(f"{package}.gymnasium_environment")
-    return alone.environment_of(client, env_id, description, render_mode)
+    if "agents" not in description:
+        return _make_alone(client, env_id, description, render_mode)
+    team = ServedTurns if description["paradigm"] == "aec" else ServedParallel
+    return team(client, description, render_mode)
 
 
 def begin_steps(environments: Iterable[Any], actions: Iterable[Any]) -> None:
@@ -109,8 +114,8 @@ class Served:
         """Reset the environment. Return what it has returned beside what is in memory."""
         self._finish()
         answer = self.client.request("reset", index=self.index, seed=seed, options=options)
-        returned: Mapping[str, Any] = answer.get("returned", NOTHING)
-        return returned.get(self.key, NOTHING)
+        returned: Mapping[str, Any] = answer.get("returned", _NOTHING)
+        return returned.get(self.key, _NOTHING)
 
     def _step(self, action: Any) -> Mapping[str, Any]:
         """Play an action, or end the step that has begun. Return the same as `_reset`."""
@@ -121,7 +126,7 @@ class Served:
 
     def _finish(self) -> Mapping[str, Any]:
         step, self.begun = self.begun, None
-        return NOTHING if step is None else step.rest(self.key)
+        return _NOTHING if step is None else step.rest(self.key)
 
 
 class _Step:
@@ -134,8 +139,8 @@ class _Step:
     def rest(self, key: str) -> Mapping[str, Any]:
         """Return what one environment has returned beside what is in memory."""
         if self._returned is None:
-            self._returned = self._client.answer(self._number, "step").get("returned", NOTHING)
-        return self._returned.get(key, NOTHING)
+            self._returned = self._client.answer(self._number, "step").get("returned", _NOTHING)
+        return self._returned.get(key, _NOTHING)
 
 
 def _send_step(client: EnvironmentClient, environments: list[Served]) -> None:
@@ -151,6 +156,159 @@ def _send_step(client: EnvironmentClient, environments: list[Served]) -> None:
 @functools.lru_cache(maxsize=256)
 def _step_line(indices: tuple[int, ...]) -> bytes:
     return encode_line({"cmd": "step", "indices": indices})
+
+
+def _make_alone(
+    client: EnvironmentClient, env_id: str, description: Mapping[str, Any], render_mode: str | None
+) -> Any:
+    """Return the environment of one agent with this description."""
+    env = _environment_class()(client, description, render_mode)
+    with suppress(import_module("gymnasium").error.Error):  # an id that its registry would not accept
+        env.spec = import_module("gymnasium.envs.registration").EnvSpec(
+            env_id, max_episode_steps=description["max_episode_steps"]
+        )
+    return env
+
+
+@functools.lru_cache(None)
+def _environment_class() -> Any:
+    gymnasium = import_module("gymnasium")
+
+    class ServedEnvironment(Served, gymnasium.Env):  # type: ignore[name-defined]
+        """An environment of one agent in the process of another worker."""
+
+        def __init__(
+            self, client: EnvironmentClient, description: Mapping[str, Any], render_mode: str | None
+        ) -> None:
+            super().__init__(client, description, render_mode)
+            spaces = description["observation_space"], description["action_space"]
+            self._region = Region(client.memory, description["start"], *spaces)
+            self.observation_space, self.action_space = map(make_space, spaces)
+
+        def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+            gymnasium.Env.reset(self, seed=seed)
+            rest = self._reset(seed, options)
+            return self._region.observation.read(rest.get("observation")), info_of(rest)
+
+        def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+            rest = self._step(action)
+            return (
+                self._region.observation.read(rest.get("observation")),
+                *self._region.read_ends(),
+                info_of(rest),
+            )
+
+        def place(self, action: Any) -> None:
+            self.action_rest = self._region.action.write(action)
+
+    return ServedEnvironment
+
+
+class _ServedTeam(Served):
+    """An environment of several agents in the process of another worker.
+
+    It has the parts of PettingZoo's interfaces that are the same in all versions. Agents have strings as
+    names; those that have ended are not among `agents`.
+    """
+
+    def __init__(
+        self, client: EnvironmentClient, description: Mapping[str, Any], render_mode: str | None
+    ) -> None:
+        super().__init__(client, description, render_mode)
+        self.max_cycles = description["max_episode_steps"]
+        self.possible_agents = list(description["agents"])
+        self.agents: list[str] = []
+        self._regions: dict[str, Region] = {}
+        self._observation_spaces: dict[str, Any] = {}
+        self._action_spaces: dict[str, Any] = {}
+        for agent, described in description["agents"].items():
+            spaces = described["observation_space"], described["action_space"]
+            self._regions[agent] = Region(client.memory, described["start"], *spaces)
+            self._observation_spaces[agent], self._action_spaces[agent] = map(make_space, spaces)
+
+    @property
+    def unwrapped(self) -> Any:
+        return self
+
+    def observation_space(self, agent: str) -> Any:
+        return self._observation_spaces[agent]
+
+    def action_space(self, agent: str) -> Any:
+        return self._action_spaces[agent]
+
+    def _restart(self, seed: int | None, options: Any) -> Mapping[str, Any]:
+        if options:
+            raise ConfigError(f"a served team is reset without options, got {options!r:.100}")
+        return self._reset(seed, None).get("agents", _NOTHING)
+
+    def _read(self, rest: Mapping[str, Any]) -> dict[str, tuple[Any, dict[str, Any]]]:
+        """Update `agents`. Return the observation and the info of each agent that has observed."""
+        places = {agent: region.read_place() for agent, region in self._regions.items()}
+        self.agents = [agent for agent, place in places.items() if place.present]
+        seen = {}
+        for agent, place in places.items():
+            if place.observes:
+                region, message = self._regions[agent], rest.get(agent, _NOTHING)
+                info = info_of(message)
+                if place.masked:
+                    info["action_mask"] = region.mask.copy()
+                seen[agent] = region.observation.read(message.get("observation")), info
+        self._selected = next((agent for agent, place in places.items() if place.acts), None)
+        return seen
+
+
+class ServedParallel(_ServedTeam):
+    """An environment whose agents act at once."""
+
+    def reset(
+        self, seed: int | None = None, options: Any = None
+    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+        seen = self._read(self._restart(seed, options))
+        return _column(seen, 0), _column(seen, 1)
+
+    def step(self, actions: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+        acted = self.agents
+        seen = self._read(self._step(actions).get("agents", _NOTHING))
+        ends = {agent: self._regions[agent].read_ends() for agent in dict.fromkeys([*acted, *seen])}
+        return _column(seen, 0), *(_column(ends, number) for number in range(3)), _column(seen, 1)
+
+    def place(self, action: Mapping[str, Any]) -> None:
+        rest = {agent: self._regions[agent].action.write(action[agent]) for agent in self.agents}
+        self.action_rest = {agent: part for agent, part in rest.items() if part is not None} or None
+
+
+class ServedTurns(_ServedTeam):
+    """An environment whose agents act in turns. An agent that has ended keeps its last observation and is not
+    selected again."""
+
+    def reset(self, seed: int | None = None, options: Any = None) -> None:
+        self._seen: dict[str, tuple[Any, dict[str, Any]]] = {}
+        self._take(self._restart(seed, options))
+
+    def step(self, action: Any) -> None:
+        self._take(self._step(action).get("agents", _NOTHING))
+
+    def place(self, action: Any) -> None:
+        rest = self._regions[self.agent_selection].action.write(action)
+        self.action_rest = None if rest is None else {self.agent_selection: rest}
+
+    def observe(self, agent: str) -> Any:
+        return self._seen[agent][0]
+
+    def agent_iter(self) -> None:
+        """PettingZoo's method, by which turn-based environments are recognized."""
+        raise NotImplementedError("a training steps this environment by its agent_selection")
+
+    def _take(self, rest: Mapping[str, Any]) -> None:
+        self._seen.update(self._read(rest))
+        self.agent_selection: str = self._selected or self.agent_selection
+        self.infos = _column(self._seen, 1)
+        ends = {agent: region.read_ends() for agent, region in self._regions.items()}
+        self.rewards, self.terminations, self.truncations = (_column(ends, number) for number in range(3))
+
+
+def _column(rows: Mapping[str, tuple[Any, ...]], number: int) -> dict[str, Any]:
+    return {agent: row[number] for agent, row in rows.items()}
 
 
 def info_of(rest: Mapping[str, Any]) -> dict[str, Any]:

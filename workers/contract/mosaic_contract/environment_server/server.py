@@ -1,4 +1,7 @@
-"""The process that serves environments, with the virtual environment of the worker that makes them."""
+"""The process that serves environments, with the virtual environment of the worker that makes them.
+
+Actions are read from shared memory, and results are written to it.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,14 @@ from importlib import import_module
 from typing import Any, Mapping
 
 from mosaic_contract.arena.channels import KernelChannel
-from mosaic_contract.arena.environment_adapters import adapt
+from mosaic_contract.arena.environment_adapters import EnvironmentAdapter, adapt, mask_method
 from mosaic_contract.arena.environment_factory import MakeEnvironment
 from mosaic_contract.arena.errors import ArenaError, KernelDisconnected
+from mosaic_contract.arena.frame_publisher import seed_libraries
 from mosaic_contract.arena.watchdog import RENDER, RESET, STEP, Watchdog
 from mosaic_contract.arrays import pack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, encode_line, with_tuples
-from mosaic_contract.environment_check import close
-from mosaic_contract.environment_server.served_environments import ServedAlone, ServedTeam
+from mosaic_contract.environment_check import ReturnsCheck, check_first_returns, close
 from mosaic_contract.environment_server.shared_arrays import Region, make_room
 from mosaic_contract.errors import ConfigError, EnvironmentFault, LineTooLong, one_line, traceback_of
 from mosaic_contract.fastlane.render import draw
@@ -42,15 +45,107 @@ _PLAIN = (EnvironmentFault, ConfigError)
 log = logging.getLogger("mosaic_contract")
 
 
+class SteppedAlone:
+    """A Gymnasium environment and its region of the memory."""
+
+    def __init__(self, env: Any, env_id: str, region: Region) -> None:
+        check_first_returns(env, env_id)
+        self.env, self.env_id = env, env_id
+        self._region = region
+        self._check = ReturnsCheck(env.observation_space, env_id)
+        self._masks = mask_method(env)
+
+    @property
+    def steps(self) -> int:
+        return self._check.steps
+
+    def reset(self, seed: int | None, options: Any) -> Any:
+        """Reset the environment. Return what is not in memory, as in `step`."""
+        self._check.begin(seed)
+        if seed is not None:
+            seed_libraries(seed)
+        observation, info = self._check.reset(self.env.reset(seed=seed, options=options))
+        return self._rest(observation, info)
+
+    def step(self, message: Any) -> Any:
+        """Play the action in memory. `message` has the parts of it that are not.
+
+        Return what the environment has returned beside what is in memory now, None if nothing.
+        """
+        returned = self._check.step(self.env.step(self._region.action.read(message)))
+        observation, reward, terminated, truncated, info = returned
+        self._region.write_ends(reward, terminated, truncated)
+        return self._rest(observation, info)
+
+    def _rest(self, observation: Any, info: Mapping[str, Any]) -> Any:
+        if self._masks is not None and "action_mask" not in info:
+            info = {**info, "action_mask": self._masks()}
+        return _parts(self._region.observation.write(observation), info)
+
+
+class SteppedTeam:
+    """A PettingZoo environment and the regions of its agents."""
+
+    def __init__(self, adapter: EnvironmentAdapter, regions: Mapping[str, Region]) -> None:
+        self.env, self.env_id = adapter.env, adapter.check.env_id
+        self._adapter, self._regions = adapter, regions
+
+    @property
+    def steps(self) -> int:
+        return self._adapter.check.steps
+
+    def reset(self, seed: int | None, options: Any) -> Any:
+        """Reset the environment, without options. Return what is not in memory, as in `step`."""
+        if seed is not None:
+            seed_libraries(seed)
+        self._adapter.reset(seed)
+        return self._rest()
+
+    def step(self, message: Any) -> Any:
+        """Play the actions in memory of the agents whose turn it is. `message` has the parts of them that are
+        not, by agent.
+
+        Return what the environment has returned beside what is in memory now, None if nothing.
+        """
+        rest = message or {}
+        turn = self._adapter.turn
+        self._adapter.step({agent: self._regions[agent].action.read(rest.get(agent)) for agent in turn})
+        return self._rest()
+
+    def _rest(self) -> Any:
+        adapter = self._adapter
+        turn, present, observing = map(set, (adapter.turn, adapter.present(), adapter.observing()))
+        returned = {}
+        for agent, region in self._regions.items():
+            region.write_ends(adapter.rewards[agent], adapter.terminated[agent], adapter.truncated[agent])
+            parts, masked = None, False
+            if agent in observing:
+                seen = adapter.observe(agent)
+                info = seen.info
+                if "action_mask" in info and (masked := region.write_mask(info["action_mask"])):
+                    info = {key: value for key, value in info.items() if key != "action_mask"}
+                parts = _parts(region.observation.write(seen.observation), info)
+            region.write_place(agent in present, agent in turn, agent in observing, masked)
+            if parts is not None:
+                returned[agent] = parts
+        return {"agents": returned} if returned else None
+
+
+def _parts(observation: Any, info: Mapping[str, Any]) -> Any:
+    if observation is None:
+        return {"info": info} if info else None
+    return {"observation": observation, "info": info}
+
+
 class EnvironmentServer:
     """All environments of one process of a training. The shim provides `make`."""
 
     def __init__(self, channel: KernelChannel, worker: WorkerMetadata, make: MakeEnvironment) -> None:
         self._channel, self._worker, self._make = channel, worker, make
-        self._environments: dict[int, ServedAlone | ServedTeam] = {}
+        self._environments: dict[int, SteppedAlone | SteppedTeam] = {}
         self._memory, self._end, self._made = -1, 0, 0
         self._command = ""
-        self._current: ServedAlone | ServedTeam | None = None
+        self._current: SteppedAlone | SteppedTeam | None = None
         self._dropped: set[str] = set()
         self._watchdog = Watchdog(channel.send, self._steps)
 
@@ -133,7 +228,7 @@ class EnvironmentServer:
             made.update(self._make_team(env, env_id, paradigms))
         else:
             region, described = self._region(env.observation_space, env.action_space)
-            self._environments[self._made] = ServedAlone(env, env_id, region)
+            self._environments[self._made] = SteppedAlone(env, env_id, region)
             made.update(described)
         if command.get("render_mode") is not None:
             inner.render_mode = None  # with it, a step does more work in some environments
@@ -151,7 +246,7 @@ class EnvironmentServer:
         regions, agents = {}, {}
         for agent in adapter.agents:
             regions[agent], agents[agent] = self._region(*adapter.spaces(agent))
-        self._environments[self._made] = ServedTeam(adapter, regions)
+        self._environments[self._made] = SteppedTeam(adapter, regions)
         return {"paradigm": adapter.paradigm, "agents": agents}
 
     def _region(self, observation_space: Any, action_space: Any) -> tuple[Region, dict[str, Any]]:

@@ -12,10 +12,9 @@ from mosaic_contract.checked_environment import checked
 from mosaic_contract.checkpoints import Checkpoints
 from mosaic_contract.environment_check import probe
 from mosaic_contract.environment_spec import DISCRETE, EnvironmentSpec
-from mosaic_contract.episode_logger import EpisodeLogger
+from mosaic_contract.episode_logger import EpisodeLogger, TrainingEpisode
 from mosaic_contract.fastlane import TrainingFrames
 from mosaic_contract.messages import ALONE
-from mosaic_contract.training_episode import TrainingEpisode
 from mosaic_contract.training_plan import check_algorithm
 
 from .algorithms import ALGORITHMS
