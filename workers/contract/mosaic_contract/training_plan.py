@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Collection, Iterable, Iterator, Mapping, Optional, Tuple, Type, TypeVar
+from typing import (
+    Any,
+    Callable,
+    ClassVar,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Optional,
+    Tuple,
+    Type,
+    TypeVar,
+)
 
 from mosaic_contract.atari import ATARI
-from mosaic_contract.checkpoints import read_description, resume_misfits, wrappers_of
+from mosaic_contract.checkpoints import Checkpoints, read_description, resume_misfits, wrappers_of
 from mosaic_contract.config import TrainingConfig, nearest
+from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.errors import ConfigError
 from mosaic_contract.gymnasium_wrappers import resume_statistics
 from mosaic_contract.telemetry import Telemetry
@@ -120,6 +133,30 @@ class PlannedTraining:
         spaces = {} if self.own_spec is None else self.own_spec.describe_spaces()
         steps = {} if self.steps is None else {"steps": self.steps}
         return {**self.config.to_dict(), **spaces, **steps, "checkpoint_every": self.config.checkpoint_every}
+
+    def checkpoints(
+        self,
+        logger: EpisodeLogger,
+        contents: Callable[[], bytes],
+        *,
+        suffix: str,
+        format: str,
+        upstream: Tuple[str, str],
+        **details: Any,
+    ) -> Checkpoints:
+        """Return the checkpoints of the training; `contents`, `suffix` and `format` are as in `Checkpoints`.
+
+        `upstream` is the name and version of the library, `details` are further fields of the description.
+        """
+        library, version = upstream
+        description = {
+            "format": self.FORMAT,
+            "hyperparameters": self.hyperparameters,
+            **({} if self.own_spec is None else self.own_spec.describe_spaces()),
+            **details,
+            "upstream": {"library": library, "version": version},
+        }
+        return Checkpoints(self.config, logger, description, contents, suffix=suffix, format=format)
 
     def report_resume(self, telemetry: Telemetry, format: str) -> None:
         """Report the checkpoint that the training resumed from, if any."""

@@ -18,7 +18,7 @@ from mosaic_contract.checkpoints import Checkpoints
 from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.fastlane import TrainingFrames
 
-from .config import FORMAT, JumanjiPlan, module_of
+from .config import JumanjiPlan, module_of
 from .pytree_files import to_bytes
 from .renderer import make_frames
 from .spaces import ActionConversion
@@ -75,23 +75,14 @@ class _Training:
         plan, logger = self._plan, self._logger
         learner = self._learner = module_of(plan.config.algorithm).Learner(plan)
         plan.report_resume(logger.telemetry, "npz")
-        checkpoints = self._checkpoints = Checkpoints(
-            plan.config,
+        checkpoints = self._checkpoints = plan.checkpoints(
             logger,
-            _description(plan, learner.env),
             lambda: to_bytes(learner.tree),
             suffix=".npz",
             format="npz",
+            upstream=("jumanji", upstream_version),
+            observation_space=describe_space(jumanji_specs_to_gym_spaces(learner.env.observation_spec)),
+            action_space=describe_space(ActionConversion(learner.env).space),
         )
         frames = self._frames = make_frames(plan.config, learner.env, plan.count, learner.batch)
         learner.learn(self._stop, logger, frames, checkpoints)
-
-
-def _description(plan: JumanjiPlan, env: Any) -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        "hyperparameters": plan.hyperparameters,
-        "observation_space": describe_space(jumanji_specs_to_gym_spaces(env.observation_spec)),
-        "action_space": describe_space(ActionConversion(env).space),
-        "upstream": {"library": "jumanji", "version": upstream_version},
-    }

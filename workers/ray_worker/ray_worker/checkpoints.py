@@ -18,27 +18,24 @@ from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.pytorch import torch_bytes
 from ray import __version__ as upstream_version
 
-from .config import FORMAT, RllibPlan, rllib_folder
+from .config import RllibPlan, rllib_folder
 
 
 def checkpoints_of(plan: RllibPlan, algorithm: Any, logger: EpisodeLogger) -> Checkpoints:
     """Return the checkpoints of one training; each saves the state at the logger's step."""
-    description = {
-        "format": FORMAT,
-        "hyperparameters": plan.hyperparameters,
-        **plan.own_spec.describe_spaces(),
-        **({"in_turns": True} if plan.spec.games else {}),
-        "policy_of": plan.policy_of,
-        **({ATARI: record(plan.config.env_id, signs=False)} if ATARI in plan.config.wrappers else {}),
-        "upstream": {"library": "ray", "version": upstream_version},
-    }
+    details: dict[str, Any] = {"policy_of": plan.policy_of}
+    if plan.spec.games:
+        details["in_turns"] = True
+    if ATARI in plan.config.wrappers:
+        details[ATARI] = record(plan.config.env_id, signs=False)
 
     def contents() -> bytes:
         file = plan.config.checkpoints_dir / f"step-{logger.steps}.pt"
         _save_folder(algorithm, rllib_folder(file).absolute())
         return _weights(algorithm)
 
-    return Checkpoints(plan.config, logger, description, contents, suffix=".pt", format="torch")
+    upstream = "ray", upstream_version
+    return plan.checkpoints(logger, contents, suffix=".pt", format="torch", upstream=upstream, **details)
 
 
 def _save_folder(algorithm: Any, folder: Path) -> None:

@@ -17,7 +17,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.save_util import recursive_getattr
 
-from .config import FORMAT, Sb3Plan
+from .config import Sb3Plan
 from .model_zip import ModelZip
 from .replay import load_replay, replay_path, save_replay
 
@@ -29,14 +29,9 @@ _COUNTERS = ("_n_updates", "_episode_num", "_n_calls", "_current_progress_remain
 
 def checkpoints_of(plan: Sb3Plan, model: BaseAlgorithm, logger: EpisodeLogger) -> Checkpoints:
     """Return the checkpoints of one training."""
-    description = {
-        "format": FORMAT,
-        "hyperparameters": plan.hyperparameters,
-        **plan.own_spec.describe_spaces(),
-        "upstream": {"library": "stable-baselines3", "version": upstream_version},
-    }
     contents = functools.partial(_contents, plan, model, logger)
-    return Checkpoints(plan.config, logger, description, contents, suffix=".zip", format="sb3")
+    upstream = "stable-baselines3", upstream_version
+    return plan.checkpoints(logger, contents, suffix=".zip", format="sb3", upstream=upstream)
 
 
 def restore(plan: Sb3Plan, model: BaseAlgorithm) -> None:

@@ -15,7 +15,7 @@ from mosaic_contract.pytorch import load_optimizer, load_torch, torch_bytes
 from tianshou import __version__ as upstream_version
 from tianshou.algorithm.algorithm_base import Algorithm
 
-from .config import FORMAT, TianshouPlan
+from .config import TianshouPlan
 
 _OPTIMIZERS = Algorithm._STATE_DICT_KEY_OPTIMIZERS
 _COUNTERS = ("_iter", "_cnt", "critic_gradient_step")
@@ -27,14 +27,9 @@ _MULTIPLIERS = ("cql_log_alpha",)
 
 def checkpoints_of(plan: TianshouPlan, algorithm: Algorithm, logger: EpisodeLogger) -> Checkpoints:
     """Return the checkpoints of one training."""
-    description = {
-        "format": FORMAT,
-        "hyperparameters": plan.hyperparameters,
-        **plan.own_spec.describe_spaces(),
-        "upstream": {"library": "tianshou", "version": upstream_version},
-    }
     contents = functools.partial(_contents, algorithm)
-    return Checkpoints(plan.config, logger, description, contents, suffix=".pt", format="torch")
+    upstream = "tianshou", upstream_version
+    return plan.checkpoints(logger, contents, suffix=".pt", format="torch", upstream=upstream)
 
 
 def restore(algorithm: Algorithm, path: Path) -> None:

@@ -18,23 +18,22 @@ from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.pytorch import load_optimizer, load_torch, torch_bytes
 from xuance import __version__ as upstream_version
 
-from .config import FORMAT, XuancePlan
+from .config import XuancePlan
 
 _STATISTICS = ("obs_rms", "ret_rms")
 
 
 def checkpoints_of(plan: XuancePlan, agent: Any, logger: EpisodeLogger) -> Checkpoints:
     """Return the checkpoints of one training."""
-    description = {
-        "format": FORMAT,
-        "hyperparameters": plan.hyperparameters,
-        **plan.own_spec.describe_spaces(),
-        "env_settings": plan.spec.settings,
-        "longest_episode": plan.spec.longest,
-        "upstream": {"library": "xuance", "version": upstream_version},
-    }
-    contents = functools.partial(_contents, agent)
-    return Checkpoints(plan.config, logger, description, contents, suffix=".pt", format="torch")
+    return plan.checkpoints(
+        logger,
+        functools.partial(_contents, agent),
+        suffix=".pt",
+        format="torch",
+        upstream=("xuance", upstream_version),
+        env_settings=plan.spec.settings,
+        longest_episode=plan.spec.longest,
+    )
 
 
 def restore(agent: Any, path: Path, step: int) -> None:

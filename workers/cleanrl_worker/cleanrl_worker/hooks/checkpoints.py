@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import Any, Sequence
 
 import numpy as np
 import torch
@@ -17,11 +17,7 @@ from mosaic_contract import describe_space
 from mosaic_contract.checkpoints import statistics_described, write_described
 from mosaic_contract.pytorch import torch_bytes
 
-from .script import global_variables, wrapped_environments, wrappers
-
-if TYPE_CHECKING:
-    from .training import Training
-
+from .training import Training, global_variables, wrapped_environments, wrappers
 
 _CLIP = 10.0  # bound of a normalized observation in the scripts that normalize
 # Running statistics (mean, variance, count), by their names in Gymnasium's wrappers and in the release.

@@ -17,7 +17,7 @@ from mosaic_contract.gymnasium_wrappers import limited
 from mosaic_contract.hyperparameters import env_kwargs_of
 from mosaic_contract.wrappers import wrap
 
-from ..old_gym import FromGym
+from ..environments import FromGym
 from .training import Training
 
 

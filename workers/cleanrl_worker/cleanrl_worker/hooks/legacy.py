@@ -10,7 +10,7 @@ import numpy as np
 from mosaic_contract.fastlane import RENDER_MODE
 from mosaic_contract.hyperparameters import env_kwargs_of
 
-from ..old_gym import FromGym
+from ..environments import FromGym
 from .episodes import count, maker, observed
 from .training import Training
 

@@ -12,8 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .script import global_variables, wrapped_environments
-from .training import Training
+from .training import Training, global_variables, wrapped_environments
 
 
 def resume_at_main_loop(training: Training, settings: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ import sys
 import time
 from collections import deque
 from types import CodeType, FrameType
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 from mosaic_contract import FastlaneConfig
 from mosaic_contract.errors import traceback_of, type_of
@@ -31,7 +31,6 @@ from mosaic_contract.process_exits import (
 from mosaic_contract.signals import keep_handlers
 
 from .channel import HookChannel
-from .script import global_variables
 
 _RECENT = 20  # episodes
 _STOP_SECONDS = 3.0  # after a signal, until the training is stopped at any point
@@ -260,3 +259,24 @@ class Training:
         else:
             error = f"the checkpoint of the last step, {self.steps:,}, could not be saved: {self._unsaved}"
             self.channel.push("error", type(self._unsaved).__name__, error, "")
+
+
+def global_variables() -> dict[str, Any]:
+    """Return the dictionary of the script's global variables itself."""
+    return vars(sys.modules["__main__"])
+
+
+def wrapped_environments() -> list[Any]:
+    """Return the environments stepped by the script, each as its outermost wrapper, in order."""
+    variables = global_variables()
+    node: Any = variables.get("envs", variables.get("env"))
+    while "venv" in vars(node):  # wrappers of a vector environment
+        node = node.venv
+    return list(vars(node).get("envs", [node]))
+
+
+def wrappers(env: Any) -> Iterator[Any]:
+    """Yield the wrappers of an environment, outermost first, down to the environment itself."""
+    while env is not None:
+        yield env
+        env = vars(env).get("env")
