@@ -7,7 +7,7 @@ Core modules, needed by every shim:
 
 - wire format: messages, codec, arrays, spaces, errors, metadata, discovery
 - process: cli, stdio, signals, process_exits, priority, seeds
-- library: upstream, import_hooks, registry, environment_spec, pettingzoo_ids
+- library: upstream, import_hooks, registry, environment_families, environment_spec, pettingzoo_ids
 - training: config, hyperparameters, training_plan, environment_check, checked_environment, telemetry,
   episode_logger, heartbeat, checkpoints, pytorch, analytics
 - acting: operators, operator_server, served_agent, agent_threads, trained_policy, user_policy, user_code,

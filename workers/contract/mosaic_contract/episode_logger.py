@@ -98,6 +98,11 @@ class EpisodeLogger:
                 writer.add_scalar(name, value, self.steps if step is None else step)
 
     @property
+    def progress(self) -> dict[str, Any]:
+        """The counts shown with a frame, the arguments of `TrainingFrames.publish`."""
+        return {"episodes": self.telemetry.episodes, "steps": self.steps, "steps_per_second": self.rate}
+
+    @property
     def mean_return(self) -> dict[str, float]:
         """The mean return of the last 20 episodes as a metric; empty before the first episode has ended."""
         returns = self._returns
@@ -144,7 +149,7 @@ class TrainingEpisode:
         if self._counted:
             self._logger.step()
         if self._publishes and self._frames.due():
-            self._frames.publish_progress(self._logger)
+            self._frames.publish(**self._logger.progress)
         if terminated or truncated:
             self._logger.episode(
                 self._totals,

@@ -5,7 +5,8 @@ from types import ModuleType
 
 import pytest
 from mosaic_contract import ConfigError
-from mosaic_contract.arena import EnvironmentFacts, EnvironmentFamilies
+from mosaic_contract.arena import EnvironmentFacts
+from mosaic_contract.environment_families import EnvironmentFamilies
 
 
 class Environment:

@@ -97,4 +97,4 @@ class Learner:
             if checkpoints.due(self.steps):
                 checkpoints.save(self.steps)
             if frames.due():
-                frames.publish_progress(logger)
+                frames.publish(**logger.progress)

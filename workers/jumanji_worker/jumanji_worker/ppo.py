@@ -163,7 +163,7 @@ class JumanjiCallback(BaseCallback):
 
     def _on_step(self) -> bool:
         if self._frames.due():
-            self._frames.publish_progress(self._logger)
+            self._frames.publish(**self._logger.progress)
         return not self._stop.is_set()
 
     def _on_rollout_start(self) -> None:

@@ -6,7 +6,7 @@ No environment library is imported before an environment is made or listed.
 import sys
 
 from mosaic_contract import main
-from mosaic_contract.arena import environment_worker
+from mosaic_contract.environment_families import environment_worker
 
 WORKER = environment_worker(
     "mujoco",

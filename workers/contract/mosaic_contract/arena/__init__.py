@@ -14,15 +14,12 @@ from mosaic_contract.arena.environment_factory import (
     make_gymnasium,
     registered,
 )
-from mosaic_contract.arena.environment_families import EnvironmentFamilies, environment_worker
 
 __all__ = [
     "EnvironmentFacts",
-    "EnvironmentFamilies",
     "NumberedAgents",
     "check_gymnasium_settings",
     "check_settings",
-    "environment_worker",
     "facts_of_joints",
     "make_gymnasium",
     "registered",

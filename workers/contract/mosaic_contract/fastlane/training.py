@@ -19,7 +19,6 @@ from mosaic_contract.fastlane.writer import FrameWriter
 
 if TYPE_CHECKING:
     from mosaic_contract.config import FastlaneConfig
-    from mosaic_contract.episode_logger import EpisodeLogger
 
 Score = Callable[[], tuple[float, float]]
 
@@ -68,10 +67,6 @@ class TrainingFrames:
         self._shown.append(env)
         self._scores.append(score)
         return len(self._shown) == self._places
-
-    def publish_progress(self, logger: EpisodeLogger) -> None:
-        """Call `publish` with the counts of a training in this process."""
-        self.publish(episodes=logger.telemetry.episodes, steps=logger.steps, steps_per_second=logger.rate)
 
     def publish(self, *, episodes: int, steps: int, steps_per_second: float | None) -> None:
         """Render and publish a frame. The frames end if this fails."""
