@@ -142,8 +142,8 @@ def distinct_labels(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
 
 
 def is_shown_as(run: Run, text: str) -> bool:
-    """Return whether each word of ``text`` is a part of the run's name in a list or a chart: a word of its label
-    or name, a setting, its number of steps or the end of its id."""
+    """Return whether ``text`` consists of words of the run's name in lists and charts: of its label or name,
+    settings, the number of its steps, the end of its id."""
     settings = run_settings(run)
     steps = run.total_timesteps
     parts = [run.label, run.name, id_end(run), "" if steps is None else f"({steps:,} steps)"]
