@@ -39,18 +39,6 @@ def worker(run: Run) -> psutil.Process:
     return process
 
 
-def test_a_lost_acknowledgement_heals_by_itself(supervisor: Supervisor) -> None:
-    page = Page(FrameStream(), [start_painter(supervisor)])
-    frames_come(page)
-    page.acknowledges = False
-    before = len(page.numbers[0])
-    wait_until(lambda: page.messages > before)  # what is in flight
-    page.acknowledges = True
-    frames_come(page, count=30)
-    page.end()
-    assert page.wrong == []
-
-
 def test_a_writer_killed_while_it_is_watched(supervisor: Supervisor) -> None:
     """The last frame stays, the page shows why no more come, and nothing remains in memory."""
     run = start_painter(supervisor, rate=0, free=True, sizes=[[480, 640, 3]], pattern="noise")

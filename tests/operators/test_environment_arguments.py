@@ -29,8 +29,6 @@ def test_a_sweep_searches_keyword_arguments_with_which_its_policies_then_play(
         lab.sweep("sb3", search={"env_kwargs.map_name": ["4x4"]}, trials=1, **shared)
     with pytest.raises(ConfigurationError, match="unexpected keyword argument 'sucess_rate'"):
         lab.sweep("sb3", search={"env_kwargs.sucess_rate": [0.5]}, trials=1, **shared)
-    with pytest.raises(ConfigurationError, match="no such hyperparameter; did you mean 'env_kwargs'"):
-        lab.sweep("sb3", search={"env_kwarg.success_rate": [0.5]}, trials=1, **shared)
     sweep = lab.sweep("sb3", search=searched, sampler="grid", pruner="none", trials=2, **shared).wait(300)
     trained = sorted(sweep.trial_runs, key=lambda run: run.hyperparameters["env_kwargs"]["success_rate"])
     kwargs = [{"map_name": "8x8", "success_rate": rate} for rate in (0.5, 1.0)]

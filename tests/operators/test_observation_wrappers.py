@@ -42,11 +42,6 @@ def test_a_policy_acts_in_an_arena_as_in_its_training(
         assert isinstance(run, Run)
         return run
 
-    with pytest.raises(ConfigurationError, match=r"wrappers= makes vectors of them: \['one_hot', 'flat'\]"):
-        train()
-    with pytest.raises(ConfigurationError, match="must be a list of names and tables"):
-        train(wrappers="flat")
-
     run = train(wrappers=WRAPPERS).wait()
     policy = operators.rl(run)
     assert policy.wrappers == tuple(WRAPPERS)

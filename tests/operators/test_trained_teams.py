@@ -96,15 +96,3 @@ def test_where_it_does_not_fit_what_it_was_trained_on_is_said(
         lab.compare("simple_spread_v3", policies={"agent_0": ppo, "*": mosaic.operators.random()}, seeds=[1])
     said = "ppo cannot act for agent_0: its observations are Box(18), the policy was trained for Box(4)"
     assert f"{said} in CartPole-v1" in str(caught.value)
-
-
-def test_an_environment_that_cannot_be_trained_in_is_refused_with_what_can(lab: mosaic.Lab) -> None:
-    with pytest.raises(
-        ConfigurationError, match=r"Carts-v0 has several agents .* worker 'xuance' or 'rllib'$"
-    ):
-        lab.train("cleanrl", algorithm="ppo", env=ENV, total_timesteps=1_000)
-    with pytest.raises(ConfigurationError, match=r"'CartPol-v1' cannot be made here") as caught:
-        lab.train("cleanrl", algorithm="ppo", env="CartPol-v1", total_timesteps=1_000)
-    assert "lab.compare" not in str(caught.value)
-    with pytest.raises(ConfigurationError, match=r"^ppo_atari is not available .* wrappers=\['atari'\]"):
-        lab.train("cleanrl", algorithm="ppo", env="ALE/Pong-v5", total_timesteps=1_000)

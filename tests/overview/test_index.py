@@ -109,21 +109,6 @@ def test_a_comparison_whose_kernel_was_killed_has_not_completed(tmp_path: Path) 
     assert (row.state, row.reason) == ("completed", "2 lanes")
 
 
-def test_broken_folders_are_rows_that_say_so(store: Path) -> None:
-    broken = {name: store / f"20200101-000000-{name}-s1-abcd" for name in ("empty", "torn", "odd")}
-    for folder in broken.values():
-        folder.mkdir()
-    for name in ("config.json", "launch.json", "state.json"):
-        (broken["torn"] / name).write_text('{"state": "comp')
-        (broken["odd"] / name).mkdir()
-    (broken["torn"] / "telemetry.jsonl").write_bytes(b"\xff\xfe{}\n" * 100)
-    (broken["odd"] / "telemetry.jsonl").mkdir()
-    rows = until(RunIndex(store), lambda rows: sum(bool(row.sparkline) for row in rows.values()) == 40)
-    assert len(rows) == 43
-    assert "cannot be read" in rows[broken["torn"].name].reason
-    assert rows[broken["odd"].name].state == "lost"
-
-
 def test_a_store_may_not_be_there_yet_or_any_more(tmp_path: Path) -> None:
     root = tmp_path / "mosaic_runs"
     index = RunIndex(root)

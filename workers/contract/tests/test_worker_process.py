@@ -218,11 +218,6 @@ class BadConfiguration(WorkerProcess):
                 assert "seed must be an integer" in self.log()
         assert not (self.folder / "trained").exists()
 
-    def test_a_misspelt_hyperparameter_names_the_nearest(self):
-        self.config["learning_rat"] = 0.1
-        assert self.run_to_its_end("pass") == 2
-        assert "did you mean 'learning_rate'" in self.end().error
-
     def test_a_file_that_is_missing(self):
         assert self.run_to_its_end("pass", "--config", "nowhere.json") == 2
         assert "nowhere.json cannot be read" in self.end().error
