@@ -6,40 +6,36 @@ from pathlib import Path
 
 import pytest
 from arenas.arena_lane import ArenaLane
-from shim_kit.environment_checks import assert_drawn, check_comparison, check_seeds, environment_ids
+from shim_kit.environment_checks import assert_drawn, environment_ids
+from shim_kit.family_tests import (  # noqa: F401
+    pytest_generate_tests,
+    test_a_person_plays_beside_a_random_operator,
+    test_a_state_reads_as_text,
+    test_the_same_seed_gives_the_same_episode,
+    test_wrong_ids_and_settings_are_refused,
+)
 
-import mosaic_lab as mosaic
-from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.workers import WorkerEnvironment
 
 pytestmark = pytest.mark.extended  # the environment is 0.9 GB, and Craftax compiles for minutes, once
 
 BREAKOUT, CLASSIC, CRAFTAX = "gymnax/Breakout-MinAtar", "Craftax-Classic-Symbolic-v1", "Craftax-Symbolic-v1"
 PATIENT = {"step_timeout": 400.0}
-OF_EACH = {  # an environment, and a key with the name of its action
-    "gymnax/MountainCar-v0": ("ArrowRight", "right"),
-    BREAKOUT: ("ArrowLeft", "left"),
-    CLASSIC: (" ", "do"),
-}
-TEXTS = {BREAKOUT: "- your paddle: row 9, column", CLASSIC: "You have: health 9, food 9, drink 9, energy 9"}
-
-
-@pytest.mark.parametrize("env_id", OF_EACH)
-def test_the_same_seed_gives_the_same_episode(worker: WorkerEnvironment, env_id: str, tmp_path: Path) -> None:
-    check_seeds(worker, env_id, tmp_path)
-
-
-@pytest.mark.parametrize("env_id", OF_EACH)
-def test_a_person_plays_beside_a_random_operator(lab: mosaic.Lab, env_id: str) -> None:
-    key, name = OF_EACH[env_id]
-    assert check_comparison(lab, env_id, key, **PATIENT) == name
-
-
-@pytest.mark.parametrize("env_id", TEXTS)
-def test_a_state_reads_as_text(lane: ArenaLane, env_id: str) -> None:
-    lane.open(env_id, needs=["description"])
-    lane.play(1, 1)
-    assert TEXTS[env_id] in lane.described["agent_0"]["text"]
+KEYS = [
+    ("gymnax/MountainCar-v0", "ArrowRight", "right", PATIENT),
+    (BREAKOUT, "ArrowLeft", "left", PATIENT),
+    (CLASSIC, " ", "do", PATIENT),
+]
+SEEDED = [env_id for env_id, *_ in KEYS]
+TEXTS = [
+    (BREAKOUT, "- your paddle: row 9, column"),
+    (CLASSIC, "You have: health 9, food 9, drink 9, energy 9"),
+]
+REFUSED = [
+    ("gymnax/MNISTBandit-bsuite", {}, "has no environment 'gymnax/MNISTBandit-bsuite'"),
+    (BREAKOUT, {"max_steps": 5}, "did you mean 'max_steps_in_episode'"),
+    (CLASSIC, {"max_timestep": 5}, "has no setting 'max_timestep': it has max_timesteps"),
+]
 
 
 def test_every_environment_of_gymnax_is_played_and_drawn(worker: WorkerEnvironment, tmp_path: Path) -> None:
@@ -62,14 +58,3 @@ def test_craftax_is_played(lane: ArenaLane) -> None:
 def test_parameters_are_settings(lane: ArenaLane) -> None:
     lane.open("gymnax/Pendulum-v1", max_steps_in_episode=5)
     assert len(lane.play(1, 20)) == 6
-
-
-def test_wrong_ids_and_settings_are_refused_with_the_right_ones(lab: mosaic.Lab) -> None:
-    lanes = {"random": mosaic.operators.random()}
-    for env_id, settings, message in (
-        ("gymnax/MNISTBandit-bsuite", {}, "has no environment 'gymnax/MNISTBandit-bsuite'"),
-        (BREAKOUT, {"max_steps": 5}, "did you mean 'max_steps_in_episode'"),
-        (CLASSIC, {"max_timestep": 5}, "has no setting 'max_timestep': it has max_timesteps"),
-    ):
-        with pytest.raises(ConfigurationError, match=message):
-            lab.compare(env=env_id, operators=lanes, seeds=[1], env_kwargs=settings)

@@ -9,39 +9,33 @@ from pathlib import Path
 import pytest
 from arenas.arena_lane import ArenaLane
 from mosaic_contract.fastlane import FrameReader
-from shim_kit.environment_checks import check_comparison, check_seeds
+from shim_kit.environment_checks import check_seeds
+from shim_kit.family_tests import (  # noqa: F401
+    pytest_generate_tests,
+    test_a_person_plays_beside_a_random_operator,
+    test_the_same_seed_gives_the_same_episode,
+)
 from support import wait_until
 
-import mosaic_lab as mosaic
 from mosaic_lab.workers import WorkerEnvironment
 
 pytestmark = pytest.mark.extended  # the environment is 0.5 GB
 
-OF_EACH = {  # an environment, and a key with what a button of the card says
-    "HalfCheetah-v5": ("q", "bthigh 1"),
-    "FetchReach-v4": ("d", "gripper up -1"),
-    "dm_control/cheetah-run-v0": ("q", "bthigh 1"),
-}
-ALSO = [
+KEYS = [
+    ("HalfCheetah-v5", "q", "bthigh 1"),
+    ("FetchReach-v4", "d", "gripper up -1"),
+    ("dm_control/cheetah-run-v0", "q", "bthigh 1"),
+]
+SEEDED = [
+    *(env_id for env_id, *_ in KEYS),
     *("Ant-v5", "Humanoid-v4", "InvertedPendulum-v5", "HandManipulateBlock-v1", "AdroitHandPen-v1"),
     *("FrankaKitchen-v1", "PointMaze_UMaze-v3", "AntMaze_UMaze-v5"),
     *("dm_control/humanoid-walk-v0", "dm_control/lift_brick_features-v0"),
 ]
 
 
-@pytest.mark.parametrize("env_id", [*OF_EACH, *ALSO])
-def test_the_same_seed_gives_the_same_episode(worker: WorkerEnvironment, env_id: str, tmp_path: Path) -> None:
-    check_seeds(worker, env_id, tmp_path)
-
-
 def test_a_maze_is_that_of_the_seed(worker: WorkerEnvironment, tmp_path: Path) -> None:
     check_seeds(worker, "dm_control/RodentMazeForage-v0", tmp_path, steps=10)  # its pictures are slow
-
-
-@pytest.mark.parametrize("env_id", OF_EACH)
-def test_a_person_plays_beside_a_random_operator(lab: mosaic.Lab, env_id: str) -> None:
-    key, shown = OF_EACH[env_id]
-    assert check_comparison(lab, env_id, key) == shown
 
 
 def test_no_file_of_a_maze_is_left(lane: ArenaLane) -> None:

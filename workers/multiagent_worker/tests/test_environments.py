@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy
 import pytest
 from arenas.arena_lane import ArenaLane
-from shim_kit.environment_checks import check_comparison, check_seeds
+from shim_kit.family_tests import (  # noqa: F401
+    pytest_generate_tests,
+    test_a_person_plays_beside_a_random_operator,
+    test_a_state_reads_as_text,
+    test_the_same_seed_gives_the_same_episode,
+    test_wrong_ids_and_settings_are_refused,
+)
 from support import wait_until
-
-import mosaic_lab as mosaic
-from mosaic_lab import operators
-from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.workers import WorkerEnvironment
 
 pytestmark = pytest.mark.extended  # of the workers with environments only a few are built in every run
 
 WAREHOUSE, FORAGING, PONG = "rware-tiny-2ag-v2", "Foraging-8x8-2p-3f-v3", "pong_v3"
 ROBOTS, PADDLES = ["agent_0", "agent_1"], ["first_0", "second_0"]
+SEEDED = [WAREHOUSE, FORAGING, PONG]
+KEYS = [  # of the second agent
+    (WAREHOUSE, "w", "forward", {"seat": "agent_1"}),
+    (FORAGING, "w", "north", {"seat": "agent_1"}),
+    (PONG, "d", "right", {"seat": "second_0"}),
+]
+TEXTS = [(WAREHOUSE, "and carry nothing"), (FORAGING, "food of level"), (FORAGING, "agent_1 of level")]
+REFUSED = [
+    ("rware-tiny-2ag-v1", {}, "rware-tiny-2ag-v2"),
+    ("atari/pong_v2", {}, "pong_v3"),
+    (PONG, {"max_cycle": 3}, "did you mean 'max_cycles'"),
+    (FORAGING, {"site": 3}, "did you mean 'sight'"),
+]
 
 
 def first_picture(lane: ArenaLane) -> Any:
@@ -36,8 +49,6 @@ ENVIRONMENTS = {  # id: (agents, team, names of actions, shape of a frame)
     PONG: (PADDLES, None, ("noop", "fire", "right", "left", "right fire", "left fire"), (210, 160, 3)),
 }
 
-KEYS = {WAREHOUSE: ("w", "forward"), FORAGING: ("w", "north"), PONG: ("d", "right")}  # of the second agent
-
 
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)
 def test_an_environment(lane: ArenaLane, env_id: str) -> None:
@@ -52,43 +63,7 @@ def test_an_environment(lane: ArenaLane, env_id: str) -> None:
     assert pixels.shape == shape and pixels.max() > 100
 
 
-@pytest.mark.parametrize("env_id", ENVIRONMENTS)
-def test_seeds_hold_in_every_process(worker: WorkerEnvironment, tmp_path: Path, env_id: str) -> None:
-    check_seeds(worker, env_id, tmp_path)
-
-
-def test_what_sensors_show_is_described(lane: ArenaLane) -> None:
-    lane.open(WAREHOUSE, needs=["description"])
-    lane.play(1, 1)
-    assert "and carry nothing" in lane.described["agent_1"]["text"]
-
-
-def test_food_is_described(lane: ArenaLane) -> None:
-    lane.open(FORAGING, needs=["description"])
-    lane.play(1, 1)
-    assert "food of level" in lane.described["agent_0"]["text"]
-    assert "agent_1 of level" in lane.described["agent_0"]["text"]
-
-
-@pytest.mark.parametrize("env_id", ENVIRONMENTS)
-def test_a_person_plays_with_a_random_operator(lab: mosaic.Lab, env_id: str) -> None:
-    key, action = KEYS[env_id]
-    assert check_comparison(lab, env_id, key, seat=ENVIRONMENTS[env_id][0][1]) == action
-
-
 @pytest.mark.parametrize("name", ["warlords_v3", "space_invaders_v2", "atari/video_checkers_v4"])
 def test_games_of_atari(lane: ArenaLane, name: str) -> None:
     lane.open(name)
     assert len(lane.play(1, 20)) == 21
-
-
-def test_wrong_ids_and_settings_are_refused_with_the_right_ones(lab: mosaic.Lab) -> None:
-    lanes = {"random": operators.random()}
-    for env_id, settings, message in (
-        ("rware-tiny-2ag-v1", {}, "rware-tiny-2ag-v2"),
-        ("atari/pong_v2", {}, "pong_v3"),
-        (PONG, {"max_cycle": 3}, "did you mean 'max_cycles'"),
-        (FORAGING, {"site": 3}, "did you mean 'sight'"),
-    ):
-        with pytest.raises(ConfigurationError, match=message):
-            lab.compare(env=env_id, operators=lanes, seeds=[1], env_kwargs=settings)

@@ -6,17 +6,20 @@ from pathlib import Path
 
 import pytest
 from arenas.arena_lane import ArenaLane
-from shim_kit.environment_checks import check_comparison, check_seeds, environment_ids
+from shim_kit.environment_checks import environment_ids
+from shim_kit.family_tests import (  # noqa: F401
+    pytest_generate_tests,
+    test_a_person_plays_beside_a_random_operator,
+    test_the_same_seed_gives_the_same_episode,
+)
 
-import mosaic_lab as mosaic
 from mosaic_lab.workers import WorkerEnvironment
 
 DOORS, EMPTY = "MultiGrid-RedBlueDoors-6x6-v0", "MultiGrid-Empty-5x5-v0"
-
-
-@pytest.mark.extended
-def test_the_same_seed_gives_the_same_episode(worker: WorkerEnvironment, tmp_path: Path) -> None:
-    check_seeds(worker, DOORS, tmp_path, steps=50)
+SEEDED = [pytest.param(DOORS, marks=pytest.mark.extended)]
+KEYS = [
+    pytest.param((EMPTY, "ArrowUp", "forward", {"env_kwargs": {"agents": 1}}), marks=pytest.mark.extended)
+]
 
 
 def test_an_agent_reads_what_it_sees(lane: ArenaLane) -> None:
@@ -40,8 +43,3 @@ def test_every_grid_follows_its_seed(worker: WorkerEnvironment, tmp_path: Path) 
                 lane.open(env_id, agents=3)
                 played.append(lane.play(4, 200))
         assert played[0] == played[1], env_id
-
-
-@pytest.mark.extended
-def test_a_person_plays_beside_a_random_operator(lab: mosaic.Lab) -> None:
-    assert check_comparison(lab, EMPTY, "ArrowUp", env_kwargs={"agents": 1}) == "forward"

@@ -6,37 +6,22 @@ from pathlib import Path
 
 import pytest
 from arenas.arena_lane import ArenaLane
-from shim_kit.environment_checks import check_comparison, check_seeds, environment_ids
+from shim_kit.environment_checks import environment_ids
+from shim_kit.family_tests import (  # noqa: F401
+    pytest_generate_tests,
+    test_a_person_plays_beside_a_random_operator,
+    test_the_same_seed_gives_the_same_episode,
+)
 
-import mosaic_lab as mosaic
 from mosaic_lab.workers import WorkerEnvironment
 
-ROOM = "MiniHack-Room-5x5-v0"
-
-
-@pytest.mark.parametrize(
-    "env_id",
-    [
-        "MiniHack-MultiRoom-N4-v0",  # its rooms are MiniGrid's
-        *(
-            pytest.param(env_id, marks=pytest.mark.extended)
-            for env_id in (
-                "NetHackChallenge-v0",  # refuses seeds by itself
-                *("NetHackScore-v0", "NetHackStaircasePet-v0", "MiniHack-Quest-Easy-v0", ROOM),
-            )
-        ),
-    ],
-)
-def test_the_same_seed_gives_the_same_episode(worker: WorkerEnvironment, env_id: str, tmp_path: Path) -> None:
-    check_seeds(worker, env_id, tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("env_id", "key", "name"),
-    [(ROOM, "ArrowDown", "south"), pytest.param("NetHackScore-v0", "j", "south", marks=pytest.mark.extended)],
-)
-def test_a_person_plays_beside_a_random_operator(lab: mosaic.Lab, env_id: str, key: str, name: str) -> None:
-    assert check_comparison(lab, env_id, key) == name
+ROOM, SCORE = "MiniHack-Room-5x5-v0", "NetHackScore-v0"
+_MORE = ("NetHackChallenge-v0", SCORE, "NetHackStaircasePet-v0", "MiniHack-Quest-Easy-v0", ROOM)
+SEEDED = [
+    "MiniHack-MultiRoom-N4-v0",  # its rooms are MiniGrid's
+    *(pytest.param(env_id, marks=pytest.mark.extended) for env_id in _MORE),
+]
+KEYS = [(ROOM, "ArrowDown", "south"), pytest.param((SCORE, "j", "south"), marks=pytest.mark.extended)]
 
 
 def test_a_state_reads_as_text(lane: ArenaLane) -> None:

@@ -9,15 +9,27 @@ from typing import Any
 import numpy
 import pytest
 from arenas.arena_lane import ArenaLane
-from shim_kit.environment_checks import check_comparison, check_seeds
+from shim_kit.family_tests import (  # noqa: F401
+    pytest_generate_tests,
+    test_a_person_plays_beside_a_random_operator,
+    test_the_same_seed_gives_the_same_episode,
+    test_wrong_ids_and_settings_are_refused,
+)
 from support import wait_until
 
 import mosaic_lab as mosaic
 from mosaic_lab import operators
-from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.workers import WorkerEnvironment
 
 KUHN, TIC_TAC_TOE = "OpenSpiel/kuhn_poker", "OpenSpiel/tic_tac_toe"
+SEEDED = ["OpenSpiel/backgammon"]
+KEYS = [pytest.param(("OpenSpiel/connect_four", "3", "x3", {"seat": "player_0"}), marks=pytest.mark.extended)]
+REFUSED = [
+    ("open_spiel/kuhn_poker", {}, "Did you mean OpenSpiel/kuhn_poker"),
+    ("OpenSpiel/tictactoe", {}, "OpenSpiel/tic_tac_toe"),
+    (KUHN, {"player": 3}, "did you mean 'players'"),
+    (KUHN, {"players": 99}, "cannot be made with env_kwargs={'players': 99}"),
+]
 BOARDS = ("connect_four", "othello", "go", "hex", "havannah", "breakthrough", "checkers", "chess")
 OTHERS = ("goofspiel", "backgammon", "leduc_poker", "hanabi", "blackjack", "liars_dice", "matrix_pd")
 
@@ -67,10 +79,6 @@ def test_moves_are_named_and_masks_bind(lane: ArenaLane) -> None:
     assert "is not allowed now" in lane.next()["message"]
 
 
-def test_seeds_hold_in_every_process(worker: WorkerEnvironment, tmp_path: Path) -> None:
-    check_seeds(worker, "OpenSpiel/backgammon", tmp_path)
-
-
 def test_a_board_is_drawn(lane: ArenaLane) -> None:
     pixels = first_picture(lane, TIC_TAC_TOE)
     assert pixels.shape[2] == 3 and pixels.max() > 200
@@ -96,23 +104,6 @@ def test_a_person_plays_against_random_moves_and_players_are_rated(lab: mosaic.L
     games = evaluation.games()
     assert len(games) == 20 and set(games["winner"]) == {"one", "two"}, "there is no draw in Kuhn poker"
     assert set(evaluation.ratings().index) == {"one", "two"}
-
-
-@pytest.mark.extended
-def test_a_key_drops_a_disc_beside_random_players(lab: mosaic.Lab) -> None:
-    assert check_comparison(lab, "OpenSpiel/connect_four", "3", seat="player_0") == "x3"
-
-
-def test_wrong_ids_and_parameters_are_refused_with_the_right_ones(lab: mosaic.Lab) -> None:
-    lanes = {"random": operators.random()}
-    for env_id, settings, message in (
-        ("open_spiel/kuhn_poker", {}, "Did you mean OpenSpiel/kuhn_poker"),
-        ("OpenSpiel/tictactoe", {}, "OpenSpiel/tic_tac_toe"),
-        (KUHN, {"player": 3}, "did you mean 'players'"),
-        (KUHN, {"players": 99}, "cannot be made with env_kwargs={'players': 99}"),
-    ):
-        with pytest.raises(ConfigurationError, match=message):
-            lab.compare(env=env_id, operators=lanes, seeds=[1], env_kwargs=settings)
 
 
 @pytest.mark.extended

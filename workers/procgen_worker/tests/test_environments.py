@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from arenas.arena_lane import ArenaLane
-from shim_kit.environment_checks import check_comparison, check_seeds
+from shim_kit.family_tests import (  # noqa: F401
+    pytest_generate_tests,
+    test_a_person_plays_beside_a_random_operator,
+    test_the_same_seed_gives_the_same_episode,
+)
 
-import mosaic_lab as mosaic
 from mosaic_lab.workers import WorkerEnvironment
 
 pytestmark = pytest.mark.extended  # the environment is 0.5 GB
 
-
-@pytest.mark.parametrize("env_id", ["procgen-coinrun-v0", "procgen-maze-v0", "overcooked/cramped_room"])
-def test_the_same_seed_gives_the_same_episode(worker: WorkerEnvironment, env_id: str, tmp_path: Path) -> None:
-    check_seeds(worker, env_id, tmp_path)
-
-
-def test_a_person_plays_beside_a_random_operator(lab: mosaic.Lab) -> None:
-    assert check_comparison(lab, "procgen-coinrun-v0", "ArrowRight") == "right"
-
-
-def test_a_person_cooks_with_a_random_operator(lab: mosaic.Lab) -> None:
-    assert check_comparison(lab, "overcooked/cramped_room", "w", seat="agent_1") == "north"
+KITCHEN = "overcooked/cramped_room"
+SEEDED = ["procgen-coinrun-v0", "procgen-maze-v0", KITCHEN]
+KEYS = [("procgen-coinrun-v0", "ArrowRight", "right"), (KITCHEN, "w", "north", {"seat": "agent_1"})]
 
 
 def test_two_cooks_share_a_kitchen(lane: ArenaLane) -> None:
-    opened = lane.open("overcooked/cramped_room", needs=["description"])
+    opened = lane.open(KITCHEN, needs=["description"])
     assert opened["paradigm"] == "parallel" and opened["teams"] == {"cooks": ["agent_0", "agent_1"]}
     assert opened["keys"]["agent_0"]["ArrowUp"] == opened["keys"]["agent_1"]["w"] == 0
     lane.play(1, 30)

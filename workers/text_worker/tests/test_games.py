@@ -8,16 +8,22 @@ from pathlib import Path
 
 import pytest
 from arenas.arena_lane import ArenaLane
+from shim_kit.family_tests import pytest_generate_tests, test_wrong_ids_and_settings_are_refused  # noqa: F401
 from support import wait_until
 
 import mosaic_lab as mosaic
 from mosaic_lab import operators
-from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.workers import WorkerEnvironment
 
 pytestmark = pytest.mark.extended  # of the workers with environments only a few are built in every run
 
 TIC_TAC_TOE, NIM = "TextArena/TicTacToe-v0", "TextArena/Nim-v0"
+REFUSED = [
+    ("textarena/tictactoe", {}, "TextArena/TicTacToe-v0"),
+    ("TextArena/Hangman-v0", {}, "not played here: it needs word lists"),
+    (NIM, {"pile": [3]}, "did you mean 'piles'"),
+    (NIM, {"num_players": 5}, "num_players"),
+]
 RANDOM_GAMES = Path(__file__).with_name("random_games.py")
 
 
@@ -73,15 +79,3 @@ def test_random_players_are_rated(lab: mosaic.Lab) -> None:
     evaluation = lab.evaluate(env=NIM, operators=lanes, seeds=range(10)).wait(120)
     assert len(evaluation.games()) == 20
     assert set(evaluation.ratings().index) == {"one", "two"}
-
-
-def test_wrong_ids_and_settings_are_refused_with_the_right_ones(lab: mosaic.Lab) -> None:
-    lanes = {"random": operators.random()}
-    for env_id, settings, message in (
-        ("textarena/tictactoe", {}, "TextArena/TicTacToe-v0"),
-        ("TextArena/Hangman-v0", {}, "not played here: it needs word lists"),
-        (NIM, {"pile": [3]}, "did you mean 'piles'"),
-        (NIM, {"num_players": 5}, "num_players"),
-    ):
-        with pytest.raises(ConfigurationError, match=message):
-            lab.compare(env=env_id, operators=lanes, seeds=[1], env_kwargs=settings)

@@ -2,47 +2,35 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from arenas.arena_lane import ArenaLane
-from shim_kit.environment_checks import assert_drawn, check_comparison, check_seeds
-
-import mosaic_lab as mosaic
-from mosaic_lab.workers import WorkerEnvironment
+from shim_kit.environment_checks import assert_drawn
+from shim_kit.family_tests import (  # noqa: F401
+    pytest_generate_tests,
+    test_a_person_plays_beside_a_random_operator,
+    test_a_state_reads_as_text,
+    test_the_same_seed_gives_the_same_episode,
+)
 
 pytestmark = pytest.mark.extended  # the environment is 0.5 GB
 
-OF_EACH = {  # an environment, and a key with the name of its action
-    "VizdoomBasic-v1": (" ", "attack"),
-    "CrafterReward-v1": (" ", "do"),
-    "MiniWorld-Hallway-v0": ("ArrowUp", "move forward"),
-    "highway-fast-v0": ("ArrowRight", "faster"),
-}
-ALSO = [
+KEYS = [
+    ("VizdoomBasic-v1", " ", "attack"),
+    ("CrafterReward-v1", " ", "do"),
+    ("MiniWorld-Hallway-v0", "ArrowUp", "move forward"),
+    ("highway-fast-v0", "ArrowRight", "faster"),
+]
+SEEDED = [
+    *(env_id for env_id, *_ in KEYS),
     *("VizdoomDeathmatch-v1", "VizdoomHealthGathering-MultiBinary-v1", "VizdoomFreedoom1E1M1-S3-v0"),
     *("MiniWorld-PickupObjects-v0", "parking-parked-v0", "racetrack-v0", "intersection-v0"),
 ]
-TEXTS = {"VizdoomBasic-v1": "ammo2: 50", "CrafterReward-v1": "You have: health 9, food 9, drink 9, energy 9."}
-
-
-@pytest.mark.parametrize("env_id", [*OF_EACH, *ALSO])
-def test_the_same_seed_gives_the_same_episode(worker: WorkerEnvironment, env_id: str, tmp_path: Path) -> None:
-    check_seeds(worker, env_id, tmp_path)
-
-
-@pytest.mark.parametrize("env_id", OF_EACH)
-def test_a_person_plays_beside_a_random_operator(lab: mosaic.Lab, env_id: str) -> None:
-    key, name = OF_EACH[env_id]
-    assert check_comparison(lab, env_id, key) == name
-
-
-@pytest.mark.parametrize("env_id", TEXTS)
-def test_a_state_reads_as_text(lane: ArenaLane, env_id: str) -> None:
-    lane.open(env_id, needs=["description"])
-    lane.play(1, 1)
-    assert TEXTS[env_id] in lane.described["agent_0"]["text"]
+TEXTS = [
+    ("VizdoomBasic-v1", "ammo2: 50"),
+    ("CrafterReward-v1", "You have: health 9, food 9, drink 9, energy 9."),
+]
 
 
 def test_a_class_without_a_render_mode_is_drawn_too(lane: ArenaLane) -> None:
