@@ -95,6 +95,13 @@ describe('the tree', () => {
     ]);
   });
 
+  test('equal names that their hyperparameters do not distinguish end only as their ids do', () => {
+    const trained = (id: string, created: number, device: string) =>
+      row(`20261126-${id}`, { name: 'ppo seed 1', created, hyperparameters: { device } });
+    source.change([trained('aaaa', 3, 'auto'), trained('bbbb', 2, 'auto'), trained('cccc', 1, 'cuda')]);
+    assert.deepEqual(titles(), ['ppo seed 1 aaaa', 'ppo seed 1 bbbb', 'ppo seed 1 device=cuda']);
+  });
+
   test('names that are still equal end as their ids do', () => {
     const evaluation = (id: string, more: object = {}) =>
       row(`20261126-${id}`, { name: 'evaluation Hill-v0: PPO', kind: 'evaluation', ...more });

@@ -50,9 +50,14 @@ export function truncatedParts(name: string, alike: ReadonlySet<string>): NamePa
   if (end?.kind !== 'end') {
     return parts.length > MOST_PARTS ? [{ text: name, kind: 'own' }] : parts;
   }
-  return end.text.length > MOST_END || parts.length > MOST_PARTS + 1
+  return !isShortEnd(end) || parts.length > MOST_PARTS + 1
     ? [{ text: name.slice(0, -end.text.length), kind: 'own' }, end]
     : parts;
+}
+
+/** Whether a part is an end that is never truncated: the words before it are, to their last letter. */
+export function isShortEnd({ kind, text }: NamePart): boolean {
+  return kind === 'end' && text.length <= MOST_END;
 }
 
 /** A name without these words. */

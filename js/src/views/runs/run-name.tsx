@@ -5,7 +5,7 @@
 import './run-name.css';
 import { createContext, useContext } from 'react';
 
-import { type NamePart, truncatedParts } from '../../shared/names.ts';
+import { isShortEnd, type NamePart, truncatedParts } from '../../shared/names.ts';
 
 /** An end of at most this many letters is not truncated: an ellipsis takes as much space. */
 const SPARE = 2;
@@ -19,6 +19,7 @@ export const WordsAlike = createContext<ReadonlySet<string>>(new Set());
  */
 export function RunName({ name }: { readonly name: string }) {
   const parts = truncatedParts(name, useContext(WordsAlike));
+  const begins = parts.some(isShortEnd) ? 1e3 : 0;
   return (
     <span className="mosaic-run-name">
       {parts.flatMap(({ text, kind }, place) =>
@@ -26,7 +27,7 @@ export function RunName({ name }: { readonly name: string }) {
           <span
             key={`${place} ${end}`}
             className={`mosaic-mod-${end ? kind : 'beginning'}`}
-            style={{ flexShrink: shrinkage(kind, place, end) }}
+            style={{ flexShrink: end === 0 && kind !== 'end' ? begins : shrinkage(kind, place) }}
             data-text={part}
             aria-hidden="true"
           />
@@ -38,16 +39,15 @@ export function RunName({ name }: { readonly name: string }) {
 }
 
 /** How a part is truncated compared to others: in practice only after all parts with a larger factor. */
-function shrinkage(kind: NamePart['kind'], place: number, end: number): number {
-  if (end === 0) {
-    return kind === 'end' ? 1 : 0;
-  }
+function shrinkage(kind: NamePart['kind'], place: number): number {
+  if (kind === 'end') return 1;
   return kind === 'alike' ? 1e24 : 1e6 * 1000 ** Math.min(place, 4);
 }
 
 /**
- * The beginning of a part, which is always visible, and its end, which is truncated: of shared words first, then
- * from the last word to the first, so that a name is cut in one place as long as possible.
+ * The beginning of a part, which is truncated only for a short end of the name, and the rest, which is truncated
+ * of shared words first, then from the last word to the first, so that a name is cut in one place as long as
+ * possible.
  */
 function beginning(text: string, kind: NamePart['kind']): string[] {
   const least = kind === 'alike' ? 0 : 4;

@@ -164,8 +164,8 @@ function nameGroup(group: Writable<Node>): void {
 }
 
 /**
- * Extend equal titles, unless given by users, by at most `MOST_SETTINGS` hyperparameters that differ, and those
- * that are still equal by the ends of their ids. `lab.run` accepts these titles.
+ * Extend equal titles, unless given by users, by at most `MOST_SETTINGS` hyperparameters if these distinguish
+ * them, all others by the ends of their ids. `lab.run` accepts these titles.
  */
 function distinguish(nodes: readonly Writable<Node>[]): void {
   const named = nodes.filter(({ entry, title }) => entry === null || title === entry.row.label);
@@ -175,9 +175,10 @@ function distinguish(nodes: readonly Writable<Node>[]): void {
     const names = [...new Set(settings.flatMap(Object.keys))]
       .filter(name => settings.some(other => settingText(other[name]) !== settingText(first[name])))
       .slice(0, MOST_SETTINGS);
+    const texts = settings.map(values => names.map(name => `${name}=${settingText(values[name])}`).join(' '));
     alike.forEach((node, index) => {
-      const texts = names.map(name => `${name}=${settingText(settings[index]?.[name])}`);
-      node.title = [node.title, ...texts].join(' ');
+      const text = texts[index];
+      if (text && texts.indexOf(text) === texts.lastIndexOf(text)) node.title = `${node.title} ${text}`;
     });
   }
   for (const alike of Map.groupBy(nodes, node => node.title).values()) {
