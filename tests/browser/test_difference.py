@@ -46,4 +46,8 @@ def test_what_differs_is_shown_the_rest_on_request(page: Page, jupyterlab: Jupyt
     expect(choices[1]).to_have_value(first.id)
     choices[1].select_option(third.id)
     expect(values(view, "learning_rate", differ=True)).to_have_count(2)
+    whole = view.locator(".mosaic-chosen", has_text=HTML)
+    expect(whole).to_be_hidden()
+    page.set_viewport_size({"width": 1000, "height": 800})
+    expect(whole).to_be_visible()  # the selections cut their names off
     assert not page.evaluate("window.hacked")

@@ -83,6 +83,9 @@ export function DifferenceView(props: DifferenceViewProps): ReactNode {
               <th key={place} scope="col">
                 <i style={{ background: colorOf(pair[place]) }} />
                 {choice(place)}
+                <small className="mosaic-chosen" aria-hidden="true">
+                  {called[ids.indexOf(pair[place])]}
+                </small>
               </th>
             ))}
           </tr>
