@@ -21,6 +21,7 @@ from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.runs.code_text import Code, call, literal
 from mosaic_lab.runs.request import Argument, Request, arguments_of
 from mosaic_lab.runs.train_request import TrainRequest
+from mosaic_lab.runs.training_arguments import seed_list
 from mosaic_lab.workers.families import families
 
 KINDS = ("training", "evaluation", "comparison")
@@ -310,8 +311,13 @@ def _operator_code(operator: Mapping[str, Any], lab: str, module: str) -> str:
 
 
 def _seeds_code(seeds: object, always: bool = False) -> str:
-    """Return the code of a number, a list or a range; with ``always``, a single number becomes a list."""
+    """Return the code of a number, a list or a range; with ``always``, a single number becomes a list.
+
+    Without ``always``, each number starts a run, and no two may be equal.
+    """
     numbers = _seeds_of(seeds)
+    if not always:
+        seed_list(numbers)
     return (
         str(numbers[0])
         if len(numbers) == 1 and isinstance(numbers, list) and not always

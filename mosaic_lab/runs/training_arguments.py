@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import operator
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,11 +31,10 @@ def seed_list(seed: int | Iterable[int]) -> tuple[list[int], bool]:
         seeds = [whole_number("seed", number) for number in seed]
         if not seeds:
             raise ConfigurationError("seed: an empty list starts no run")
-        if twice := sorted({number for number in seeds if seeds.count(number) > 1}):
+        if twice := sorted(number for number, times in Counter(seeds).items() if times > 1):
             raise ConfigurationError(
                 f"seed has duplicates: {', '.join(map(str, twice[:_NAMED]))}; runs with the same seed "
-                "would be "
-                "the same: give each once"
+                "would be the same: give each once"
             )
         return seeds, True
     return [whole_number("seed", seed)], False

@@ -89,6 +89,7 @@ def test_seeds_are_a_number_several_or_a_range(toy: Path, seeds: str, written: s
         ({"seeds": "some"}, "seeds: 'some' is not a number"),
         ({"wrappers": "flat"}, "wrappers: 'flat' is not JSON"),
         ({"seeds": "4-2"}, "the range '4-2' is empty"),
+        ({"seeds": "1, 2, 1"}, "seed has duplicates: 1"),
         ({"hyperparameters": {"lr": 1}}, "toy walk has no hyperparameter 'lr'"),
     ],
 )
