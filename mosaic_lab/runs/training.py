@@ -48,6 +48,7 @@ from mosaic_lab.workers.own_environments import check_environment_id
 from mosaic_lab.workers.worker_environment import THIRD_PARTY
 
 _OF_THE_SOURCE = re.compile(r"unknown|is not available|cannot be made")  # what another source may have
+_CORRECTION = re.compile(r"did you mean|here it is called", re.IGNORECASE)
 _UNKNOWN = re.compile(r"unknown hyperparameter '(\w+)'")
 _MISSING = re.compile(r"is missing \(lab\.train's (\w+)=\)")
 
@@ -463,8 +464,8 @@ def _refusal(text: str, request: TrainRequest, worker: WorkerEnvironment) -> str
     """Return a worker's refusal of a request with what to do about it."""
     refusal = _UNKNOWN.sub(_with_keyword, _explained(text, request.hyperparameters, worker))
     advice = remedy(refusal, request.env, worker)
-    misspelt = "did you mean" in refusal.lower()
-    if not (advice or misspelt) and worker.fallback and _OF_THE_SOURCE.search(refusal):
+    corrected = _CORRECTION.search(refusal)
+    if not (advice or corrected) and worker.fallback and _OF_THE_SOURCE.search(refusal):
         advice = f" ({worker.fallback})"
     return (refusal.rstrip(".") if advice.startswith(".") else refusal) + advice
 

@@ -70,8 +70,9 @@ def hyperparameters(worker: str, algorithm: str) -> WorkerTable:
     by_algorithm = describe(installed)["hyperparameters"]
     name = installed.algorithm(algorithm)
     if name not in by_algorithm:
+        source = f" ({installed.fallback})" if installed.fallback else ""
         raise ConfigurationError(
-            f"{installed.name} has no algorithm {algorithm!r}{nearest(str(name), by_algorithm)}"
+            f"{installed.name} has no algorithm {algorithm!r}{nearest(str(name), by_algorithm)}{source}"
         )
     rows = [
         {

@@ -11,6 +11,7 @@ import pytest
 from support import store
 from worker_fixtures import write_shim, write_upstream
 
+import mosaic_lab as mosaic
 from mosaic_lab import workers
 from mosaic_lab.cli import main
 from mosaic_lab.errors import ConfigurationError, WorkerEnvironmentError
@@ -113,6 +114,10 @@ def test_without_git_the_registry_is_taken_and_each_run_says_why(tmp_path: Path)
             assert [notice["text"] for notice in panel.notices()] == notices, "once, by the first panel"
         with pytest.raises(ConfigurationError, match=rf"unknown .*'stride'.* \({re.escape(said)}\)$"):
             trainer.train("toy", algorithm="walk", env="Hill-v0", total_timesteps=5, stride=2)
+        with pytest.raises(ConfigurationError, match=r"here it is called 'learning_rate'$"):
+            trainer.train("toy", algorithm="walk", env="Hill-v0", total_timesteps=5, lr=2)
+    with pytest.raises(ConfigurationError, match=rf"no algorithm 'run'.* \({re.escape(said)}\)$"):
+        mosaic.hyperparameters("toy", "run")
 
 
 def test_a_git_repository_that_can_be_reached_is_taken_first(tmp_path: Path) -> None:
