@@ -272,8 +272,8 @@ def space_misfit(trained: Mapping[str, Any], offered: Mapping[str, Any], wrapper
             for space, of in ((before[agent], trained), (spaces, offered))
         ]
         actions = [space["action_space"] for space in (before[agent], spaces)]
-        for (one, other), what in ((observations, "observations"), (actions, "actions")):
-            if why := misfit(one, other, what):
+        for (saved, own), noun in ((observations, "observations"), (actions, "actions")):
+            if why := misfit(saved, own, noun):
                 return whose + why
     return ""
 

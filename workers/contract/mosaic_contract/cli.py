@@ -259,11 +259,13 @@ def _take_stdin() -> int:
 def _dispatch(worker: Worker, arguments: argparse.Namespace, telemetry: Telemetry) -> Results:
     metadata, capabilities = worker.metadata()
     if arguments.describe:
-        known = worker.hyperparameters().items()
         document = {
             "metadata": metadata.to_dict(),
             "capabilities": capabilities.to_dict(),
-            "hyperparameters": {name: [one.to_dict() for one in parameters] for name, parameters in known},
+            "hyperparameters": {
+                algorithm: [parameter.to_dict() for parameter in parameters]
+                for algorithm, parameters in worker.hyperparameters().items()
+            },
             "environments": list(worker.environments()),
         }
         _print(telemetry, document)
@@ -341,15 +343,15 @@ def _write_manifest(
 ) -> None:
     """Write `analytics.json`. The best checkpoint has the highest mean return when it was saved."""
     saved = telemetry.checkpoints
-    with_return = [one for one in saved if "mean_episode_return" in one.metrics]
-    best = max(with_return, key=lambda one: one.metrics["mean_episode_return"], default=None)
+    with_return = [checkpoint for checkpoint in saved if "mean_episode_return" in checkpoint.metrics]
+    best = max(with_return, key=lambda checkpoint: checkpoint.metrics["mean_episode_return"], default=None)
     write_analytics(
         config.run_dir,
         run_id=config.run_id,
         worker_type=worker_type,
         tensorboard_dir=config.tensorboard_dir if config.tensorboard_dir.exists() else None,
         checkpoints_dir=config.checkpoints_dir if saved else None,
-        checkpoints=[one.checkpoint_path for one in saved],
+        checkpoints=[checkpoint.checkpoint_path for checkpoint in saved],
         checkpoint_format=saved[-1].format if saved else "",
         best_checkpoint=best.checkpoint_path if best else None,
         videos_dir=config.videos_dir if config.videos_dir.exists() else None,
@@ -387,14 +389,14 @@ def _print(telemetry: Telemetry, document: Mapping[str, Any]) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="A MOSAIC Lab worker: messages on stdout.")
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--config", type=Path, metavar="FILE", help="the configuration of the training, JSON")
-    what.add_argument("--interactive", action="store_true", help="serve operators: commands on stdin")
-    what.add_argument("--arena", action="store_true", help="serve an environment: commands on stdin")
-    what.add_argument(
+    mode = parser.add_mutually_exclusive_group(required=True)
+    mode.add_argument("--config", type=Path, metavar="FILE", help="the configuration of the training, JSON")
+    mode.add_argument("--interactive", action="store_true", help="serve operators: commands on stdin")
+    mode.add_argument("--arena", action="store_true", help="serve an environment: commands on stdin")
+    mode.add_argument(
         "--environments", action="store_true", help="serve environments of a training: commands on stdin"
     )
-    what.add_argument("--describe", action="store_true", help="print metadata and hyperparameters, and exit")
+    mode.add_argument("--describe", action="store_true", help="print metadata and hyperparameters, and exit")
     parser.add_argument("--dry-run", action="store_true", help="print the resolved configuration, and exit")
     parser.add_argument("--verbose", action="store_true", help="log everything to stderr")
     parser.add_argument("--run-id", default="", metavar="ID", help="the run that --interactive is a part of")

@@ -245,13 +245,13 @@ class _Reader:
         return tuple(value) if self._valid("wrappers", value, WRAPPERS, valid) else ()
 
     def environment_server(self) -> dict[str, Any]:
-        given = self._object("environment_server", self.raw.get("environment_server"))
-        command = given.get("command")
+        server = self._object("environment_server", self.raw.get("environment_server"))
+        command = server.get("command")
         valid = type(command) is list and command and all(type(part) is str for part in command)
         wanted = "an object with a worker's name and its command, a list of texts"
-        if given and not self._valid("environment_server", given, wanted, valid and "worker" in given):
+        if server and not self._valid("environment_server", server, wanted, valid and "worker" in server):
             return {}
-        return given
+        return server
 
     def hyperparameters(self) -> dict[str, Any]:
         flat = {name: value for name, value in self.raw.items() if name not in OWN_FIELDS}

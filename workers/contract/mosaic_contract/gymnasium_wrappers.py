@@ -42,10 +42,12 @@ def in_short(wrapper: Wrapper) -> str:
     """Return a wrapper as text: "flat", "frame_stack(4)"."""
     if isinstance(wrapper, str):
         return wrapper
-    ((name, given),) = wrapper.items()
-    pairs = [f"{key}={value}" for key, value in given.items()] if isinstance(given, Mapping) else None
-    values = given if isinstance(given, list) else [given]
-    return f"{name}({', '.join(pairs if pairs is not None else map(str, values))})"
+    ((name, parameters),) = wrapper.items()
+    if isinstance(parameters, Mapping):
+        texts = [f"{key}={value}" for key, value in parameters.items()]
+    else:
+        texts = list(map(str, parameters if isinstance(parameters, list) else [parameters]))
+    return f"{name}({', '.join(texts)})"
 
 
 def is_own(wrapper: Wrapper) -> bool:
@@ -103,9 +105,9 @@ class Statistics:
             return {}
         asarray = import_module("numpy").asarray
         return {
-            name: {"mean": asarray(one.mean).tolist(), "var": asarray(one.var).tolist(),
-                   "count": float(one.count)}
-            for name, one in self._moments.items()
+            name: {"mean": asarray(moments.mean).tolist(), "var": asarray(moments.var).tolist(),
+                   "count": float(moments.count)}
+            for name, moments in self._moments.items()
         }  # fmt: skip
 
 
@@ -136,14 +138,14 @@ def limited(env: Any, wrappers: Iterable[Wrapper]) -> Any:
 def apply(env: Any, wrapper: Wrapper, statistics: Statistics) -> Any:
     """Return a Gymnasium environment within a wrapper. Raises `ConfigError` for unknown wrappers, wrong
     parameters, and environments that it cannot be used on."""
-    name, given = (wrapper, []) if isinstance(wrapper, str) else next(iter(wrapper.items()))
+    name, values = (wrapper, []) if isinstance(wrapper, str) else next(iter(wrapper.items()))
     if is_own(name):
         maker: Callable[..., Any] = _own_class(name)
         leading = 1
     else:
         maker, leading = functools.partial(_MAKERS[name]), 2
     parameters = list(inspect.signature(maker).parameters.values())[leading:]
-    arguments = _arguments(name, given, parameters)
+    arguments = _arguments(name, values, parameters)
     try:
         wrapped = maker(env, **arguments) if is_own(name) else maker(env, statistics, **arguments)
     except Exception as error:  # Gymnasium's assertions, and any error of the user's code
@@ -158,23 +160,23 @@ def apply(env: Any, wrapper: Wrapper, statistics: Statistics) -> Any:
     return wrapped
 
 
-def _arguments(name: str, given: Any, parameters: list[inspect.Parameter]) -> dict[str, Any]:
+def _arguments(name: str, values: Any, parameters: list[inspect.Parameter]) -> dict[str, Any]:
     """Return the arguments of a wrapper by name: one value, a list in their order, or a table."""
     names = [parameter.name for parameter in parameters]
-    if isinstance(given, Mapping):
-        values = dict(given)
+    if isinstance(values, Mapping):
+        arguments = dict(values)
     else:
-        listed = given if isinstance(given, list) else [given]
+        listed = values if isinstance(values, list) else [values]
         if len(listed) > len(names):
             has = f"takes {', '.join(names)}" if names else "has no parameters"
-            raise ConfigError(f"the wrapper {name!r} {has}; got {given!r:.100}")
-        values = dict(zip(names, listed))
+            raise ConfigError(f"the wrapper {name!r} {has}; got {values!r:.100}")
+        arguments = dict(zip(names, listed))
     any_name = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
-    for key in values:
+    for key in arguments:
         if key not in names and not any_name:
             raise ConfigError(f"the wrapper {name!r} has no parameter {key!r}{nearest(str(key), names)}")
     for parameter in parameters:
-        value = values.get(parameter.name, parameter.default)
+        value = arguments.get(parameter.name, parameter.default)
         if value is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD:
             raise ConfigError(f"the wrapper {name!r} needs {parameter.name}: give {{{name!r}: …}}")
         whole, number = type(value) is int, type(value) in (int, float)
@@ -183,7 +185,7 @@ def _arguments(name: str, given: Any, parameters: list[inspect.Parameter]) -> di
         ):
             wanted = "an integer ≥ 1" if parameter.annotation == "int" else "a number"
             raise ConfigError(f"the wrapper {name!r}: {parameter.name} must be {wanted}, got {value!r:.100}")
-    return values
+    return arguments
 
 
 @functools.lru_cache(None)

@@ -60,10 +60,10 @@ def own_class(env_id: str) -> Any:
     """Return the class or function of a user's module that an id "module:name" names. None if there is none,
     or if the module registers an environment of this name with Gymnasium."""
     module, _, name = env_id.rpartition(":")
-    found = None
+    maker = None
     with suppress(ModuleNotFoundError):  # gymnasium.make reports it
-        found = getattr(import_module(module), name, None) if module else None
-    return found if callable(found) and name not in import_module("gymnasium").registry else None
+        maker = getattr(import_module(module), name, None) if module else None
+    return maker if callable(maker) and name not in import_module("gymnasium").registry else None
 
 
 def make(env_id: str, render_mode: str | None = None, **settings: Any) -> Any:

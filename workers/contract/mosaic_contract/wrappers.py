@@ -124,8 +124,8 @@ def wrap(env: Any, wrappers: Sequence[Wrapper], env_id: str, statistics: Optiona
     if ATARI in wrappers and not statistics.plays:
         env = signs_of_rewards(env)
     skipped = (ATARI, *TRAINING_ONLY) if statistics.plays else (ATARI, TIME_LIMIT)
-    left = [wrapper for wrapper in wrappers if name_of(wrapper) not in skipped]
-    for plain, group in itertools.groupby(left, is_plain):
+    applied = [wrapper for wrapper in wrappers if name_of(wrapper) not in skipped]
+    for plain, group in itertools.groupby(applied, is_plain):
         if plain:
             transform = observation_transform(describe_space(env.observation_space), list(group), env_id)
             env = observing_class()(env, make_space(transform.space), transform.observe)
@@ -136,11 +136,11 @@ def wrap(env: Any, wrappers: Sequence[Wrapper], env_id: str, statistics: Optiona
 
 def check_names(wrappers: Iterable[Wrapper]) -> None:
     """Raise `ConfigError` for an unknown wrapper, with the nearest name."""
-    known = (*_MAKERS, *NAMES)
+    names = (*_MAKERS, *NAMES)
     for wrapper in wrappers:
         name = name_of(wrapper)
-        if name not in known and not is_own(wrapper):
-            raise ConfigError(f"unknown wrapper {name!r:.100}{nearest(name, known)}")
+        if name not in names and not is_own(wrapper):
+            raise ConfigError(f"unknown wrapper {name!r:.100}{nearest(name, names)}")
         if not isinstance(wrapper, str) and name in _MAKERS:
             raise ConfigError(f"the wrapper {name!r} has no parameters; got {wrapper[name]!r:.100}")
 
@@ -177,7 +177,7 @@ class WrappedTeam(TeamWrapper):
             agent: observation_transform(describe_space(env.observation_space(agent)), wrappers, env_id)
             for agent in env.possible_agents
         }
-        self._spaces = {agent: make_space(one.space) for agent, one in self._transforms.items()}
+        self._spaces = {agent: make_space(transform.space) for agent, transform in self._transforms.items()}
 
     def observation_space(self, agent: Any) -> Any:
         return self._spaces[agent]

@@ -143,10 +143,10 @@ def _is_grid(space: Any) -> bool:
 
 def _of_kwargs(plan: Sb3Plan) -> Iterator[str]:
     """Yield the unknown entries of `policy_kwargs`."""
-    known, kwargs = policy_keywords(plan.algorithm.name), plan.hyperparameters["policy_kwargs"]
+    keywords, kwargs = policy_keywords(plan.algorithm.name), plan.hyperparameters["policy_kwargs"]
     for key in kwargs:
-        if key not in known:
-            yield f"policy_kwargs: {plan.algorithm.name} has no {key!r}{nearest(key, known)}"
+        if key not in keywords:
+            yield f"policy_kwargs: {plan.algorithm.name} has no {key!r}{nearest(key, keywords)}"
     extractor = kwargs.get("features_extractor_class", EXTRACTORS[0])
     if extractor not in EXTRACTORS:
         hint = nearest(str(extractor), EXTRACTORS)

@@ -39,9 +39,13 @@ def with_tuned(config: TrainingConfig) -> TrainingConfig:
     table = _table(config.algorithm)
     name = ATARI if is_game(config.env_id) else config.env_id
     if name not in table:
-        known = sorted(set(table) - {"default", ATARI}) + (["Atari games"] if ATARI in table else [])
-        there = f"{nearest(name, known)} It has {', '.join(known)}" if known else ", and none for others"
-        raise ConfigError(f"tuned: rl_zoo3 has no values of {config.algorithm} for {config.env_id}{there}")
+        tuned_ids = sorted(set(table) - {"default", ATARI}) + (["Atari games"] if ATARI in table else [])
+        hint = (
+            f"{nearest(name, tuned_ids)} It has {', '.join(tuned_ids)}"
+            if tuned_ids
+            else ", and none for others"
+        )
+        raise ConfigError(f"tuned: rl_zoo3 has no values of {config.algorithm} for {config.env_id}{hint}")
     tuned = table[name]
     values = dict(_values(config, tuned))
     wrappers = config.wrappers or tuple(_wrappers(config, tuned))
@@ -63,8 +67,8 @@ def _values(config: TrainingConfig, tuned: Mapping[str, Any]) -> Iterator[tuple[
         yield "action_noise", tuned["noise_std"]
     if "policy_kwargs" in tuned:
         kwargs = _expression(str(tuned["policy_kwargs"]))
-        known = {*parameters, *policy_keywords(config.algorithm)}
-        if unknown := sorted(set(kwargs) - known):
+        accepted = {*parameters, *policy_keywords(config.algorithm)}
+        if unknown := sorted(set(kwargs) - accepted):
             raise _unusable(config, f"policy_kwargs {', '.join(unknown)}")
         yield "policy_kwargs", kwargs
     for name, value in tuned.items():
@@ -80,9 +84,9 @@ def _values(config: TrainingConfig, tuned: Mapping[str, Any]) -> Iterator[tuple[
 
 
 def _wrappers(config: TrainingConfig, tuned: Mapping[str, Any]) -> Iterator[Any]:
-    given = tuned.get("env_wrapper") or []
-    listed = [given] if isinstance(given, str) else given
-    names = [one if isinstance(one, str) else next(iter(one)) for one in listed]
+    wrappers = tuned.get("env_wrapper") or []
+    listed = [wrappers] if isinstance(wrappers, str) else wrappers
+    names = [wrapper if isinstance(wrapper, str) else next(iter(wrapper)) for wrapper in listed]
     if len(names) == 1 and names[0] in _WRAPPERS:
         yield _WRAPPERS[names[0]]
     elif names:

@@ -55,18 +55,17 @@ def normalization_of(model: Path, observations: Any) -> Observe | None:
 
     Raises `ConfigError` if there are statistics that cannot be read.
     """
-    found = next(_found(model), None)
-    if found is None:
+    file = next(_statistics_files(model), None)
+    if file is None:
         return None
-    name, content = found
+    name, content = file
     try:
         state: Any = _Reader(io.BytesIO(content)).load().state
         if not state.get("norm_obs", True):
             return None
         moments = state["obs_rms"]
-        by_key = {key: _moments(one) for key, one in moments.items()} if isinstance(moments, dict) else {
-            "": _moments(moments)
-        }  # fmt: skip
+        parts = moments if isinstance(moments, dict) else {"": moments}
+        by_key = {key: _moments(statistics) for key, statistics in parts.items()}
         clip, epsilon = float(state["clip_obs"]), float(state["epsilon"])
     except Exception as error:  # a damaged pickle raises arbitrary exceptions
         raise ConfigError(
@@ -96,10 +95,10 @@ def _moments(statistics: Any) -> tuple[Any, Any]:
     return np.asarray(statistics.state["mean"], float), np.asarray(statistics.state["var"], float)
 
 
-def _found(model: Path) -> Iterator[tuple[str, bytes]]:
+def _statistics_files(model: Path) -> Iterator[tuple[str, bytes]]:
     """Yield statistics with their names: in the zip, then beside it, as callbacks and rl_zoo3 save them."""
     with zipfile.ZipFile(model) as archive:
-        sizes: Mapping[str, int] = {one.filename: one.file_size for one in archive.infolist()}
+        sizes: Mapping[str, int] = {part.filename: part.file_size for part in archive.infolist()}
         for name in _NAMES:
             if sizes.get(name, _LARGEST) < _LARGEST:
                 yield name, archive.read(name)

@@ -132,15 +132,15 @@ _TRUST_REGION = {
 
 
 def _value(
-    name: str, upstream: str, policy: tuple[str, str], *extra: Parameter, **more: Any
+    name: str, upstream: str, policy: tuple[str, str], *extra: Parameter, **own: Any
 ) -> TianshouAlgorithm:
-    envs = more.setdefault("num_training_envs", 10)
-    defaults = {"start_timesteps": 64 * envs, **_every_step(envs), **more}
+    envs = own.setdefault("num_training_envs", 10)
+    defaults = {"start_timesteps": 64 * envs, **_every_step(envs), **own}
     return _algorithm(VALUE, name, upstream, policy, (DISCRETE,), *extra, **defaults)
 
 
-def _actor_critic(name: str, upstream: str, *extra: Parameter, **more: Any) -> TianshouAlgorithm:
-    defaults = {**_every_step(more.setdefault("num_training_envs", 8)), **more}
+def _actor_critic(name: str, upstream: str, *extra: Parameter, **own: Any) -> TianshouAlgorithm:
+    defaults = {**_every_step(own.setdefault("num_training_envs", 8)), **own}
     return _algorithm(ACTOR_CRITIC, name, upstream, None, (CONTINUOUS,), *extra, **defaults)
 
 

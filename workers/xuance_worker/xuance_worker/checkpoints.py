@@ -49,12 +49,10 @@ def restore(agent: Any, path: Path, step: int) -> None:
         _put(learner.value_normalizer, state["value_normalizer"])
         if state["temperature"] is not None:
             _put(learner.log_alpha, state["temperature"]["log_alpha"], _copy)
-            of_agents = isinstance(learner.log_alpha, dict)
-            learner.alpha = (
-                {key: one.exp() for key, one in learner.log_alpha.items()}
-                if of_agents
-                else learner.log_alpha.exp()
-            )
+            if isinstance(learner.log_alpha, dict):  # of a team
+                learner.alpha = {key: log_alpha.exp() for key, log_alpha in learner.log_alpha.items()}
+            else:
+                learner.alpha = learner.log_alpha.exp()
             _put(learner.alpha_optimizer, state["temperature"]["optimizer"], load_optimizer)
     except (RuntimeError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"the weights of {path} do not fit: {error}") from None
@@ -102,24 +100,24 @@ def _copy(tensor: Any, saved: Any) -> None:
         tensor.copy_(saved)
 
 
-def _load(what: Any, state: Any) -> None:
-    what.load_state_dict(state)
+def _load(owner: Any, state: Any) -> None:
+    owner.load_state_dict(state)
 
 
-def _states(what: Any) -> Any:
+def _states(owner: Any) -> Any:
     """Return the states of optimizers, schedulers, modules or tensors: one, none, or dictionaries of them."""
-    if what is None:
+    if owner is None:
         return None
-    if isinstance(what, torch.Tensor):
-        return what.detach()
-    if isinstance(what, dict):
-        return {key: _states(part) for key, part in what.items()}
-    return what.state_dict()
+    if isinstance(owner, torch.Tensor):
+        return owner.detach()
+    if isinstance(owner, dict):
+        return {key: _states(part) for key, part in owner.items()}
+    return owner.state_dict()
 
 
-def _put(what: Any, states: Any, load: Callable[[Any, Any], Any] = _load) -> None:
-    if isinstance(what, dict):
-        for key, part in what.items():
+def _put(owner: Any, states: Any, load: Callable[[Any, Any], Any] = _load) -> None:
+    if isinstance(owner, dict):
+        for key, part in owner.items():
             _put(part, states[key], load)
-    elif what is not None:
-        load(what, states)
+    elif owner is not None:
+        load(owner, states)

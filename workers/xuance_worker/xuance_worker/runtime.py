@@ -41,8 +41,9 @@ def train(plan: XuancePlan, telemetry: Telemetry) -> Mapping[str, Any]:
             plan.report_resume(telemetry, "torch")
         checkpoints = checkpoints_of(plan, agent, logger)
         with suppress(Cancelled):
-            while (left := (plan.steps - agent.current_step) // plan.parallels) > 0:
-                agent.train(min(left, max(1, config.checkpoint_every // plan.parallels)))
+            between_checkpoints = max(1, config.checkpoint_every // plan.parallels)
+            while (remaining := (plan.steps - agent.current_step) // plan.parallels) > 0:
+                agent.train(min(remaining, between_checkpoints))
                 checkpoints.save(int(agent.current_step))
         checkpoints.save(int(agent.current_step))
     return logger.final_metrics

@@ -214,26 +214,24 @@ class EnvironmentServer:
     def _make_one(self, command: Mapping[str, Any]) -> None:
         env_id, settings = str(command["env_id"]), with_tuples(command.get("settings") or {})
         env = self._make(env_id, settings, command.get("render_mode"))
-        inner: Any = getattr(
-            env, "unwrapped", env
-        )  # an environment of the user's may only look like PettingZoo's
+        inner: Any = getattr(env, "unwrapped", env)  # a user's team may lack it
         metadata = getattr(inner, "metadata", {})
         paradigms = command.get("paradigms")
-        made = {
+        description = {
             "index": self._made,
             "max_episode_steps": _longest_episode(env, inner),
             "metadata": {"render_modes": list(metadata.get("render_modes") or [])},
         }
         if hasattr(env, "possible_agents"):
-            made.update(self._make_team(env, env_id, paradigms))
+            description.update(self._make_team(env, env_id, paradigms))
         else:
             region, described = self._region(env.observation_space, env.action_space)
             self._environments[self._made] = SteppedAlone(env, env_id, region)
-            made.update(described)
+            description.update(described)
         if command.get("render_mode") is not None:
             inner.render_mode = None  # with it, a step does more work in some environments
         self._made += 1
-        self._channel.send({"type": "made", **made})
+        self._channel.send({"type": "made", **description})
 
     def _make_team(self, env: Any, env_id: str, paradigms: Any) -> dict[str, Any]:
         """Return the description of a team. Raises `ConfigError` if the training's `paradigms` exclude it."""
