@@ -6,6 +6,7 @@ For tests and benchmarks of what shows hundreds of runs; what a run really write
 from __future__ import annotations
 
 import json
+import os
 import random
 import time
 from collections.abc import Iterator
@@ -72,7 +73,8 @@ def _write_run(
     stamp, own_seed = time.strftime("%Y%m%d-%H%M%S", time.gmtime(begun)), number % 5
     letters = "".join(generator.choices("abcdefghjkmnpqrstuvwxyz23456789", k=4))
     name = f"{stamp}-{what.worker}-{what.algorithm}-{what.env}-s{own_seed}-{letters}"
-    folder = store.create(name)
+    folder, lock = store.create(name)
+    os.close(lock)
     hyperparameters = {"learning_rate": what.learning_rate, "batch_size": what.batch_size}
     common = {
         "algorithm": what.algorithm,

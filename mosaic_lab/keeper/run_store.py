@@ -253,12 +253,26 @@ class RunStore:
         folder = None if path is None else RunFolder(path)
         return folder if folder is not None and _is_of_a_run(folder) else None
 
-    def create(self, run_id: str) -> RunFolder:
-        """Create a run folder. Raises FileExistsError if another process has just taken the name."""
+    def create(self, run_id: str) -> tuple[RunFolder, int]:
+        """Create a run folder and return it with the descriptor of its lock.
+
+        It appears with its lock held, as no reader may see a run without a keeper. Raises FileExistsError if
+        the name is taken.
+        """
         self.slots_path.mkdir(parents=True, exist_ok=True)
         folder = RunFolder(self.root / run_id)
-        folder.path.mkdir()
-        return folder
+        if folder.path.exists():
+            raise FileExistsError(folder.path)
+        hidden = RunFolder(self.root / f".new-{run_id}.{os.getpid()}")
+        hidden.path.mkdir()
+        try:
+            lock = locks.take(hidden.lock_path)
+            assert lock is not None, "no other process knows the folder"
+            hidden.path.rename(folder.path)
+        except BaseException:
+            shutil.rmtree(hidden.path, ignore_errors=True)
+            raise
+        return folder, lock
 
 
 def _is_of_a_run(folder: RunFolder) -> bool:

@@ -25,7 +25,7 @@ from mosaic_lab.engines.placement import bridge_of, given_gpus, gpu_count
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.keeper import locks, orphans
 from mosaic_lab.keeper.environment_variables import KEEPER_VARIABLE, RUN_DIR_VARIABLE, compose_variables
-from mosaic_lab.keeper.launch import Launch, start_keeper, take_new
+from mosaic_lab.keeper.launch import Launch, start_keeper
 from mosaic_lab.keeper.run_store import RunFolder, RunStore, write_json
 from mosaic_lab.keeper.states import State, queued
 from mosaic_lab.runs import dry_run
@@ -162,8 +162,7 @@ class Supervisor:
             **provenance(launch_dir, worker_environment or {}, program),
             "module": recorded_module(config.get("env_id"), variables),
         }
-        folder = self._new_folder(worker, config, run_id)
-        lock = take_new(folder)
+        folder, lock = self._new_folder(worker, config, run_id)
         try:
             write_json(folder.state_path, queued("starting", time.time()).to_dict())
             write_json(folder.config_path, {**config, "run_id": folder.run_id, "run_dir": str(folder.path)})
@@ -302,8 +301,10 @@ class Supervisor:
             starts_runs=starts_runs,
         )
 
-    def _new_folder(self, worker: str, config: Mapping[str, Any], run_id: str | None) -> RunFolder:
-        """Create a run folder with this id, or with a new one that is not taken."""
+    def _new_folder(
+        self, worker: str, config: Mapping[str, Any], run_id: str | None
+    ) -> tuple[RunFolder, int]:
+        """Create a run folder, locked, with this id, or with a new one that is not taken."""
         for _ in itertools.repeat(None, 100 if run_id is None else 1):
             try:
                 return self.store.create(run_id or new_run_id(worker, config))

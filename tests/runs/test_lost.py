@@ -77,21 +77,34 @@ def test_a_daemon_without_our_marks_does_not_outlive_a_killed_keeper(
 
 
 def test_a_run_whose_starter_died_half_way(supervisor: Supervisor) -> None:
-    """However far it came: the folder made, locked, or ready for its keeper."""
+    """However far it came: the folder made, or ready for its keeper."""
     (supervisor.store.root / "20260101-notes").mkdir(parents=True)  # not a run
-    folder = supervisor.store.create("20260101-000000-x-aaaa")
+    folder, lock = supervisor.store.create("20260101-000000-x-aaaa")
     (run,) = supervisor.runs()
-    never = "it never started: the process that was starting it exited before its keeper took over"
-    assert (run.state, run.reason) == ("lost", never)
-    lock = locks.take(folder.lock_path)
-    assert lock is not None
     assert (run.state, run.reason) == ("queued", "is being started")
     os.close(lock)
+    never = "it never started: the process that was starting it exited before its keeper took over"
+    assert (run.state, run.reason) == ("lost", never)
     write_json(folder.state_path, queued("starting", 1.0).to_dict())
     assert (run.state, run.reason) == ("lost", never)
     assert repr(RunList(supervisor.runs())).endswith(never)
     run.remove()
     assert supervisor.runs() == []
+
+
+def test_a_run_is_never_lost_while_it_is_being_started(
+    supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = locks.take
+    seen: list[str] = []
+
+    def take(path: Path, *, shared: bool = False) -> int | None:
+        seen.extend(run.state for run in supervisor.runs())
+        return taken(path, shared=shared)
+
+    monkeypatch.setattr(locks, "take", take)
+    start_peer(supervisor, "train").wait(30)
+    assert "lost" not in seen
 
 
 def test_a_run_from_before_the_machine_was_restarted(supervisor: Supervisor) -> None:
