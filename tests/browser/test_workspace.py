@@ -134,6 +134,9 @@ def test_zoom_is_linked_and_the_state_survives_a_reload(
     brush(page, plot(workspace, "episode_return"), 0.2, 0.5)
     other = plot(workspace, "losses/value_loss")
     wait_until(lambda: hovered(page, workspace, other, 0.99) and abs(place(workspace) - 10_000) < 500)
+    for end in ("from", "to"):
+        limit = workspace.get_by_role("textbox", name=f"x limits: {end}")
+        assert limit.evaluate("field => field.scrollWidth <= field.clientWidth"), limit.input_value()
     workspace.get_by_role("button", name="log", exact=True).first.click()
     workspace.locator(".mosaic-charted tbody button").first.click()
     move = workspace.get_by_role("button", name=re.compile("Move the chart losses"))

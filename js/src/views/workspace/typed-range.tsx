@@ -67,5 +67,5 @@ export function TypedRange(props: TypedRangeProps): ReactNode {
 
 /** A limit as displayed in its field. */
 function rounded(value: number | null): number | null {
-  return value === null ? null : Number(value.toPrecision(6));
+  return value === null ? null : Number(value.toPrecision(5));
 }
