@@ -93,6 +93,10 @@ def bad_configurations(legacy: bool) -> dict[str, tuple[dict[str, Any], str]]:
         "discrete": (dqn, "dqn needs discrete actions; Pendulum-v1 has"),
         "algorithms that fit": (dqn, f"(for those: ppo_continuous, {others})"),
         "observations": ({"env_id": "FrozenLake-v1"}, "needs vectors"),
+        "observations in short": (
+            {"env_id": "MiniGrid-Empty-5x5-v0"},
+            "-v0 has Dict(direction: Discrete(4), image: Box(7×7×3), mission: MissionSpace)",
+        ),
         "short": ({"total_timesteps": 500}, "less than one rollout"),
         "minibatches": ({"num_envs": 1, "num_steps": 2, minibatches: 4}, "does not make 4 minibatches"),
     }

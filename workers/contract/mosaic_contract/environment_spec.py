@@ -9,6 +9,7 @@ from typing import Any, Collection, Iterator, Mapping, Sequence
 from mosaic_contract.errors import ConfigError
 from mosaic_contract.gymnasium_wrappers import Statistics, Wrapper, in_short, limited, outside_class
 from mosaic_contract.messages import ALONE
+from mosaic_contract.space_compatibility import text_of
 from mosaic_contract.spaces import describe_space, from_zero, make_space
 from mosaic_contract.wrappers import advice, check_names, is_plain, observation_transform, wrap
 
@@ -97,9 +98,10 @@ class EnvironmentSpec:
         worker `wraps` environments, suggest the wrappers that produce vectors."""
         for agent, space in self.observations.items():
             if type(space).__name__ != "Box" or len(space.shape) != 1:
+                hint = advice(space, self.env_id) if wraps else ""
                 yield (
                     f"{algorithm} needs vectors (a Box of one dimension) as observations; "
-                    f"{self._owner(agent)} has {space}{advice(space, self.env_id) if wraps else ''}"
+                    f"{self._owner(agent)} has {text_of(describe_space(space))}{hint}"
                 )
                 return
 
