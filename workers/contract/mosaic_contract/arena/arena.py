@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import logging
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Mapping
 
@@ -38,6 +39,17 @@ _LOOK_STEPS = 64  # steps of an episode between polls for a kernel command, if n
 log = logging.getLogger("mosaic_contract")
 
 
+@dataclass
+class OpenedArena:
+    """The parts of an arena that has been opened. `telemetry` is None before operators have been seated."""
+
+    environment: EnvironmentAdapter
+    description: EnvironmentDescription
+    frames: FramePublisher
+    seats: Seats
+    telemetry: ArenaTelemetry | None = None
+
+
 class Arena:
     """An arena from `open` to `close`. The shim provides `make`, `facts_of` (env, agent) and `inside`, which
     makes operators in this process."""
@@ -55,14 +67,9 @@ class Arena:
         self._worker = worker
         self._make = make
         self._facts_of = facts_of
-        self._environment: EnvironmentAdapter | None = None
-        self._seats: Seats | None = None
-        self._seated: Mapping[str, str] = {}
-        self._frames: FramePublisher | None = None
-        self._telemetry: ArenaTelemetry | None = None
+        self._opened: OpenedArena | None = None
         self._episode: ArenaEpisode | None = None
         self._calls: list[Call] = []
-        self._description: EnvironmentDescription | None = None
         self._opening: Mapping[str, Any] = {}
         self._command = ""
         self._watchdog = Watchdog(
@@ -122,22 +129,21 @@ class Arena:
         """Stop the operators, write the terminal event, and remove the frames. `reason` is given if no
         command closed the arena."""
         self._watchdog.stop()
-        if self._seats is not None:
-            self._seats.stop()
-        if self._telemetry is not None:
-            self._telemetry.close(reason)
-        if self._frames is not None:
-            self._frames.close()
-        if self._environment is not None:
-            try:
-                self._environment.close()
-            except Exception:
-                log.warning("the environment did not close", exc_info=True)
+        if self._opened is None:
+            return
+        self._opened.seats.stop()
+        if self._opened.telemetry is not None:
+            self._opened.telemetry.close(reason)
+        self._opened.frames.close()
+        try:
+            self._opened.environment.close()
+        except Exception:
+            log.warning("the environment did not close", exc_info=True)
 
     # ------------------------------------------------------------------ open
 
     def _open(self, command: Mapping[str, Any]) -> None:
-        if self._environment is not None:
+        if self._opened is not None:
             raise ArenaError("this arena is open already")
         if command.get("protocol", PROTOCOL) != PROTOCOL:
             raise ArenaError(f"this arena speaks protocol {PROTOCOL}, not {command['protocol']!r}")
@@ -155,46 +161,45 @@ class Arena:
             raise ArenaError.of_environment(f"{env_id} cannot be used", error) from error
         folder = Path(command["folder"])
         folder.mkdir(parents=True, exist_ok=True)
-        self._environment, self._description = environment, description
-        self._frames = FramePublisher(folder, environment, why_not, self._hud, self._watchdog)
-        self._seats = Seats(self._kernel, folder, self._idle, self._watchdog, self._inside)
+        frames = FramePublisher(folder, environment, why_not, self._hud, self._watchdog)
+        seats = Seats(self._kernel, folder, self._idle, self._watchdog, self._inside)
+        self._opened = OpenedArena(environment, description, frames, seats)
         self._watchdog.start(command.get("step_timeout"))
-        self._kernel.send(description.opened(self._frames.ended, dict([self._worker])))
+        self._kernel.send(description.opened(frames.ended, dict([self._worker])))
 
     # ------------------------------------------------------------------ seat
 
     def _seat(self, command: Mapping[str, Any]) -> None:
-        environment, seats, description = self._parts()
+        arena = self._arena
+        environment, seats, description = arena.environment, arena.seats, arena.description
         seats.stop()
         operators, seated = command.get("operators") or {}, command.get("seats") or {}
         introductions = {agent: description.introduction(agent) for agent in environment.agents}
-        assert self._frames is not None, "they are made with the seats"
-        hints = Hints(environment, description, self._frames)
+        hints = Hints(environment, description, arena.frames)
         seated_operators = seats.take(operators, seated, environment.agents, introductions, hints)
         self._episode = None
         env_id, settings = self._opening["env_id"], self._opening.get("settings") or {}
-        if self._telemetry is None:
+        if arena.telemetry is None:
             folder = Path(self._opening["folder"])
-            self._telemetry = ArenaTelemetry(folder, str(self._opening.get("run_id", "")))
-            self._telemetry.started(self._worker[0], env_id, settings, seats.operators, seated)
+            arena.telemetry = ArenaTelemetry(folder, str(self._opening.get("run_id", "")))
+            arena.telemetry.started(self._worker[0], env_id, settings, seats.operators, seated)
         self._kernel.send({"type": "seated", "operators": seated_operators})
 
     # ------------------------------------------------------------------ reset and step
 
     def _reset(self, command: Mapping[str, Any]) -> None:
-        episode = self._begin(command)
-        environment, seats, _ = self._parts()
+        episode, arena = self._begin(command), self._arena
         begun = {
             "seed": episode.seed,
             "episode_index": episode.index,
             "step_index": 0,
-            "turn": environment.turn,
+            "turn": arena.environment.turn,
         }
-        self._kernel.send({"type": "ready", **begun, **_described(seats, environment)})
-        self._changed()
+        self._kernel.send({"type": "ready", **begun, **_described(arena)})
+        arena.frames.changed()
 
     def _begin(self, command: Mapping[str, Any]) -> ArenaEpisode:
-        environment, seats, _ = self._parts()
+        environment, seats = self._arena.environment, self._arena.seats
         if not seats.of_agent:
             raise ArenaError("no operator is seated in this arena yet: send seat first")
         seed, index = _seed(command.get("seed")), command.get("episode_index", 0)
@@ -215,10 +220,10 @@ class Arena:
         return episode
 
     def _step(self, command: Mapping[str, Any]) -> None:
-        environment, seats, _ = self._parts()
-        seats.shows_partials = True
-        if self._telemetry is not None:
-            self._telemetry.hold = False
+        arena = self._arena
+        arena.seats.shows_partials = True
+        if arena.telemetry is not None:
+            arena.telemetry.hold = False
         episode = self._episode
         if episode is None:
             raise ArenaError("there is no episode: send reset first")
@@ -226,23 +231,23 @@ class Arena:
             raise ArenaError("the episode has ended: send reset to begin another")
         calls = self._advance(episode)
         self._record(episode, calls)  # first, so that a reader of "stepped" finds the step in the telemetry
-        described = {} if episode.done else _described(seats, environment)
-        self._kernel.send({"type": "stepped", **episode.step_message(environment, calls), **described})
-        self._changed()
-        if episode.done and self._frames is not None:
-            self._frames.ended_episode()
+        described = {} if episode.done else _described(arena)
+        self._kernel.send({"type": "stepped", **episode.step_message(arena.environment, calls), **described})
+        arena.frames.changed()
+        if episode.done:
+            arena.frames.ended_episode()
 
     def _play_episode(self, command: Mapping[str, Any]) -> None:
         """Play a whole episode and report only its end. `step_delay` is a pause in seconds before each step,
         for viewers."""
-        _, seats, _ = self._parts()
+        seats, frames = self._arena.seats, self._arena.frames
         delay = float(command.get("step_delay") or 0.0)
         episode = self._begin(command)
         seats.shows_partials = False
         statistics = OperatorStatistics(seats.operators)
-        self._changed()
-        assert self._telemetry is not None, "it is made when the seats are taken"
-        self._telemetry.hold = not delay
+        frames.changed()
+        if self._arena.telemetry is not None:
+            self._arena.telemetry.hold = not delay
         while not episode.done:
             if delay:
                 seats.pause(delay)
@@ -251,15 +256,15 @@ class Arena:
             calls = self._advance(episode)
             statistics.add(calls)
             self._record(episode, calls)
-            self._changed()
+            frames.changed()
         episode_message = {**episode.to_message(), "operators": statistics.to_message()}
         self._kernel.send({"type": "played", "episode": episode_message})
 
     def _advance(self, episode: ArenaEpisode) -> list[Call]:
         """Advance the episode by one step of all agents whose turn it is."""
-        environment, seats, description = self._parts()
+        environment, seats = self._arena.environment, self._arena.seats
         episode.begin()
-        calls = seats.decide(environment, description.rules, episode.steps)
+        calls = seats.decide(environment, self._arena.description.rules, episode.steps)
         self._watchdog.enter(STEP)
         episode.count_faults(calls)
         if episode.forfeit is not None:
@@ -276,12 +281,13 @@ class Arena:
 
     def _record(self, episode: ArenaEpisode, calls: list[Call]) -> None:
         """Write the step to the telemetry."""
-        environment, seats, _ = self._parts()
-        assert self._telemetry is not None, "it is made when the seats are taken"
+        arena = self._arena
+        if arena.telemetry is None:
+            return
         if episode.forfeit is None:
-            self._telemetry.step(episode, environment, calls)
+            arena.telemetry.step(episode, arena.environment, calls)
         if episode.done:
-            self._telemetry.episode(episode, seats.of_agent, environment)
+            arena.telemetry.episode(episode, arena.seats.of_agent, arena.environment)
 
     def _play(self, environment: EnvironmentAdapter, calls: list[Call]) -> None:
         try:
@@ -290,31 +296,27 @@ class Arena:
             self._episode = None
             raise ArenaError.of_environment("the environment's step failed", error) from error
 
-    def _parts(self) -> tuple[EnvironmentAdapter, Seats, EnvironmentDescription]:
-        if self._environment is None or self._seats is None or self._description is None:
+    @property
+    def _arena(self) -> OpenedArena:
+        if self._opened is None:
             raise ArenaError("there is no environment yet: send open first")
-        return self._environment, self._seats, self._description
+        return self._opened
 
     # ------------------------------------------------------------------ frames
 
-    def _changed(self) -> None:
-        if self._frames is not None:
-            self._frames.changed()
-
     def _idle(self) -> float | None:
-        return self._frames.idle() if self._frames is not None else None
+        return None if self._opened is None else self._opened.frames.idle()
 
     def _hud(self) -> Hud:
-        episode, environment = self._episode, self._environment
-        if episode is None or environment is None:
+        if self._episode is None or self._opened is None:
             return Hud()
-        return episode.hud(environment, self._calls)
+        return self._episode.hud(self._opened.environment, self._calls)
 
 
-def _described(seats: Seats, environment: EnvironmentAdapter) -> dict[str, Any]:
+def _described(arena: OpenedArena) -> dict[str, Any]:
     """Return the message field with the states described to human players who act next; empty if there are
     none."""
-    descriptions = seats.descriptions(environment.turn)
+    descriptions = arena.seats.descriptions(arena.environment.turn)
     return {"descriptions": descriptions} if descriptions else {}
 
 
