@@ -17,7 +17,6 @@ from mosaic_contract.conformance.subject import (
     Conversation,
     Subject,
     check_ends,
-    conversation,
     expect_exit,
 )
 from mosaic_contract.messages import PROTOCOL
@@ -58,7 +57,7 @@ class ArenaChecks:
         return f"{len(ids)} ids"
 
     def arena(self) -> str:
-        with conversation(self.subject, "arena", "--arena", unsolicited=("beat", "thinking")) as talk:
+        with self.subject.conversation("arena", "--arena", unsolicited=("beat", "thinking")) as talk:
             opened = talk.request(self._open(), "opened", self.subject.deadline, f"open {self.env_id}")
             agents = self._agents(opened, talk)
             operator = {"command": None, "name": "conformance", "category": "passive"}
@@ -72,7 +71,7 @@ class ArenaChecks:
     def errors(self) -> str:
         unknown = {**self._open(), "env_id": "no/such-environment-v0"}
         cases = {"an unknown environment": unknown, "an unknown command": {"cmd": "dance"}}
-        with conversation(self.subject, "arena-errors", "--arena") as talk:
+        with self.subject.conversation("arena-errors", "--arena") as talk:
             for what, command in cases.items():
                 answer = talk.request(command, "error", self.subject.deadline, what)
                 if not (answer.get("message") and isinstance(answer["message"], str)):

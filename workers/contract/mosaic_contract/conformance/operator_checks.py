@@ -21,7 +21,6 @@ from mosaic_contract.conformance.subject import (
     Conversation,
     Subject,
     check_ends,
-    conversation,
 )
 from mosaic_contract.errors import BadMessage
 from mosaic_contract.messages import PROTOCOL
@@ -58,7 +57,7 @@ class OperatorChecks:
 
     def operating(self) -> str:
         cases = [self.wanted["action_space"]] if "action_space" in self.wanted else self._action_spaces()
-        with conversation(self.subject, "operating", *_MODE, unsolicited=("partial",)) as talk:
+        with self.subject.conversation("operating", *_MODE, unsolicited=("partial",)) as talk:
             self._hello(talk)
             for number, space in enumerate(cases):
                 self._episode(talk, f"agent_{number}", space)
@@ -75,7 +74,7 @@ class OperatorChecks:
             "an agent that was never made": action,
             "an agent whose id is not a string": {"cmd": "init_agent", "player_id": 5},
         }
-        with conversation(self.subject, "errors", "--interactive") as talk:
+        with self.subject.conversation("errors", "--interactive") as talk:
             for what, command in cases.items():
                 answer = talk.request(command, "error", START_SECONDS, what)
                 message, kind = answer.get("message"), answer.get("error_type")
@@ -162,7 +161,7 @@ def is_plain(subject: Subject) -> bool:
     """Return whether operators answer "ping" but not "hello"; False if they answer neither."""
     ping = b'{"cmd":"ping"}\n'  # answered even without "hello", as by an arena's operators
     try:
-        with conversation(subject, "level", *_MODE, unsolicited=(*_GREETINGS, "error")) as talk:
+        with subject.conversation("level", *_MODE, unsolicited=(*_GREETINGS, "error")) as talk:
             hello = encode_line({"cmd": "hello", "protocol": PROTOCOL}, OPERATING_LINE_LIMIT)
             answer = talk.request(hello + ping, ("hello", "pong"), START_SECONDS, "hello")
             return bool(answer["type"] == "pong")
@@ -218,7 +217,7 @@ class PlainChecks:
         return str(self.wanted.get("game_name", _PLAIN_GAME))
 
     def _talk(self, name: str) -> Any:
-        return conversation(self.subject, f"plain-{name}", *_MODE, unsolicited=_GREETINGS)
+        return self.subject.conversation(f"plain-{name}", *_MODE, unsolicited=_GREETINGS)
 
     def _agent(self, talk: Conversation, player: str) -> None:
         space = self.wanted.get("action_space", _PLAIN_ACTIONS)

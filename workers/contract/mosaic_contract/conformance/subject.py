@@ -53,6 +53,14 @@ class Subject:
         self.processes.append(process)
         return process
 
+    @contextmanager
+    def conversation(
+        self, name: str, *arguments: str, unsolicited: Sequence[str] = ()
+    ) -> Iterator[Conversation]:
+        """Start a process with these arguments, in its own folder, for the duration of a conversation."""
+        with self.start(name, *arguments, talks=True) as process:
+            yield Conversation(process, unsolicited)
+
     def empty_folder(self, name: str) -> Path:
         folder = self.folder / name
         if folder.exists():
@@ -135,27 +143,17 @@ class Conversation:
             raise CheckFailed(expected, f"{bad}: {line!r:.500}", self.process) from None
 
 
-@contextmanager
-def conversation(
-    subject: Subject, name: str, *arguments: str, unsolicited: Sequence[str] = ()
-) -> Iterator[Conversation]:
-    """Start the worker with these arguments, in a folder with this name, for the duration of a
-    conversation."""
-    with subject.start(name, *arguments, talks=True) as process:
-        yield Conversation(process, unsolicited)
-
-
 def check_ends(subject: Subject, mode: str, question: Callable[[], Mapping[str, Any]], kind: str) -> str:
     """Check that the worker exits at the end of its stdin and on SIGTERM, without further lines on stdout.
 
     Before that, it answers the command returned by `question` with a message of type `kind`. Raises
     `CheckFailed`.
     """
-    with conversation(subject, f"end-of-input{mode}", mode) as talk:
+    with subject.conversation(f"end-of-input{mode}", mode) as talk:
         talk.request(question(), kind, START_SECONDS)
         talk.close_input()
         talk.expect_end(0, subject.grace, "at the end of stdin")
-    with conversation(subject, f"SIGTERM{mode}", mode) as talk:
+    with subject.conversation(f"SIGTERM{mode}", mode) as talk:
         talk.request(question(), kind, START_SECONDS)
         talk.process.signal(signal.SIGTERM)
         talk.expect_end(143, subject.grace, "after SIGTERM")

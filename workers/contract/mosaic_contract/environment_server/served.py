@@ -188,14 +188,14 @@ def _environment_class() -> Any:
         def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
             gymnasium.Env.reset(self, seed=seed)
             rest = self._reset(seed, options)
-            return self._region.observation.read(rest.get("observation")), info_of(rest)
+            return self._region.observation.read(rest.get("observation")), _info_of(rest)
 
         def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
             rest = self._step(action)
             return (
                 self._region.observation.read(rest.get("observation")),
                 *self._region.read_ends(),
-                info_of(rest),
+                _info_of(rest),
             )
 
         def place(self, action: Any) -> None:
@@ -249,7 +249,7 @@ class _ServedTeam(Served):
         for agent, place in places.items():
             if place.observes:
                 region, message = self._regions[agent], rest.get(agent, _NOTHING)
-                info = info_of(message)
+                info = _info_of(message)
                 if place.masked:
                     info["action_mask"] = region.mask.copy()
                 seen[agent] = region.observation.read(message.get("observation")), info
@@ -311,6 +311,6 @@ def _column(rows: Mapping[str, tuple[Any, ...]], number: int) -> dict[str, Any]:
     return {agent: row[number] for agent, row in rows.items()}
 
 
-def info_of(rest: Mapping[str, Any]) -> dict[str, Any]:
+def _info_of(rest: Mapping[str, Any]) -> dict[str, Any]:
     """Return the info among what an environment has returned beside what is in memory."""
     return dict(unpack(rest["info"])) if "info" in rest else {}
