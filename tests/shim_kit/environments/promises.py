@@ -190,6 +190,16 @@ class InfiniteObservation(Kept):
         return np.array([-np.inf if self.steps == ODD_STEP else 0.1, 0.5], np.float32)
 
 
+class OutsideLater(Kept):
+    """It observes ``first`` before the first move, and a number outside of its space at a later step."""
+
+    observation_space: Any = Discrete(3)
+    first = 0
+
+    def seen(self) -> Any:
+        return self.first if self.steps == 0 else 7 if self.steps == ODD_STEP else 1
+
+
 class Converted(Kept):
     """A list, an array of size 1, NumPy's booleans, and keys in the info that libraries fail on."""
 

@@ -282,12 +282,13 @@ class ReturnsCheck(EpisodeCheck):
     def __init__(self, observation_space: Any, env_id: str) -> None:
         super().__init__(env_id)
         self._space = observation_space
-        self._convert = converter(observation_space)
+        self._convert_first = converter(observation_space)
+        self._convert = converter(observation_space, contained=True)
 
     def reset(self, returned: Any) -> tuple[Any, Mapping[str, Any]]:
         """Return the result of `reset`, converted. Raises `EnvironmentFault`."""
         check_form("reset", returned, self.env_id)
-        return self.observation(self._convert, returned[0], "reset"), returned[1]
+        return self.observation(self._convert_first, returned[0], "reset"), returned[1]
 
     def step(self, returned: Any) -> tuple[Any, float, bool, bool, Any]:
         """Return the result of `step`, converted. Raises `EnvironmentFault`."""
@@ -319,7 +320,12 @@ class TeamCheck(EpisodeCheck):
     def __init__(self, env: Any, env_id: str) -> None:
         super().__init__(env_id)
         self._spaces = {agent: env.observation_space(agent) for agent in env.possible_agents}
-        self._converters = {agent: converter(space) for agent, space in self._spaces.items()}
+        self._converters = {
+            method: {
+                agent: converter(space, contained=method == "step") for agent, space in self._spaces.items()
+            }
+            for method in ("reset", "step")
+        }
 
     def reset(self, returned: Any) -> tuple[dict[Any, Any], Mapping[Any, Any]]:
         """Return the result of `reset`, converted. Raises `EnvironmentFault`."""
@@ -359,7 +365,7 @@ class TeamCheck(EpisodeCheck):
 
     def _observations(self, observations: Mapping[Any, Any], method: str) -> dict[Any, Any]:
         self._check_mapping(method, "observations", observations)
-        converters = self._converters
+        converters = self._converters[method]
         if unknown := [agent for agent in observations if agent not in converters]:
             raise EnvironmentFault(
                 f"{method}() of {self.env_id} returns an observation of {unknown[0]}, which is not among its "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from importlib import import_module
+from numbers import Real
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 
 from mosaic_contract.errors import quoted
@@ -30,9 +31,13 @@ class NotFinite(Misfit):
     """An observation with a NaN or an infinity; the text is the value."""
 
 
-def converter(space: Any) -> Convert:
-    """Return the function that converts an observation to the form of its space, or raises `Misfit`."""
-    return _converter(space) or _unchanged
+def converter(space: Any, contained: bool = False) -> Convert:
+    """Return the function that converts an observation to the form of its space, or raises `Misfit`.
+
+    `contained`: whether Discrete observations must be in their space. Some environments observe -1 before the
+    first move.
+    """
+    return _converter(space, contained) or _unchanged
 
 
 def excluded_numbers(space: Any, observation: Any, path: str = "") -> Iterator[Misfit]:
@@ -55,14 +60,14 @@ def _unchanged(observation: Any) -> Any:
     return observation
 
 
-def _converter(space: Any) -> Optional[Convert]:
+def _converter(space: Any, contained: bool) -> Optional[Convert]:
     kind = type(space).__name__
     if kind == "Box":
         return _box(space)
     if kind == "Discrete":
-        return _number
+        return _contained(space) if contained else _number
     if kind in ("Dict", "Tuple"):
-        return _container(space)
+        return _container(space, contained)
     return None
 
 
@@ -73,6 +78,19 @@ def _parts(space: Any) -> list[tuple[Any, Any]]:
 def _number(value: Any) -> Any:
     """Return a discrete value given as an array of size 1 as a number."""
     return value.item() if getattr(value, "shape", ()) == (1,) else value
+
+
+def _contained(space: Any) -> Convert:
+    start = int(getattr(space, "start", 0))
+    end = start + int(space.n)
+
+    def convert(value: Any) -> Any:
+        number = _number(value)
+        if isinstance(number, Real) and not start <= float(number) < end:
+            raise Misfit(f"is {quoted(value)}, which is not in its space {space}")
+        return number
+
+    return convert
 
 
 def _box(space: Any) -> Convert:
@@ -108,12 +126,12 @@ def _as_array(numpy: Any, value: Any, shape: tuple[int, ...], dtype: Any, expect
     return converted
 
 
-def _container(space: Any) -> Convert:
+def _container(space: Any, contained: bool) -> Convert:
     """Return the converter of a Dict or a Tuple. It returns the observation itself if no part had to be
     converted."""
     named = type(space).__name__ == "Dict"
     kind: Any = Mapping if named else Sequence
-    parts = [(key, _converter(part) or _unchanged) for key, part in _parts(space)]
+    parts = [(key, _converter(part, contained) or _unchanged) for key, part in _parts(space)]
 
     def convert(observation: Any) -> Any:
         if not isinstance(observation, kind) or isinstance(observation, str):

@@ -41,6 +41,19 @@ for env_id in ("NoSuch-v0", "no_space/Such-v0", "two/spaces/Such-v0", "no_module
     except ConfigError as error:
         print(type(error).__name__, error)
 """
+PLAY_OUTSIDE = """
+import promises
+from mosaic_contract.checked_environment import checked
+
+promises.OutsideLater.first = -1
+env = checked(promises.OutsideLater(), "OutsideLater-v0")
+print(env.reset(seed=3)[0])
+try:
+    while True:
+        env.step(0)
+except Exception as error:
+    print(error)
+"""
 GYMNASIUMS = {
     "reset": "Gymnasium's returns (observation, info)",
     "step": "Gymnasium's returns (observation, reward, terminated, truncated, info)",
@@ -81,6 +94,21 @@ def test_each_broken_promise_is_one_sentence(
     assert json.loads(done.stdout.splitlines()[-1]) == REFUSED, done.stderr
     assert "close() of CloseFails-v0 has failed: AttributeError: it has no screen" in done.stderr
     assert "close() of CloseExits-v0 has failed: SystemExit" in done.stderr
+
+
+def test_a_number_outside_of_its_space_is_refused_at_a_later_step(
+    worker: WorkerEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the first move, some environments observe -1."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(shim_kit.__path__[0]) / "environments"))
+    done = subprocess.run(
+        [str(worker.python), "-c", PLAY_OUTSIDE], capture_output=True, text=True, timeout=120
+    )
+    late = "at step 5 (episode 0, seed 3) is 7, which is not in its space Discrete(3)"
+    assert done.stdout.splitlines() == [
+        "-1",
+        f"the observation that step() of OutsideLater-v0 returns {late}",
+    ], done.stderr
 
 
 def test_an_own_class_needs_no_keyword_for_rendering(worker: WorkerEnvironment, tmp_path: Path) -> None:
