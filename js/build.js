@@ -12,10 +12,10 @@ import { rspack } from '@rspack/core';
 
 /** The widgets: the name under which Python loads each (`mosaic_lab/widgets/page/page_code.py`), and its module. */
 const WIDGETS = {
-  header: './src/widgets/panel/part-header.ts',
-  controls: './src/widgets/panel/part-controls.ts',
-  footer: './src/widgets/panel/part-footer.ts',
-  collapsible: './src/widgets/panel/part-collapsible.ts',
+  header: './src/widgets/panel/header-part.ts',
+  controls: './src/widgets/panel/part.ts?controls',
+  footer: './src/widgets/panel/part.ts?footer',
+  collapsible: './src/widgets/panel/part.ts?collapsible',
   table: './src/widgets/panel/table.tsx',
   chart_pointer: './src/widgets/panel/chart-pointer.ts',
   film_strip: './src/widgets/panel/film-strip.tsx',

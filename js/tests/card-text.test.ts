@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
+  callName,
+  complete,
+  headText,
   laneChip,
   laneFaults,
   moveFault,
   reasoningText,
-  tokensText
+  tokensText,
+  writingText
 } from '../src/widgets/comparison/card-text.ts';
-import { callName, complete, headText, writingText } from '../src/widgets/comparison/exchange-text.ts';
 import type { Lane, Move, ShownExchanges } from '../src/widgets/messages.ts';
 
 const MOVE: Move = {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { runsShown } from '../src/extension/cell-runs.ts';
+import { runsShown } from '../src/extension/shown-runs.ts';
 
 const panel = (runs: unknown) => ({ mosaic_lab: { output: 'b', panel: ['a', 'b', 'c'], shows: { runs } } });
 

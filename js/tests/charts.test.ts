@@ -4,7 +4,14 @@ import type { Answer } from '../src/shared/run-api.ts';
 import { projection } from '../src/views/charts/line-painter.ts';
 import { type ChartLine, linesOf } from '../src/views/charts/lines.ts';
 import { marksOf, withMarks } from '../src/views/charts/marks.ts';
-import { intervalAt, nearestIndex, nearestPoint, readout } from '../src/views/charts/nearest.ts';
+import {
+  intervalAt,
+  nearestIndex,
+  nearestPoint,
+  readout,
+  rowText,
+  valuesInRow
+} from '../src/views/charts/nearest.ts';
 import { color, PALETTE, withColors } from '../src/views/charts/palette.ts';
 import {
   emptyAxis,
@@ -16,9 +23,14 @@ import {
   xRange,
   yRange
 } from '../src/views/charts/ranges.ts';
-import { durationTicks, logTickTexts, tickTexts } from '../src/views/charts/tick-texts.ts';
-import { evenTicks, logTicks, xSpace } from '../src/views/charts/ticks.ts';
-import { rowText, valuesInRow } from '../src/widgets/panel/row-values.ts';
+import {
+  durationTicks,
+  evenTicks,
+  logTicks,
+  logTickTexts,
+  tickTexts,
+  xSpace
+} from '../src/views/charts/ticks.ts';
 
 function line(key: string, x: number[], y: number[], low?: number[], high?: number[]): ChartLine {
   const data = {

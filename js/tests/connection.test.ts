@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, mock, test } from 'node:test';
 import { Connection } from '../src/widgets/frames/connection.ts';
-import type { FromKernel, ToKernel } from '../src/widgets/messages.ts';
+import type { ToKernel } from '../src/widgets/messages.ts';
+import { FakeComm } from './page.ts';
 
 class FakeSignal {
   slots: ((sender: unknown, value: string) => void)[] = [];
@@ -19,55 +20,24 @@ class FakeSignal {
   }
 }
 
-class FakeComm {
-  isDisposed = false;
-  opened: unknown[] = [];
-  sent: ToKernel[] = [];
-  onMsg: (message: { content: { data: FromKernel }; buffers?: ArrayBuffer[] }) => void = () => {};
-  onClose = () => {};
-
-  open(data: object): object {
-    this.opened.push(data);
-    return {};
-  }
-
-  send(data: object): object {
-    this.sent.push(data as ToKernel);
-    return {};
-  }
-
-  close(): object {
-    this.isDisposed = true;
-    return {};
-  }
-
-  dispose(): void {
-    this.isDisposed = true;
-  }
-
-  answer(data: FromKernel): void {
-    this.onMsg({ content: { data } });
-  }
-}
-
 class FakeKernel {
   connectionStatus = 'connected';
   statusChanged = new FakeSignal();
   connectionStatusChanged = new FakeSignal();
-  comms: FakeComm[] = [];
+  comms: FakeComm<ToKernel>[] = [];
   known = false;
 
-  createComm(): FakeComm {
+  createComm(): FakeComm<ToKernel> {
     this.comms.push(new FakeComm());
     return this.comm;
   }
 
   async requestCommInfo(): Promise<object> {
-    return { content: { comms: this.known ? { status: {} } : {} } };
+    return { content: { status: 'ok', comms: this.known ? { status: {} } : {} } };
   }
 
-  get comm(): FakeComm {
-    return this.comms.at(-1) as FakeComm;
+  get comm(): FakeComm<ToKernel> {
+    return this.comms.at(-1) as FakeComm<ToKernel>;
   }
 }
 
@@ -108,7 +78,7 @@ describe('a view’s connection to the kernel', () => {
 
   test('it opens when something is in sight, and requests a sign of life', async () => {
     assert.equal(kernel.comm.opened.length, 1);
-    kernel.comm.answer({ type: 'pong' });
+    kernel.comm.say({ type: 'pong' });
     await pass(6);
     assert.deepEqual(kernel.comm.sent, [{ type: 'beat' }, { type: 'beat' }]);
   });
@@ -124,12 +94,12 @@ describe('a view’s connection to the kernel', () => {
     assert.match(trouble, /does not answer/);
     assert.equal(kernel.comms.length, 2);
     assert.equal(kernel.comms[0]?.isDisposed, true);
-    kernel.comm.answer({ type: 'pong' });
+    kernel.comm.say({ type: 'pong' });
     assert.equal(trouble, '');
   });
 
   test('after a long sleep it does not wait for an answer to an old message', async () => {
-    kernel.comm.answer({ type: 'pong' });
+    kernel.comm.say({ type: 'pong' });
     mock.timers.setTime(Date.now() + 60_000);
     await pass(1);
     assert.equal(kernel.comms.length, 2);

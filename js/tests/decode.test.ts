@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { deflateSync } from 'node:zlib';
-import { decode, expand, type Packet } from '../src/widgets/frames/decode.ts';
+import { decode, expand, type Packet } from '../src/widgets/frames/screen.ts';
 import { provide } from './page.ts';
 
 class FakeImageData {

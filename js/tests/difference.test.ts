@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RunRow } from '../src/shared/run-api.ts';
-import { choiceNames } from '../src/views/difference/choices.ts';
-import { pairOf, shownSections } from '../src/views/difference/rows.ts';
+import { choiceNames, pairOf, shownSections } from '../src/views/workspace/difference-rows.ts';
 
 const row = (name: string, first: string, second: string) => ({
   name,
@@ -42,11 +41,7 @@ test('runs of one name are distinguished by their seeds, then by their ids', () 
 
 test('words that all names with a seed have are left out', () => {
   const called = ['ppo CartPole-v1 seed 1', 'ppo CartPole-v1 seed 12', 'evaluation CartPole-v1'].map(
-    name => ({
-      id: name,
-      name,
-      seed: null
-    })
+    name => ({ id: name, name, seed: null })
   );
   assert.deepEqual(choiceNames(called as unknown as RunRow[], new Map()), [
     'seed 1',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fittingWidth } from '../src/shared/fitting.ts';
+import { fittingWidth } from '../src/views/use-size.ts';
 
 test('the visible part of a table ends between two columns', () => {
   const columns = [80, 80, 120];

@@ -1,6 +1,8 @@
 import type { RunRow } from '../src/shared/run-api.ts';
 import { RunSource } from '../src/shared/run-source.ts';
 import type { Follower } from '../src/shared/transport.ts';
+import { RunRows, runKey } from '../src/views/runs/run-rows.ts';
+import { RunTable } from '../src/views/runs/run-table.ts';
 
 export const STORE = '/runs/ada/mosaic_runs';
 
@@ -68,4 +70,19 @@ export function row(id: string, more: Partial<RunRow> = {}): RunRow {
     hyperparameters: {},
     ...more
   };
+}
+
+/** The time of a test's table, in Unix seconds. */
+export const NOW = 10_000;
+
+/** A table of the runs of these sources. */
+export function tableOf(...sources: RunSource[]): RunTable {
+  const table = new RunTable(new RunRows(), () => NOW);
+  table.rows.setSources(sources);
+  return table;
+}
+
+/** The key in a table of a run of `STORE`. */
+export function key(id: string): string {
+  return runKey(STORE, id);
 }

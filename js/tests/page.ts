@@ -74,3 +74,36 @@ export function provide(names: Record<string, unknown>): () => void {
     });
   };
 }
+
+/** A kernel's comm: what the page sends is recorded. */
+export class FakeComm<Sent = unknown> {
+  isDisposed = false;
+  readonly opened: unknown[] = [];
+  readonly sent: Sent[] = [];
+  onMsg: (message: object) => void = () => {};
+  onClose = () => {};
+
+  open(data: unknown): object {
+    this.opened.push(data);
+    return {};
+  }
+
+  send(data: Sent): object {
+    this.sent.push(data);
+    return {};
+  }
+
+  close(): object {
+    this.isDisposed = true;
+    return {};
+  }
+
+  dispose(): void {
+    this.isDisposed = true;
+  }
+
+  /** The kernel sends a message. */
+  say(data: object, buffers: readonly ArrayBufferView[] = []): void {
+    this.onMsg({ content: { data }, buffers });
+  }
+}

@@ -1,31 +1,21 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import type { Menu } from '@lumino/widgets';
-import { explainDisabled } from '../src/extension/runs-panel/menu-reasons.ts';
-import { targetsOf } from '../src/extension/runs-panel/targets.ts';
-import type { IRunSources } from '../src/extension/tokens.ts';
+import { explainDisabled } from '../src/extension/runs-panel/run-menu.ts';
 import type { RunRow } from '../src/shared/run-api.ts';
 import * as reasons from '../src/views/runs/reasons.ts';
 import { removalQuestion } from '../src/views/runs/run-questions.ts';
-import { RunRows, runKey } from '../src/views/runs/run-rows.ts';
-import { RunTable } from '../src/views/runs/run-table.ts';
-import { continuationsOf, type Target } from '../src/views/runs/targets.ts';
-import { MemorySource, row, STORE } from './memory-source.ts';
-
-const NOW = 10_000;
+import type { RunTable } from '../src/views/runs/run-table.ts';
+import { continuationsOf, type Target, targetsOf } from '../src/views/runs/targets.ts';
+import { key, MemorySource, row, STORE, tableOf } from './memory-source.ts';
 
 let source: MemorySource;
 let table: RunTable;
 
 beforeEach(() => {
   source = new MemorySource();
-  table = new RunTable(new RunRows(), () => NOW);
-  table.rows.setSources([source]);
+  table = tableOf(source);
 });
-
-function key(id: string): string {
-  return runKey(STORE, id);
-}
 
 describe('what can be done with runs', () => {
   const target = (more: Partial<RunRow> = {}, id = 'a'): Target => ({ source, id, row: row(id, more) });
@@ -96,12 +86,11 @@ describe('what can be done with runs', () => {
   test('arguments of a command come before what is selected', () => {
     source.change([row('a'), row('b')]);
     table.click(key('a'), {});
-    const sources = { source: () => source } as unknown as IRunSources;
     assert.deepEqual(
-      targetsOf({}, table, sources).map(({ id }) => id),
+      targetsOf({}, table, () => source).map(({ id }) => id),
       ['a']
     );
-    const named = targetsOf({ store: STORE, runs: ['b', 'gone'] }, table, sources);
+    const named = targetsOf({ store: STORE, runs: ['b', 'gone'] }, table, () => source);
     assert.deepEqual(
       named.map(({ id, row }) => [id, row?.name]),
       [

@@ -36,10 +36,7 @@ describe('a run store', () => {
   beforeEach(() => {
     mock.timers.enable({ apis: ['setTimeout', 'setInterval', 'Date'] });
     served = new Served();
-    source = new RunSource(STORE, {
-      server: served.transport.to(STORE),
-      whyNot: () => 'start a kernel'
-    });
+    source = new RunSource(STORE, { server: served.transport.to(STORE), whyNot: () => 'start a kernel' });
     known = new Set();
     ended = undefined;
   });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, mock, test } from 'node:test';
 import { RunSources } from '../src/extension/sources/run-sources.ts';
 import type { IKernelWithLab } from '../src/extension/tokens.ts';
-import { VERSION } from '../src/shared/version.ts';
+import { VERSION } from '../src/shared/page-extension.ts';
 import { asKernel, Peer, Served, STORE } from './store-peers.ts';
 
 describe('the run stores that a page knows', () => {

@@ -8,22 +8,11 @@ import { RunWatch } from '../src/extension/run-watch.ts';
 import type { IEndedRun, IRunSources } from '../src/extension/tokens.ts';
 import type { Changes, RunRow } from '../src/shared/run-api.ts';
 import type { RunSource } from '../src/shared/run-source.ts';
+import { row as completed } from './memory-source.ts';
 
 function row(id: string, more: Partial<RunRow> = {}): RunRow {
   const state = more.state ?? 'running';
-  const alive = ['queued', 'starting', 'running', 'stopping'].includes(state);
-  return {
-    id,
-    name: id,
-    label: id,
-    kind: 'training',
-    state,
-    alive,
-    reason: '',
-    group: null,
-    parent: null,
-    ...more
-  } as RunRow;
+  return completed(id, { state, alive: state === 'running', reason: '', ...more });
 }
 
 /** Stores of which a test says what their rows are. */

@@ -1,25 +1,26 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import type { RunRow } from '../src/shared/run-api.ts';
-import { facetCounts, NO_FILTER, toggled } from '../src/views/runs/filter.ts';
-import { filterProblem } from '../src/views/runs/filter-problem.ts';
-import { RunRows, runKey } from '../src/views/runs/run-rows.ts';
+import { facetCounts, filterProblem, NO_FILTER, toggled } from '../src/views/runs/filter.ts';
+import { RunRows } from '../src/views/runs/run-rows.ts';
 import { RunTable } from '../src/views/runs/run-table.ts';
-import { ageText, speedText } from '../src/views/runs/run-text.ts';
-import { sparklinePath } from '../src/views/runs/sparkline-path.ts';
-import { countsText, runSummary, storeSummary } from '../src/views/runs/summary.ts';
+import {
+  ageText,
+  countsText,
+  runSummary,
+  sparklinePath,
+  speedText,
+  storeSummary
+} from '../src/views/runs/run-text.ts';
 import { storeTitles } from '../src/views/runs/tree.ts';
-import { MemorySource, row, STORE } from './memory-source.ts';
-
-const NOW = 10_000;
+import { key, MemorySource, NOW, row, STORE, tableOf } from './memory-source.ts';
 
 let source: MemorySource;
 let table: RunTable;
 
 beforeEach(() => {
   source = new MemorySource();
-  table = new RunTable(new RunRows(), () => NOW);
-  table.rows.setSources([source]);
+  table = tableOf(source);
 });
 
 function titles(): string[] {
@@ -29,10 +30,6 @@ function titles(): string[] {
 function search(text: string): string[] {
   table.setFilter({ ...NO_FILTER, text });
   return table.snapshot.lines.map(line => line.title);
-}
-
-function key(id: string): string {
-  return runKey(STORE, id);
 }
 
 function seeds(): RunRow[] {

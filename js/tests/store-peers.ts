@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict';
 import { type Send, ServerTransport, VERSION_HEADER } from '../src/extension/sources/server-transport.ts';
 import type { IKernelWithLab } from '../src/extension/tokens.ts';
+import { VERSION } from '../src/shared/page-extension.ts';
 import type { Changes, RunRow } from '../src/shared/run-api.ts';
-import { VERSION } from '../src/shared/version.ts';
+import { FakeComm } from './page.ts';
 
 export const STORE = '/runs/of/ada';
 export type Kernel = IKernelWithLab['kernel'];
@@ -24,7 +25,7 @@ export class Peer {
   readonly opened: unknown[] = [];
   rows: string[] = [];
   private late: Request[] = [];
-  private comm: { onMsg: (message: object) => void; onClose: () => void; isDisposed: boolean } | undefined;
+  private comm: FakeComm<Request> | undefined;
 
   constructor(id: string, rows: string[]) {
     this.id = id;
@@ -32,27 +33,16 @@ export class Peer {
   }
 
   createComm(): object {
-    const comm = {
-      onMsg: (_: object) => {},
-      onClose: () => {},
-      isDisposed: false,
-      open: (data: unknown) => {
-        this.opened.push(data);
-        return {};
-      },
-      send: (data: Request) => {
-        this.requests.push(data);
-        if (this.silent) this.late.push(data);
-        else this.answer(data);
-        return {};
-      },
-      close: () => {
-        comm.isDisposed = true;
-        return {};
-      },
-      dispose: () => {
-        comm.isDisposed = true;
-      }
+    const comm = new FakeComm<Request>();
+    comm.open = data => {
+      this.opened.push(data);
+      return {};
+    };
+    comm.send = data => {
+      this.requests.push(data);
+      if (this.silent) this.late.push(data);
+      else this.answer(data);
+      return {};
     };
     this.comm = comm;
     return comm;
@@ -64,7 +54,7 @@ export class Peer {
   }
 
   push(changes: Partial<Changes>): void {
-    this.say({ changes: { version: 2, rows: [], removed: [], ...changes } });
+    this.comm?.say({ changes: { version: 2, rows: [], removed: [], ...changes } });
   }
 
   closeComm(): void {
@@ -75,24 +65,17 @@ export class Peer {
   }
 
   private answer({ id, method, params }: Request): void {
-    this.say({ id, taken: true });
+    this.comm?.say({ id, taken: true });
     if (method === 'subscribe') {
       const whole = !params.version;
       if (whole) this.push({ version: 1, whole, rows: this.rows.map(row) });
     } else if (method === 'log') {
-      this.say({ id, result: { text: `from ${this.id}` } });
+      this.comm?.say({ id, result: { text: `from ${this.id}` } });
     } else if (method === 'curves') {
-      this.comm?.onMsg({
-        content: { data: { id, result: { lines: [] } } },
-        buffers: [new Float32Array([0, 1, 2]).subarray(1)]
-      });
+      this.comm?.say({ id, result: { lines: [] } }, [new Float32Array([0, 1, 2]).subarray(1)]);
     } else if (method === 'stop') {
-      this.say({ id, error: 'no such run' });
+      this.comm?.say({ id, error: 'no such run' });
     }
-  }
-
-  private say(data: object): void {
-    this.comm?.onMsg({ content: { data } });
   }
 }
 

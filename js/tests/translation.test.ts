@@ -49,12 +49,8 @@ function literals(node: ts.Node): string[] {
 
 /** What becomes an attribute or a property that users see. */
 function shownValue(node: ts.Node): ts.Node | undefined {
-  if (ts.isJsxAttribute(node) && SHOWN.has(node.name.getText())) {
-    return node.initializer;
-  }
-  if (ts.isJsxExpression(node) && ts.isJsxElement(node.parent)) {
-    return node.expression;
-  }
+  if (ts.isJsxAttribute(node) && SHOWN.has(node.name.getText())) return node.initializer;
+  if (ts.isJsxExpression(node) && ts.isJsxElement(node.parent)) return node.expression;
   if (ts.isPropertyAssignment(node) && SHOWN.has(node.name.getText().replace(/['"]/g, ''))) {
     return node.initializer;
   }
@@ -63,9 +59,7 @@ function shownValue(node: ts.Node): ts.Node | undefined {
       ? node.right
       : undefined;
   }
-  if (ts.isNewExpression(node) && ERRORS.has(node.expression.getText())) {
-    return node.arguments?.[0];
-  }
+  if (ts.isNewExpression(node) && ERRORS.has(node.expression.getText())) return node.arguments?.[0];
   if (ts.isCallExpression(node) && /\.setAttribute$/.test(node.expression.getText())) {
     const [name, value] = node.arguments;
     return name && ts.isStringLiteral(name) && SHOWN.has(name.text) ? value : undefined;
@@ -75,15 +69,11 @@ function shownValue(node: ts.Node): ts.Node | undefined {
 
 /** The literals that an expression may be: its own, or those of its branches. */
 function texts(node: ts.Node): string[] {
-  if (ts.isStringLiteral(node) || ts.isNoSubstitutionTemplateLiteral(node)) {
-    return [node.text];
-  }
+  if (ts.isStringLiteral(node) || ts.isNoSubstitutionTemplateLiteral(node)) return [node.text];
   if (ts.isTemplateExpression(node)) {
     return [node.head.text, ...node.templateSpans.map(span => span.literal.text)];
   }
-  if (ts.isConditionalExpression(node)) {
-    return [...texts(node.whenTrue), ...texts(node.whenFalse)];
-  }
+  if (ts.isConditionalExpression(node)) return [...texts(node.whenTrue), ...texts(node.whenFalse)];
   if (ts.isBinaryExpression(node)) {
     const kind = node.operatorToken.kind;
     return kind === ts.SyntaxKind.AmpersandAmpersandToken
@@ -121,9 +111,7 @@ test('the search finds text in each place where users see it', () => {
     'const a = <p>Four runs</p>;',
     "const b = <p title='Five runs'>{many ? count + ' runs' : ''}</p>;"
   ];
-  for (const line of shown) {
-    assert.notDeepEqual(found('example.tsx', line), [], line);
-  }
+  for (const line of shown) assert.notDeepEqual(found('example.tsx', line), [], line);
   assert.deepEqual(found('example.tsx', "node.title = trans.__('One run');"), []);
 });
 

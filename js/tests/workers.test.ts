@@ -13,12 +13,7 @@ const ROW: WorkerRow = {
     origin: 'bundled',
     upstream: 'cleanrl 0.4.8'
   },
-  ...{
-    version: '0.1.0',
-    source: 'git',
-    python: '3.11',
-    size_bytes: 1_487_000_000
-  },
+  ...{ version: '0.1.0', source: 'git', python: '3.11', size_bytes: 1_487_000_000 },
   ...{ created: 1, provides: [], algorithms: ['ppo'], modes: ['train'], trains: true },
   ...{ checked: null, checks: 0, failed: {} }
 };

@@ -18,7 +18,7 @@ export interface Notice {
 }
 
 /** The content of a notification. */
-export interface Ending {
+interface Ending {
   runs: IEndedRun[];
   /** When the last run ended, in milliseconds. */
   at: number;
@@ -31,18 +31,11 @@ export class Endings {
     this._now = now;
   }
 
-  /**
-   * Add an ended run, and return its notice. Returns null for successful runs that belong to another run of
-   * the user, such as films.
-   */
+  /** Add an ended run and return its notice: null for successful runs that belong to another, such as films. */
   take(run: IEndedRun): Ending | null {
     const { group, parent, state } = run.row;
-    if (parent !== null && !isBad(state)) {
-      return null;
-    }
-    if (group === null) {
-      return { runs: [run], at: this._now() };
-    }
+    if (parent !== null && !isBad(state)) return null;
+    if (group === null) return { runs: [run], at: this._now() };
     const key = JSON.stringify([run.store, group]);
     let ending = this._groups.get(key);
     if (!ending || this._now() - ending.at > TOGETHER_MS) {
@@ -51,9 +44,7 @@ export class Endings {
     }
     ending.runs.push(run);
     ending.at = this._now();
-    if (run.remaining === 0) {
-      this._groups.delete(key);
-    }
+    if (run.remaining === 0) this._groups.delete(key);
     return ending;
   }
 
@@ -69,16 +60,9 @@ export class Endings {
 
   private _one({ row }: IEndedRun): string {
     const name = shortened(row.name, MOST_CHARACTERS / 2);
-    switch (row.state) {
-      case 'completed':
-        return trans.__('%1 completed', name);
-      case 'failed':
-        return trans.__('%1 failed', name);
-      case 'cancelled':
-        return trans.__('%1 was stopped', name);
-      default:
-        return trans.__('%1 was lost', name);
-    }
+    if (row.state === 'completed') return trans.__('%1 completed', name);
+    if (row.state === 'failed') return trans.__('%1 failed', name);
+    return row.state === 'cancelled' ? trans.__('%1 was stopped', name) : trans.__('%1 was lost', name);
   }
 
   private _several(runs: readonly IEndedRun[]): string {

@@ -5,7 +5,7 @@
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
-import { type ISignal, Signal } from '@lumino/signaling';
+import { Signal } from '@lumino/signaling';
 
 import { KernelStatus } from './kernel-status.ts';
 import { SavedOutputs } from './saved-outputs.ts';
@@ -18,7 +18,7 @@ class RunFollower implements IRunFollower {
       this._add(panel);
     });
     tracker.widgetAdded.connect((_, panel) => this._add(panel));
-    tracker.currentChanged.connect(() => this._statusChanged.emit());
+    tracker.currentChanged.connect(() => this.statusChanged.emit());
   }
 
   get status(): IRunStatus | null {
@@ -26,9 +26,7 @@ class RunFollower implements IRunFollower {
     return (panel && this._kernels.get(panel)?.status) ?? null;
   }
 
-  get statusChanged(): ISignal<IRunFollower, void> {
-    return this._statusChanged;
-  }
+  readonly statusChanged = new Signal<this, void>(this);
 
   get kernels(): readonly IKernelWithLab[] {
     return [...this._kernels.values()].flatMap(({ kernel, status }) =>
@@ -40,31 +38,25 @@ class RunFollower implements IRunFollower {
     return [...this._kernels.values()].flatMap(kernel => (kernel.isAwaited ? [kernel.name] : []));
   }
 
-  get kernelsChanged(): ISignal<IRunFollower, void> {
-    return this._kernelsChanged;
-  }
+  readonly kernelsChanged = new Signal<this, void>(this);
 
   private _add(panel: NotebookPanel): void {
     const kernel = new KernelStatus(panel.sessionContext);
     this._kernels.set(panel, kernel);
     new SavedOutputs(panel, kernel);
     kernel.changed.connect(() => {
-      this._kernelsChanged.emit();
-      if (panel === this._tracker.currentWidget) {
-        this._statusChanged.emit();
-      }
+      this.kernelsChanged.emit();
+      if (panel === this._tracker.currentWidget) this.statusChanged.emit();
     });
-    panel.sessionContext.connectionStatusChanged.connect(() => this._kernelsChanged.emit());
+    panel.sessionContext.connectionStatusChanged.connect(() => this.kernelsChanged.emit());
     panel.disposed.connect(() => {
       this._kernels.delete(panel);
-      this._kernelsChanged.emit();
+      this.kernelsChanged.emit();
     });
   }
 
   private readonly _tracker: INotebookTracker;
   private readonly _kernels = new Map<NotebookPanel, KernelStatus>();
-  private readonly _statusChanged = new Signal<this, void>(this);
-  private readonly _kernelsChanged = new Signal<this, void>(this);
 }
 
 export const followerPlugin: JupyterFrontEndPlugin<IRunFollower> = {

@@ -4,13 +4,12 @@ import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/applica
 import { ITranslator } from '@jupyterlab/translation';
 
 import { setTranslation } from '../views/translation.ts';
-import { cellMenuPlugin } from './cell-menu.ts';
 import { entriesPlugin } from './entries.ts';
 import { followerPlugin } from './follower.ts';
 import { formsPlugin } from './forms/forms.tsx';
 import { markPlugin } from './mark.ts';
+import { cellMenuPlugin, runStorePlugin } from './notebook-commands.ts';
 import { notificationsPlugin } from './notifications.ts';
-import { runStorePlugin } from './run-store.ts';
 import { runWatchPlugin } from './run-watch.ts';
 import { runsPanelPlugin } from './runs-panel/plugin.ts';
 import { settingsPlugin } from './settings.ts';
@@ -43,9 +42,7 @@ function translated(plugin: JupyterFrontEndPlugin<unknown>): JupyterFrontEndPlug
     optional: [...(plugin.optional ?? []), ITranslator],
     activate: (app: JupyterFrontEnd, ...services: unknown[]) => {
       const translator = services.pop() as ITranslator | null;
-      if (translator) {
-        setTranslation(translator.load('mosaic_lab'));
-      }
+      if (translator) setTranslation(translator.load('mosaic_lab'));
       return plugin.activate(app, ...services);
     }
   };

@@ -11,7 +11,7 @@
 import type { ISessionContext } from '@jupyterlab/apputils';
 import { type Kernel, KernelMessage } from '@jupyterlab/services';
 import type { JSONObject, JSONValue } from '@lumino/coreutils';
-import { type ISignal, Signal } from '@lumino/signaling';
+import { Signal } from '@lumino/signaling';
 
 import { subshellOf } from '../shared/subshell.ts';
 import type { IRunStatus } from './tokens.ts';
@@ -26,14 +26,10 @@ export class KernelStatus {
     this._context = context;
     context.kernelChanged.connect((_, change) => this._follow(change.newValue));
     context.statusChanged.connect((_, status) => {
-      if (status === 'restarting' || status === 'autorestarting' || status === 'dead') {
-        this._forget();
-      }
+      if (status === 'restarting' || status === 'autorestarting' || status === 'dead') this._forget();
     });
     context.connectionStatusChanged.connect((_, status) => {
-      if (status === 'connected') {
-        this._find();
-      }
+      if (status === 'connected') this._find();
     });
     context.disposed.connect(() => Signal.clearData(this));
     this._follow(context.session?.kernel ?? null);
@@ -58,14 +54,10 @@ export class KernelStatus {
   }
 
   /** Emitted when `status` or `isAwaited` has changed. */
-  get changed(): ISignal<this, void> {
-    return this._changed;
-  }
+  readonly changed = new Signal<this, void>(this);
 
   /** Emitted when this page has connected to a kernel with a `Lab`. */
-  get connected(): ISignal<this, void> {
-    return this._connected;
-  }
+  readonly connected = new Signal<this, void>(this);
 
   /** Send data to the kernel; ignored if the kernel has no `Lab`. */
   async report(data: JSONObject): Promise<void> {
@@ -89,26 +81,22 @@ export class KernelStatus {
     if (!this._comm && KernelMessage.isCommMsgMsg(message) && message.content.comm_id === TARGET) {
       this._listen(kernel.createComm(TARGET, TARGET));
       this._receive(message.content.data);
-      this._connected.emit();
+      this.connected.emit();
     }
   }
 
   /** Look for a comm opened before this page was connected, and request the status on it. */
   private async _find(): Promise<void> {
     const kernel = this._kernel;
-    if (!kernel?.handleComms) {
-      return;
-    }
+    if (!kernel?.handleComms) return;
     try {
       if (!this._comm || this._comm.isDisposed) {
         const known = await this._hasComm(kernel);
-        if (!known || kernel !== this._kernel || this._comm) {
-          return;
-        }
+        if (!known || kernel !== this._kernel || this._comm) return;
         this._listen(kernel.createComm(TARGET, TARGET));
       }
       await this._send({});
-      this._connected.emit();
+      this.connected.emit();
     } catch (reason) {
       // The kernel ended, restarted or was disconnected meanwhile; each causes a separate event.
       console.debug(`MOSAIC: no status from kernel ${kernel.id}:`, reason);
@@ -117,55 +105,40 @@ export class KernelStatus {
 
   private async _hasComm(kernel: Kernel.IKernelConnection): Promise<boolean> {
     const timer = setTimeout(() => {
-      if (kernel === this._kernel && kernel.connectionStatus === 'connected') {
-        this._await(kernel);
-      }
+      if (kernel === this._kernel && kernel.connectionStatus === 'connected') this._await(kernel);
     }, PATIENCE_MS);
     try {
       const { content } = await kernel.requestCommInfo({ target_name: TARGET });
       return content.status === 'ok' && TARGET in content.comms;
     } finally {
       clearTimeout(timer);
-      if (this._awaited === kernel) {
-        this._await(null);
-      }
+      if (this._awaited === kernel) this._await(null);
     }
   }
 
   private _await(kernel: Kernel.IKernelConnection | null): void {
     this._awaited = kernel;
-    this._changed.emit();
+    this.changed.emit();
   }
 
-  /**
-   * Send a message, which the kernel answers with its status: on a subshell if possible, so that no cell
-   * delays it.
-   */
+  /** Send a message, answered with the kernel's status: on a subshell if possible, so that no cell delays it. */
   private async _send(data: JSONObject): Promise<void> {
     const comm = this._comm;
-    if (!comm || !this._kernel) {
-      return;
-    }
+    if (!comm || !this._kernel) return;
     await subshellOf(this._kernel, comm, SUBSHELL_MS);
-    if (!comm.isDisposed) {
-      comm.send(data);
-    }
+    if (!comm.isDisposed) comm.send(data);
   }
 
   private _listen(comm: Kernel.IComm): void {
     this._comm = comm;
     comm.onMsg = message => this._receive(message.content.data);
     comm.onClose = () => {
-      if (this._comm === comm) {
-        this._forget();
-      }
+      if (this._comm === comm) this._forget();
     };
   }
 
   private _receive(data: JSONObject): void {
-    if (isRunStatus(data)) {
-      this._set(data);
-    }
+    if (isRunStatus(data)) this._set(data);
   }
 
   private _forget(): void {
@@ -176,7 +149,7 @@ export class KernelStatus {
 
   private _set(status: IRunStatus | null): void {
     this._status = status;
-    this._changed.emit();
+    this.changed.emit();
   }
 
   private readonly _context: ISessionContext;
@@ -184,8 +157,6 @@ export class KernelStatus {
   private _awaited: Kernel.IKernelConnection | null = null;
   private _comm: Kernel.IComm | null = null;
   private _status: IRunStatus | null = null;
-  private _changed = new Signal<this, void>(this);
-  private _connected = new Signal<this, void>(this);
 }
 
 function isRunStatus(data: Record<string, JSONValue | undefined>): data is JSONObject & IRunStatus {

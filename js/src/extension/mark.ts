@@ -2,7 +2,7 @@
 
 import type { JupyterFrontEndPlugin } from '@jupyterlab/application';
 
-import { markPage } from '../shared/version.ts';
+import { markPage } from '../shared/page-extension.ts';
 
 export const markPlugin: JupyterFrontEndPlugin<void> = {
   id: 'mosaic-lab:mark',

@@ -5,7 +5,7 @@ import { Notification } from '@jupyterlab/apputils';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { trans } from '../views/translation.ts';
 import { Endings, isBad, type Notice } from './endings.ts';
-import { isInSight } from './sight.ts';
+import { isInSight } from './shown-runs.ts';
 import { CommandIDs, type IEndedRun, IRunWatch, ISettings } from './tokens.ts';
 
 const SHOWN_MS = 10_000;
@@ -25,16 +25,10 @@ export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
     const endings = new Endings();
     watch.ended.connect(async (_, run: IEndedRun) => {
       const wanted = settings.get('notifications');
-      if (wanted === 'none' || (wanted === 'failures' && !isBad(run.row.state))) {
-        return;
-      }
-      if (await isInSight(run.row.id, notebooks)) {
-        return;
-      }
+      if (wanted === 'none' || (wanted === 'failures' && !isBad(run.row.state))) return;
+      if (await isInSight(run.row.id, notebooks)) return;
       const ending = endings.take(run);
-      if (!ending) {
-        return;
-      }
+      if (!ending) return;
       const notice = endings.notice(ending);
       const options = {
         actions: actions(notice, commands),
@@ -68,10 +62,7 @@ function actions({ runs }: Notice, commands: JupyterFrontEnd['commands']): Notif
     found.push({ label: trans.__('Show'), callback: () => void show() });
   }
   if (commands.hasCommand(CommandIDs.showLog)) {
-    found.push({
-      label: trans.__('Log'),
-      callback: () => void commands.execute(CommandIDs.showLog, log)
-    });
+    found.push({ label: trans.__('Log'), callback: () => void commands.execute(CommandIDs.showLog, log) });
   }
   return found;
 }

@@ -4,7 +4,7 @@
  */
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
-import { type ISignal, Signal } from '@lumino/signaling';
+import { Signal } from '@lumino/signaling';
 
 import { isBackground, type RunRow } from '../shared/run-api.ts';
 import type { RowChanges, RunSource } from '../shared/run-source.ts';
@@ -23,9 +23,7 @@ export class RunWatch implements IRunWatch {
   }
 
   get alive(): IAlive | null {
-    if (!this._followed.size) {
-      return null;
-    }
+    if (!this._followed.size) return null;
     const alive = { runs: 0, evaluations: 0, comparisons: 0 };
     const rows = [...this._followed.values()].flatMap(store => [...store.alive.values()]);
     for (const { kind } of rows.filter(row => !isBackground(row.kind))) {
@@ -38,23 +36,15 @@ export class RunWatch implements IRunWatch {
     return [...this._followed.keys()].map(source => source.store);
   }
 
-  get changed(): ISignal<IRunWatch, void> {
-    return this._changed;
-  }
+  readonly changed = new Signal<this, void>(this);
 
-  get ended(): ISignal<IRunWatch, IEndedRun> {
-    return this._ended;
-  }
+  readonly ended = new Signal<this, IEndedRun>(this);
 
   private _followAll(): void {
     const current = this._sources.sources;
-    for (const source of current.filter(source => !this._followed.has(source))) {
-      this._follow(source);
-    }
-    if (this._gone.length) {
-      void this._leave();
-    }
-    this._changed.emit();
+    for (const source of current.filter(source => !this._followed.has(source))) this._follow(source);
+    if (this._gone.length) void this._leave();
+    this.changed.emit();
   }
 
   /** Stores whose kernels have disappeared; the server may find them too. */
@@ -64,9 +54,7 @@ export class RunWatch implements IRunWatch {
   }
 
   private async _leave(): Promise<void> {
-    if (this._leaving) {
-      return;
-    }
+    if (this._leaving) return;
     this._leaving = true;
     await this._sources.search();
     this._leaving = false;
@@ -74,7 +62,7 @@ export class RunWatch implements IRunWatch {
       this._followed.get(source)?.unfollow();
       this._followed.delete(source);
     }
-    this._changed.emit();
+    this.changed.emit();
   }
 
   private _follow(source: RunSource): void {
@@ -87,26 +75,19 @@ export class RunWatch implements IRunWatch {
   private _take(store: string, alive: Map<string, RunRow>, { rows, removed }: RowChanges): void {
     const ended = rows.filter(row => !row.alive && alive.has(row.id));
     for (const row of rows) {
-      if (row.alive) {
-        alive.set(row.id, row);
-      } else {
-        alive.delete(row.id);
-      }
+      if (row.alive) alive.set(row.id, row);
+      else alive.delete(row.id);
     }
-    for (const id of removed) {
-      alive.delete(id);
-    }
-    this._changed.emit();
+    for (const id of removed) alive.delete(id);
+    this.changed.emit();
     for (const row of ended) {
       const remaining = [...alive.values()].filter(other => row.group !== null && other.group === row.group);
-      this._ended.emit({ store, row, remaining: remaining.length });
+      this.ended.emit({ store, row, remaining: remaining.length });
     }
   }
 
   private readonly _sources: Pick<IRunSources, 'sources' | 'changed' | 'search'>;
   private readonly _followed = new Map<RunSource, Followed>();
-  private readonly _changed = new Signal<this, void>(this);
-  private readonly _ended = new Signal<this, IEndedRun>(this);
   private _leaving = false;
 }
 

@@ -40,9 +40,7 @@ export class SavedOutputs {
     this._panel = panel;
     this._kernel = kernel;
     panel.sessionContext.iopubMessage.connect((_, message) => {
-      if (KernelMessage.isUpdateDisplayDataMsg(message)) {
-        this._update(message.content);
-      }
+      if (KernelMessage.isUpdateDisplayDataMsg(message)) this._update(message.content);
     });
     kernel.connected.connect(() => this._reportAll());
     panel.content.modelContentChanged.connect(() => {
@@ -55,9 +53,7 @@ export class SavedOutputs {
 
   private _update({ data, metadata, transient }: KernelMessage.IUpdateDisplayDataMsg['content']): void {
     const about = metadata?.[METADATA] as JSONObject | undefined;
-    if (about === undefined || about.output !== transient?.display_id) {
-      return;
-    }
+    if (about === undefined || about.output !== transient?.display_id) return;
     for (const { outputs, index } of this._ours(about.output)) {
       const old = outputs.get(index);
       const value = { output_type: 'display_data', data, metadata };
@@ -83,10 +79,7 @@ export class SavedOutputs {
     this._report({ panels: panels.map(({ about }) => about) });
   }
 
-  /**
-   * Compare with the last check, and report removed panels (executed again, cleared, deleted) and restored
-   * ones (undo, paste).
-   */
+  /** Report panels removed since the last check (cleared, deleted, run again) and restored (undo, paste). */
   private _look(): void {
     this._timer = undefined;
     const captions = new Map(this._captions().map(({ about }) => [about.output as string, about]));
@@ -118,15 +111,11 @@ export class SavedOutputs {
     let place = 0;
     for (const cell of cells) {
       const node = this._panel.content.widgets[place++]?.node;
-      if (cell.type !== 'code') {
-        continue;
-      }
+      if (cell.type !== 'code') continue;
       const { outputs } = cell as ICodeCellModel;
       for (let index = 0; index < outputs.length; index++) {
         const about = outputs.get(index).metadata[METADATA] as JSONObject | undefined;
-        if (about && (id === undefined || about.output === id)) {
-          found.push({ outputs, index, about, node });
-        }
+        if (about && (id === undefined || about.output === id)) found.push({ outputs, index, about, node });
       }
     }
     return found;

@@ -5,7 +5,7 @@
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
-import { type ISignal, Signal } from '@lumino/signaling';
+import { Signal } from '@lumino/signaling';
 
 // Imported because the schema names it: JupyterLab finds the icon once its module was loaded.
 import './icons.ts';
@@ -20,18 +20,15 @@ class Settings implements ISettings {
     return (value ?? DEFAULTS[name]) as IMosaicSettings[Name];
   }
 
-  get changed(): ISignal<ISettings, void> {
-    return this._changed;
-  }
+  readonly changed = new Signal<this, void>(this);
 
   use(settings: ISettingRegistry.ISettings): void {
     this._settings = settings;
-    settings.changed.connect(() => this._changed.emit());
-    this._changed.emit();
+    settings.changed.connect(() => this.changed.emit());
+    this.changed.emit();
   }
 
   private _settings: ISettingRegistry.ISettings | undefined;
-  private readonly _changed = new Signal<this, void>(this);
 }
 
 export const settingsPlugin: JupyterFrontEndPlugin<ISettings> = {

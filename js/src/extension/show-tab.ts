@@ -4,8 +4,22 @@
  */
 
 import { type JupyterFrontEnd, LabShell } from '@jupyterlab/application';
+import { MainAreaWidget } from '@jupyterlab/apputils';
 import type { DocumentRegistry } from '@jupyterlab/docregistry';
-import { SplitPanel, TabPanel, type Widget } from '@lumino/widgets';
+import { SplitPanel, TabPanel, type Title, type Widget } from '@lumino/widgets';
+
+/** A tab with this content, without a tool bar. */
+export function newTab<Content extends Widget>(
+  content: Content,
+  id: string,
+  title: Partial<Title.IOptions<Widget>>
+): MainAreaWidget<Content> {
+  const tab = new MainAreaWidget({ content });
+  tab.toolbar.hide();
+  tab.id = id;
+  Object.assign(tab.title, { ...title, closable: true });
+  return tab;
+}
 
 /** Activate a tab; add it if it is new. `options`: its place in JupyterLab's main area. */
 export function showTab(
@@ -15,13 +29,9 @@ export function showTab(
 ): void {
   const isLab = shell instanceof LabShell;
   const isNew = !tab.isAttached;
-  if (isNew) {
-    shell.add(tab, isLab ? 'main' : 'down', isLab ? options : undefined);
-  }
+  if (isNew) shell.add(tab, isLab ? 'main' : 'down', isLab ? options : undefined);
   shell.activateById(tab.id);
-  if (!isLab) {
-    showBelow(tab, isNew);
-  }
+  if (!isLab) showBelow(tab, isNew);
 }
 
 /** Notebook 7.6 opens the area below but does not activate a tab there, and gives the first one no height. */

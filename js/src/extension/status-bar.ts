@@ -16,18 +16,14 @@ export const statusBarPlugin: JupyterFrontEndPlugin<void> = {
   requires: [IRunWatch],
   optional: [IStatusBar],
   activate: ({ commands }: JupyterFrontEnd, watch: IRunWatch, statusBar: IStatusBar | null) => {
-    if (!statusBar) {
-      return;
-    }
+    if (!statusBar) return;
     const click = () =>
       commands.hasCommand(CommandIDs.showRuns) ? CommandIDs.showRuns : CommandIDs.openRunStore;
     const item = textItem(() => void commands.execute(click()));
     const update = () => {
       const { alive, stores } = watch;
       const text = alive ? trans.__('%1 alive', counted(alive)) : '';
-      if (item.node.textContent !== text) {
-        item.node.textContent = text;
-      }
+      if (item.node.textContent !== text) item.node.textContent = text;
       item.node.title = trans.__('Runs in %1 (click to show)', stores.join(', '));
     };
     watch.changed.connect(update);

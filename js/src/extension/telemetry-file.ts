@@ -3,8 +3,7 @@
  * parses the file, which may have gigabytes; the page never loads it.
  */
 
-import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
-import { ILayoutRestorer } from '@jupyterlab/application';
+import { ILayoutRestorer, type JupyterFrontEnd, type JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { WidgetTracker } from '@jupyterlab/apputils';
 import { PathExt } from '@jupyterlab/coreutils';
 import {
@@ -27,9 +26,7 @@ const FACTORY = 'MOSAIC charts';
 /** A file in every run's folder. */
 const STATE = 'state.json';
 
-/**
- * A model that stays empty: without a format, JupyterLab requests only the file's metadata from the server.
- */
+/** A model that stays empty: without a format, JupyterLab requests only the file's metadata. */
 class NoContent extends TextModelFactory {
   override get name(): string {
     return 'mosaic-lab-no-content';

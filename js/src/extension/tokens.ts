@@ -17,10 +17,7 @@ export const CommandIDs = {
   showLog: 'mosaic-lab:show-log',
   /** With `{store?, runs?: ids, name?}`: charts of these runs in a tab; by default, of the latest runs. */
   openWorkspace: 'mosaic-lab:open-workspace',
-  /**
-   * This and the following commands take `{store, runs: ids}`; by default they apply to the panel's
-   * selection.
-   */
+  /** This and the following take `{store, runs: ids}`; by default they apply to the panel's selection. */
   openInWorkspace: 'mosaic-lab:open-runs-in-workspace',
   compareRuns: 'mosaic-lab:compare-runs',
   stopRuns: 'mosaic-lab:stop-runs',
@@ -101,10 +98,7 @@ export interface IRunFollower {
   /** The kernels with a `Lab` of all open notebooks. */
   readonly kernels: readonly IKernelWithLab[];
 
-  /**
-   * Notebooks whose kernels were busy when the page connected, and have not reported yet whether they have a
-   * `Lab`.
-   */
+  /** Notebooks whose kernels have been busy since the page connected, and may have a `Lab`. */
   readonly awaited: readonly string[];
 
   /** Emitted when `kernels`, the state of their connections, or `awaited` has changed. */

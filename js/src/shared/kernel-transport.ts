@@ -23,7 +23,7 @@ const SUBSHELL_MS = 10_000;
 /** The parts of a kernel's connection in use. */
 export type KernelOfStore = Pick<Kernel.IKernelConnection, 'id' | 'connectionStatus' | 'createComm'>;
 
-export interface KernelEvents {
+interface KernelEvents {
   /** Called when `usable` may have changed. */
   onStatus(): void;
   /** Called with the kernel's progress reports, such as of an installation. */
@@ -73,9 +73,7 @@ export class KernelTransport implements Transport {
       this._follower = undefined;
       clearInterval(this._beat);
       this._beat = undefined;
-      if (this._comm && this.usable) {
-        this._notify('unsubscribe', {});
-      }
+      if (this._comm && this.usable) this._notify('unsubscribe', {});
     };
   }
 
@@ -88,9 +86,7 @@ export class KernelTransport implements Transport {
   }
 
   private _subscribe(): void {
-    if (this._follower) {
-      this._notify('subscribe', { version: this._follower.version });
-    }
+    if (this._follower) this._notify('subscribe', { version: this._follower.version });
   }
 
   /** Send a message that needs no answer but shows whether the kernel responds. */
@@ -130,16 +126,10 @@ export class KernelTransport implements Transport {
   private _receive(message: FromKernel, buffers: readonly (ArrayBuffer | ArrayBufferView)[]): void {
     this._backOff.reset();
     this._setSilent(false);
-    if (message.changes) {
-      this._follower?.take(message.changes);
-    }
-    if (message.progress) {
-      this._events.onProgress(message.progress);
-    }
+    if (message.changes) this._follower?.take(message.changes);
+    if (message.progress) this._events.onProgress(message.progress);
     const pending = this._pending.get(message.id ?? 0);
-    if (!pending) {
-      return;
-    }
+    if (!pending) return;
     clearTimeout(pending.silence);
     if (message.error !== undefined) {
       this._reject(message.id as number, new Error(message.error));
@@ -161,14 +151,9 @@ export class KernelTransport implements Transport {
     }
   }
 
-  /**
-   * Handle a comm closed by the kernel: it has no `Lab` on the store any more, or received no message for
-   * long.
-   */
+  /** Handle a comm closed by the kernel: it has no `Lab` on the store any more, or heard nothing for long. */
   private _lose(comm: Kernel.IComm): void {
-    if (comm !== this._comm || this._closed) {
-      return;
-    }
+    if (comm !== this._comm || this._closed) return;
     this._drop(trans.__('The kernel closed the connection.'));
     clearTimeout(this._retry);
     this._retry = setTimeout(() => this._subscribe(), this._backOff.next());
@@ -185,9 +170,7 @@ export class KernelTransport implements Transport {
         comm.dispose();
       }
     }
-    for (const id of [...this._pending.keys()]) {
-      this._reject(id, new Unreachable(why));
-    }
+    for (const id of [...this._pending.keys()]) this._reject(id, new Unreachable(why));
   }
 
   private _reject(id: number, reason: Error): void {
@@ -212,8 +195,6 @@ export class KernelTransport implements Transport {
 }
 
 function asArrayBuffer(buffer: ArrayBuffer | ArrayBufferView): ArrayBuffer {
-  if (buffer instanceof ArrayBuffer) {
-    return buffer;
-  }
+  if (buffer instanceof ArrayBuffer) return buffer;
   return buffer.buffer.slice(buffer.byteOffset, buffer.byteOffset + buffer.byteLength) as ArrayBuffer;
 }

@@ -47,9 +47,7 @@ export function nameParts(name: string, alike: ReadonlySet<string>): NamePart[] 
 export function truncatedParts(name: string, alike: ReadonlySet<string>): NamePart[] {
   const parts = nameParts(name, alike);
   const end = parts.at(-1);
-  if (end?.kind !== 'end') {
-    return parts.length > MOST_PARTS ? [{ text: name, kind: 'own' }] : parts;
-  }
+  if (end?.kind !== 'end') return parts.length > MOST_PARTS ? [{ text: name, kind: 'own' }] : parts;
   return !isShortEnd(end) || parts.length > MOST_PARTS + 1
     ? [{ text: name.slice(0, -end.text.length), kind: 'own' }, end]
     : parts;

@@ -1,6 +1,6 @@
 /** Formatted numbers, consistent with the kernel's `mosaic_lab/number_format.py`. */
 
-export const DASH = '–';
+const DASH = '–';
 
 export const UNITS: readonly [number, string][] = [
   [1e12, 'T'],
@@ -16,10 +16,7 @@ const FORMATS = [...Array(11).keys()].map(
 
 type Value = number | null | undefined;
 
-/**
- * Three significant digits, or more: "1.2M", "231", "0.0025", "1.5e-07"; counts below 10,000 are written in
- * full.
- */
+/** Three significant digits, or all of counts below 10,000: "1.2M", "9,999", "0.0025", "1.5e-07". */
 export function number(value: Value, digits = 3): string {
   return special(value) ?? minus(value as number, short(Math.abs(value as number), digits));
 }
@@ -34,10 +31,7 @@ export function whole(value: Value): string {
   return special(value) ?? minus(value as number, formatted(Math.abs(value as number), 0));
 }
 
-/**
- * A setting: six significant digits, as in code, but with separators: "0.0003", "2.5e-05", "1,024"; a dash
- * for no value.
- */
+/** A setting as in code, with six digits and separators: "0.0003", "2.5e-05", "1,024"; or a dash. */
 export function settingText(value: unknown): string {
   if (value === undefined || value === null) return DASH;
   if (typeof value === 'number') return special(value) ?? minus(value, exact(Math.abs(value)));

@@ -19,9 +19,7 @@ export function ordered<Row>(
 
 /** The order of two values; missing values come last in either direction. */
 export function compareValues(a: SortValue, b: SortValue, descending: boolean): number {
-  if (a === null || b === null) {
-    return Number(a === null) - Number(b === null);
-  }
+  if (a === null || b === null) return Number(a === null) - Number(b === null);
   const order =
     typeof a === 'number' && typeof b === 'number' ? a - b : COLLATOR.compare(String(a), String(b));
   return descending ? -order : order;

@@ -89,7 +89,7 @@ export interface Changes {
   readonly removed: readonly string[];
 }
 
-export interface RunDetails {
+interface RunDetails {
   /** The last value of each metric. */
   readonly results: Readonly<Record<string, number | null>>;
   /** The Python call that creates the run again. */
@@ -111,7 +111,7 @@ export interface FilmFacts {
 export type Axis = 'step' | 'episode' | 'time' | 'relative';
 
 /** A film with its positions on the x axes of its run's charts. */
-export interface PlacedFilm extends FilmFacts {
+interface PlacedFilm extends FilmFacts {
   readonly places: Readonly<Record<Axis, number | null>>;
 }
 
@@ -127,10 +127,7 @@ export interface CurvesRequest {
   readonly smoothing: number;
   /** Whether to omit outliers. */
   readonly outliers: boolean;
-  /**
-   * Hyperparameters by whose values runs are grouped; each group is a mean with its interval. null: a line
-   * per run.
-   */
+  /** Hyperparameters that group the runs; a group is a mean with its interval. null: a line per run. */
   readonly group_by: readonly string[] | null;
 }
 
@@ -140,7 +137,7 @@ export interface BufferInfo {
   readonly length: number;
 }
 
-export interface CurveLine {
+interface CurveLine {
   readonly key: string;
   readonly runs: readonly string[];
   readonly label: string;
@@ -154,7 +151,7 @@ export interface CurveLine {
   readonly marks?: readonly { readonly x: number; readonly label: string }[];
 }
 
-export interface Curves {
+interface Curves {
   readonly x_label: string;
   readonly lines: readonly CurveLine[];
   /** The minimum and maximum x of all data, regardless of the requested part. */

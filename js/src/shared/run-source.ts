@@ -18,7 +18,7 @@ import { type Follower, type Transport, Unreachable } from './transport.ts';
 /** Rows that are new or have changed, and the ids of removed runs. */
 export type RowChanges = Pick<Changes, 'rows' | 'removed'>;
 
-export interface RunSourceOptions {
+interface RunSourceOptions {
   /** Null where only kernels answer. */
   readonly server: Transport | null;
   /** The result is shown if a kernel is needed and there is none. */
@@ -73,24 +73,17 @@ export class RunSource {
       try {
         return await transport.call(method, params);
       } catch (reason) {
-        if (!(reason instanceof Unreachable)) {
-          throw reason;
-        }
+        if (!(reason instanceof Unreachable)) throw reason;
         problem = reason.message;
       }
     }
     throw new Error(problem);
   }
 
-  /**
-   * Call `listener` with all rows at first, then with each change. Returns a function that ends the
-   * subscription.
-   */
+  /** Call `listener` with all rows at first, then with each change; returns how to end this. */
   subscribe(listener: (changes: RowChanges) => void): () => void {
     this._listeners.add(listener);
-    if (this._rows) {
-      listener({ rows: [...this._rows.values()], removed: [] });
-    }
+    if (this._rows) listener({ rows: [...this._rows.values()], removed: [] });
     this._choose();
     return () => {
       this._listeners.delete(listener);
@@ -121,9 +114,7 @@ export class RunSource {
   /** The transports for reading, best first. */
   private get _readers(): Transport[] {
     const { server } = this._options;
-    if (server === null) {
-      return this._kernels;
-    }
+    if (server === null) return this._kernels;
     return this._usable ? [this._usable, server] : [server];
   }
 
@@ -138,9 +129,7 @@ export class RunSource {
         this._rows = null; // not updated any more
       }
     }
-    for (const listener of this._statusListeners) {
-      listener();
-    }
+    for (const listener of this._statusListeners) listener();
   }
 
   private _newFollower(): Follower {
@@ -159,15 +148,9 @@ export class RunSource {
     this._rows = known;
     const ids = new Set(rows.map(row => row.id));
     const gone = whole ? [...known.keys()].filter(id => !ids.has(id)) : removed;
-    for (const id of gone) {
-      known.delete(id);
-    }
-    for (const row of rows) {
-      known.set(row.id, row);
-    }
-    for (const listener of this._listeners) {
-      listener({ rows, removed: gone });
-    }
+    for (const id of gone) known.delete(id);
+    for (const row of rows) known.set(row.id, row);
+    for (const listener of this._listeners) listener({ rows, removed: gone });
   }
 
   private readonly _options: RunSourceOptions;
@@ -178,4 +161,22 @@ export class RunSource {
   private _rows: Map<string, RunRow> | null = null;
   private _followed: Transport | undefined;
   private _unfollow: (() => void) | undefined;
+}
+
+const PATIENCE_MS = 10_000;
+
+/** All rows of a store, the latest first; none if the store does not answer in time. */
+export function latestRows(source: RunSource): Promise<readonly RunRow[]> {
+  return new Promise(resolve => {
+    let end = () => {};
+    const finish = (rows: readonly RunRow[]) => {
+      clearTimeout(timer);
+      end();
+      resolve(rows);
+    };
+    const timer = setTimeout(() => finish([]), PATIENCE_MS);
+    end = source.subscribe(({ rows }) => {
+      finish(rows.toSorted((a, b) => (b.created ?? 0) - (a.created ?? 0)));
+    });
+  });
 }

@@ -13,9 +13,7 @@ interface SubshellComm {
   readonly subshellStarted?: Promise<unknown>;
 }
 
-/**
- * Resolves when messages of `comm` are handled by its subshell, or if it has none; after `ms` at the latest.
- */
+/** Resolve when the subshell of `comm` handles its messages, or if there is none; after `ms` at the latest. */
 export async function subshellOf(kernel: object, comm: object, ms: number): Promise<void> {
   const { commsOverSubshells, subshellStarted } = comm as SubshellComm;
   if ((kernel as SubshellKernel).supportsSubshells && commsOverSubshells !== 'disabled') {

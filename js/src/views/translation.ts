@@ -1,6 +1,6 @@
 /** The translation of all texts on this page: JupyterLab's, if there is one, otherwise English. */
 
-export interface Translation {
+interface Translation {
   __(text: string, ...values: unknown[]): string;
   _n(one: string, many: string, count: number, ...values: unknown[]): string;
 }

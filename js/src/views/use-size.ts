@@ -1,3 +1,5 @@
+/** The widths of elements and columns. */
+
 import { type RefCallback, type RefObject, useCallback, useEffect, useRef, useState } from 'react';
 
 /** The width of an element in pixels, 0 while it is hidden. */
@@ -21,4 +23,17 @@ export function useWidth(ref: RefObject<HTMLElement | null>): number {
     return () => place(null);
   }, [place, ref]);
   return width;
+}
+
+/**
+ * The width of a flexible column besides which the widths of the others, in order, end at the edge of the room:
+ * as many as fit beside its least width.
+ */
+export function fittingWidth(room: number, others: readonly number[], least: number): number {
+  let used = 0;
+  for (const width of others) {
+    if (used + width > room - least) break;
+    used += width;
+  }
+  return Math.max(least, room - used);
 }

@@ -6,12 +6,12 @@
 import type { FilmFacts } from '../shared/run-api.ts';
 
 /** [text, hint]: a short text and its tooltip. */
-export type Hinted = [text: string, hint: string];
+type Hinted = [text: string, hint: string];
 
 /** [value, name, hint], all as text. */
 export type Fact = [value: string, name: string, hint: string];
 
-export type Level = 'info' | 'warning' | 'error';
+type Level = 'info' | 'warning' | 'error';
 
 export interface Notice {
   level: Level;
@@ -19,7 +19,7 @@ export interface Notice {
 }
 
 /** The page's reports [view, number, visible]: the last few of all views of one model. */
-export type VisibilityReport = [view: string, number: number, visible: boolean];
+type VisibilityReport = [view: string, number: number, visible: boolean];
 
 /** Traits of every widget that represents a whole panel. */
 export interface PanelTraits {
@@ -55,7 +55,7 @@ export interface HeaderTraits extends PanelTraits {
   continued: string;
 }
 
-export interface LegendEntry {
+interface LegendEntry {
   key: string;
   label: string;
   color: string;
@@ -198,7 +198,7 @@ export interface FramesMessage {
   tiles: FrameHeader[];
 }
 
-export type FrameNotice = Notice & { tile: number };
+type FrameNotice = Notice & { tile: number };
 
 export type FromKernel =
   | FramesMessage
@@ -285,7 +285,7 @@ export interface Move {
   tokens: [read: string, written: string];
 }
 
-export type LaneState = 'opening' | 'ready' | 'stepping' | 'finished' | 'stopped' | 'failed';
+type LaneState = 'opening' | 'ready' | 'stepping' | 'finished' | 'stopped' | 'failed';
 
 export interface Lane {
   index: number;
@@ -325,7 +325,7 @@ export interface ComparisonState {
 export type Bindings = Record<string, Record<string, KeyBinding[] | null>>;
 
 /** A request to the comparison: [view, number, name, arguments], the last few of all views. */
-export type Call = [view: string, number: number, name: string, args: object];
+type Call = [view: string, number: number, name: string, args: object];
 
 export interface ComparisonTraits extends PanelTraits {
   title: string;

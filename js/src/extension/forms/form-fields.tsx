@@ -22,9 +22,7 @@ export function Fields(props: {
   // fields without rendering this component.
   useEffect(() => {
     const root = node.current;
-    if (!root) {
-      return;
-    }
+    if (!root) return;
     labelInputs(root);
     const added = new MutationObserver(() => labelInputs(root));
     added.observe(root, { childList: true, subtree: true });
@@ -52,9 +50,7 @@ export function Fields(props: {
 function labelInputs(root: Element): void {
   for (const input of root.querySelectorAll('input, select, textarea')) {
     const title = input.closest('.form-group')?.querySelector('.jp-FormGroup-fieldLabel')?.textContent;
-    if (title && !input.hasAttribute('aria-label')) {
-      input.setAttribute('aria-label', title);
-    }
+    if (title && !input.hasAttribute('aria-label')) input.setAttribute('aria-label', title);
   }
 }
 

@@ -18,7 +18,7 @@ export interface Filled {
   readonly hyperparameters: Values;
 }
 
-export interface FormSchema {
+interface FormSchema {
   readonly type?: string;
   readonly required?: readonly string[];
   readonly properties?: Readonly<Record<string, FieldSchema>>;
@@ -107,7 +107,7 @@ function freeOperatorName(kind: string, taken: readonly unknown[]): string {
 }
 
 /** An error of the form's validator; its message continues the value's name. */
-export interface FieldError {
+interface FieldError {
   readonly name?: string;
   /** The path of the value: ".seeds". */
   readonly property?: string;
@@ -141,9 +141,7 @@ export function carriedOver(before: FormSchema, after: FormSchema, values: Value
 /** The schema with only the fields whose name, title or description contains the text. */
 export function matching<S extends FormSchema>(schema: S, text: string): S {
   const wanted = text.trim().toLowerCase();
-  if (wanted === '') {
-    return schema;
-  }
+  if (wanted === '') return schema;
   const properties = Object.fromEntries(
     Object.entries(schema.properties ?? {}).filter(([name, field]) =>
       `${name} ${JSON.stringify(field)}`.toLowerCase().includes(wanted)
@@ -176,9 +174,7 @@ export function unlisted(
   const examples = (properties.env?.examples ?? []).map(String);
   const value = typeof env === 'string' ? env.trim() : '';
   const isWhole = examples.length > 0 && examples.length < MOST_LISTED;
-  if (value === '' || !isWhole || examples.includes(value)) {
-    return null;
-  }
+  if (value === '' || !isWhole || examples.includes(value)) return null;
   const stem = (id: string) =>
     id
       .toLowerCase()

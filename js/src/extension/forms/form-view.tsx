@@ -71,9 +71,7 @@ export function FormView({ kind, source, target, filled, insert, keep }: Props):
   }, [kind, source]);
 
   useEffect(() => {
-    if (kind === 'training' && worker === null) {
-      return;
-    }
+    if (kind === 'training' && worker === null) return;
     let current = true;
     source.form(kind, worker, algorithm).then(answer => {
       if (current) {

@@ -4,22 +4,24 @@
  */
 
 import { ILayoutRestorer, type JupyterFrontEnd, type JupyterFrontEndPlugin } from '@jupyterlab/application';
-import { MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
-import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
+import { type MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
+import { INotebookTracker, NotebookActions, type NotebookPanel } from '@jupyterlab/notebook';
 import { IStateDB } from '@jupyterlab/statedb';
-import { addIcon, ReactWidget } from '@jupyterlab/ui-components';
-import type { JSX } from 'react';
+import { addIcon, ReactWidget, UseSignal } from '@jupyterlab/ui-components';
+import { type JSX, useCallback, useMemo } from 'react';
 
 import type { FormKind } from '../../shared/run-api.ts';
-import { showTab } from '../show-tab.ts';
-import { latestRows } from '../sources/latest-rows.ts';
+import { latestRows } from '../../shared/run-source.ts';
+import { newTab, showTab } from '../show-tab.ts';
 import { CommandIDs, IRunSources } from '../tokens.ts';
-import { type Filled, withTrainings } from './form-model.ts';
+import { type Filled, filledOf, withTrainings } from './form-model.ts';
 import { type FormSource, FormView } from './form-view.tsx';
 import './forms.css';
+import type { ReadonlyPartialJSONValue } from '@lumino/coreutils';
 import { trans } from '../../views/translation.ts';
-import { insertCell, labOf } from './insert-cell.ts';
-import { KeptForm } from './kept-form.ts';
+import { freeName, IMPORT, labVariable, namesIn } from './lab-variable.ts';
+
+const SAVE_MS = 500;
 
 export const formsPlugin: JupyterFrontEndPlugin<void> = {
   id: 'mosaic-lab:forms',
@@ -45,7 +47,7 @@ export const formsPlugin: JupyterFrontEndPlugin<void> = {
       [CommandIDs.newComparison, 'comparison', trans.__('New comparison'), trans.__('A form for lab.compare')]
     ];
     for (const [command, kind, label, caption] of forms) {
-      const tabs = new WidgetTracker<MainAreaWidget<Form>>({ namespace: `mosaic-lab-${kind}-form` });
+      const tabs = new WidgetTracker<MainAreaWidget>({ namespace: `mosaic-lab-${kind}-form` });
       app.commands.addCommand(command, {
         label,
         caption,
@@ -56,7 +58,8 @@ export const formsPlugin: JupyterFrontEndPlugin<void> = {
           const filled = await kept.fetch();
           let tab = tabs.find(() => true);
           if (!tab) {
-            tab = newTab(new Form(app, tracker, sources, kind, kept, filled), label);
+            const content = ReactWidget.create(<Form {...{ app, tracker, sources, kind, kept, filled }} />);
+            tab = newTab(content, `mosaic-lab-${kind}-form`, { label, icon: addIcon });
             tab.disposed.connect(() => kept.remove());
             void tabs.add(tab);
           }
@@ -69,87 +72,118 @@ export const formsPlugin: JupyterFrontEndPlugin<void> = {
   }
 };
 
-function newTab(content: Form, label: string): MainAreaWidget<Form> {
-  const tab = new MainAreaWidget({ content });
-  tab.toolbar.hide();
-  tab.id = `mosaic-lab-${content.kind}-form`;
-  tab.title.label = label;
-  tab.title.icon = addIcon;
-  tab.title.closable = true;
-  return tab;
+interface FormProps {
+  readonly app: JupyterFrontEnd;
+  readonly tracker: INotebookTracker;
+  readonly sources: IRunSources;
+  readonly kind: FormKind;
+  readonly kept: KeptForm;
+  readonly filled: Filled;
 }
 
-class Form extends ReactWidget {
-  constructor(
-    app: JupyterFrontEnd,
-    tracker: INotebookTracker,
-    sources: IRunSources,
-    kind: FormKind,
-    kept: KeptForm,
-    filled: Filled
-  ) {
-    super();
-    this._app = app;
-    this._tracker = tracker;
-    this.kind = kind;
-    this._filled = filled;
-    this._keep = now => kept.save(now);
-    this._source = {
-      workers: async () => (await sources.call('workers', {})).result.rows,
-      form: async (kind, worker, algorithm) => {
-        const { result } = await sources.call('forms', {
-          kind,
-          ...(worker === null ? {} : { worker }),
-          ...(algorithm === null ? {} : { algorithm })
-        });
-        const kernel = this._target?.sessionContext.session?.kernel?.id;
-        const store = sources.sources.find(({ kernelId }) => kernelId !== null && kernelId === kernel);
-        return kind === 'training' || !store
-          ? result
-          : { ...result, schema: withTrainings(result.schema, await latestRows(store)) };
-      },
-      code: async (kind, values) => {
-        const { name: lab, taken } = this._target ? labOf(this._target) : { name: 'lab', taken: [] };
-        return (await sources.call('code', { kind, values, lab, taken })).result.code;
-      }
-    };
-    tracker.currentChanged.connect(this._targetChanged, this);
+/** A form for a cell of the current notebook. */
+function Form({ app, tracker, sources, kind, kept, filled }: FormProps): JSX.Element {
+  const source = useMemo(() => formSource(tracker, sources), [tracker, sources]);
+  const keep = useCallback((filled: Filled) => kept.save(filled), [kept]);
+  const insert = (code: string) => {
+    const panel = targetOf(tracker);
+    if (panel) {
+      insertCell(panel, `${labOf(panel).setup}${code}`);
+      app.shell.activateById(panel.id);
+    }
+  };
+  return (
+    <UseSignal signal={tracker.currentChanged}>
+      {() => (
+        <FormView
+          {...{ kind, source, filled, insert, keep }}
+          target={targetOf(tracker)?.title.label ?? null}
+        />
+      )}
+    </UseSignal>
+  );
+}
+
+function targetOf(tracker: INotebookTracker): NotebookPanel | null {
+  const panel = tracker.currentWidget;
+  return panel?.content.model ? panel : null;
+}
+
+function formSource(tracker: INotebookTracker, sources: IRunSources): FormSource {
+  return {
+    workers: async () => (await sources.call('workers', {})).result.rows,
+    form: async (kind, worker, algorithm) => {
+      const { result } = await sources.call('forms', {
+        kind,
+        ...(worker === null ? {} : { worker }),
+        ...(algorithm === null ? {} : { algorithm })
+      });
+      const kernel = targetOf(tracker)?.sessionContext.session?.kernel?.id;
+      const store = sources.sources.find(({ kernelId }) => kernelId !== null && kernelId === kernel);
+      return kind === 'training' || !store
+        ? result
+        : { ...result, schema: withTrainings(result.schema, await latestRows(store)) };
+    },
+    code: async (kind, values) => {
+      const panel = targetOf(tracker);
+      const { name: lab, taken } = panel ? labOf(panel) : { name: 'lab', taken: [] };
+      return (await sources.call('code', { kind, values, lab, taken })).result.code;
+    }
+  };
+}
+
+/** The notebook's `Lab` variable, the lines that create one if there is none, and the names in use. */
+function labOf(panel: NotebookPanel): { name: string; setup: string; taken: string[] } {
+  const sources: string[] = [];
+  for (const cell of panel.content.model?.cells ?? []) {
+    if (cell.type === 'code') sources.push(cell.sharedModel.getSource());
+  }
+  const taken = namesIn(sources);
+  const known = labVariable(sources);
+  if (known !== null) return { name: known, setup: '', taken };
+  const name = freeName('lab', taken);
+  const [line, module] = taken.includes('mosaic') ? ['import mosaic_lab', 'mosaic_lab'] : [IMPORT, 'mosaic'];
+  return { name, setup: `${line}\n\n${name} = ${module}.Lab()\n\n`, taken };
+}
+
+/** Insert `code` as a new code cell below the active one, and make it the active cell. It is not executed. */
+function insertCell(panel: NotebookPanel, code: string): void {
+  const notebook = panel.content;
+  const active = notebook.activeCell;
+  const isEmpty = active?.model.type === 'code' && active.model.sharedModel.getSource().trim() === '';
+  if (!isEmpty) NotebookActions.insertBelow(notebook);
+  if (notebook.activeCell?.model.type !== 'code') NotebookActions.changeCellType(notebook, 'code');
+  notebook.activeCell?.model.sharedModel.setSource(code);
+  notebook.scrollToItem(notebook.activeCellIndex).catch(() => undefined);
+}
+
+/** Keeps the values of a form while its tab is open, including over reloads of the page. */
+class KeptForm {
+  /** Without `states`, nothing is kept. */
+  constructor(states: IStateDB | null, kind: FormKind) {
+    this._states = states;
+    this._key = `mosaic-lab:${kind}-form`;
   }
 
-  protected render(): JSX.Element {
-    return (
-      <FormView
-        kind={this.kind}
-        source={this._source}
-        target={this._target?.title.label ?? null}
-        filled={this._filled}
-        insert={code => this._insert(code)}
-        keep={this._keep}
-      />
+  async fetch(): Promise<Filled> {
+    return filledOf(await this._states?.fetch(this._key));
+  }
+
+  save(filled: Filled): void {
+    clearTimeout(this._timer);
+    this._timer = setTimeout(
+      () => void this._states?.save(this._key, filled as unknown as ReadonlyPartialJSONValue),
+      SAVE_MS
     );
   }
 
-  private get _target(): NotebookPanel | null {
-    const panel = this._tracker.currentWidget;
-    return panel?.content.model ? panel : null;
+  /** Discard the values of a closed tab; the next one starts with the defaults. */
+  remove(): void {
+    clearTimeout(this._timer);
+    void this._states?.remove(this._key);
   }
 
-  private _targetChanged(): void {
-    this.update();
-  }
-
-  private _insert(code: string): void {
-    const panel = this._target;
-    if (panel) {
-      insertCell(panel, `${labOf(panel).setup}${code}`);
-      this._app.shell.activateById(panel.id);
-    }
-  }
-
-  readonly kind: FormKind;
-  private readonly _filled: Filled;
-  private readonly _keep: (filled: Filled) => void;
-  private readonly _app: JupyterFrontEnd;
-  private readonly _tracker: INotebookTracker;
-  private readonly _source: FormSource;
+  private readonly _states: IStateDB | null;
+  private readonly _key: string;
+  private _timer: ReturnType<typeof setTimeout> | undefined;
 }

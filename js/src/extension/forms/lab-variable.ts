@@ -15,9 +15,7 @@ const ASSIGNMENT = /^([A-Za-z_]\w*)\s*(?::[^=\n]+)?=\s*(?:[A-Za-z_]\w*\.)?Lab\(/
 export function labVariable(sources: readonly string[]): string | null {
   let found: string | null = null;
   for (const source of sources) {
-    for (const match of source.matchAll(ASSIGNMENT)) {
-      found = match[1] ?? found;
-    }
+    for (const match of source.matchAll(ASSIGNMENT)) found = match[1] ?? found;
   }
   return found;
 }

@@ -7,14 +7,13 @@ import { messageOf } from '../../shared/transport.ts';
 import * as reasons from '../../views/runs/reasons.ts';
 import { type Action, runActions } from '../../views/runs/run-actions.ts';
 import type { RunTable } from '../../views/runs/run-table.ts';
-import { bySource, type Target } from '../../views/runs/targets.ts';
+import { bySource, type Target, targetsOf } from '../../views/runs/targets.ts';
 import { trans } from '../../views/translation.ts';
 import { chartedRuns } from '../../views/workspace/state.ts';
 import { pathInServer } from '../server-path.ts';
 import { CommandIDs, IN_PALETTE, type IRunSources } from '../tokens.ts';
 import { labDialogs } from './dialogs.ts';
 import type { RunTabs } from './tabs.ts';
-import { type TargetArgs, targetsOf } from './targets.ts';
 
 export interface RunCommand extends Action {
   readonly id: string;
@@ -73,11 +72,7 @@ export function runCommands({ app, table, tabs, fileBrowser }: CommandContext): 
       whyNot: reasons.readOne,
       run: targets => tabs.openLog(first(targets))
     },
-    {
-      id: CommandIDs.stopRuns,
-      ...actions.stop,
-      paletteLabel: trans.__('Stop the selected runs')
-    },
+    { id: CommandIDs.stopRuns, ...actions.stop, paletteLabel: trans.__('Stop the selected runs') },
     { id: CommandIDs.resumeRun, ...actions.resume },
     { id: CommandIDs.renameRun, ...actions.rename },
     { id: CommandIDs.tagRuns, ...actions.tag },
@@ -114,7 +109,7 @@ export function runCommands({ app, table, tabs, fileBrowser }: CommandContext): 
 /** Register the commands with JupyterLab. Commands that are not possible are disabled, with the reason. */
 export function addRunCommands(commands: readonly RunCommand[], context: CommandContext): void {
   const { app, table, sources } = context;
-  const targets = (args: object) => targetsOf(args as TargetArgs, table, sources);
+  const targets = (args: object) => targetsOf(args, table, store => sources.source(store));
   for (const { id, label, paletteLabel = label, whyNot, run } of commands) {
     app.commands.addCommand(id, {
       label: args => (args[IN_PALETTE] ? paletteLabel : label),
@@ -143,9 +138,7 @@ export function addRunCommands(commands: readonly RunCommand[], context: Command
     });
   }
   const changed = () => {
-    for (const { id } of commands) {
-      app.commands.notifyCommandChanged(id);
-    }
+    for (const { id } of commands) app.commands.notifyCommandChanged(id);
   };
   table.subscribe(changed);
   sources.changed.connect(changed);

@@ -67,9 +67,7 @@ class LongText extends Widget {
     this.node.append(caption, this._area);
     // Enter starts a new line here; elsewhere it closes the dialog.
     this._area.addEventListener('keydown', event => {
-      if (event.key === 'Enter') {
-        event.stopPropagation();
-      }
+      if (event.key === 'Enter') event.stopPropagation();
     });
   }
 

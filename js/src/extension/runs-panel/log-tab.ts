@@ -1,7 +1,4 @@
-/**
- * A tab with the end of a run's log, followed while the run is alive; a failed run's reason is shown above
- * it.
- */
+/** A tab with the end of a run's log, followed while the run is alive, below the reason of a failure. */
 
 import type { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
@@ -66,9 +63,7 @@ export class LogTab extends Widget {
 
   /** Read the log at a limited rate, and again if something arrived meanwhile. */
   private async _read(): Promise<void> {
-    if (this._removed) {
-      return;
-    }
+    if (this._removed) return;
     if (this._reading || !this.isVisible) {
       this._again = true;
       return;
@@ -79,30 +74,20 @@ export class LogTab extends Widget {
       const { result } = await this.source.call('log', { run: this._run, lines: LINES });
       this._show(result.text || trans.__('(The log is empty.)'));
     } catch (reason) {
-      if (!this._removed) {
-        this._say(messageOf(reason));
-      }
+      if (!this._removed) this._say(messageOf(reason));
     }
     setTimeout(() => {
       this._reading = false;
-      if (this._again && this.isAttached) {
-        void this._read();
-      }
+      if (this._again && this.isAttached) void this._read();
     }, PAUSE_MS);
   }
 
   private _show(text: string): void {
     const { node } = this;
     const atEnd = node.scrollHeight - node.scrollTop - node.clientHeight < NEAR_PX || !this._text.textContent;
-    if (!this._removed) {
-      this._say(this._reason);
-    }
-    if (this._text.textContent !== text) {
-      this._text.textContent = text;
-    }
-    if (atEnd) {
-      node.scrollTop = node.scrollHeight;
-    }
+    if (!this._removed) this._say(this._reason);
+    if (this._text.textContent !== text) this._text.textContent = text;
+    if (atEnd) node.scrollTop = node.scrollHeight;
   }
 
   private _say(text: string): void {

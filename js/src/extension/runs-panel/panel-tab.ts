@@ -34,9 +34,7 @@ export class PanelTab extends Panel {
       this.source.subscribe(changes => this._noteRemoved(changes))
     ];
     this._unsubscribe = () => {
-      for (const end of ends) {
-        end();
-      }
+      for (const end of ends) end();
     };
     void this._refresh();
   }
@@ -86,18 +84,12 @@ export class PanelTab extends Panel {
   /** Show a notice for removed runs, whose data the kernel's panel still shows. */
   private _noteRemoved({ rows, removed }: RowChanges): void {
     const before = this._removed.size;
-    for (const { id } of rows) {
-      this._removed.delete(id);
-    }
-    for (const id of removed.filter(one => this.runs.includes(one))) {
-      this._removed.add(id);
-    }
+    for (const { id } of rows) this._removed.delete(id);
+    for (const id of removed.filter(one => this.runs.includes(one))) this._removed.add(id);
     if (this._removed.size !== before) {
       this._note?.dispose();
       this._note = this._removed.size ? noticeOf(this._removedText()) : undefined;
-      if (this._note) {
-        this.insertWidget(0, this._note);
-      }
+      if (this._note) this.insertWidget(0, this._note);
     }
   }
 
@@ -119,9 +111,7 @@ export class PanelTab extends Panel {
   }
 
   private _clear(): void {
-    for (const widget of [...this.widgets]) {
-      widget.dispose();
-    }
+    for (const widget of [...this.widgets]) widget.dispose();
   }
 
   readonly source: RunSource;
@@ -150,8 +140,6 @@ function notebookOf(source: RunSource, notebooks: INotebookTracker): NotebookPan
   const notebook = notebooks.find(
     panel => source.kernelId !== null && panel.sessionContext.session?.kernel?.id === source.kernelId
   );
-  if (!notebook) {
-    throw new Error(source.whyNot);
-  }
+  if (!notebook) throw new Error(source.whyNot);
   return notebook;
 }

@@ -8,7 +8,7 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { SidePanel } from '@jupyterlab/ui-components';
 import type { AccordionPanel } from '@lumino/widgets';
 
-import { onOpenRuns } from '../../shared/open-runs.ts';
+import { onOpenRuns } from '../../shared/page-extension.ts';
 import { RunRows } from '../../views/runs/run-rows.ts';
 import { RunTable } from '../../views/runs/run-table.ts';
 import { trans } from '../../views/translation.ts';
@@ -16,32 +16,12 @@ import { runsIcon } from '../icons.ts';
 import { CommandIDs, IRunSources } from '../tokens.ts';
 import { WorkersSection } from '../workers/workers.tsx';
 import { addRunCommands, type CommandContext, runCommands } from './commands.ts';
-import { remember } from './memory.ts';
-import { explainDisabled } from './menu-reasons.ts';
+import { explainDisabled, fillMenu } from './run-menu.ts';
 import { RunsSection } from './runs-section.tsx';
 import { RunTabs } from './tabs.ts';
 
 const PANEL = 'mosaic-lab-runs';
-const GRID = '.mosaic-runs-section .mosaic-runs-grid';
-
-const TOOL_BAR: readonly string[] = [
-  CommandIDs.openRunPanel,
-  CommandIDs.openInWorkspace,
-  CommandIDs.compareRuns,
-  CommandIDs.stopRuns,
-  CommandIDs.renameRun,
-  CommandIDs.tagRuns,
-  CommandIDs.removeRuns
-];
-
-/** The context menu of a run, in groups. */
-const MENU: readonly (readonly string[])[] = [
-  [CommandIDs.openRunPanel, CommandIDs.openInWorkspace, CommandIDs.compareRuns, CommandIDs.showLog],
-  [CommandIDs.stopRuns, CommandIDs.resumeRun],
-  [CommandIDs.renameRun, CommandIDs.tagRuns, CommandIDs.noteRun],
-  [CommandIDs.openRunFolder, CommandIDs.copyRunId, CommandIDs.copyRunCode],
-  [CommandIDs.removeRuns]
-];
+const RUN = '.mosaic-runs-section .mosaic-runs-grid .mosaic-runs-line';
 
 export const runsPanelPlugin: JupyterFrontEndPlugin<void> = {
   id: 'mosaic-lab:runs-panel',
@@ -70,8 +50,7 @@ export const runsPanelPlugin: JupyterFrontEndPlugin<void> = {
     panel.title.caption = trans.__('Runs');
     panel.node.setAttribute('role', 'region');
     panel.node.setAttribute('aria-label', trans.__('Runs'));
-    const section = { table, sources, commands: app.commands, runCommands: commands };
-    const runs = new RunsSection({ ...section, toolBar: TOOL_BAR, menu: MENU });
+    const runs = new RunsSection({ table, sources, commands: app.commands, runCommands: commands });
     panel.addWidget(runs);
     panel.addWidget(new WorkersSection(sources));
     (panel.content as AccordionPanel).collapse(1);
@@ -96,21 +75,33 @@ export const runsPanelPlugin: JupyterFrontEndPlugin<void> = {
       const command = view === 'panel' ? CommandIDs.openRunPanel : CommandIDs.openInWorkspace;
       void app.commands.execute(command, named);
     });
-    MENU.forEach((group, place) => {
-      for (const command of group) {
-        app.contextMenu.addItem({ command, selector: `${GRID} .mosaic-runs-line`, rank: 10 * place });
-      }
-      if (place) {
-        app.contextMenu.addItem({
-          type: 'separator',
-          selector: `${GRID} .mosaic-runs-line`,
-          rank: 10 * place - 5
-        });
-      }
-    });
+    fillMenu(item => app.contextMenu.addItem({ ...item, selector: RUN }));
     app.contextMenu.opened.connect(({ menu }) => explainDisabled(menu));
-    if (state) {
-      void remember(table, runs, state);
-    }
+    if (state) void remember(table, runs, state);
   }
 };
+
+const STATE = 'mosaic-lab:runs-table';
+const SAVE_MS = 500;
+
+/** Restore the panel's last state on this page, and keep it from now on. */
+async function remember(table: RunTable, section: RunsSection, state: IStateDB): Promise<void> {
+  const remembered = await state.fetch(STATE);
+  if (remembered !== undefined) table.restore(remembered);
+  const { store } = (remembered ?? {}) as { store?: unknown };
+  if (typeof store === 'string') section.choose(store);
+  const now = () => JSON.stringify({ ...table.saved, store: section.chosen });
+  let saved = now();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const save = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      if (now() !== saved) {
+        saved = now();
+        void state.save(STATE, JSON.parse(saved));
+      }
+    }, SAVE_MS);
+  };
+  table.subscribe(save);
+  section.changed.connect(save);
+}

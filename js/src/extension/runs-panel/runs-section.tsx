@@ -4,7 +4,7 @@ import { Notification } from '@jupyterlab/apputils';
 import { ReactWidget, UseSignal } from '@jupyterlab/ui-components';
 import type { CommandRegistry } from '@lumino/commands';
 import type { Message } from '@lumino/messaging';
-import { type ISignal, Signal } from '@lumino/signaling';
+import { Signal } from '@lumino/signaling';
 import { Menu } from '@lumino/widgets';
 import type { JSX } from 'react';
 
@@ -16,8 +16,7 @@ import { selectedTargets } from '../../views/runs/targets.ts';
 import { storeTitles } from '../../views/runs/tree.ts';
 import { CommandIDs, type IRunSources } from '../tokens.ts';
 import type { RunCommand } from './commands.ts';
-import { Empty } from './empty.tsx';
-import { explainDisabled } from './menu-reasons.ts';
+import { explainDisabled, fillMenu, TOOL_BAR } from './run-menu.ts';
 import './runs-panel.css';
 import { trans } from '../../views/translation.ts';
 
@@ -28,15 +27,11 @@ const SEARCH_MS = 15_000;
 const REASON_MS = 5000;
 const ALL = '';
 
-export interface RunsSectionOptions {
+interface RunsSectionOptions {
   readonly table: RunTable;
   readonly sources: IRunSources;
   readonly commands: CommandRegistry;
   readonly runCommands: readonly RunCommand[];
-  /** The commands of the tool bar. */
-  readonly toolBar: readonly string[];
-  /** The commands of the context menu, in groups. */
-  readonly menu: readonly (readonly string[])[];
 }
 
 export class RunsSection extends ReactWidget {
@@ -53,7 +48,7 @@ export class RunsSection extends ReactWidget {
       const { selection } = table.snapshot;
       if (selection !== this._selection) {
         this._selection = selection;
-        this._changed.emit();
+        this.changed.emit();
       }
     });
     this._follow();
@@ -78,9 +73,7 @@ export class RunsSection extends ReactWidget {
   }
 
   /** Emitted when the content above the table may have changed. */
-  get changed(): ISignal<this, void> {
-    return this._changed;
-  }
+  readonly changed = new Signal<this, void>(this);
 
   protected override onAfterShow(message: Message): void {
     super.onAfterShow(message);
@@ -90,9 +83,7 @@ export class RunsSection extends ReactWidget {
   protected override onAfterAttach(message: Message): void {
     super.onAfterAttach(message);
     this._timer = setInterval(() => {
-      if (this.isVisible && !document.hidden) {
-        this._options.sources.searchNowAndThen();
-      }
+      if (this.isVisible && !document.hidden) this._options.sources.searchNowAndThen();
     }, SEARCH_MS);
   }
 
@@ -102,7 +93,7 @@ export class RunsSection extends ReactWidget {
   }
 
   protected render(): JSX.Element {
-    return <UseSignal signal={this._changed}>{() => this._view()}</UseSignal>;
+    return <UseSignal signal={this.changed}>{() => this._view()}</UseSignal>;
   }
 
   private _view(): JSX.Element {
@@ -162,12 +153,8 @@ export class RunsSection extends ReactWidget {
   private get _chosenStore(): string {
     const { sources } = this._options.sources;
     const isThere = (store: string) => store === ALL || sources.some(source => source.store === store);
-    if (this._chosen !== null && isThere(this._chosen)) {
-      return this._chosen;
-    }
-    if (this._first !== null && isThere(this._first)) {
-      return this._first;
-    }
+    if (this._chosen !== null && isThere(this._chosen)) return this._chosen;
+    if (this._first !== null && isThere(this._first)) return this._first;
     return sources.length > MOST_STORES ? (sources[0]?.store ?? ALL) : ALL;
   }
 
@@ -185,17 +172,17 @@ export class RunsSection extends ReactWidget {
     for (const source of shown) {
       if (!this._listened.has(source)) {
         this._listened.add(source);
-        source.onStatus(() => this._changed.emit());
+        source.onStatus(() => this.changed.emit());
       }
     }
-    this._changed.emit();
+    this.changed.emit();
   }
 
   private _actions(): RunAction[] {
-    const { runCommands, commands, table, toolBar } = this._options;
+    const { runCommands, commands, table } = this._options;
     const targets = selectedTargets(table);
     const actions = runCommands
-      .filter(({ id }) => toolBar.includes(id))
+      .filter(({ id }) => TOOL_BAR.includes(id))
       .map(({ id, label, icon, whyNot }) => ({
         id,
         label,
@@ -230,21 +217,13 @@ export class RunsSection extends ReactWidget {
 
   private _openMenu(): void {
     const menu = new Menu({ commands: this._options.commands });
-    this._options.menu.forEach((group, place) => {
-      if (place) {
-        menu.addItem({ type: 'separator' });
-      }
-      for (const command of group) {
-        menu.addItem({ command });
-      }
-    });
+    fillMenu(item => menu.addItem(item));
     const button = this.node.querySelector('[role="toolbar"] button:last-child')?.getBoundingClientRect();
     menu.open(button?.left ?? 0, button?.bottom ?? 0);
     explainDisabled(menu);
   }
 
   private readonly _options: RunsSectionOptions;
-  private readonly _changed = new Signal<this, void>(this);
   private readonly _listened = new WeakSet<RunSource>();
   private readonly _unsubscribe: () => void;
   private _selection: unknown = null;
@@ -252,4 +231,53 @@ export class RunsSection extends ReactWidget {
   /** The store displayed before the user selects one; null before the first search. */
   private _first: string | null = null;
   private _timer: ReturnType<typeof setInterval> | undefined;
+}
+
+const TRAIN = [
+  'lab.train(',
+  '    "cleanrl",',
+  '    algorithm="ppo",',
+  '    env="CartPole-v1",',
+  '    total_timesteps=50_000,',
+  ')'
+];
+
+interface EmptyProps {
+  /** Whether any store is known. */
+  readonly hasStore: boolean;
+  readonly canAct: boolean;
+  readonly searched: boolean;
+  /** Opens the form of a new training; null without one. */
+  readonly onNew: (() => void) | null;
+}
+
+function Empty({ hasStore, canAct, searched, onNew }: EmptyProps) {
+  if (!hasStore && !searched) {
+    return <p className="mosaic-runs-empty">{trans.__('Looking for run stores …')}</p>;
+  }
+  const lines = canAct ? [] : ['import mosaic_lab as mosaic', '', 'lab = mosaic.Lab()', ''];
+  return (
+    <div className="mosaic-runs-empty">
+      <p>
+        <strong>{hasStore ? trans.__('No runs yet.') : trans.__('No run store yet.')}</strong>
+      </p>
+      <p>
+        {canAct
+          ? trans.__('The runs of this notebook’s lab are listed here. Start one in a cell:')
+          : trans.__('Runs are listed here as soon as a notebook has a lab. Type in a cell:')}
+      </p>
+      <pre>{[...lines, ...TRAIN].join('\n')}</pre>
+      {!canAct && (
+        <p className="mosaic-dim">
+          {trans.__('If the kernel has no mosaic-lab yet, install it first:')}{' '}
+          <code>%pip install mosaic-lab</code>
+        </p>
+      )}
+      {onNew && (
+        <button type="button" className="mosaic-runs-button mosaic-mod-text" onClick={onNew}>
+          {trans.__('New training …')}
+        </button>
+      )}
+    </div>
+  );
 }

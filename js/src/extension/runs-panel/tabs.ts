@@ -1,7 +1,7 @@
 /** Tabs for runs: a kernel's live panel, a comparison, a log. All are restored after a reload. */
 
 import type { ILayoutRestorer, JupyterFrontEnd } from '@jupyterlab/application';
-import { MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
+import { type MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
 import type { INotebookTracker } from '@jupyterlab/notebook';
 import type { Widget } from '@lumino/widgets';
 
@@ -10,7 +10,7 @@ import type { RunTable } from '../../views/runs/run-table.ts';
 import { bySource, nameOf, type Target } from '../../views/runs/targets.ts';
 import { trans } from '../../views/translation.ts';
 import { runsIcon } from '../icons.ts';
-import { showTab } from '../show-tab.ts';
+import { newTab, showTab } from '../show-tab.ts';
 import { CommandIDs } from '../tokens.ts';
 import { LogTab } from './log-tab.ts';
 import { type PanelMethod, PanelTab } from './panel-tab.ts';
@@ -63,17 +63,11 @@ export class RunTabs {
   ): void {
     const [[source, runs] = []] = bySource(targets);
     const [first] = targets;
-    if (!source || !runs || !first) {
-      return;
-    }
+    if (!source || !runs || !first) return;
     const id = `mosaic-lab-${kind}:${source.store}:${runs.join(' ')}`;
     const known = tracker.find(tab => tab.id === id);
-    const tab: Tab = known ?? new MainAreaWidget({ content: make(source, runs) });
+    const tab: Tab = known ?? newTab(make(source, runs), id, { icon: runsIcon });
     if (!known) {
-      tab.toolbar.hide();
-      tab.id = id;
-      tab.title.icon = runsIcon;
-      tab.title.closable = true;
       let { row } = first;
       const name = () => {
         const resumed = this._table.snapshot.titles.get(runKey(source.store, first.id));

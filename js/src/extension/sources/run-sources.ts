@@ -1,10 +1,9 @@
 /** All known run stores: those of open kernels, and those found below the folder of Jupyter's server. */
 
-import { type ISignal, Signal } from '@lumino/signaling';
-
+import { Signal } from '@lumino/signaling';
+import { aboutKernel, aboutServer, VERSION } from '../../shared/page-extension.ts';
 import type { Answer, Method, Methods, Progress } from '../../shared/run-api.ts';
 import { RunSource } from '../../shared/run-source.ts';
-import { aboutKernel, aboutServer, VERSION } from '../../shared/version.ts';
 import { trans } from '../../views/translation.ts';
 import type { IKernelWithLab, IRunSources } from '../tokens.ts';
 import type { ServerTransport } from './server-transport.ts';
@@ -38,13 +37,9 @@ export class RunSources implements IRunSources {
     return this._searched;
   }
 
-  get changed(): ISignal<IRunSources, void> {
-    return this._changed;
-  }
+  readonly changed = new Signal<this, void>(this);
 
-  get progressed(): ISignal<IRunSources, Progress> {
-    return this._progressed;
-  }
+  readonly progressed = new Signal<this, Progress>(this);
 
   source(store: string): RunSource {
     let source = this._sources.get(store);
@@ -70,9 +65,7 @@ export class RunSources implements IRunSources {
 
   searchNowAndThen(): void {
     const kind = this._server.state?.kind;
-    if (kind && ['answers', 'gone', 'silent'].includes(kind) && Date.now() >= this._again) {
-      void this.search();
-    }
+    if (kind && ['answers', 'gone', 'silent'].includes(kind) && Date.now() >= this._again) void this.search();
   }
 
   /** `awaited`: the notebooks of kernels that may have a `Lab` but cannot answer yet. */
@@ -85,10 +78,8 @@ export class RunSources implements IRunSources {
       this._found = [...this._found, ...without]; // until the server reports them missing
       void this.search();
     }
-    for (const [store, source] of this._sources) {
-      source.setKernels(this._kernelsOf(store));
-    }
-    this._changed.emit();
+    for (const [store, source] of this._sources) source.setKernels(this._kernelsOf(store));
+    this.changed.emit();
   }
 
   /** Called when the server's answers have changed. */
@@ -97,7 +88,7 @@ export class RunSources implements IRunSources {
       this._missed = false;
       void this.search();
     }
-    this._changed.emit();
+    this.changed.emit();
   };
 
   private async _searchOnce(): Promise<void> {
@@ -117,7 +108,7 @@ export class RunSources implements IRunSources {
     }
     this._again = Date.now() + pause;
     this._searched = true;
-    this._changed.emit();
+    this.changed.emit();
   }
 
   private _kernelsOf(store: string): IKernelWithLab['kernel'][] {
@@ -128,7 +119,7 @@ export class RunSources implements IRunSources {
     return new RunSource(store ?? '', {
       server: this._server.to(store),
       whyNot: () => this._whyNot(),
-      onProgress: progress => this._progressed.emit(progress)
+      onProgress: progress => this.progressed.emit(progress)
     });
   }
 
@@ -175,8 +166,6 @@ export class RunSources implements IRunSources {
   /** For methods that need no store. */
   private readonly _any: RunSource;
   private readonly _sources = new Map<string, RunSource>();
-  private readonly _changed = new Signal<this, void>(this);
-  private readonly _progressed = new Signal<this, Progress>(this);
   private _kernels: readonly IKernelWithLab[] = [];
   private _awaited: readonly string[] = [];
   private _found: readonly string[] = [];

@@ -24,7 +24,7 @@ export const VERSION_HEADER = 'X-Mosaic-Lab-Version';
 export type Send = (path: string, init: RequestInit) => Promise<Response>;
 
 /** The answer of `stores`. */
-export interface FoundStores {
+interface FoundStores {
   readonly stores: readonly { readonly path: string }[];
   /** Why there may be more stores; empty if the search was complete. */
   readonly cut_short: string;
@@ -44,7 +44,7 @@ interface Content<T> {
 }
 
 /** The state of the server. */
-export type ServerState =
+type ServerState =
   | { readonly kind: 'answers'; readonly version: string }
   /** `gone`: it cannot be connected to. `silent`: it accepts requests and does not answer them. */
   | { readonly kind: 'gone' | 'silent' | 'no-extension' | 'logged-out' };
@@ -85,14 +85,9 @@ export class ServerTransport {
     };
   }
 
-  /**
-   * Follow all stores with one request at a time: a browser opens at most six connections to a server, over
-   * all tabs.
-   */
+  /** Follow all stores with one request: a browser opens at most six connections to a server. */
   private async _watch(): Promise<void> {
-    if (this._watching) {
-      return;
-    }
+    if (this._watching) return;
     this._watching = true;
     const backOff = new BackOff(MOST_PAUSE_MS);
     while (this._followers.size) {
@@ -172,9 +167,7 @@ export class ServerTransport {
     try {
       response = await this._send(path, { ...init, signal });
     } catch (reason) {
-      if (signal.aborted) {
-        throw new Unreachable(trans.__('Jupyter’s server does not answer.'));
-      }
+      if (signal.aborted) throw new Unreachable(trans.__('Jupyter’s server does not answer.'));
       this._set({ kind: 'gone' });
       throw new Unreachable(trans.__('Jupyter’s server cannot be reached: %1', (reason as Error).message));
     }

@@ -12,16 +12,12 @@ export function sorted(rows: readonly WorkerRow[]): WorkerRow[] {
 }
 
 export function stateText(row: WorkerRow): string {
-  switch (row.state) {
-    case 'installed':
-      return trans.__('installed');
-    case 'outdated':
-      return trans.__('outdated');
-    case 'broken':
-      return trans.__('broken');
-    case 'not installed':
-      return trans.__('available');
-  }
+  return {
+    installed: trans.__('installed'),
+    outdated: trans.__('outdated'),
+    broken: trans.__('broken'),
+    'not installed': trans.__('available')
+  }[row.state];
 }
 
 /** "cleanrl 0.4.8", or a description if the worker wraps no library. */
@@ -30,16 +26,12 @@ export function versionText(row: WorkerRow): string {
 }
 
 export function sizeText(bytes: number): string {
-  if (bytes === 0) {
-    return '';
-  }
+  if (bytes === 0) return '';
   return bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : `${Math.round(bytes / 1e6)} MB`;
 }
 
 export function checkText(row: WorkerRow): string {
-  if (row.checked === null) {
-    return row.state === 'not installed' ? '' : trans.__('not checked');
-  }
+  if (row.checked === null) return row.state === 'not installed' ? '' : trans.__('not checked');
   const failed = Object.keys(row.failed).length;
   const day = new Date(row.checked * 1000).toLocaleDateString();
   return failed === 0

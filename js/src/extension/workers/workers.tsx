@@ -2,55 +2,19 @@
 
 import { ReactWidget } from '@jupyterlab/ui-components';
 import type { Message } from '@lumino/messaging';
-import type { JSX } from 'react';
+import { type JSX, useEffect, useState } from 'react';
 
-import type { Progress } from '../../shared/run-api.ts';
+import type { Progress, WorkerRow } from '../../shared/run-api.ts';
 import type { IRunSources } from '../tokens.ts';
 import './workers.css';
+import { messageOf } from '../../shared/transport.ts';
 import { trans } from '../../views/translation.ts';
-import { type WorkersSource, WorkersView } from './workers-view.tsx';
-
-/** Reads workers; with a kernel, installs and checks them. */
-class Workers implements WorkersSource {
-  constructor(sources: IRunSources) {
-    this._sources = sources;
-  }
-
-  get whyNot(): string {
-    const sources = this._sources.sources;
-    return sources.some(source => source.canAct) ? '' : (sources[0]?.whyNot ?? '');
-  }
-
-  async workers() {
-    return (await this._sources.call('workers', {})).result.rows;
-  }
-
-  async act(action: 'install' | 'check', worker: string, progress: (line: string) => void): Promise<void> {
-    const listen = (_: IRunSources, said: Progress) => {
-      if (said.worker === worker && said.line) {
-        progress(said.line);
-      }
-    };
-    this._sources.progressed.connect(listen);
-    try {
-      await this._sources.call(action, { worker });
-    } finally {
-      this._sources.progressed.disconnect(listen);
-    }
-  }
-
-  onChange(listener: () => void): () => void {
-    this._sources.changed.connect(listener);
-    return () => this._sources.changed.disconnect(listener);
-  }
-
-  private readonly _sources: IRunSources;
-}
+import { checkText, sizeText, sorted, stateText, versionText } from './worker-text.ts';
 
 export class WorkersSection extends ReactWidget {
   constructor(sources: IRunSources) {
     super();
-    this._workers = new Workers(sources);
+    this._sources = sources;
     this.title.label = trans.__('Workers');
     this.id = 'mosaic-lab-workers';
     this.addClass('mosaic-workers-section');
@@ -64,9 +28,7 @@ export class WorkersSection extends ReactWidget {
 
   protected onAfterAttach(message: Message): void {
     super.onAfterAttach(message);
-    if (this.isVisible) {
-      this._open();
-    }
+    if (this.isVisible) this._open();
   }
 
   private _open(): void {
@@ -77,9 +39,138 @@ export class WorkersSection extends ReactWidget {
   }
 
   protected render(): JSX.Element | null {
-    return this._opened ? <WorkersView source={this._workers} /> : null;
+    return this._opened ? <WorkersView sources={this._sources} /> : null;
   }
 
-  private readonly _workers: Workers;
+  private readonly _sources: IRunSources;
   private _opened = false;
+}
+
+interface Work {
+  readonly action: 'install' | 'check';
+  readonly line: string;
+  readonly error: string;
+}
+
+const NOTHING: Work = { action: 'install', line: '', error: '' };
+
+/** The workers: installation state, versions and check results. With a kernel, they are installed and checked. */
+function WorkersView({ sources }: { sources: IRunSources }): JSX.Element {
+  const [rows, setRows] = useState<readonly WorkerRow[] | null>(null);
+  const [error, setError] = useState('');
+  const [works, setWorks] = useState<Readonly<Record<string, Work>>>({});
+  const [whyNot, setWhyNot] = useState('');
+
+  const load = () =>
+    sources.call('workers', {}).then(
+      ({ result }) => {
+        setRows(result.rows);
+        setError('');
+      },
+      reason => setError(messageOf(reason))
+    );
+
+  useEffect(() => {
+    const follow = () => {
+      const stores = sources.sources;
+      setWhyNot(stores.some(source => source.canAct) ? '' : (stores[0]?.whyNot ?? ''));
+      load();
+    };
+    follow();
+    sources.changed.connect(follow);
+    return () => void sources.changed.disconnect(follow);
+  }, [sources]);
+
+  async function act(action: Work['action'], worker: string): Promise<void> {
+    const note = (work: Partial<Work>) =>
+      setWorks(old => ({ ...old, [worker]: { ...(old[worker] ?? NOTHING), action, ...work } }));
+    const follow = (_: IRunSources, { worker: name, line }: Progress) =>
+      name === worker && line && note({ line });
+    note({ line: trans.__('starting'), error: '' });
+    sources.progressed.connect(follow);
+    try {
+      await sources.call(action, { worker });
+      note({ line: '' });
+    } catch (reason) {
+      note({ line: '', error: messageOf(reason) });
+    } finally {
+      sources.progressed.disconnect(follow);
+    }
+    await load();
+  }
+
+  if (rows === null) return <p className="mosaic-workers-note">{error || trans.__('Looking for workers')}</p>;
+  return (
+    <div className="mosaic-workers">
+      {error && (
+        <p className="mosaic-workers-note" role="alert">
+          {error}
+        </p>
+      )}
+      <ul aria-label={trans.__('Workers')}>
+        {sorted(rows).map(row => (
+          <Worker
+            key={row.name}
+            row={row}
+            work={works[row.name] ?? NOTHING}
+            whyNot={whyNot}
+            act={action => void act(action, row.name)}
+          />
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function Worker(props: {
+  row: WorkerRow;
+  work: Work;
+  whyNot: string;
+  act(action: Work['action']): void;
+}): JSX.Element {
+  const { row, work, whyNot, act } = props;
+  const busy = work.line !== '';
+  const action = row.state === 'installed' ? 'check' : 'install';
+  const label =
+    action === 'check' ? trans.__('Check') : row.created ? trans.__('Install again') : trans.__('Install');
+  return (
+    <li className="mosaic-worker">
+      <div className="mosaic-worker-head">
+        <span className={`mosaic-worker-state mosaic-mod-${row.state.replace(' ', '-')}`}>
+          {stateText(row)}
+        </span>
+        <strong title={row.about}>{row.name}</strong>
+        <span className="mosaic-worker-version">{versionText(row)}</span>
+        <button
+          type="button"
+          className="jp-mod-styled jp-mod-minimal"
+          disabled={busy || whyNot !== ''}
+          title={whyNot || (action === 'check' ? trans.__('Run the conformance suite') : row.about)}
+          aria-label={`${label}: ${row.name}`}
+          onClick={() => act(action)}
+        >
+          {label}
+        </button>
+      </div>
+      <div className="mosaic-worker-facts">
+        {[row.detail, sizeText(row.size_bytes), checkText(row)].filter(Boolean).join(' · ')}
+      </div>
+      {busy && (
+        <div className="mosaic-worker-progress" role="status">
+          {work.line}
+        </div>
+      )}
+      {work.error && (
+        <pre className="mosaic-worker-error" role="alert">
+          {work.error}
+        </pre>
+      )}
+      {Object.entries(row.failed).map(([name, detail]) => (
+        <details key={name} className="mosaic-worker-failed">
+          <summary>{trans.__('failed: %1', name)}</summary>
+          <pre>{detail}</pre>
+        </details>
+      ))}
+    </li>
+  );
 }

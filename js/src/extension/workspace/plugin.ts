@@ -1,11 +1,11 @@
 /** Plugin: the command that opens the charts of runs in a tab, restored after a reload. */
 
 import { ILayoutRestorer, type JupyterFrontEnd, type JupyterFrontEndPlugin } from '@jupyterlab/application';
-import { MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
+import { type MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
 import { IStateDB } from '@jupyterlab/statedb';
 import { LabIcon } from '@jupyterlab/ui-components';
 import { trans } from '../../views/translation.ts';
-import { showTab } from '../show-tab.ts';
+import { newTab, showTab } from '../show-tab.ts';
 import { CommandIDs, IRunSources, ISettings } from '../tokens.ts';
 import { openedTab, type WorkspaceTab } from './tab.tsx';
 
@@ -41,13 +41,8 @@ export const workspacePlugin: JupyterFrontEndPlugin<void> = {
         return known;
       }
       const content = await openedTab(sources.source(store), name, runs, states, settings);
-      const widget = new MainAreaWidget({ content });
-      widget.toolbar.hide();
-      widget.id = id;
-      widget.title.label = name === NAME ? trans.__('Runs of %1', shortened(store)) : name;
-      widget.title.caption = store;
-      widget.title.icon = icon;
-      widget.title.closable = true;
+      const label = name === NAME ? trans.__('Runs of %1', shortened(store)) : name;
+      const widget = newTab(content, id, { label, caption: store, icon });
       await tracker.add(widget);
       return widget;
     };

@@ -5,10 +5,9 @@ import { ReactWidget } from '@jupyterlab/ui-components';
 import type { JSONObject } from '@lumino/coreutils';
 import type { ReactElement } from 'react';
 
-import type { RunSource } from '../../shared/run-source.ts';
+import { latestRows, type RunSource } from '../../shared/run-source.ts';
 import { chartedRuns, restoredState, type WorkspaceState, withRuns } from '../../views/workspace/state.ts';
 import { Workspace } from '../../views/workspace/workspace.tsx';
-import { latestRows } from '../sources/latest-rows.ts';
 import type { ISettings } from '../tokens.ts';
 
 const SAVE_MS = 300;
@@ -63,7 +62,7 @@ export class WorkspaceTab extends ReactWidget {
 }
 
 /** The key under which a workspace's state is stored. */
-export function stateKey(store: string, name: string): string {
+function stateKey(store: string, name: string): string {
   return `mosaic-lab:workspace-state:${store}:${name}`;
 }
 

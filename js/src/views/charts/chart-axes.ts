@@ -2,8 +2,7 @@
 
 import uPlot from 'uplot';
 import type { ChartView } from './line-chart.ts';
-import { durationTicks, logTickTexts, tickTexts } from './tick-texts.ts';
-import { logTicks, X_SPACE, xSpace } from './ticks.ts';
+import { durationTicks, logTicks, logTickTexts, tickTexts, X_SPACE, xSpace } from './ticks.ts';
 
 const FONT = '11px var(--jp-ui-font-family, system-ui, sans-serif)';
 /** Tick intervals on an axis of durations. */

@@ -19,7 +19,7 @@ import type { ChartLine } from './lines.ts';
 import { marksOf } from './marks.ts';
 import { intervalAt, type Near } from './nearest.ts';
 import type { Range } from './ranges.ts';
-import { placeText } from './tick-texts.ts';
+import { placeText } from './ticks.ts';
 
 /** The cursor shared by the charts of a workspace. */
 export class CursorLink {
@@ -39,7 +39,7 @@ export class CursorLink {
   }
 }
 
-export interface ChartCardProps {
+interface ChartCardProps {
   readonly title: string;
   readonly xLabel: string;
   readonly lines: readonly ChartLine[];

@@ -1,7 +1,4 @@
-/**
- * The layer above a chart's lines, on a separate canvas: the emphasized line, and the points under the
- * cursor.
- */
+/** The canvas above a chart's lines: the emphasized line, and the points under the cursor. */
 
 import uPlot from 'uplot';
 import type { Cursor } from './line-chart.ts';
@@ -14,7 +11,7 @@ export const REACH = 16;
 export const MOST_DOTS = 12;
 const VEIL = 0.55;
 
-export interface Marked {
+interface Marked {
   readonly lines: readonly ChartLine[];
   readonly scales: readonly [Scale, Scale];
   /** The chart's own cursor. */

@@ -9,7 +9,6 @@ import uPlot from 'uplot';
 import type { Axis } from '../../shared/run-api.ts';
 import { chartAxes } from './chart-axes.ts';
 import { CursorOverlay, MOST_DOTS, REACH } from './cursor-overlay.ts';
-import { drawNever, drawSoon } from './frames.ts';
 import { LinePainter, type Scale } from './line-painter.ts';
 import type { ChartLine } from './lines.ts';
 import { type Mark, paintMarks, withMarks } from './marks.ts';
@@ -37,7 +36,7 @@ export interface Cursor {
   readonly pointer: { left: number; top: number } | null;
 }
 
-export interface ChartEvents {
+interface ChartEvents {
   /** The cursor of this chart has moved; null: it has left. */
   cursor(cursor: Cursor | null): void;
   zoom(range: Range | null): void;
@@ -112,9 +111,7 @@ export class LineChart {
     this.paintOverlay();
   }
 
-  /**
-   * Move the cursor along the chosen line, or to the next line by value. Returns whether there is a target.
-   */
+  /** Move the cursor along the chosen line, or to the next line by value; return whether there is a target. */
   moveByKey(key: string): boolean {
     const { plot } = this;
     if (!plot || this.lines.length === 0) return false;
@@ -320,4 +317,34 @@ export class LineChart {
       emphasized: this.emphasized
     });
   }
+}
+
+/** Charts that change at once are drawn over several frames, so that the page stays responsive. */
+const BUDGET_MS = 12;
+
+const waiting = new Set<() => void>();
+let requested = false;
+
+/** Call `draw` once, in one of the next frames. */
+function drawSoon(draw: () => void): void {
+  waiting.add(draw);
+  if (!requested) {
+    requested = true;
+    requestAnimationFrame(frame);
+  }
+}
+
+function drawNever(draw: () => void): void {
+  waiting.delete(draw);
+}
+
+function frame(): void {
+  const end = performance.now() + BUDGET_MS;
+  for (const draw of waiting) {
+    waiting.delete(draw);
+    draw();
+    if (performance.now() > end) break;
+  }
+  requested = waiting.size > 0;
+  if (requested) requestAnimationFrame(frame);
 }

@@ -16,7 +16,7 @@ export interface Mark extends Place {
 }
 
 /** Maximum number of lines whose marks a chart shows; more could not be distinguished. */
-export const MOST_MARKED = 4;
+const MOST_MARKED = 4;
 /** Labels alternate between this many rows. */
 const LABEL_ROWS = 3;
 const ROW = 12;

@@ -1,5 +1,6 @@
 /** The points of lines nearest to a position: the values beside the pointer. */
 
+import { fineNumber } from '../../shared/numbers.ts';
 import type { ChartLine, LineData } from './lines.ts';
 
 export interface Near {
@@ -32,9 +33,7 @@ export function nearestIndex(numbers: Float64Array, value: number): number {
   return value - (numbers[low] as number) <= (numbers[high] as number) - value ? low : high;
 }
 
-/**
- * The point of a line nearest in x with a finite value; null if the line ends more than `reach` away from it.
- */
+/** The point of a line nearest in x with a finite value; null if the line ends more than `reach` away. */
 export function nearestPoint(data: LineData, x: number, reach: number): [number, number] | null {
   const { length } = data.x;
   if (length === 0) return null;
@@ -88,4 +87,26 @@ export function readout(
   const first = Math.max(0, Math.min(place - (most >> 1), found.length - most));
   const points = found.slice(first, first + most);
   return { points, nearest: found[place] ?? null, more: found.length - points.length };
+}
+
+interface RowValue {
+  readonly line: ChartLine;
+  /** The same number twice for a point. */
+  readonly low: number;
+  readonly high: number;
+}
+
+/** The values of lines in a row, those with a point nearest to `x` first. */
+export function valuesInRow(lines: readonly ChartLine[], row: number, x: number): RowValue[] {
+  const found: RowValue[] = [];
+  for (const line of lines) {
+    const there = line.data.x.filter((value, i) => line.data.y[i] === row && Number.isFinite(value));
+    if (there.length) found.push({ line, low: Math.min(...there), high: Math.max(...there) });
+  }
+  const distance = ({ low, high }: RowValue) => Math.min(Math.abs(low - x), Math.abs(high - x));
+  return found.sort((a, b) => distance(a) - distance(b));
+}
+
+export function rowText({ low, high }: RowValue): string {
+  return low === high ? fineNumber(low) : `${fineNumber(low)} to ${fineNumber(high)}`;
 }

@@ -23,10 +23,7 @@ export function color(index: number): string {
   return PALETTE[index % PALETTE.length] as string;
 }
 
-/**
- * The palette indices of all of these runs. A run keeps its index; a new run gets the first of the least
- * used.
- */
+/** The palette indices of these runs. A run keeps its index; a new one gets the first of the least used. */
 export function withColors(
   known: Readonly<Record<string, number>>,
   runs: readonly string[]

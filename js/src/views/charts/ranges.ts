@@ -8,7 +8,7 @@ export type Range = readonly [number, number];
 export type Limits = readonly [number | null, number | null];
 
 /** The visible part of an axis, and whether it is logarithmic. */
-export interface AxisView {
+interface AxisView {
   readonly limits: Limits;
   readonly log: boolean;
 }
@@ -104,10 +104,7 @@ export function steady(range: Range, before: Range | null, log: boolean): Range 
   return [range[0], log ? Math.exp(end) : end];
 }
 
-/**
- * A typed number, including the notation of charts ("2k"); null for an empty text, undefined for an invalid
- * one.
- */
+/** A typed number, such as 2000 or "2k"; null for an empty text, undefined for an invalid one. */
 export function typedNumber(text: string): number | null | undefined {
   const trimmed = text.trim().replaceAll(',', '').replaceAll('−', '-');
   if (trimmed === '') return null;
@@ -117,7 +114,7 @@ export function typedNumber(text: string): number | null | undefined {
   return Number.isFinite(value) ? value : undefined;
 }
 
-export type LimitsProblem = 'number' | 'positive' | 'order';
+type LimitsProblem = 'number' | 'positive' | 'order';
 
 /** The error in limits in fields with these names. */
 export function problemText(problem: LimitsProblem, from: string, to: string): string {

@@ -10,11 +10,11 @@ import { messageOf } from '../../shared/transport.ts';
 import { trans } from '../translation.ts';
 import { filmCaption, filmSentence } from './film-text.ts';
 
-export interface ShownFilm extends FilmFacts {
+interface ShownFilm extends FilmFacts {
   frame: string;
 }
 
-export interface FilmStripProps {
+interface FilmStripProps {
   films: readonly ShownFilm[];
   /** Further information: checkpoints without a film, and the run that makes films. */
   note: string;

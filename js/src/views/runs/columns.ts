@@ -121,9 +121,7 @@ export function standardColumns(): Column[] {
 export function hyperparameterColumns(rows: Iterable<RunRow>): Column[] {
   const names = new Set<string>();
   for (const row of rows) {
-    for (const name of Object.keys(row.hyperparameters)) {
-      names.add(name);
-    }
+    for (const name of Object.keys(row.hyperparameters)) names.add(name);
   }
   return [...names].sort().map(name => ({
     id: `${HYPERPARAMETER}${name}`,

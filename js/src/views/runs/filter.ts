@@ -1,7 +1,9 @@
-/** Filters runs by text, and by facets with their counts. */
+/** Filters runs by text, with the problem of a search, and by facets with their counts. */
 
 import { settingText } from '../../shared/numbers.ts';
 import type { RunRow } from '../../shared/run-api.ts';
+import { trans } from '../translation.ts';
+import { STATES } from './run-text.ts';
 
 export const FACETS = ['state', 'kind', 'worker', 'algorithm', 'env', 'tags'] as const;
 export type Facet = (typeof FACETS)[number];
@@ -23,7 +25,7 @@ export function isActive(filter: Filter): boolean {
 }
 
 /** A run's values of a facet. */
-export function facetValues(row: RunRow, facet: Facet): readonly string[] {
+function facetValues(row: RunRow, facet: Facet): readonly string[] {
   const value = row[facet];
   return typeof value === 'string' ? (value === '' ? [] : [value]) : (value ?? []);
 }
@@ -62,7 +64,7 @@ function passes(row: RunRow, filter: Filter, facet: Facet): boolean {
 }
 
 /** The words of a search in lower case; a comparison is one word, also if it is written with blanks. */
-export function searchWords(text: string): string[] {
+function searchWords(text: string): string[] {
   return text
     .toLowerCase()
     .replace(/\s*(<=|>=|!=|=|<|>)\s*/g, '$1')
@@ -71,10 +73,19 @@ export function searchWords(text: string): string[] {
 }
 
 /** Of one word: name, operator and value of a comparison. */
-export const COMPARISON = /^([^=<>!:]+)(<=|>=|!=|=|<|>|:)(.+)$/;
-export const SHORT_NAMES: Readonly<Record<string, string>> = { lr: 'learning_rate', steps: 'step' };
+const COMPARISON = /^([^=<>!:]+)(<=|>=|!=|=|<|>|:)(.+)$/;
+const OPERATORS: Readonly<Record<string, (a: string | number, b: string | number) => boolean>> = {
+  '=': (a, b) => a === b,
+  ':': (a, b) => a === b,
+  '!=': (a, b) => a !== b,
+  '<': (a, b) => a < b,
+  '>': (a, b) => a > b,
+  '<=': (a, b) => a <= b,
+  '>=': (a, b) => a >= b
+};
+const SHORT_NAMES: Readonly<Record<string, string>> = { lr: 'learning_rate', steps: 'step' };
 /** The numbers of a row that can be compared, by their names in `lab.runs.table()`. */
-export const NUMBERS = [
+const NUMBERS = [
   'seed',
   'last_return',
   'best_return',
@@ -88,9 +99,7 @@ export const NUMBERS = [
 
 function matchesText(row: RunRow, text: string): boolean {
   const words = searchWords(text);
-  if (!words.length) {
-    return true;
-  }
+  if (!words.length) return true;
   const { name, label, id, notes, worker, algorithm, env, group, state, tags } = row;
   const all = [name, label, id, notes, worker, algorithm, env, group, state, ...tags]
     .join('\n')
@@ -104,9 +113,7 @@ function matchesText(row: RunRow, text: string): boolean {
 
 function matchesComparison(row: RunRow, word: string): boolean {
   const [, name, sign, wanted] = COMPARISON.exec(word) ?? [];
-  if (name === undefined || wanted === undefined) {
-    return false;
-  }
+  if (name === undefined || wanted === undefined) return false;
   const facet = FACETS.find(one => one === name);
   if (facet && /^(=|!=|:)$/.test(sign ?? '')) {
     const equal = facetValues(row, facet).some(value => value.toLowerCase() === wanted);
@@ -116,33 +123,44 @@ function matchesComparison(row: RunRow, word: string): boolean {
   const field = NUMBERS.find(one => names.includes(one));
   const found = Object.entries(row.hyperparameters).find(([key]) => names.includes(key.toLowerCase()));
   const value = field === undefined ? found?.[1] : row[field];
-  if (value === undefined || value === null) {
-    return false;
-  }
+  if (value === undefined || value === null) return false;
   const numbers = [Number(value), numberOf(wanted)] as const;
   const isText = numbers.some(Number.isNaN);
-  if (isText && /[<>]/.test(sign ?? '')) {
-    return false;
-  }
+  if (isText && /[<>]/.test(sign ?? '')) return false;
   const [a, b] = isText ? [settingText(value).toLowerCase(), wanted] : numbers;
-  switch (sign) {
-    case '=':
-    case ':':
-      return a === b;
-    case '!=':
-      return a !== b;
-    case '<':
-      return a < b;
-    case '>':
-      return a > b;
-    case '<=':
-      return a <= b;
-    default:
-      return a >= b;
-  }
+  return OPERATORS[sign ?? '']?.(a, b) ?? false;
 }
 
 /** A number in Python's notation, such as "10_000"; NaN if it is invalid. */
-export function numberOf(text: string): number {
+function numberOf(text: string): number {
   return Number(text.replaceAll('_', ''));
+}
+
+const MOST_NAMED = 3;
+
+/** The first problem as a sentence, given the names of the runs' hyperparameters; "" for none. */
+export function filterProblem(text: string, known: readonly string[]): string {
+  for (const word of searchWords(text)) {
+    const [, name, sign, wanted] = COMPARISON.exec(word.replace(/^-(?=.)/, '')) ?? [];
+    if (name === undefined || sign === undefined || wanted === undefined) continue;
+    if (name === 'state' && /^!?[:=]$/.test(sign) && !STATES.some(state => state === wanted)) {
+      const similar = STATES.filter(state => state.startsWith(wanted.slice(0, 3)));
+      const named = (similar.length ? similar : STATES).join(', ');
+      return trans.__('No run has the state %1. Did you mean %2?', wanted, named);
+    }
+    if (sign === ':') {
+      continue; // also a part of ids, such as `my_env:Thermostat-v0`
+    }
+    const names = [...NUMBERS, ...FACETS, ...known].map(one => one.toLowerCase());
+    if (![name, SHORT_NAMES[name]].some(one => one !== undefined && names.includes(one))) {
+      const similar = names.filter(one => one.includes(name) || one.startsWith(name.slice(0, 3)));
+      return similar.length
+        ? trans.__('No run has the setting %1. Similar: %2.', name, similar.slice(0, MOST_NAMED).join(', '))
+        : trans.__('No run has the setting %1.', name);
+    }
+    if (/[<>]/.test(sign) && Number.isNaN(numberOf(wanted))) {
+      return trans.__('%1: %2 is not a number.', word, wanted);
+    }
+  }
+  return '';
 }

@@ -14,7 +14,7 @@ const STATES: Readonly<Record<RunState, { path: string; fill?: boolean }>> = {
   lost: { path: 'M5.5 6a2.5 2.5 0 1 1 3.6 2.2c-.8.4-1.1.9-1.1 1.8M8 12.5v.6' }
 };
 
-export const ICONS = {
+const ICONS = {
   open: 'M2 13V3M2 13h12M4.5 10 7 7l2 1.5L13 4',
   workspace: 'M2 2.5h12v11H2zM6 2.5v11M6 7.5h8',
   compare: 'M2 3h5v10H2zM9 3h5v10H9z',

@@ -4,8 +4,7 @@ import type { CSSProperties, MouseEvent } from 'react';
 import { trans } from '../translation.ts';
 import type { Column } from './columns.ts';
 import { Icon, StateIcon } from './icons.tsx';
-import { stateText } from './run-text.ts';
-import { groupState } from './summary.ts';
+import { groupState, sparklinePath, stateText } from './run-text.ts';
 import type { Line } from './tree.ts';
 
 export interface LineProps {
@@ -50,9 +49,7 @@ export function indent(depth: number): CSSProperties {
 }
 
 export function tooltip({ entry, title, members, continued }: Line): string {
-  if (!entry) {
-    return [title, members[0]?.row.group].filter(Boolean).join('\n');
-  }
+  if (!entry) return [title, members[0]?.row.group].filter(Boolean).join('\n');
   const { name, reason, notes, continues } = entry.row;
   const before = continues && trans.__('continues %1', continues);
   const after = continued && trans.__('continued by %1', continued);
@@ -64,7 +61,7 @@ export function NotesMark({ notes }: { notes: string }) {
   return notes === '' ? null : (
     <span className="mosaic-runs-noted">
       <Icon name="notes" />
-      <span className="mosaic-runs-spoken">{trans.__('has notes')}</span>
+      <span className="mosaic-unseen">{trans.__('has notes')}</span>
     </span>
   );
 }
@@ -74,7 +71,7 @@ export function LineState({ line }: LineProps) {
   return (
     <>
       <StateIcon state={state} />
-      <span className="mosaic-runs-spoken">{stateText(state)}</span>
+      <span className="mosaic-unseen">{stateText(state)}</span>
     </>
   );
 }
@@ -92,5 +89,22 @@ export function Bar({ share }: { share: number }) {
     <span className="mosaic-runs-bar">
       <span style={{ width: `${100 * share}%` }} />
     </span>
+  );
+}
+
+export function Sparkline({
+  values,
+  width,
+  height
+}: {
+  values: readonly number[];
+  width: number;
+  height: number;
+}) {
+  if (values.length < 2) return null;
+  return (
+    <svg className="mosaic-runs-sparkline" width={width} height={height} aria-hidden="true">
+      <path d={sparklinePath(values, width, height)} />
+    </svg>
   );
 }

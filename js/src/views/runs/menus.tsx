@@ -1,7 +1,8 @@
 /** The menus below the search field: facets to filter by, columns and their order. */
 
-import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import { type ReactNode, useId } from 'react';
 import type { RunKind, RunState } from '../../shared/run-api.ts';
+import { Menu } from '../menu.tsx';
 import { trans } from '../translation.ts';
 import { HYPERPARAMETER } from './columns.ts';
 import { FACETS, type Facet, type Filter, facetCounts, toggled } from './filter.ts';
@@ -9,7 +10,7 @@ import { Icon, type IconName } from './icons.tsx';
 import type { RunTable, Snapshot } from './run-table.ts';
 import { kindText, stateText } from './run-text.ts';
 
-interface MenuProps {
+interface IconMenuProps {
   readonly label: string;
   readonly icon: IconName;
   /** Number of its settings in effect. */
@@ -17,55 +18,22 @@ interface MenuProps {
   readonly children: () => ReactNode;
 }
 
-/** A button that opens a box; Escape and a click elsewhere close it. */
-function Menu({ label, icon, count = 0, children }: MenuProps) {
-  const [open, setOpen] = useState(false);
-  const box = useRef<HTMLDivElement>(null);
-  const button = useRef<HTMLButtonElement>(null);
-  const id = useId();
-  useEffect(() => {
-    if (!open) {
-      return;
-    }
-    const close = (event: Event) => {
-      if (event instanceof KeyboardEvent) {
-        if (event.key === 'Escape') {
-          setOpen(false);
-          button.current?.focus();
-        }
-      } else if (!box.current?.contains(event.target as Node)) {
-        setOpen(false);
-      }
-    };
-    document.addEventListener('pointerdown', close);
-    document.addEventListener('keydown', close);
-    return () => {
-      document.removeEventListener('pointerdown', close);
-      document.removeEventListener('keydown', close);
-    };
-  }, [open]);
+function IconMenu({ label, icon, count = 0, children }: IconMenuProps) {
   return (
-    <div className="mosaic-runs-menu" ref={box}>
-      <button
-        ref={button}
-        type="button"
-        className="mosaic-runs-button"
-        title={label}
-        aria-label={count ? `${label} (${count})` : label}
-        aria-expanded={open}
-        aria-controls={open ? id : undefined}
-        data-on={count > 0 || undefined}
-        onClick={() => setOpen(!open)}
-      >
-        <Icon name={icon} />
-        {count > 0 && <span className="mosaic-runs-badge">{count}</span>}
-      </button>
-      {open && (
-        <div id={id} role="group" aria-label={label} className="mosaic-runs-box">
-          {children()}
-        </div>
-      )}
-    </div>
+    <Menu
+      label={
+        <>
+          <Icon name={icon} />
+          {count > 0 && <span className="mosaic-runs-badge">{count}</span>}
+        </>
+      }
+      name={count ? `${label} (${count})` : label}
+      className="mosaic-runs-menu"
+      buttonClass={`mosaic-runs-button ${count > 0 ? 'mosaic-mod-on' : ''}`}
+      popupClass="mosaic-runs-box"
+    >
+      {children}
+    </Menu>
   );
 }
 
@@ -78,9 +46,9 @@ export function FilterMenu({ table, snapshot }: TableMenuProps) {
   const { filter } = snapshot;
   const chosen = FACETS.reduce((sum, facet) => sum + (filter.facets[facet]?.length ?? 0), 0);
   return (
-    <Menu label={trans.__('Filter')} icon="filter" count={chosen}>
+    <IconMenu label={trans.__('Filter')} icon="filter" count={chosen}>
       {() => <Facets table={table} filter={filter} />}
-    </Menu>
+    </IconMenu>
   );
 }
 
@@ -93,9 +61,7 @@ function Facets({ table, filter }: { table: RunTable; filter: Filter }) {
   return FACETS.map(facet => {
     const values = [...(counts.get(facet) ?? [])].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0]));
     const chosen = filter.facets[facet] ?? [];
-    if (values.length < 2 && !chosen.length) {
-      return null;
-    }
+    if (values.length < 2 && !chosen.length) return null;
     return (
       <fieldset key={facet}>
         <legend>{titles[facet]}</legend>
@@ -107,7 +73,7 @@ function Facets({ table, filter }: { table: RunTable; filter: Filter }) {
               onChange={() => table.setFilter(toggled(filter, facet, value))}
             />
             <span className="mosaic-runs-label">{facetText(facet, value)}</span>
-            <span className="mosaic-runs-dim">{count}</span>
+            <span className="mosaic-dim">{count}</span>
           </label>
         ))}
       </fieldset>
@@ -115,7 +81,7 @@ function Facets({ table, filter }: { table: RunTable; filter: Filter }) {
   });
 }
 
-export function facetTitles(): Readonly<Record<Facet, string>> {
+function facetTitles(): Readonly<Record<Facet, string>> {
   return {
     state: trans.__('State'),
     kind: trans.__('Kind'),
@@ -155,13 +121,13 @@ export function ViewMenu({ table, snapshot }: TableMenuProps) {
       ));
   const hyperparameters = column(true);
   return (
-    <Menu label={trans.__('Order and columns')} icon="columns">
+    <IconMenu label={trans.__('Order and columns')} icon="columns">
       {() => (
         <>
           <fieldset>
             <legend>{trans.__('Order')}</legend>
             <div className="mosaic-runs-order">
-              <label htmlFor={id} className="mosaic-runs-spoken">
+              <label htmlFor={id} className="mosaic-unseen">
                 {trans.__('Sort by')}
               </label>
               <select id={id} value={sort.column} onChange={event => table.sortBy(event.target.value)}>
@@ -200,6 +166,6 @@ export function ViewMenu({ table, snapshot }: TableMenuProps) {
           )}
         </>
       )}
-    </Menu>
+    </IconMenu>
   );
 }

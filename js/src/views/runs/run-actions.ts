@@ -1,6 +1,5 @@
 /** Actions on runs by their store's kernel, for JupyterLab's panel and for notebook cells. */
 
-import { copyText } from '../../shared/copy-text.ts';
 import { trans } from '../translation.ts';
 import type { IconName } from './icons.tsx';
 import type { Reason } from './reasons.ts';
@@ -24,7 +23,7 @@ export interface Action {
   readonly run: (targets: readonly Target[]) => Promise<void> | void;
 }
 
-export interface RunActions {
+interface RunActions {
   readonly stop: Action;
   readonly resume: Action;
   readonly rename: Action;
@@ -73,9 +72,7 @@ function processActions(): Pick<RunActions, 'stop' | 'resume'> {
       icon: 'resume',
       whyNot: reasons.resume,
       run: async targets => {
-        for (const [source, runs] of bySource(targets)) {
-          await source.call('resume', { runs });
-        }
+        for (const [source, runs] of bySource(targets)) await source.call('resume', { runs });
       }
     }
   };
@@ -89,9 +86,7 @@ function annotations(dialogs: RunDialogs): Pick<RunActions, 'rename' | 'tag' | '
       whyNot: reasons.annotateOne,
       run: async ([target]) => {
         const name = target ? await dialogs.text(nameQuestion(target)) : null;
-        if (name !== null) {
-          await target?.source.call('annotate', { run: target.id, name: name.trim() });
-        }
+        if (name !== null) await target?.source.call('annotate', { run: target.id, name: name.trim() });
       }
     },
     tag: {
@@ -112,9 +107,7 @@ function annotations(dialogs: RunDialogs): Pick<RunActions, 'rename' | 'tag' | '
       whyNot: reasons.annotateOne,
       run: async ([target]) => {
         const notes = target ? await dialogs.text(notesQuestion(target)) : null;
-        if (notes !== null) {
-          await target?.source.call('annotate', { run: target.id, notes });
-        }
+        if (notes !== null) await target?.source.call('annotate', { run: target.id, notes });
       }
     }
   };
@@ -146,4 +139,15 @@ function copying(dialogs: RunDialogs): Pick<RunActions, 'copyId' | 'copyCode'> {
       }
     }
   };
+}
+
+function copyText(text: string): void {
+  const put = (event: ClipboardEvent) => {
+    event.clipboardData?.setData('text/plain', text);
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  document.addEventListener('copy', put, { capture: true, once: true });
+  document.execCommand('copy');
+  document.removeEventListener('copy', put, { capture: true });
 }

@@ -1,6 +1,4 @@
-/**
- * A run's name in limited space: words shared with the names around it are truncated first, its seed last.
- */
+/** A run's name in limited space: words shared with the names around it are truncated first, its seed last. */
 
 import './run-name.css';
 import { createContext, useContext } from 'react';
@@ -13,10 +11,7 @@ const SPARE = 2;
 /** The words shared by the visible names. */
 export const WordsAlike = createContext<ReadonlySet<string>>(new Set());
 
-/**
- * The parts are drawn by the style sheet. The name itself, to copy, search and read aloud, is one text above
- * them.
- */
+/** The style sheet draws the parts; the name itself, to copy, search and read aloud, is a text above them. */
 export function RunName({ name }: { readonly name: string }) {
   const parts = truncatedParts(name, useContext(WordsAlike));
   const begins = parts.some(isShortEnd) ? 1e3 : 0;

@@ -24,9 +24,7 @@ export class RunRows {
       this._stores.set(source, before.get(source) ?? new StoreRows(source, () => this._notify()));
       before.delete(source);
     }
-    for (const gone of before.values()) {
-      gone.close();
-    }
+    for (const gone of before.values()) gone.close();
     this._notify();
   }
 
@@ -46,11 +44,7 @@ export class RunRows {
   }
 
   get(store: string, id: string): RunEntry | undefined {
-    for (const [source, rows] of this._stores) {
-      if (source.store === store) {
-        return rows.byId.get(id);
-      }
-    }
+    for (const [source, rows] of this._stores) if (source.store === store) return rows.byId.get(id);
     return undefined;
   }
 
@@ -67,9 +61,7 @@ export class RunRows {
 
   private _notify(): void {
     this._entries = null;
-    for (const listener of [...this._listeners]) {
-      listener();
-    }
+    for (const listener of [...this._listeners]) listener();
   }
 
   private readonly _stores = new Map<RunSource, StoreRows>();
@@ -91,11 +83,7 @@ class StoreRows {
 
   private _take(store: string, { rows, removed }: RowChanges): void {
     this.loaded = true;
-    for (const id of removed) {
-      this.byId.delete(id);
-    }
-    for (const row of rows) {
-      this.byId.set(row.id, { key: runKey(store, row.id), store, row });
-    }
+    for (const id of removed) this.byId.delete(id);
+    for (const row of rows) this.byId.set(row.id, { key: runKey(store, row.id), store, row });
   }
 }

@@ -1,12 +1,10 @@
-/**
- * The state of a table of runs: its lines, their order, and the selection. Views render its snapshots and
- * call its methods.
- */
+/** The state of a table of runs, its lines, order and selection: views render its snapshots. */
 
 import { isBackground } from '../../shared/run-api.ts';
 import { type Column, DEFAULT_COLUMNS, hyperparameterColumns, standardColumns } from './columns.ts';
 import { FACETS, type Filter, isActive, matches, NO_FILTER } from './filter.ts';
 import type { RunEntry, RunRows } from './run-rows.ts';
+import { type Counts, isRun } from './run-text.ts';
 import {
   chosen,
   chosenForMenu,
@@ -19,7 +17,6 @@ import {
   target,
   typedTarget
 } from './selection.ts';
-import { type Counts, isRun } from './summary.ts';
 import {
   continuations,
   type Line,
@@ -31,7 +28,7 @@ import {
 } from './tree.ts';
 
 /** The part of a table's state kept over reloads of the page. */
-export interface SavedTable {
+interface SavedTable {
   readonly columns: readonly string[];
   readonly sort: Sort;
   readonly flat: boolean;
@@ -64,6 +61,8 @@ const MOST_REMEMBERED = 500;
 
 export class RunTable {
   readonly rows: RunRows;
+  /** The state to store. */
+  saved = validated(null);
 
   /** `clock`: Unix seconds. */
   constructor(rows: RunRows, clock: () => number = () => Date.now() / 1000) {
@@ -94,14 +93,9 @@ export class RunTable {
     this._listeners.clear();
   }
 
-  /** The state to store. */
-  get saved(): SavedTable {
-    return this._saved;
-  }
-
   /** Restore a stored state, as far as it is valid. */
   restore(saved: unknown): void {
-    this._saved = validated(saved);
+    this.saved = validated(saved);
     this.refresh();
   }
 
@@ -113,20 +107,16 @@ export class RunTable {
     this._change({ flat });
   }
 
-  setSort(sort: Sort): void {
-    this._change({ sort });
-  }
-
   /** Sort by a column; reverse the order if the table is already sorted by it. */
   sortBy(column: string): void {
-    const { sort } = this._saved;
+    const { sort } = this.saved;
     const numeric = this.snapshot.available.find(one => one.id === column)?.numeric ?? false;
     const descending = sort.column === column ? !sort.descending : numeric && column !== 'age';
-    this.setSort({ column, descending });
+    this._change({ sort: { column, descending } });
   }
 
   showColumn(id: string, shown: boolean): void {
-    const others = this._saved.columns.filter(one => one !== id);
+    const others = this.saved.columns.filter(one => one !== id);
     this._change({ columns: shown ? [...others, id] : others });
   }
 
@@ -134,7 +124,7 @@ export class RunTable {
   toggle(key: string, open?: boolean): void {
     const line = this.snapshot.lines.find(one => one.key === key);
     if (line && line.open !== null) {
-      const others = Object.entries(this._saved.opened).filter(([one]) => one !== key);
+      const others = Object.entries(this.saved.opened).filter(([one]) => one !== key);
       const all = [...others, [key, open ?? !line.open] as const];
       this._change({ opened: Object.fromEntries(all.slice(-MOST_REMEMBERED)) });
     }
@@ -148,17 +138,10 @@ export class RunTable {
     this._select(chosenForMenu(this.snapshot.selection, this.snapshot.lines, key));
   }
 
-  /** Select only these runs. */
-  select(keys: readonly string[]): void {
-    this._select({ keys: new Set(keys), focus: keys[0] ?? null, anchor: keys[0] ?? null });
-  }
-
   /** Called when the table gets the keyboard focus: focus a line. */
   enter(): void {
     const { selection, lines } = this.snapshot;
-    if (selection.focus === null && lines[0]) {
-      this._select({ ...selection, focus: lines[0].key });
-    }
+    if (selection.focus === null && lines[0]) this._select({ ...selection, focus: lines[0].key });
   }
 
   /** Handle a key; return whether it has a meaning here. `page`: number of visible lines. */
@@ -218,13 +201,11 @@ export class RunTable {
     this._typedAt = now;
     const { lines, selection } = this.snapshot;
     const goal = typedTarget(selection, lines, this._typed);
-    if (goal !== null) {
-      this._select(chosen(selection, lines, goal));
-    }
+    if (goal !== null) this._select(chosen(selection, lines, goal));
   }
 
   private _change(change: Partial<SavedTable>): void {
-    this._saved = { ...this._saved, ...change };
+    this.saved = { ...this.saved, ...change };
     this.refresh();
   }
 
@@ -234,7 +215,7 @@ export class RunTable {
   }
 
   private _made(): Snapshot {
-    const { columns, sort, flat, filter, opened } = this._saved;
+    const { columns, sort, flat, filter, opened } = this.saved;
     const { entries } = this.rows;
     const now = this._clock();
     const available = [...this._standard, ...hyperparameterColumns(entries.map(({ row }) => row))];
@@ -253,7 +234,7 @@ export class RunTable {
     });
     const selection = this.rows.loaded ? kept(this._selection, this._lines, lines) : this._selection;
     return {
-      ...this._saved,
+      ...this.saved,
       lines,
       titles,
       selection,
@@ -277,16 +258,13 @@ export class RunTable {
     const { selection, lines } = this.snapshot;
     this._selection = selection;
     this._lines = lines;
-    for (const listener of [...this._listeners]) {
-      listener();
-    }
+    for (const listener of [...this._listeners]) listener();
   }
 
   private readonly _clock: () => number;
   private readonly _standard: readonly Column[];
   private readonly _end: () => void;
   private readonly _listeners = new Set<() => void>();
-  private _saved = validated(null);
   private _snapshot: Snapshot | null = null;
   private _selection: Selection = NOTHING_SELECTED;
   private _lines: readonly Line[] = [];

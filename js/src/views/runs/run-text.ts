@@ -1,20 +1,9 @@
-/** The fields of a run as text. */
+/** Runs as text: fields, short descriptions of runs and groups, sparklines. */
 
-import { number, whole } from '../../shared/numbers.ts';
+import { duration, number, whole } from '../../shared/numbers.ts';
 import { isBackground, type RunRow, type RunState } from '../../shared/run-api.ts';
 import { trans } from '../translation.ts';
-
-/** A sign for each state: not everybody can distinguish the colours. */
-export const STATE_SIGNS: Readonly<Record<RunState, string>> = {
-  queued: '◌',
-  starting: '◔',
-  running: '▶',
-  stopping: '◑',
-  completed: '✓',
-  failed: '✕',
-  cancelled: '■',
-  lost: '?'
-};
+import type { RunEntry } from './run-rows.ts';
 
 export function stateText(state: RunState): string {
   const texts: Record<RunState, string> = {
@@ -48,9 +37,7 @@ export function kindText(kind: RunRow['kind']): string {
  * stage within its curriculum, such as "stage 2"; otherwise null.
  */
 export function trialName({ name, label, kind, parent, group }: RunRow): string | null {
-  if (parent === null || isBackground(kind) || name !== label) {
-    return null;
-  }
+  if (parent === null || isBackground(kind) || name !== label) return null;
   const [found] = /\b(?:trial \d+.*|stage \d+)$/.exec(label) ?? [];
   return found === undefined ? null : group === null ? found.replace(/ seed \d+$/, '') : found;
 }
@@ -75,16 +62,10 @@ export function durationOf(row: RunRow, now: number): number | null {
 
 /** "3m", "5h", "12d": a rough age. */
 export function ageText(then: number | null, now: number): string {
-  if (then === null) {
-    return '';
-  }
+  if (then === null) return '';
   const seconds = Math.max(0, now - then);
-  if (seconds < 60) {
-    return trans.__('now');
-  }
-  if (seconds < 3600) {
-    return trans.__('%1m', Math.floor(seconds / 60));
-  }
+  if (seconds < 60) return trans.__('now');
+  if (seconds < 3600) return trans.__('%1m', Math.floor(seconds / 60));
   return seconds < 172_800
     ? trans.__('%1h', Math.floor(seconds / 3600))
     : trans.__('%1d', Math.floor(seconds / 86_400));
@@ -99,9 +80,7 @@ export function progressText(row: RunRow): string {
       ? trans.__('%1 of %2 segments', done, total)
       : trans.__('%1 of %2 trials', done, total);
   }
-  if (row.progress !== null && row.state !== 'completed') {
-    return `${whole(100 * row.progress)}%`;
-  }
+  if (row.progress !== null && row.state !== 'completed') return `${whole(100 * row.progress)}%`;
   if (row.total_episodes !== null && row.episodes !== null) {
     return trans._n('%1 episode', '%1 episodes', row.episodes);
   }
@@ -109,4 +88,121 @@ export function progressText(row: RunRow): string {
   return row.total_steps === row.requested_steps
     ? number(row.step)
     : trans.__('%1 (%2 requested)', whole(row.step), whole(row.requested_steps));
+}
+
+/** The states, the most informative of a group first. */
+export const STATES: readonly RunState[] = [
+  'running',
+  'starting',
+  'stopping',
+  'queued',
+  'failed',
+  'lost',
+  'cancelled',
+  'completed'
+];
+
+/** The main facts of a run beside its name and return: "running · 45% · 1,200/s". */
+export function runSummary(row: RunRow, now: number): string {
+  const about = [row.algorithm, row.env].filter(text => text !== null && !includes(row.name, text));
+  const worked = durationOf(row, now);
+  const facts = row.alive
+    ? [
+        stateText(row.state),
+        progressText(row),
+        row.speed === null ? '' : trans.__('%1/s', speedText(row.speed))
+      ]
+    : [
+        row.state === 'failed' || row.state === 'lost'
+          ? `${stateText(row.state)}: ${row.reason.replace(/^exited with code \d+: /, '')}`
+          : outcomeText(row),
+        worked === null ? '' : duration(worked),
+        ageText(row.created, now)
+      ];
+  return [...about, ...facts].filter(Boolean).join(' · ');
+}
+
+/** Whether an entry counts as a run: all but comparisons, and runs that work for a training. */
+export function isRun({ row }: RunEntry): boolean {
+  return row.kind !== 'comparison' && !isBackground(row.kind);
+}
+
+/** The numbers of entries of a table. */
+export interface Counts {
+  readonly runs: number;
+  readonly films: number;
+  readonly comparisons: number;
+  /** The runs that pass the filter. */
+  readonly matching: number;
+  /** Live runs and comparisons. */
+  readonly alive: number;
+}
+
+/** "5 runs, 3 films, 1 comparison, 2 alive", or "2 of 5 runs" if a filter omits some. */
+export function countsText({ runs, films, comparisons, matching, alive }: Counts): string {
+  if (matching < runs) return trans.__('%1 of %2 runs', whole(matching), whole(runs));
+  return [
+    trans._n('%2 run', '%2 runs', runs, whole(runs)),
+    films && trans._n('%2 film', '%2 films', films, whole(films)),
+    comparisons && trans._n('%2 comparison', '%2 comparisons', comparisons, whole(comparisons)),
+    alive && trans.__('%1 alive', whole(alive))
+  ]
+    .filter(Boolean)
+    .join(', ');
+}
+
+/** The number of listed runs of a store: "3 runs". */
+export function storeSummary(members: readonly RunEntry[]): string {
+  const count = members.filter(isRun).length;
+  return count === 1 ? trans.__('1 run') : trans.__('%1 runs', whole(count));
+}
+
+/** The number of a group's runs by state: "2 running, 3 completed". */
+export function groupSummary(members: readonly RunEntry[]): string {
+  return stateCounts(members)
+    .map(([state, count]) => `${whole(count)} ${stateText(state)}`)
+    .join(', ');
+}
+
+/** The most informative state of a group: that of a live run, otherwise the worst. */
+export function groupState(members: readonly RunEntry[]): RunState {
+  return stateCounts(members)[0]?.[0] ?? 'completed';
+}
+
+/** The mean of the runs' values; null if there are none. */
+export function meanOf(
+  members: readonly RunEntry[],
+  field: 'last_return' | 'best_return' | 'progress'
+): number | null {
+  const values = members.map(({ row }) => row[field]).filter(value => value !== null);
+  return values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : null;
+}
+
+/** The common value of a group's runs, if any. */
+export function shared(members: readonly RunEntry[], field: 'worker' | 'algorithm' | 'env'): string | null {
+  const first = members[0]?.row[field] ?? null;
+  return members.every(({ row }) => row[field] === first) ? first : null;
+}
+
+function stateCounts(members: readonly RunEntry[]): [RunState, number][] {
+  const counts = new Map<RunState, number>();
+  for (const { row } of members) counts.set(row.state, (counts.get(row.state) ?? 0) + 1);
+  return STATES.flatMap(state => (counts.has(state) ? [[state, counts.get(state) as number]] : []));
+}
+
+function includes(name: string, part: string): boolean {
+  return name.toLowerCase().includes(part.toLowerCase());
+}
+
+/** The path of a sparkline with a margin of one pixel; a constant series runs through the middle. */
+export function sparklinePath(values: readonly number[], width: number, height: number): string {
+  const low = Math.min(...values);
+  const range = Math.max(...values) - low;
+  const step = (width - 2) / (values.length - 1);
+  return values
+    .map((value, place) => {
+      const share = range > 0 ? (value - low) / range : 0.5;
+      return `${place ? 'L' : 'M'}${(1 + place * step).toFixed(1)} ${(height - 1 - share * (height - 2)).toFixed(1)}`;
+    })
+    .join('');
 }

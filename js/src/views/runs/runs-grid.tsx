@@ -15,11 +15,9 @@ import {
   useMemo,
   useRef
 } from 'react';
-
-import { fittingWidth } from '../../shared/fitting.ts';
 import { wordsAlike } from '../../shared/names.ts';
 import { trans } from '../translation.ts';
-import { useWidth } from '../use-size.ts';
+import { fittingWidth, useWidth } from '../use-size.ts';
 import type { Column } from './columns.ts';
 import { Icon } from './icons.tsx';
 import { RunLine } from './run-line.tsx';
@@ -33,7 +31,7 @@ const LINE_HEIGHT = 26;
 const HEADER_HEIGHT = 26;
 const LEAST_NAME = 160;
 
-export interface RunsGridProps {
+interface RunsGridProps {
   readonly table: RunTable;
   readonly snapshot: Snapshot;
   readonly compact: boolean;
@@ -75,18 +73,13 @@ export function RunsGrid({ table, snapshot, compact, label, readOnly, onOpen }: 
     grid.current?.scrollTo({ top: 0 });
   }, [snapshot.filter, snapshot.sort]);
   useEffect(() => {
-    if (focus >= 0) {
-      virtual.scrollToIndex(focus, { align: 'auto' });
-    }
+    if (focus >= 0) virtual.scrollToIndex(focus, { align: 'auto' });
   }, [focus, virtual]);
 
   const click = useCallback(
     (line: Line, event: MouseEvent) => {
-      if (event.type === 'contextmenu') {
-        table.clickForMenu(line.key);
-      } else {
-        table.click(line.key, { shift: event.shiftKey, toggle: event.ctrlKey || event.metaKey });
-      }
+      if (event.type === 'contextmenu') table.clickForMenu(line.key);
+      else table.click(line.key, { shift: event.shiftKey, toggle: event.ctrlKey || event.metaKey });
     },
     [table]
   );
@@ -96,15 +89,11 @@ export function RunsGrid({ table, snapshot, compact, label, readOnly, onOpen }: 
     [table, onOpen]
   );
   const press = (event: KeyboardEvent) => {
-    if (event.altKey) {
-      return;
-    }
+    if (event.altKey) return;
     const line = lines[focus];
     const page = Math.max(1, Math.floor((grid.current?.clientHeight ?? 0) / heightOf(line)) - 2);
     if (event.key === 'Enter' && line) {
-      if (!selection.keys.has(line.key)) {
-        table.click(line.key, {});
-      }
+      if (!selection.keys.has(line.key)) table.click(line.key, {});
       open(line);
     } else if (
       !table.press(event.key, { shift: event.shiftKey, toggle: event.ctrlKey || event.metaKey }, page)
@@ -199,7 +188,7 @@ interface HeaderProps {
 function Header({ columns, sort, table, compact, width }: HeaderProps) {
   if (compact) {
     return (
-      <div role="rowgroup" className="mosaic-runs-spoken">
+      <div role="rowgroup" className="mosaic-unseen">
         <div role="row" aria-rowindex={1}>
           <span role="columnheader">{trans.__('Run')}</span>
         </div>

@@ -1,17 +1,17 @@
 /** The table of runs with its search, filter, columns, tool bar, and message if it is empty. */
 
-import { type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { type ReactNode, useEffect, useRef, useSyncExternalStore } from 'react';
 
 import { whole } from '../../shared/numbers.ts';
+import { useWidth } from '../use-size.ts';
 import { HYPERPARAMETER } from './columns.ts';
-import { FACETS, isActive, NO_FILTER, toggled } from './filter.ts';
-import { filterProblem } from './filter-problem.ts';
+import { FACETS, filterProblem, isActive, NO_FILTER, toggled } from './filter.ts';
 import { Icon, type IconName } from './icons.tsx';
 import { FilterMenu, facetText, ViewMenu } from './menus.tsx';
 import type { RunEntry } from './run-rows.ts';
 import type { RunTable } from './run-table.ts';
+import { countsText } from './run-text.ts';
 import { RunsGrid } from './runs-grid.tsx';
-import { countsText } from './summary.ts';
 import './runs.css';
 import { trans } from '../translation.ts';
 
@@ -28,7 +28,7 @@ export interface RunAction {
   readonly run: () => void;
 }
 
-export interface RunsViewProps {
+interface RunsViewProps {
   readonly table: RunTable;
   readonly actions: readonly RunAction[];
   readonly onOpen: (runs: readonly RunEntry[]) => void;
@@ -45,15 +45,8 @@ export interface RunsViewProps {
 export function RunsView(props: RunsViewProps) {
   const { table, actions, readOnly, notices = [] } = props;
   const snapshot = useSyncExternalStore(table.subscribe, () => table.snapshot);
-  const [compact, setCompact] = useState(true);
   const box = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    const observer = new ResizeObserver(([entry]) =>
-      setCompact((entry?.contentRect.width ?? 0) < COMPACT_BELOW)
-    );
-    observer.observe(box.current as HTMLDivElement);
-    return () => observer.disconnect();
-  }, []);
+  const compact = useWidth(box) < COMPACT_BELOW;
   useEffect(() => {
     const clock = setInterval(() => document.hidden || table.refresh(), CLOCK_MS);
     return () => clearInterval(clock);
@@ -77,7 +70,7 @@ export function RunsView(props: RunsViewProps) {
           )}
           <Chosen {...props} />
           <div className="mosaic-runs-tools mosaic-mod-actions">
-            <output className="mosaic-runs-dim">{selectionText(props)}</output>
+            <output className="mosaic-dim">{selectionText(props)}</output>
             <div role="toolbar" aria-label={trans.__('Selected runs')} aria-orientation="horizontal">
               {actions.map(action => (
                 <ActionButton key={action.id} {...action} />
@@ -127,7 +120,7 @@ function Body(props: RunsViewProps & { compact: boolean }) {
         >
           {trans.__('Clear the filter')}
         </button>
-        <p className="mosaic-runs-dim">
+        <p className="mosaic-dim">
           {trans.__(
             'Words are searched for in names, ids, states, workers, algorithms, environments, tags and notes. Also possible:'
           )}{' '}
@@ -178,9 +171,7 @@ function Search(props: { table: RunTable; text: string; invalid: boolean }) {
 function Chosen({ table }: RunsViewProps) {
   const { filter } = table.snapshot;
   const chosen = FACETS.flatMap(facet => (filter.facets[facet] ?? []).map(value => ({ facet, value })));
-  if (!isActive({ ...filter, text: '' })) {
-    return null;
-  }
+  if (!isActive({ ...filter, text: '' })) return null;
   return (
     <div className="mosaic-runs-chosen">
       {chosen.map(({ facet, value }) => {

@@ -37,9 +37,7 @@ export function chosen(
   }
   if (toggle) {
     const keys = new Set(selection.keys);
-    if (!keys.delete(key)) {
-      keys.add(key);
-    }
+    if (!keys.delete(key)) keys.add(key);
     return { keys, focus: key, anchor: key };
   }
   return { keys: new Set([key]), focus: key, anchor: key };
@@ -57,9 +55,7 @@ export function target(
   key: string,
   page: number
 ): string | null {
-  if (!lines.length) {
-    return null;
-  }
+  if (!lines.length) return null;
   const at = lines.findIndex(line => line.key === selection.focus);
   const last = lines.length - 1;
   const places: Record<string, number> = {
@@ -97,9 +93,7 @@ export function parentOf(lines: readonly Line[], key: string): string | null {
  */
 export function kept(selection: Selection, before: readonly Line[], lines: readonly Line[]): Selection {
   const { focus, anchor } = selection;
-  if (focus === null || !lines.length || lines.some(line => line.key === focus)) {
-    return selection;
-  }
+  if (focus === null || !lines.length || lines.some(line => line.key === focus)) return selection;
   const place = before.findIndex(line => line.key === focus);
   const next = lines[Math.min(Math.max(place, 0), lines.length - 1)]?.key ?? null;
   return { ...selection, focus: next, anchor: anchor === focus ? next : anchor };
@@ -110,9 +104,7 @@ export function selectedRuns(selection: Selection, lines: readonly Line[]): RunE
   const found = new Map<string, RunEntry>();
   for (const line of lines) {
     if (line.kind !== 'store' && selection.keys.has(line.key)) {
-      for (const entry of line.members) {
-        found.set(entry.key, entry);
-      }
+      for (const entry of line.members) found.set(entry.key, entry);
     }
   }
   return [...found.values()];

@@ -24,9 +24,7 @@ export function selectedTargets(table: RunTable): Target[] {
 /** The targets by store. */
 export function bySource(targets: readonly Target[]): Map<RunSource, string[]> {
   const found = new Map<RunSource, string[]>();
-  for (const { source, id } of targets) {
-    found.set(source, [...(found.get(source) ?? []), id]);
-  }
+  for (const { source, id } of targets) found.set(source, [...(found.get(source) ?? []), id]);
   return found;
 }
 
@@ -50,4 +48,17 @@ export function continuationsOf(targets: readonly Target[], table: RunTable): nu
 
 export function nameOf({ row, id }: Target): string {
   return row?.name || id;
+}
+
+/** The runs to which a command applies: those in its arguments, otherwise the selected ones. */
+export function targetsOf(
+  args: { readonly store?: unknown; readonly runs?: unknown },
+  table: RunTable,
+  sourceOf: (store: string) => RunSource
+): Target[] {
+  const { store, runs } = args;
+  if (typeof store !== 'string') return selectedTargets(table);
+  const source = sourceOf(store);
+  const ids = Array.isArray(runs) ? runs.map(String) : [];
+  return ids.map(id => ({ source, id, row: table.rows.get(store, id)?.row ?? null }));
 }

@@ -41,7 +41,7 @@ export interface Line {
   readonly siblings: number;
 }
 
-export interface TreeOptions {
+interface TreeOptions {
   readonly sort: Sort;
   readonly columns: readonly Column[];
   /** The titles of runs that are not just their names, by key; see `resumedTitles`. */
@@ -84,9 +84,7 @@ export function treeLines(entries: readonly RunEntry[], options: TreeOptions): L
       const { children, ...shown } = node;
       const continued = (node.entry && options.continued.get(node.entry.key)) ?? '';
       lines.push({ ...shown, continued, depth, open, place: index + 1, siblings: siblings.length });
-      if (open) {
-        add(node.kind === 'store' ? children : sorted(children), depth + 1);
-      }
+      if (open) add(node.kind === 'store' ? children : sorted(children), depth + 1);
     });
   };
   const sections: Node[] = [];
@@ -110,9 +108,7 @@ function storeNodes(entries: readonly RunEntry[], { flat, titles }: TreeOptions)
   const rows = new Map(entries.map(({ row }) => [row.id, row]));
   const sizes = new Map<string, number>();
   for (const { row } of entries) {
-    if (row.group !== null && !hasParent(row, rows)) {
-      sizes.set(row.group, (sizes.get(row.group) ?? 0) + 1);
-    }
+    if (row.group !== null && !hasParent(row, rows)) sizes.set(row.group, (sizes.get(row.group) ?? 0) + 1);
   }
   const groups = new Map<string, Node>();
   const roots: Node[] = [];
@@ -136,17 +132,12 @@ function storeNodes(entries: readonly RunEntry[], { flat, titles }: TreeOptions)
       roots.push(node);
     }
   }
-  for (const group of groups.values()) {
-    nameGroup(group);
-  }
+  for (const group of groups.values()) nameGroup(group);
   distinguish(roots);
   return roots;
 }
 
-/**
- * Name a group by the common prefix of its runs' labels, and each run by the rest of its label or by the
- * user's name.
- */
+/** Name a group by the common prefix of its runs' labels, and each run by the rest or by the user's name. */
 function nameGroup(group: Writable<Node>): void {
   const names = group.members.map(({ row }) => row.label.split(/\s+/));
   const [first = []] = names;
@@ -226,12 +217,8 @@ function hasParent(row: RunRow, rows: ReadonlyMap<string, RunRow>): boolean {
   let next = row.parent;
   while (next !== null) {
     const parent = rows.get(next);
-    if (!parent) {
-      break;
-    }
-    if (above.has(parent.id)) {
-      return false;
-    }
+    if (!parent) break;
+    if (above.has(parent.id)) return false;
     above.add(parent.id);
     next = parent.parent;
   }

@@ -2,8 +2,7 @@
 
 import { settingText } from '../../shared/numbers.ts';
 import type { RunRow } from '../../shared/run-api.ts';
-import { tickTexts } from '../charts/tick-texts.ts';
-import { evenTicks, roundStep } from '../charts/ticks.ts';
+import { evenTicks, roundStep, tickTexts } from '../charts/ticks.ts';
 import { type Filter, type Results, valueNamed } from './settings.ts';
 
 const LOG_FROM = 9.99;
@@ -65,7 +64,7 @@ export function placeOn(axis: ValueAxis, value: unknown): number | null {
 }
 
 /** The number at a position on a numeric axis. */
-export function numberAt(axis: ValueAxis, place: number): number {
+function numberAt(axis: ValueAxis, place: number): number {
   if (axis.log) return axis.low * (axis.high / axis.low) ** place;
   return axis.low + place * (axis.high - axis.low);
 }

@@ -17,12 +17,12 @@ import type { ChartView } from '../charts/line-chart.ts';
 import type { ChartLine, LineData } from '../charts/lines.ts';
 import type { Near } from '../charts/nearest.ts';
 import { emptyAxis, type Limits, type Range } from '../charts/ranges.ts';
+import { axisLabel, axisTitles } from '../charts/ticks.ts';
+import { Menu } from '../menu.tsx';
 import { trans } from '../translation.ts';
-import { axisLabel, axisTitles } from './axis-text.ts';
+import { TypedRange } from '../typed-range.tsx';
 import { ChartData, type CurveSettings } from './chart-data.ts';
-import { Menu } from './menu.tsx';
 import type { ChartState, WorkspaceState } from './state.ts';
-import { TypedRange } from './typed-range.tsx';
 import type { Runs } from './use-runs.ts';
 
 const POINTS_STEP = 200;
@@ -30,7 +30,7 @@ const FEWEST_POINTS = 200;
 const MOST_POINTS = 2000;
 const KEY_STEP = 20;
 
-export interface ChartPanelProps {
+interface ChartPanelProps {
   readonly source: RunSource;
   readonly chart: ChartState;
   readonly state: WorkspaceState;
@@ -180,7 +180,11 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
         >
           {trans.__('log')}
         </button>
-        <Menu label="⋯" name={trans.__('More of %1', chart.metric)} className="mosaic-menu-right">
+        <Menu
+          label="⋯"
+          name={trans.__('More of %1', chart.metric)}
+          className="mosaic-menu-root mosaic-menu-right"
+        >
           {close => (
             <div className="mosaic-chart-menu">
               <div className="mosaic-field">
@@ -188,8 +192,7 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
                 <TypedRange
                   limits={chart.yLimits}
                   name={trans.__('y limits')}
-                  from={trans.__('min')}
-                  to={trans.__('max')}
+                  hints={[trans.__('min'), trans.__('max')]}
                   scale={chart.yLog ? 'log' : 'linear'}
                   onChange={yLimits => props.onChange({ yLimits })}
                 />

@@ -2,12 +2,12 @@
 
 import { type ReactNode, useCallback, useEffect, useMemo, useState } from 'react';
 import { whole } from '../../shared/numbers.ts';
-import type { Axis, PlacedFilm } from '../../shared/run-api.ts';
+import type { Axis, Methods } from '../../shared/run-api.ts';
 import type { RunSource } from '../../shared/run-source.ts';
-import { messageOf } from '../../shared/transport.ts';
 import { FilmStrip } from '../films/film-strip.tsx';
 import { nearestFilm } from '../films/film-text.ts';
 import { trans } from '../translation.ts';
+import { useAnswer, useSame } from '../use-answer.ts';
 
 /** Interval between requests for more films while some are being made. */
 const LOOK_MS = 4000;
@@ -19,7 +19,7 @@ export interface Moment {
   readonly x: number | null;
 }
 
-export interface FilmsPartProps {
+interface FilmsPartProps {
   readonly source: RunSource;
   readonly moment: Moment;
   /** The runs to choose from. */
@@ -80,62 +80,31 @@ export function FilmsPart(props: FilmsPartProps): ReactNode {
   );
 }
 
-type ShownFilm = PlacedFilm & { readonly frame: string };
-
 /** The films of a run with a note; requested again while more are being made. */
-function useFilms(source: RunSource, run: string): { films: readonly ShownFilm[]; note: string } {
-  const [found, setFound] = useState<{
-    films: readonly PlacedFilm[];
-    frames: readonly ArrayBuffer[];
-    note: string;
-  }>({
-    films: [],
-    frames: [],
-    note: ''
-  });
-  useEffect(() => {
-    let ended = false;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const look = async () => {
-      try {
-        const { result, buffers } = await source.call('films', { run });
-        if (ended) return;
-        const note = filmsNote(run, result);
-        setFound(before =>
-          before.films.length === result.films.length && before.note === note
-            ? before
-            : { films: result.films, frames: buffers, note }
-        );
-        if (result.being_made) timer = setTimeout(look, LOOK_MS);
-      } catch (reason) {
-        if (ended) return;
-        const note = messageOf(reason);
-        setFound(before => ({ ...before, note }));
-      }
-    };
-    setFound({ films: [], frames: [], note: trans.__('Looking for films …') });
-    void look();
-    return () => {
-      ended = true;
-      clearTimeout(timer);
-    };
-  }, [source, run]);
+function useFilms(source: RunSource, run: string) {
+  const { answer, problem, current } = useAnswer(source, 'films', { run }, ({ being_made }) =>
+    being_made ? LOOK_MS : null
+  );
+  const found = useSame(
+    current ? answer : null,
+    (before, now) => before?.result.films.length === now?.result.films.length
+  );
   const films = useMemo(
     () =>
-      found.films.map((film, place) => ({
+      (found?.result.films ?? []).map((film, place) => ({
         ...film,
-        frame: URL.createObjectURL(new Blob(found.frames.slice(place, place + 1)))
+        frame: URL.createObjectURL(new Blob(found?.buffers.slice(place, place + 1)))
       })),
-    [found.films, found.frames]
+    [found]
   );
   useEffect(() => () => films.forEach(({ frame }) => void URL.revokeObjectURL(frame)), [films]);
-  return { films, note: found.note };
+  const note = current
+    ? problem || (answer ? filmsNote(run, answer.result) : '')
+    : trans.__('Looking for films …');
+  return { films, note };
 }
 
-function filmsNote(
-  run: string,
-  answer: { films: readonly unknown[]; missing: Readonly<Record<string, string>>; status: string }
-): string {
+function filmsNote(run: string, answer: Methods['films'][1]): string {
   const missing = Object.entries(answer.missing)
     .slice(-1)
     .map(([step, why]) => trans.__('No film of step %1: %2', whole(Number(step)), why));

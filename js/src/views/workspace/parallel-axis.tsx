@@ -3,10 +3,10 @@
 import { type PointerEvent, type ReactNode, useRef, useState } from 'react';
 import { shortened } from '../../shared/names.ts';
 import { trans } from '../translation.ts';
+import { TypedRange } from '../typed-range.tsx';
 import { brushed, brushOf, ticksOf, type ValueAxis } from './axes.ts';
 import { MOST_LETTERS, pixels } from './parallel-layout.ts';
 import type { Filter } from './settings.ts';
-import { TypedRange } from './typed-range.tsx';
 
 export const TICKS = 8;
 const CLICK = 0.01;
@@ -94,8 +94,7 @@ export function AxisLimits({ axis, title, filter, set }: AxisProps): ReactNode {
         <TypedRange
           limits={limits}
           name={trans.__('Filter by %1', title)}
-          from={trans.__('from')}
-          to={trans.__('to')}
+          hints={[trans.__('from'), trans.__('to')]}
           scale={null}
           onChange={([low, high]) => set(low === null && high === null ? null : { low, high })}
         />

@@ -6,12 +6,12 @@ const LETTER_PX = 6.6;
 /** Minimum distance between two axes; with less space they scroll. */
 const LEAST_GAP = 72;
 
-export interface AxisTexts {
+interface AxisTexts {
   readonly title: string;
   readonly ticks: readonly string[];
 }
 
-export interface ParallelLayout {
+interface ParallelLayout {
   readonly width: number;
   /** The x of each axis. */
   readonly left: readonly number[];
@@ -22,10 +22,7 @@ export function pixels(text: string, most: number): number {
   return LETTER_PX * Math.min(text.length, most);
 }
 
-/**
- * The layout in `room` pixels, or more if needed. Ticks are to the left of their axis; those of the last axis
- * are to its right.
- */
+/** The layout in `room` pixels, or more if needed. Ticks are left of their axis, those of the last right. */
 export function parallelLayout(axes: readonly AxisTexts[], room: number): ParallelLayout {
   const titles = axes.map(({ title }) => pixels(title, MOST_LETTERS.title));
   const ticks = axes.map(axis => Math.max(0, ...axis.ticks.map(tick => pixels(tick, MOST_LETTERS.tick))));

@@ -1,22 +1,16 @@
-/**
- * Parallel coordinates: a line per run through its settings to a result. A brush on an axis filters the runs
- * everywhere.
- */
+/** Parallel coordinates: a line per run through its settings to a result; a brush on an axis filters runs. */
 
 import { type ReactNode, useMemo, useState } from 'react';
 import type { RunRow } from '../../shared/run-api.ts';
 import { rampColor } from '../charts/palette.ts';
-import { RunName } from '../runs/run-name.tsx';
 import { trans } from '../translation.ts';
 import { useSize } from '../use-size.ts';
 import { axisOf, placeOn, ticksOf } from './axes.ts';
-import { KeyedPlot } from './keyed-plot.tsx';
 import { Axis, AxisLimits, TICKS } from './parallel-axis.tsx';
 import { bridgingPath, brokenPath, parallelLayout } from './parallel-layout.ts';
-import { ResultChoice } from './result-choice.tsx';
+import { KeyedPlot, type PlotProps, ResultChoice, RunValues } from './plot-parts.tsx';
 import { resultTitle } from './run-table.tsx';
-import { type Filter, type Results, textNamed, valueNamed } from './settings.ts';
-import type { WorkspaceState } from './state.ts';
+import { type Filter, textNamed, valueNamed } from './settings.ts';
 
 const HEIGHT = 420;
 const TOP = 34;
@@ -24,18 +18,9 @@ const BOTTOM = 16;
 /** With more runs, individual colours are not distinguishable: the colour shows the result. */
 const MOST_OWN_COLORS = 12;
 
-export interface ParallelProps {
-  readonly rows: readonly RunRow[];
+interface ParallelProps extends PlotProps {
   readonly filtered: ReadonlySet<string>;
-  readonly hidden: readonly string[];
-  readonly names: ReadonlyMap<string, string>;
   readonly axes: readonly string[];
-  readonly settings: readonly string[];
-  readonly resultNames: readonly string[];
-  readonly results: Results;
-  readonly state: WorkspaceState;
-  readonly colorOf: (run: string) => string;
-  readonly change: (change: Partial<WorkspaceState>) => void;
 }
 
 export function ParallelCoordinates(props: ParallelProps): ReactNode {
@@ -56,7 +41,7 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
   const { width, left: lefts } = parallelLayout(texts, room);
   const left = (i: number) => lefts[i] ?? 0;
   const top = (part: number) => TOP + (1 - part) * (HEIGHT - TOP - BOTTOM);
-  const hidden = new Set(props.hidden);
+  const hidden = new Set(state.hidden);
   const places = (row: RunRow) =>
     axes.map((axis, i): [number, number] | null => {
       const part = placeOn(axis, valueNamed(row, axis.name, results));
@@ -75,14 +60,16 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
   };
   const selected = rows.find(({ id }) => id === over);
   const passing = shown.filter(({ id }) => !filtered.has(id));
-  const spoken = (row: RunRow) => {
-    const values = axes.map(({ name }) => `${resultTitle(name)} ${textNamed(row, name, results)}`);
-    return `${names.get(row.id)}: ${values.join(', ')}`;
-  };
+  const valuesOf = (row: RunRow) =>
+    axes.map(({ name }) => [resultTitle(name), textNamed(row, name, results)] as const);
+  const spoken = (row: RunRow) =>
+    `${names.get(row.id)}: ${valuesOf(row)
+      .map(value => value.join(' '))
+      .join(', ')}`;
   return (
     <>
       <div className="mosaic-view-bar">
-        <ResultChoice {...props} result={state.result} set={result => change({ result })} />
+        <ResultChoice {...props} />
         <span className="mosaic-dim">{trans.__('%1 of %2 runs', passing.length, rows.length)}</span>
         {width > room && room > 0 && (
           <span className="mosaic-dim">{trans.__('%1 axes: scroll to the right →', axes.length)}</span>
@@ -143,23 +130,12 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
           </svg>
         )}
         {selected && (
-          <div
-            className="mosaic-values"
+          <RunValues
+            name={names.get(selected.id) ?? ''}
+            color={colorOf(selected)}
+            values={valuesOf(selected)}
             style={{ transform: 'translate(8px, 8px)', top: 'auto', bottom: 16 }}
-          >
-            <div className="mosaic-values-nearest">
-              <i style={{ background: colorOf(selected) }} />
-              <span>
-                <RunName name={names.get(selected.id) ?? ''} />
-              </span>
-            </div>
-            {axes.map(({ name }) => (
-              <div key={name}>
-                <span>{resultTitle(name)}</span>
-                <b>{textNamed(selected, name, results)}</b>
-              </div>
-            ))}
-          </div>
+          />
         )}
       </KeyedPlot>
       <div className="mosaic-axis-limits">

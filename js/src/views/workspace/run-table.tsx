@@ -1,23 +1,19 @@
-/**
- * The runs of a workspace: colour, visibility, name, results, differing settings. Only visible rows are
- * rendered.
- */
+/** The runs of a workspace: colour, visibility, name, results, differing settings. */
 
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type CSSProperties, type ReactNode, type RefObject, useLayoutEffect, useRef, useState } from 'react';
-import { fittingWidth } from '../../shared/fitting.ts';
 import { settingText } from '../../shared/numbers.ts';
 import type { RunRow } from '../../shared/run-api.ts';
 import { RunName } from '../runs/run-name.tsx';
 import { trans } from '../translation.ts';
-import { useWidth } from '../use-size.ts';
+import { fittingWidth, useWidth } from '../use-size.ts';
 import { type Results, result, resultText, setting } from './settings.ts';
 import type { WorkspaceState } from './state.ts';
 
 const ROW_PX = 26;
 const LEAST_NAME_PX = 130;
 
-export interface RunTableProps {
+interface RunTableProps {
   readonly rows: readonly RunRow[];
   /** Runs excluded by a filter. */
   readonly filtered: ReadonlySet<string>;

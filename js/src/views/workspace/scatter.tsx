@@ -4,15 +4,12 @@ import { type ReactNode, useMemo, useState } from 'react';
 import { shortened } from '../../shared/names.ts';
 import { settingText } from '../../shared/numbers.ts';
 import type { RunRow } from '../../shared/run-api.ts';
-import { RunName } from '../runs/run-name.tsx';
 import { trans } from '../translation.ts';
 import { useSize } from '../use-size.ts';
 import { axisOf, placeOn, ticksOf } from './axes.ts';
-import { KeyedPlot } from './keyed-plot.tsx';
-import { ResultChoice } from './result-choice.tsx';
+import { KeyedPlot, type PlotProps, ResultChoice, RunValues } from './plot-parts.tsx';
 import { resultTitle } from './run-table.tsx';
-import { type Results, result, resultText, setting } from './settings.ts';
-import type { WorkspaceState } from './state.ts';
+import { result, resultText, setting } from './settings.ts';
 
 const HEIGHT = 460;
 const LEFT = 64;
@@ -21,16 +18,9 @@ const TOP = 34;
 const BOTTOM = 42;
 const TICK_PX = 90;
 
-export interface ScatterProps {
-  readonly rows: readonly RunRow[];
-  readonly names: ReadonlyMap<string, string>;
+interface ScatterProps extends PlotProps {
   readonly settings: readonly string[];
   readonly differing: readonly string[];
-  readonly resultNames: readonly string[];
-  readonly results: Results;
-  readonly state: WorkspaceState;
-  readonly colorOf: (run: string) => string;
-  readonly change: (change: Partial<WorkspaceState>) => void;
 }
 
 export function Scatter(props: ScatterProps): ReactNode {
@@ -50,8 +40,14 @@ export function Scatter(props: ScatterProps): ReactNode {
     })
     .sort((a, b) => a.left - b.left || a.top - b.top);
   const current = dots.find(({ row }) => row.id === over);
-  const text = (row: RunRow) =>
-    `${names.get(row.id)}: ${name} ${settingText(setting(row, name))}, ${title} ${resultText(state.result, result(row, state.result, results))}`;
+  const valuesOf = (row: RunRow): [string, string][] => [
+    [name, settingText(setting(row, name))],
+    [title, resultText(state.result, result(row, state.result, results))]
+  ];
+  const spoken = (row: RunRow) =>
+    `${names.get(row.id)}: ${valuesOf(row)
+      .map(value => value.join(' '))
+      .join(', ')}`;
   return (
     <>
       <div className="mosaic-view-bar">
@@ -69,7 +65,7 @@ export function Scatter(props: ScatterProps): ReactNode {
             ))}
           </select>
         </label>
-        <ResultChoice {...props} result={state.result} set={chosen => change({ result: chosen })} />
+        <ResultChoice {...props} />
         <span className="mosaic-dim">{trans.__('%1 of %2 runs', dots.length, rows.length)}</span>
       </div>
       <KeyedPlot
@@ -80,7 +76,7 @@ export function Scatter(props: ScatterProps): ReactNode {
         runs={dots.map(({ row }) => row.id)}
         current={current?.row.id}
         choose={setOver}
-        spoken={current ? text(current.row) : ''}
+        spoken={current ? spoken(current.row) : ''}
       >
         {width > 0 && (
           <svg aria-hidden="true" style={{ height: HEIGHT }}>
@@ -137,29 +133,16 @@ export function Scatter(props: ScatterProps): ReactNode {
           <p className="mosaic-chart-message">{trans.__('No visible run has both of these values.')}</p>
         )}
         {current && (
-          <div
-            className="mosaic-values"
+          <RunValues
+            name={names.get(current.row.id) ?? ''}
+            color={colorOf(current.row.id)}
+            values={valuesOf(current.row)}
             style={{
               transform: `translate(${current.left > width / 2 ? '-100%' : '0'}, 0)`,
               left: current.left + (current.left > width / 2 ? -14 : 14),
               top: Math.min(current.top, HEIGHT - 80)
             }}
-          >
-            <div className="mosaic-values-nearest">
-              <i style={{ background: colorOf(current.row.id) }} />
-              <span>
-                <RunName name={names.get(current.row.id) ?? ''} />
-              </span>
-            </div>
-            <div>
-              <span>{name}</span>
-              <b>{settingText(setting(current.row, name))}</b>
-            </div>
-            <div>
-              <span>{title}</span>
-              <b>{resultText(state.result, result(current.row, state.result, results))}</b>
-            </div>
-          </div>
+          />
         )}
       </KeyedPlot>
     </>

@@ -3,16 +3,16 @@
 import { type ReactNode, useEffect, useState } from 'react';
 import { share } from '../../shared/numbers.ts';
 import type { Axis } from '../../shared/run-api.ts';
+import { axisTitles } from '../charts/ticks.ts';
+import { Choices, Menu } from '../menu.tsx';
 import { trans } from '../translation.ts';
-import { axisTitles } from './axis-text.ts';
-import { Choices, Menu } from './menu.tsx';
+import { TypedRange } from '../typed-range.tsx';
 import type { GroupingNames } from './settings.ts';
 import type { ViewName, WorkspaceState } from './state.ts';
-import { TypedRange } from './typed-range.tsx';
 
 const SMOOTHING_PAUSE_MS = 150;
 
-export interface SettingsBarProps {
+interface SettingsBarProps {
   readonly state: WorkspaceState;
   readonly metrics: readonly string[];
   readonly settings: GroupingNames;
@@ -78,8 +78,7 @@ export function SettingsBar(props: SettingsBarProps): ReactNode {
             <TypedRange
               limits={state.xLimits}
               name={trans.__('x limits')}
-              from={trans.__('from')}
-              to={trans.__('to')}
+              hints={[trans.__('from'), trans.__('to')]}
               scale={state.xLog ? 'log' : 'linear'}
               onChange={xLimits => change({ xLimits })}
             />
@@ -103,7 +102,7 @@ export function SettingsBar(props: SettingsBarProps): ReactNode {
             />
             <span>{trans.__('Ignore outliers')}</span>
           </label>
-          <Menu label={groupingText(state.groupBy)} className="mosaic-group-by">
+          <Menu label={groupingText(state.groupBy)} className="mosaic-menu-root mosaic-group-by">
             {() => <Grouping settings={settings} groupBy={state.groupBy} change={change} />}
           </Menu>
           <Menu label={trans.__('+ Chart')}>

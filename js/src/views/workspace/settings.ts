@@ -57,10 +57,7 @@ export function varying(rows: readonly RunRow[]): string[] {
   });
 }
 
-/**
- * The settings for grouping: those of which the runs have several values, a missing group being one, and all
- * others.
- */
+/** The settings for grouping: those with several values among the runs (no group is one), and the others. */
 export interface GroupingNames {
   readonly varying: readonly string[];
   readonly others: readonly string[];

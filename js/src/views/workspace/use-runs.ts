@@ -1,10 +1,12 @@
 /** The runs of a workspace as React state, updated from their store. */
 
-import { useCallback, useEffect, useRef, useState } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { RunRow } from '../../shared/run-api.ts';
 import type { RunSource } from '../../shared/run-source.ts';
+import { color } from '../charts/palette.ts';
 import { resumedTitles } from '../runs/tree.ts';
-import type { Results } from './settings.ts';
+import { groupNumbers, type Results } from './settings.ts';
+import type { WorkspaceState } from './state.ts';
 
 const PACE_MS = 1000;
 const RESULTS_AT_ONCE = 50;
@@ -18,9 +20,7 @@ export interface Runs {
   readonly titles: ReadonlyMap<string, string>;
   /** Whether the store has answered. */
   readonly known: boolean;
-  /**
-   * Call a function with runs that have more points, at most once a second. Returns a function that ends it.
-   */
+  /** Call a function, at most once a second, with runs that have more points; returns how to end it. */
   readonly onGrown: (listener: Grown) => () => void;
 }
 
@@ -130,4 +130,15 @@ function chosen(all: ReadonlyMap<string, RunRow>, wanted: ReadonlySet<string>): 
     if (row) found.set(id, row);
   }
   return found;
+}
+
+/** The colour of each run: its own, or its group's. */
+export function useColors(rows: readonly RunRow[], state: WorkspaceState): (run: string) => string {
+  const { groupBy, colors } = state;
+  const grouped = groupBy ? rows : null;
+  return useMemo(() => {
+    if (!groupBy || !grouped) return run => color(colors[run] ?? 0);
+    const numbers = groupNumbers(grouped, groupBy);
+    return run => color(numbers.get(run) ?? 0);
+  }, [groupBy, colors, grouped]);
 }

@@ -4,20 +4,21 @@
  */
 
 import './workspace.css';
-import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { type ReactNode, useCallback, useEffect, useMemo, useState } from 'react';
 import { wordsAlike } from '../../shared/names.ts';
 import type { ChartRequest } from '../../shared/run-api.ts';
 import type { RunSource } from '../../shared/run-source.ts';
 import { messageOf } from '../../shared/transport.ts';
-import { download } from '../../widgets/common/buttons.ts';
+import { download } from '../../widgets/common/elements.ts';
 import { CursorLink } from '../charts/chart-card.tsx';
 import type { LineData } from '../charts/lines.ts';
-import { DifferenceView } from '../difference/difference.tsx';
 import { WordsAlike } from '../runs/run-name.tsx';
 import { trans } from '../translation.ts';
-import { ChartGrid } from './chart-grid.tsx';
+import { useAnswer, useSame } from '../use-answer.ts';
 import { ChartPanel } from './chart-panel.tsx';
+import { DifferenceView } from './difference.tsx';
 import { FilmsPart, type Moment } from './films-part.tsx';
+import { ChartGrid, Splitter } from './layout.tsx';
 import { ParallelCoordinates } from './parallel.tsx';
 import { RunTable } from './run-table.tsx';
 import { Scatter } from './scatter.tsx';
@@ -32,7 +33,6 @@ import {
   varying
 } from './settings.ts';
 import { SettingsBar } from './settings-bar.tsx';
-import { Splitter } from './splitter.tsx';
 import {
   addChart,
   changeChart,
@@ -44,13 +44,13 @@ import {
   toggleRun,
   type WorkspaceState
 } from './state.ts';
-import { useColors } from './use-colors.ts';
-import { useMetrics } from './use-metrics.ts';
-import { useResults, useRuns } from './use-runs.ts';
+import { useColors, useResults, useRuns } from './use-runs.ts';
 
+/** Interval between requests while no worker has reported a metric. */
+const METRICS_MS = 3000;
 const TABLE_RESULTS = ['last_return', 'best_return'];
 
-export interface WorkspaceProps {
+interface WorkspaceProps {
   readonly source: RunSource;
   readonly state: WorkspaceState;
   readonly onState: (change: (state: WorkspaceState) => WorkspaceState) => void;
@@ -60,7 +60,13 @@ export interface WorkspaceProps {
 
 export function Workspace({ source, state, onState, onVisible }: WorkspaceProps): ReactNode {
   const runs = useRuns(source, state.runs);
-  const { metrics, problem } = useMetrics(source, state.runs, runs.known);
+  const { answer, problem } = useAnswer(
+    source,
+    'metrics',
+    runs.known ? { runs: state.runs } : null,
+    ({ names }) => (names.some(isOwn) ? null : METRICS_MS)
+  );
+  const metrics = answer?.result.names;
   const rows = useMemo(() => [...runs.rows.values()], [runs.rows]);
   const settings = useMemo(() => differing(rows), [rows]);
   const grouping = useMemo(() => groupingNames(rows), [rows]);
@@ -115,6 +121,8 @@ export function Workspace({ source, state, onState, onVisible }: WorkspaceProps)
       setFailure(trans.__('The chart was not saved: %1', messageOf(reason)));
     }
   };
+  const resultNames = [...Object.keys(ROW_RESULTS), ...(metrics ?? [])];
+  const plot = { names, resultNames, results, state, colorOf, change };
   const missing = state.runs.length - rows.length;
   const say = !runs.known
     ? ''
@@ -211,30 +219,18 @@ export function Workspace({ source, state, onState, onVisible }: WorkspaceProps)
             )}
             {state.view === 'parallel' && (
               <ParallelCoordinates
+                {...plot}
                 rows={rows}
                 filtered={filtered}
-                hidden={state.hidden}
-                names={names}
                 axes={state.axes ?? varying(rows).filter(name => name !== 'group')}
-                settings={settings}
-                resultNames={[...Object.keys(ROW_RESULTS), ...(metrics ?? [])]}
-                results={results}
-                state={state}
-                colorOf={colorOf}
-                change={change}
               />
             )}
             {state.view === 'scatter' && (
               <Scatter
+                {...plot}
                 rows={rows.filter(({ id }) => visible.includes(id))}
-                names={names}
                 settings={settingNames(rows)}
                 differing={settings}
-                resultNames={[...Object.keys(ROW_RESULTS), ...(metrics ?? [])]}
-                results={results}
-                state={state}
-                colorOf={colorOf}
-                change={change}
               />
             )}
             {state.view === 'difference' && (
@@ -262,13 +258,6 @@ export function Workspace({ source, state, onState, onVisible }: WorkspaceProps)
       </div>
     </WordsAlike.Provider>
   );
-}
-
-/** The previous object while the value is equal. */
-function useSame<Value>(value: Value, same: (before: Value, now: Value) => boolean): Value {
-  const kept = useRef(value);
-  if (!same(kept.current, value)) kept.current = value;
-  return kept.current;
 }
 
 function sameIds(before: readonly string[], now: readonly string[]): boolean {

@@ -3,8 +3,8 @@
  * it. Other front ends do not use the extension, and show no line.
  */
 
-import './page-notice.css';
-import { aboutKernel, markOf, VERSION } from '../../shared/version.ts';
+import './cell.css';
+import { aboutKernel, markOf, VERSION } from '../../shared/page-extension.ts';
 import { element } from './elements.ts';
 
 /** JupyterLab's main area; the attribute of Notebook 7 (checked on 4.6 and 7.6). */

@@ -3,7 +3,7 @@
 import { type ComponentProps, type SyntheticEvent, useLayoutEffect, useRef } from 'react';
 import { type Model, send } from '../host/anywidget.ts';
 import { useTrait } from '../host/react.ts';
-import { type Choice, ICONS } from './buttons.ts';
+import { type Choice, ICONS } from './elements.ts';
 
 declare module 'react' {
   interface HTMLAttributes<T> {

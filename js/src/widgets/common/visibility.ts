@@ -42,14 +42,12 @@ export function watchVisibility(changed: () => void): Visibility {
   };
 }
 
-export interface PanelVisibility {
+interface PanelVisibility {
   visible(): boolean;
   end(): void;
 }
 
-/**
- * Report to the kernel whether the panel around `el` is visible: on each change, and every 15 s while it is.
- */
+/** Report to the kernel whether the panel around `el` is visible: each change, and every 15 s while it is. */
 export function reportVisibility<Traits extends PanelTraits>(
   model: Model<Traits>,
   el: Element

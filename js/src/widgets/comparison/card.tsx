@@ -8,16 +8,12 @@ import type { WidgetManager } from '../host/ipywidgets.ts';
 import { suppressShortcuts } from '../host/kernel.ts';
 import type { Bindings, KeyBinding, Lane, ModelReference, Notice as TileNotice } from '../messages.ts';
 import type { CallComparison } from './bar.tsx';
-import { isLive, laneChip, laneFacts, laneFaults, reasoningText } from './card-text.ts';
+import { isLive, laneChip, laneFacts, laneFaults, reasoningText, writingText } from './card-text.ts';
 import { Exchanges, useLanguage } from './exchange.tsx';
-import { writingText } from './exchange-text.ts';
 import { Facts, Moves, Operators } from './lane-parts.tsx';
 import { People } from './people.tsx';
 
-/**
- * A tile whose notice is shown only in place of a missing picture, or if its picture is old; the card shows
- * the rest.
- */
+/** A tile with a notice only in place of a missing or old picture; the card shows the rest. */
 export class LaneTile extends Tile {
   /** Its rate and buttons, in the head of the card. */
   readonly tools: HTMLElement;

@@ -6,7 +6,6 @@
 import '../panel/panel.css';
 import '../frames/frames.css';
 import './comparison.css';
-import './exchange.css';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { SILENT_KERNEL, type Trouble, useKernelTrouble } from '../common/kernel-watch.ts';
 import { showPageNotice } from '../common/page-notice.ts';

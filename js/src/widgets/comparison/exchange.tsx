@@ -9,7 +9,7 @@ import { Collapsible, OWN_KEYS, scrollable, useOpened } from '../common/parts.ts
 import type { Model } from '../host/anywidget.ts';
 import { modelOf, type WidgetManager } from '../host/ipywidgets.ts';
 import type { Exchange, LanguageTraits, ModelReference, PromptTurn } from '../messages.ts';
-import { callName, complete, headText } from './exchange-text.ts';
+import { callName, complete, headText } from './card-text.ts';
 
 const IMAGE = /^data:image\/png;base64,[A-Za-z0-9+/=]+$/;
 

@@ -54,10 +54,7 @@ export function boundTo(keys: readonly KeyBinding[], key: string): KeyBinding | 
   );
 }
 
-/**
- * The keys after assigning `key` to `action`: removed from its previous action, and replacing the action's
- * previous keys.
- */
+/** The keys after assigning `key`, taken from its previous action, as the only one of `action`. */
 export function rebound(keys: readonly KeyBinding[], key: string, action: Action): KeyBinding[] {
   return [...keys.filter(([bound, other]) => bound !== key && !same(other, action)), [key, action]];
 }

@@ -4,16 +4,11 @@
  * forgot it or was restarted, and after sleep.
  */
 
+import type { Kernel, KernelMessage } from '@jupyterlab/services';
+import type { JSONObject } from '@lumino/coreutils';
 import { subshellOf } from '../../shared/subshell.ts';
 import type { WidgetManager } from '../host/ipywidgets.ts';
-import {
-  type Comm,
-  type CommMessage,
-  type ConnectionStatus,
-  ENDED,
-  ignoreRejection,
-  type KernelConnection
-} from '../host/kernel.ts';
+import { ENDED, ignoreRejection } from '../host/kernel.ts';
 import type { FromKernel, Hello, ToKernel } from '../messages.ts';
 
 const TARGET = 'mosaic_lab.frames';
@@ -31,9 +26,9 @@ const CUT = 'The connection to the kernel is lost. This is the last frame; more 
 const SHUT_DOWN = 'The kernel was shut down: frames come back when a kernel has run mosaic_lab.Lab().';
 const NO_FRONT_END = 'Frames are shown in JupyterLab and in Notebook 7.';
 
-export type Buffers = NonNullable<CommMessage['buffers']>;
+export type Buffers = readonly (ArrayBuffer | ArrayBufferView<ArrayBuffer>)[];
 
-export interface ConnectionHandlers {
+interface ConnectionHandlers {
   /** The opening message. */
   hello(): Hello;
   /** Whether anything is visible. */
@@ -49,8 +44,8 @@ export class Connection {
   private readonly manager: WidgetManager;
   private readonly handlers: ConnectionHandlers;
   private readonly timer: ReturnType<typeof setInterval>;
-  private kernel: KernelConnection | null = null;
-  private comm: Comm | null = null;
+  private kernel: Kernel.IKernelConnection | null = null;
+  private comm: Kernel.IComm | null = null;
   private closed = false;
   private heard = false;
   private needsLab = false;
@@ -68,7 +63,8 @@ export class Connection {
   }
 
   send(message: ToKernel): void {
-    if (this.comm && this.kernel?.connectionStatus === 'connected') ignoreRejection(this.comm.send(message));
+    if (this.comm && this.kernel?.connectionStatus === 'connected')
+      ignoreRejection(this.comm.send(message as unknown as JSONObject));
   }
 
   /** Check the connection: once a second, and when a part became visible. */
@@ -110,7 +106,7 @@ export class Connection {
     this.attach(null);
   }
 
-  private attach(kernel: KernelConnection | null): void {
+  private attach(kernel: Kernel.IKernelConnection | null): void {
     this.drop();
     this.kernel?.statusChanged.disconnect(this.onStatus);
     this.kernel?.connectionStatusChanged.disconnect(this.onConnection);
@@ -119,7 +115,7 @@ export class Connection {
     kernel?.connectionStatusChanged.connect(this.onConnection);
   }
 
-  private async open(kernel: KernelConnection): Promise<void> {
+  private async open(kernel: Kernel.IKernelConnection): Promise<void> {
     this.drop();
     this.retryAt = Date.now() + this.retryMs;
     this.retryMs = Math.min(2 * this.retryMs, LONGEST_RETRY_MS);
@@ -136,7 +132,7 @@ export class Connection {
         comm.dispose();
         return;
       }
-      ignoreRejection(comm.open(this.handlers.hello()));
+      ignoreRejection(comm.open(this.handlers.hello() as unknown as JSONObject));
       this.opened += 1;
       this.beat();
     } catch (reason) {
@@ -151,21 +147,18 @@ export class Connection {
     this.send({ type: 'beat' });
   }
 
-  private hear(comm: Comm, { content, buffers }: CommMessage): void {
+  private hear(comm: Kernel.IComm, { content, buffers }: KernelMessage.ICommMsgMsg): void {
     if (comm !== this.comm) return;
-    const message = content.data as FromKernel;
+    const message = content.data as unknown as FromKernel;
     this.heard = true;
     this.missed = 0;
     if (message.type === 'pong') this.retryMs = TICK_MS; // a refused view gets none
     this.handlers.trouble('');
-    this.handlers.receive(message, buffers ?? []);
+    this.handlers.receive(message, (buffers ?? []) as Buffers);
   }
 
-  /**
-   * Handle a comm closed by the kernel. If it never spoke, it is unknown to the kernel: a new process without
-   * a Lab.
-   */
-  private lose(comm: Comm): void {
+  /** Handle a comm closed by the kernel; one that never spoke is unknown to it: a new process without a Lab. */
+  private lose(comm: Kernel.IComm): void {
     if (comm !== this.comm) return;
     this.needsLab = !this.heard;
     this.comm = null;
@@ -180,7 +173,7 @@ export class Connection {
     else comm.dispose();
   }
 
-  private readonly onStatus = (_sender: unknown, status: string): void => {
+  private readonly onStatus = (_sender: unknown, status: Kernel.Status): void => {
     if (ENDED.includes(status)) {
       this.comm?.dispose();
       this.comm = null;
@@ -191,20 +184,18 @@ export class Connection {
     }
   };
 
-  private readonly onConnection = (_sender: unknown, status: ConnectionStatus): void => {
+  private readonly onConnection = (_sender: unknown, status: Kernel.ConnectionStatus): void => {
     if (status === 'connected') this.renew();
     else if (this.comm) this.handlers.trouble(CUT);
   };
 
-  /**
-   * Look for the Lab first: a comm unknown to the kernel would cause an error message in the user's notebook.
-   */
+  /** Look for the Lab first: the kernel would answer an unknown comm with an error in the user's notebook. */
   private async findLab(): Promise<void> {
     if (this.searching || !this.kernel) return;
     this.searching = true;
     try {
       const { content } = await this.kernel.requestCommInfo({ target_name: LAB_TARGET });
-      this.needsLab = !Object.keys(content.comms ?? {}).length;
+      this.needsLab = content.status !== 'ok' || !Object.keys(content.comms).length;
     } catch {
       // It was removed meanwhile; the next "idle" checks again.
     }

@@ -19,10 +19,7 @@ export class Credit {
     if (acknowledge) this.requested.push(id);
   }
 
-  /**
-   * The message to acknowledge now, null for none. `oldest`: the first message with frames still to draw,
-   * infinite if there is none.
-   */
+  /** The message to acknowledge now, null for none; `oldest` is the first with frames still to draw. */
   due(oldest: number): number | null {
     const done = Math.min(this.last, oldest - 1);
     const [first] = this.requested;

@@ -3,7 +3,7 @@
  * the kernel, acknowledges drawn frames, and requests files.
  */
 
-import { download } from '../common/buttons.ts';
+import { download } from '../common/elements.ts';
 import { type Visibility, watchVisibility } from '../common/visibility.ts';
 import type { Model } from '../host/anywidget.ts';
 import { Canvas } from '../host/ipywidgets.ts';
@@ -18,7 +18,7 @@ const MOST_AGES = 1000;
 const SAVING = { snapshot: 'Saving the frame…', record: 'Saving the last seconds…', enable: '' };
 
 /** The counters in `el.mosaicFrames`, for tests and measurements. */
-export interface Counters {
+interface Counters {
   /** Number of frames by tile. */
   drawn: number[];
   /** Milliseconds from publishing to drawing, for the most recent 1,000. */
@@ -27,7 +27,7 @@ export interface Counters {
   reopened: number;
 }
 
-export interface FramesOptions {
+interface FramesOptions {
   tiles: Tile[];
   settings: Settings;
   /** The folder of each tile's run. */

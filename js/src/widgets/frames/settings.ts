@@ -1,8 +1,8 @@
 /** A viewer's settings for all tiles of a view, and the resulting size of a picture. */
 
-import type { Choice } from '../common/buttons.ts';
+import type { Choice } from '../common/elements.ts';
 
-export type Scale = 'auto' | 'fit' | '1x' | 'pixel';
+type Scale = 'auto' | 'fit' | '1x' | 'pixel';
 export type Size = 'small' | 'medium' | 'large';
 
 export interface Settings {
@@ -34,7 +34,7 @@ export const SIZES: Choice<Size>[] = (['small', 'medium', 'large'] as const).map
   hint: `Pictures up to ${100 * SHARES[value]}% as high as the window`
 }));
 
-export interface Room {
+interface Room {
   /** Width of the tile, in CSS pixels. */
   width: number;
   windowHeight: number;

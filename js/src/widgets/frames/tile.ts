@@ -1,13 +1,16 @@
-/**
- * One run's tile: its title, its canvas at the chosen scale and size, the HUD below it, its notice and its
- * buttons.
- */
+/** One run's tile: its title, canvas, HUD, notice and buttons. */
 
-import { element } from '../common/elements.ts';
-import type { FrameHeader, Hud, Notice, TileRequest } from '../messages.ts';
-import { hudIn } from './hud.ts';
+import { number, whole } from '../../shared/numbers.ts';
+import {
+  addIcon,
+  button,
+  closeOnOutsideClick,
+  element,
+  segmented,
+  setTextOrHide
+} from '../common/elements.ts';
+import type { FrameHeader, Hud, HudNumber, Notice, TileRequest } from '../messages.ts';
 import { fitted, type Settings } from './settings.ts';
-import { type TileActions, tileActions } from './tile-actions.ts';
 
 const WAITING = 'Waiting for the first frame…';
 const SETTLE_MS = 2000; // after the first frame: by then the kernel has withdrawn earlier notices
@@ -16,6 +19,22 @@ const RATE_HINT =
 export const OFF = 'frames are off'; // how the kernel's notice begins while the run publishes none
 const EDGE = 1; // border pixels around a picture
 const HUD_WIDTH = 360; // minimum width of the HUD below a narrower picture
+
+const RECORD_SECONDS = [5, 10, 30, 60];
+const FORMATS = ['gif', 'mp4'] as const;
+const SWITCHES = [
+  { value: true, text: 'On', hint: 'Have the run publish frames while it has viewers' },
+  { value: false, text: 'Off', hint: 'Stop the run from publishing frames, even with viewers' }
+];
+
+/** The numbers of a frame's record with their labels and formats. */
+const NUMBERS = [
+  ['episode', 'episode', whole],
+  ['step', 'step', whole],
+  ['reward', 'reward', number],
+  ['episode_return', 'return', number],
+  ['steps_per_second', 'steps/s now', number]
+] as const;
 
 export interface TileOptions {
   label: string;
@@ -128,4 +147,69 @@ export class Tile {
     this.observer.disconnect();
     this.actions.close();
   }
+}
+
+interface TileActions {
+  /** The pressed one of the run's buttons; null if unknown. */
+  press(on: boolean | null): void;
+  close(): void;
+}
+
+function tileActions(parent: Node, request: (message: TileRequest) => void): TileActions {
+  const tools = element('span', 'mosaic-tile-tools', parent);
+  const snapshot = () => request({ type: 'snapshot' });
+  addIcon(button(tools, '', 'Save this frame as PNG', snapshot, 'mosaic-button mosaic-icon'), 'camera');
+  const menu = element('details', 'mosaic-menu', tools);
+  const summary = element('summary', 'mosaic-button mosaic-icon', menu);
+  summary.title = 'Save the last seconds, turn frames on and off';
+  addIcon(summary, 'record');
+  const list = element('div', 'mosaic-menu-list', menu);
+  const row = (label: string) => {
+    const line = element('div', 'mosaic-tile-row', list);
+    element('span', '', line, label);
+    return line;
+  };
+  const choose = (message: TileRequest) => {
+    menu.open = false;
+    request(message);
+  };
+
+  let seconds = 5;
+  const lengths = RECORD_SECONDS.map(value => ({ value, text: `${value} s`, hint: `${value} seconds` }));
+  const pressLength = segmented(row('The last'), 'seconds to save', lengths, value => {
+    seconds = value;
+    pressLength(seconds);
+  });
+  pressLength(seconds);
+  const formats = FORMATS.map(value => {
+    const text = value.toUpperCase();
+    return { value, text, hint: `Save the last seconds as ${text}` };
+  });
+  segmented(row('Save as'), 'format', formats, format => choose({ type: 'record', seconds, format }));
+  const press = segmented(row("The run's frames"), 'frames of the run', SWITCHES, on => {
+    choose({ type: 'enable', on });
+  });
+  return { press, close: closeOnOutsideClick(menu) };
+}
+
+/** Returns a function that shows a record in `box`. */
+function hudIn(box: Node): (hud: Hud) => void {
+  const agent = element('b', 'mosaic-hud-agent', box);
+  const numbers = NUMBERS.map(([name, label, format]) => {
+    const item = element('span', '', box);
+    element('i', '', item, label);
+    return { name, format, item, value: element('b', '', item) };
+  });
+  const text = element('span', 'mosaic-hud-text', box);
+  return hud => {
+    setTextOrHide(agent, hud.agent ?? '');
+    for (const { name, format, item, value } of numbers)
+      setTextOrHide(value, numberText(hud[name], format), item);
+    setTextOrHide(text, hud.text ?? '');
+  };
+}
+
+/** The kernel sends non-finite numbers as text, which is shown unchanged. */
+function numberText(value: HudNumber | undefined, format: (value: number) => string): string {
+  return typeof value === 'number' ? format(value) : (value ?? '');
 }

@@ -56,7 +56,7 @@ export interface MarkModel {
   get(name: '_model_name'): string;
 }
 
-export interface MarkLine {
+interface MarkLine {
   readonly x: Float64Array;
   readonly y: Float64Array;
   readonly color: string;

@@ -3,15 +3,15 @@
  * checked on jupyterlab_widgets 3.0.17 and ipycanvas 0.14.3.
  */
 
+import type { Kernel } from '@jupyterlab/services';
 import type { ModelReference } from '../messages.ts';
 import type { Model } from './anywidget.ts';
-import type { KernelConnection } from './kernel.ts';
 
 export interface WidgetManager {
   get_model(id: string): Promise<unknown>;
   create_view(model: unknown): Promise<unknown>;
   /** The kernel's connection; null without a kernel, undefined outside JupyterLab and Notebook. */
-  readonly kernel?: KernelConnection | null;
+  readonly kernel?: Kernel.IKernelConnection | null;
 }
 
 interface CanvasModel {

@@ -2,8 +2,7 @@
 
 import './cell-dialogs.css';
 import type { Confirmation, RunDialogs, TextQuestion } from '../../views/runs/run-questions.ts';
-import { button } from '../common/buttons.ts';
-import { element } from '../common/elements.ts';
+import { button, element } from '../common/elements.ts';
 import { suppressShortcuts } from '../host/kernel.ts';
 
 const ACCEPTED = 'accepted';
@@ -22,9 +21,7 @@ export const cellDialogs: RunDialogs = {
 
   async confirm({ title, about, names, warning, accept, choice }: Confirmation) {
     const list = element('ul', '');
-    for (const name of names) {
-      element('li', '', list, name);
-    }
+    for (const name of names) element('li', '', list, name);
     const box = element('input', '');
     box.type = 'checkbox';
     box.checked = true;

@@ -1,4 +1,3 @@
-import type { KernelOfStore } from '../../shared/kernel-transport.ts';
 import { RunSource } from '../../shared/run-source.ts';
 import type { WidgetManager } from '../host/ipywidgets.ts';
 
@@ -6,6 +5,6 @@ import type { WidgetManager } from '../host/ipywidgets.ts';
 export function cellSource({ kernel }: WidgetManager, store: string): RunSource {
   const whyNot = () => 'This needs the kernel that made it: run the cell again.';
   const source = new RunSource(store, { server: null, whyNot });
-  source.setKernels(kernel ? [kernel as unknown as KernelOfStore] : []);
+  source.setKernels(kernel ? [kernel] : []);
   return source;
 }

@@ -1,11 +1,9 @@
 /** The table of a store's runs inside a cell: the display of `lab.runs`. */
 
-import './run-table.css';
 import { type CSSProperties, useState, useSyncExternalStore } from 'react';
 import { createRoot } from 'react-dom/client';
-import { openRuns } from '../../shared/open-runs.ts';
+import { markOf, openRuns } from '../../shared/page-extension.ts';
 import { messageOf } from '../../shared/transport.ts';
-import { markOf } from '../../shared/version.ts';
 import * as reasons from '../../views/runs/reasons.ts';
 import { type Action, runActions } from '../../views/runs/run-actions.ts';
 import { RunRows } from '../../views/runs/run-rows.ts';

@@ -1,9 +1,5 @@
-/**
- * The workspace inside a cell. The traits `state` and `visible` have its view state, for the picture in the
- * saved notebook.
- */
+/** The workspace inside a cell; the traits `state` and `visible` serve the picture in the saved notebook. */
 
-import './workspace.css';
 import { type ReactNode, useCallback, useRef, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { restoredState, type WorkspaceState } from '../../views/workspace/state.ts';

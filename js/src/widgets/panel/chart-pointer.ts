@@ -6,7 +6,7 @@
 import './chart-pointer.css';
 import { fineNumber } from '../../shared/numbers.ts';
 import type { ChartLine } from '../../views/charts/lines.ts';
-import { readout } from '../../views/charts/nearest.ts';
+import { readout, rowText, valuesInRow } from '../../views/charts/nearest.ts';
 import { element, swatch } from '../common/elements.ts';
 import type { Model, RenderContext } from '../host/anywidget.ts';
 import {
@@ -20,7 +20,6 @@ import {
   valueAt
 } from '../host/bqplot.ts';
 import type { ChartPointerTraits, ModelReference } from '../messages.ts';
-import { rowText, valuesInRow } from './row-values.ts';
 
 const REACH_PX = 12;
 const GAP_PX = 14;

@@ -5,14 +5,13 @@
 
 import { useEffect, useRef } from 'react';
 import { share } from '../../shared/numbers.ts';
-import { type Choice, download, type ICONS } from '../common/buttons.ts';
-import { Button, Icon, Segments, Slider } from '../common/parts.tsx';
+import { TypedRange } from '../../views/typed-range.tsx';
+import { type Choice, closeOnOutsideClick, download, type ICONS } from '../common/elements.ts';
+import { Button, Icon, Segments, Slider, Swatch } from '../common/parts.tsx';
 import { type Model, onChange, type RenderContext, send } from '../host/anywidget.ts';
 import { useTrait } from '../host/react.ts';
 import type { Axis, ControlsTraits } from '../messages.ts';
-import { Legend } from './legend.tsx';
-import { MetricMenu } from './metric-menu.tsx';
-import { YLimits } from './y-limits.tsx';
+import { choose, grouped } from './metrics.ts';
 
 const AXES: Choice<Axis>[] = [
   { value: 'step', text: 'Steps', hint: 'x axis: steps' },
@@ -125,4 +124,108 @@ function FileButtons({ model }: { model: Model<ControlsTraits> }) {
       {text}
     </Button>
   ));
+}
+
+function Legend({ model }: { model: Model<ControlsTraits> }) {
+  const entries = useTrait(model, 'legend');
+  const hidden = useTrait(model, 'hidden');
+  const waiting = useTrait(model, 'waiting');
+  const smoothed = useTrait(model, 'smoothing') > 0;
+  const averaged = useTrait(model, 'interval');
+  const toggle = (key: string) => {
+    const others = hidden.filter(other => other !== key);
+    send(model, 'hidden', others.length < hidden.length ? others : [...hidden, key]);
+  };
+  return (
+    <>
+      <div className="mosaic-legend">
+        {entries.map(({ key, label, color, value, state }) => (
+          <Button
+            key={key}
+            className="mosaic-legend-item"
+            title={`${hidden.includes(key) ? 'Show' : 'Hide'} ${label}`}
+            aria-pressed={!hidden.includes(key)}
+            onClick={() => toggle(key)}
+          >
+            <Swatch color={color} />
+            <span className="mosaic-legend-label">{label}</span>
+            <b className="mosaic-value">{value}</b>
+            <span className={`mosaic-chip mosaic-${state}`} hidden={state === ''}>
+              {state}
+            </span>
+          </Button>
+        ))}
+      </div>
+      <span className="mosaic-waiting">{waiting}</span>
+      <span className="mosaic-legend-kind" hidden={entries.length === 0}>
+        {`last values, ${smoothed ? 'smoothed' : averaged ? 'averages' : 'raw'}`}
+      </span>
+    </>
+  );
+}
+
+function MetricMenu({ model }: { model: Model<ControlsTraits> }) {
+  const menu = useRef<HTMLDetailsElement>(null);
+  const chosen = useTrait(model, 'chosen');
+  const names = useTrait(model, 'names');
+  const several = model.get('several');
+  const full = several && chosen.length >= model.get('most');
+  const [first = 'metric', ...more] = chosen;
+  useEffect(() => (menu.current ? closeOnOutsideClick(menu.current) : undefined), []);
+  const change = (name: string, box: HTMLInputElement) => {
+    const now = choose(chosen, name, box.checked, several);
+    if (menu.current && !several) menu.current.open = false;
+    box.checked = now.includes(name); // the last one cannot be switched off
+    send(model, 'chosen', now);
+  };
+  return (
+    <details className="mosaic-menu" ref={menu}>
+      <summary className="mosaic-button" title="Choose what the chart shows">
+        {more.length ? `${first} + ${more.length}` : first}
+      </summary>
+      <div className="mosaic-menu-list">
+        {grouped(names, model.get('common')).map(({ heading, names }) => [
+          heading && (
+            <div key={`\n${heading}`} className="mosaic-menu-heading">
+              {heading}
+            </div>
+          ),
+          ...names.map(name => (
+            <label key={name} className="mosaic-menu-row">
+              <input
+                type={several ? 'checkbox' : 'radio'}
+                checked={chosen.includes(name)}
+                disabled={full && !chosen.includes(name)}
+                onChange={event => change(name, event.currentTarget)}
+              />
+              {name}
+            </label>
+          ))
+        ])}
+      </div>
+    </details>
+  );
+}
+
+function YLimits({ model }: { model: Model<ControlsTraits> }) {
+  const low = useTrait(model, 'low');
+  const high = useTrait(model, 'high');
+  const isLog = useTrait(model, 'log_axis');
+  return (
+    <span className="mosaic-field">
+      y
+      <TypedRange
+        key={useTrait(model, 'resets')}
+        limits={[low, high]}
+        name="y limits"
+        hints={['min', 'max']}
+        labels={['Lower limit of the y axis', 'Upper limit of the y axis']}
+        scale={isLog ? 'log' : 'linear'}
+        onChange={([low, high]) => {
+          model.set({ low, high });
+          model.save_changes();
+        }}
+      />
+    </span>
+  );
 }

@@ -1,8 +1,7 @@
 /** The top of a panel: the run, its state and reason, its progress, and buttons to stop and resume it. */
 
 import { useEffect, useState } from 'react';
-import { openRuns } from '../../shared/open-runs.ts';
-import { markOf } from '../../shared/version.ts';
+import { markOf, openRuns } from '../../shared/page-extension.ts';
 import { SILENT_KERNEL, type Trouble, useKernelTrouble } from '../common/kernel-watch.ts';
 import { showPageNotice } from '../common/page-notice.ts';
 import { Button, Notice } from '../common/parts.tsx';

@@ -1,6 +1,6 @@
 /** The groups and the selection of a chart's metrics. */
 
-export interface MetricGroup {
+interface MetricGroup {
   /** Empty if there is only one group. */
   readonly heading: string;
   readonly names: readonly string[];

@@ -1,14 +1,17 @@
 /**
  * The parts of a panel, rendered by one module for all panels of a page. Each model of a widget sends its code
  * to the page; that of the parts comes with the header of each panel, and is evaluated for the first.
+ *
+ * `build.js` names the part of an entry in its query, such as `part.ts?footer`.
  */
 
-import { VERSION } from '../../shared/version.ts';
+import { VERSION } from '../../shared/page-extension.ts';
 import type { RenderContext } from '../host/anywidget.ts';
 
 type Parts = typeof import('./panel.tsx');
 type Load = () => Promise<Parts>;
 
+declare const __resourceQuery: string;
 const NAME = `mosaic-lab ${VERSION} panel`;
 
 /** How the page loads the parts: from the first header of this version. */
@@ -27,3 +30,5 @@ export function part(name: keyof Parts) {
     }
   };
 }
+
+export default part(__resourceQuery.slice(1) as keyof Parts);

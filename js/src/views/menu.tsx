@@ -6,15 +6,25 @@ import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 're
 const MARGIN_PX = 6;
 const LEAST_PX = 80;
 
-export interface MenuProps {
+interface MenuProps {
   readonly label: ReactNode;
   /** Its name, if `label` is an icon. */
   readonly name?: string | undefined;
   readonly className?: string;
+  readonly buttonClass?: string;
+  readonly popupClass?: string;
   readonly children: (close: () => void) => ReactNode;
 }
 
-export function Menu({ label, name, className = '', children }: MenuProps): ReactNode {
+export function Menu(props: MenuProps): ReactNode {
+  const {
+    label,
+    name,
+    className = 'mosaic-menu-root',
+    buttonClass = 'mosaic-tool',
+    popupClass = 'mosaic-popup'
+  } = props;
+  const title = name ?? (typeof label === 'string' ? label : undefined);
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLSpanElement>(null);
   const popup = useRef<HTMLDivElement>(null);
@@ -40,10 +50,9 @@ export function Menu({ label, name, className = '', children }: MenuProps): Reac
     if (popup.current && bounds) keepInside(popup.current, bounds);
   }, [open]);
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: Escape closes from anywhere in the menu
     <span
       ref={root}
-      className={`mosaic-menu-root ${className}`}
+      className={className}
       onKeyDown={event => {
         if (event.key === 'Escape' && open) {
           event.stopPropagation();
@@ -54,17 +63,17 @@ export function Menu({ label, name, className = '', children }: MenuProps): Reac
       <button
         ref={button}
         type="button"
-        className="mosaic-tool"
+        className={buttonClass}
         aria-expanded={open}
         aria-label={name}
-        title={name ?? (typeof label === 'string' ? label : undefined)}
+        title={title}
         onClick={() => setOpen(!open)}
       >
         {label}
       </button>
       {open && (
-        <div ref={popup} className="mosaic-popup">
-          {children(close)}
+        <div ref={popup} role="group" aria-label={title} className={popupClass}>
+          {props.children(close)}
         </div>
       )}
     </span>

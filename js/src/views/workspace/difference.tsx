@@ -1,21 +1,15 @@
-/**
- * The differences between two runs, side by side: configuration, hyperparameters, code, packages, machine,
- * results.
- */
+/** The differences between two runs: configuration, hyperparameters, code, packages, machine, results. */
 
-import './difference.css';
-import { type ReactNode, useEffect, useMemo, useState } from 'react';
-import type { Difference, RunRow } from '../../shared/run-api.ts';
+import { type ReactNode, useMemo, useState } from 'react';
+import type { RunRow } from '../../shared/run-api.ts';
 import type { RunSource } from '../../shared/run-source.ts';
-import { messageOf } from '../../shared/transport.ts';
 import { trans } from '../translation.ts';
-import { choiceNames } from './choices.ts';
-import { pairOf, shownSections } from './rows.ts';
+import { useAnswer } from '../use-answer.ts';
+import { choiceNames, pairOf, shownSections } from './difference-rows.ts';
 
 const AGAIN_MS = 10_000;
-const RETRY_MS = 5000;
 
-export interface DifferenceViewProps {
+interface DifferenceViewProps {
   readonly source: RunSource;
   readonly rows: readonly RunRow[];
   readonly names: ReadonlyMap<string, string>;
@@ -30,7 +24,15 @@ export function DifferenceView(props: DifferenceViewProps): ReactNode {
   const pair = pairOf(props.pair, ids);
   const states = rows.filter(({ id }) => pair?.includes(id)).map(({ id, state }) => `${id} ${state}`);
   const alive = rows.some(row => row.alive && pair?.includes(row.id));
-  const { found, problem } = useDifference(source, pair, states.join(), alive);
+  const asked = useAnswer(
+    source,
+    'difference',
+    pair && { runs: pair },
+    () => (alive ? AGAIN_MS : null),
+    `${states} ${alive}`
+  );
+  const found = (asked.current && asked.answer?.result) || null;
+  const problem = asked.current ? asked.problem : '';
   const [all, setAll] = useState(false);
   const [search, setSearch] = useState('');
   const sections = useMemo(() => shownSections(found?.sections ?? [], all, search), [found, all, search]);
@@ -133,43 +135,4 @@ function breakable(name: string): ReactNode {
     ),
     null
   );
-}
-
-/** The difference of a pair, read again when either changes its state, and periodically for live runs. */
-function useDifference(
-  source: RunSource,
-  pair: readonly [string, string] | null,
-  states: string,
-  alive: boolean
-): { found: Difference | null; problem: string } {
-  const [answer, setAnswer] = useState<{ key: string; found: Difference | null; problem: string }>({
-    key: '',
-    found: null,
-    problem: ''
-  });
-  const key = pair?.join() ?? '';
-  useEffect(() => {
-    if (pair === null) return;
-    let ended = false;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const read = async () => {
-      try {
-        const { result } = await source.call('difference', { runs: pair });
-        if (ended) return;
-        setAnswer({ key, found: result, problem: '' });
-        if (alive) timer = setTimeout(read, AGAIN_MS);
-      } catch (reason) {
-        if (ended) return;
-        const problem = messageOf(reason);
-        setAnswer(before => ({ key, found: before.key === key ? before.found : null, problem }));
-        timer = setTimeout(read, RETRY_MS);
-      }
-    };
-    void read();
-    return () => {
-      ended = true;
-      clearTimeout(timer);
-    };
-  }, [source, key, states, alive]);
-  return answer.key === key ? answer : { found: null, problem: '' };
 }

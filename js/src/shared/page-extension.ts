@@ -1,6 +1,7 @@
 /**
- * The version of this code's package. The extension comes from Jupyter's environment, a widget from its
- * kernel's. The extension records its version on the page, and both report differences.
+ * The page's extension and its widgets: the extension comes from Jupyter's environment, a widget from its kernel's.
+ * The extension records its version on the page, and both report differences. A widget asks the extension to show
+ * runs in a tab by an event, which nobody handles without the extension.
  */
 
 import manifest from '../../package.json' with { type: 'json' };
@@ -20,9 +21,7 @@ export function markOf(page: HTMLElement): string | undefined {
 
 /** What to do if the versions of the page and a kernel differ; empty if they are equal. */
 export function aboutKernel(page: string, kernel: string): string {
-  if (page === kernel) {
-    return '';
-  }
+  if (page === kernel) return '';
   return isOlder(page, kernel)
     ? trans.__(
         'This page has mosaic-lab %1, the kernel %2. Reload the page; if this line stays, install %2 in the environment that runs Jupyter (pip install mosaic-lab==%2).',
@@ -38,9 +37,7 @@ export function aboutKernel(page: string, kernel: string): string {
 
 /** What to do if the versions of the page and Jupyter's server differ; empty if they are equal. */
 export function aboutServer(page: string, server: string): string {
-  if (page === server) {
-    return '';
-  }
+  if (page === server) return '';
   return isOlder(page, server)
     ? trans.__('This page has mosaic-lab %1, Jupyter’s server %2. Reload the page.', page, server)
     : trans.__(
@@ -52,4 +49,26 @@ export function aboutServer(page: string, server: string): string {
 
 function isOlder(one: string, other: string): boolean {
   return one.localeCompare(other, 'en', { numeric: true }) < 0;
+}
+
+const EVENT = 'mosaic-lab:open-runs';
+
+interface OpenRuns {
+  /** The store's folder. */
+  readonly store: string;
+  /** Their ids. */
+  readonly runs: readonly string[];
+  readonly view: 'panel' | 'workspace';
+}
+
+/** Whether the page has shown them. */
+export function openRuns(page: EventTarget, runs: OpenRuns): boolean {
+  return !page.dispatchEvent(new CustomEvent(EVENT, { detail: runs, cancelable: true }));
+}
+
+export function onOpenRuns(page: EventTarget, open: (runs: OpenRuns) => void): void {
+  page.addEventListener(EVENT, event => {
+    event.preventDefault();
+    open((event as CustomEvent<OpenRuns>).detail);
+  });
 }

@@ -1,3 +1,0 @@
-import { part } from './part.ts';
-
-export default part('controls');
