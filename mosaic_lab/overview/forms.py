@@ -136,7 +136,7 @@ def _training_schema(environments: list[str]) -> Schema:
         "seeds": _seeds("1", "One run per seed: 1, or 1, 2, 3, or 0-4"),
         "checkpoint_every": _integer(TrainRequest, "checkpoint_every", "Steps between checkpoints"),
         "wrappers": _text("Wrappers", f'{_described_as("wrappers")} (JSON, such as ["flat"])'),
-        "evaluation_seeds": _seeds("", f"{_described_as('evaluate')}, such as 0-9")
+        "evaluation_seeds": _seeds(None, f"{_described_as('evaluate')}, such as 0-9")
         | {"title": "Evaluation seeds"},
         "films": {
             "type": "string",
@@ -222,7 +222,7 @@ def _description(argument: Argument) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _seeds(default: str, description: str) -> Schema:
+def _seeds(default: str | None, description: str) -> Schema:
     field = _text("Seeds", description, default)
     return {**field, "pattern": SEEDS, "patternMessage": "give 1, or 1, 2, 3, or 0-4"}
 
