@@ -6,6 +6,7 @@ concurrently. While waiting, an arena also reads from the kernel and renders due
 
 from __future__ import annotations
 
+import select
 import signal
 import time
 from collections.abc import Callable
@@ -18,17 +19,104 @@ from mosaic_contract.arena.channels import KernelChannel
 from mosaic_contract.arena.environment_adapters import EnvironmentAdapter
 from mosaic_contract.arena.errors import ArenaError
 from mosaic_contract.arena.hints import DESCRIPTION, Hints
-from mosaic_contract.arena.in_process_operators import InProcessOperator
-from mosaic_contract.arena.operator_poll import OperatorPoll, start_seconds
-from mosaic_contract.arena.operators import ArenaOperator, KernelOperator
+from mosaic_contract.arena.operators import ArenaOperator, InProcessOperator, KernelOperator
 from mosaic_contract.arena.process_operator import ProcessOperator
 from mosaic_contract.arena.watchdog import OPERATORS, PAUSE, STEP, Watchdog
 from mosaic_contract.operators import Describe, Operate
+from mosaic_contract.priority import stretched
 from mosaic_contract.seeds import operator_seed
 
 _SHOW_SECONDS = 0.1  # between two partial texts of a call; our operators send fewer
 _SHOWN_CHARACTERS = 20_000
+_START_SECONDS = 120.0  # for "hello" and the making of agents, which may import a large library
 _STOP_SECONDS = (1.5, 0.7)  # after the command, after SIGTERM; then SIGKILL
+
+
+def start_seconds() -> float:
+    """Return how long operators may take to start, given the priority of arena and operators."""
+    return stretched(_START_SECONDS)
+
+
+class OperatorPoll:
+    """A poll of the kernel and all operator processes. `idle` is called while waiting and returns the seconds
+    until its next call (None: never); `answer` handles an answer of the kernel."""
+
+    def __init__(
+        self,
+        kernel: KernelChannel,
+        idle: Callable[[], float | None],
+        answer: Callable[[Mapping[str, Any]], None],
+    ) -> None:
+        self._kernel = kernel
+        self._idle = idle
+        self._answer = answer
+        self._poll = select.poll()
+        self._readers: dict[int, ProcessOperator] = {}
+        self._writers: dict[int, ProcessOperator] = {}
+        self._poll.register(kernel.descriptor, select.POLLIN)
+
+    def add(self, process: ProcessOperator) -> None:
+        """Wait for this process too."""
+        self._readers[process.incoming.descriptor] = process
+        self._poll.register(process.incoming.descriptor, select.POLLIN)
+
+    def wait(self, until: float) -> None:
+        """Wait for an event until the time `until` (`time.perf_counter`) and handle it. Raises `Abandoned` if
+        the kernel sends another command, and `ArenaError`."""
+        again = self._idle()
+        seconds = until - time.perf_counter()
+        if again is not None:
+            seconds = min(seconds, again)
+        for descriptor, _ in self._poll.poll(max(0.0, 1e3 * seconds)):
+            process = self._readers.get(descriptor)
+            if process is not None:
+                try:
+                    process.pump()
+                finally:
+                    if process.incoming.ended:
+                        self.remove(process)
+            elif descriptor == self._kernel.descriptor:
+                for message in self._kernel.read_while_waiting():
+                    self._answer(message)
+            elif descriptor in self._writers:
+                self._writers[descriptor].outgoing.push()
+
+    def watch_writable(self) -> None:
+        """Watch the stdin of processes with unsent data."""
+        for process in self._readers.values():
+            descriptor = process.outgoing.descriptor
+            if bool(process.outgoing.waiting) is (descriptor in self._writers):
+                continue
+            if process.outgoing.waiting:
+                self._writers[descriptor] = process
+                self._poll.register(descriptor, select.POLLOUT)
+            else:
+                del self._writers[descriptor]
+                self._poll.unregister(descriptor)
+
+    def remove(self, process: ProcessOperator) -> None:
+        """Stop waiting for this process."""
+        for table, descriptor in (
+            (self._readers, process.incoming.descriptor),
+            (self._writers, process.outgoing.descriptor),
+        ):
+            if table.pop(descriptor, None) is not None:
+                self._poll.unregister(descriptor)
+
+    def answers(
+        self, expected: Mapping[ProcessOperator, int], until: float
+    ) -> dict[ProcessOperator, list[Mapping[str, Any]]]:
+        """Wait until the given time for a number of answers from each process. Raises `ArenaError`."""
+        while any(len(process.answers) < count for process, count in expected.items()):
+            if time.perf_counter() > until:
+                late = next(process for process, count in expected.items() if len(process.answers) < count)
+                raise late.error(f"gave no answer within {start_seconds():.0f} s", "late")
+            self.watch_writable()
+            self.wait(until)
+        taken = {process: process.answers for process in expected}
+        for process in expected:
+            process.answers = []
+        return taken
 
 
 class Seats:
