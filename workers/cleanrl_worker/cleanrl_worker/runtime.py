@@ -21,7 +21,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Iterator, Mapping
 
-from mosaic_contract import Cancelled, Telemetry, UpstreamFailed
+from mosaic_contract import Cancelled, Telemetry, UpstreamFailed, fastlane
 from mosaic_contract.checkpoints import environment_described
 from mosaic_contract.signals import signals_held
 
@@ -143,7 +143,7 @@ def _run(plan: ScriptPlan, translator: Translator) -> None:
             _stop(script, cancelled.signal, reading, translator)
             return
         finally:
-            _reap(script)
+            _reap(script, plan.config.run_dir)
     finally:
         os.close(reading)
     if translator.failure is not None or not translator.finished:
@@ -189,13 +189,16 @@ def _stop(script: subprocess.Popen[bytes], signum: int, reading: int, translator
     _read_until(time.monotonic() + _STOP_SECONDS, reading, translator)
 
 
-def _reap(script: subprocess.Popen[bytes]) -> None:
-    """Ensure that the script has exited. It has closed its pipe, or its time is over."""
+def _reap(script: subprocess.Popen[bytes], run_dir: Path) -> None:
+    """Ensure that the script has exited and left no frames in shared memory. It has closed its pipe, or its
+    time is over."""
     try:
         script.wait(timeout=1.0)
     except subprocess.TimeoutExpired:
         script.kill()
         script.wait()
+    if script.returncode:
+        fastlane.clear(run_dir)
 
 
 def _failure(returncode: int, translator: Translator) -> UpstreamFailed:

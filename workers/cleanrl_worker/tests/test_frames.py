@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 from mosaic_contract.conformance.observed_process import ObservedProcess
 from mosaic_contract.fastlane import LINK, Frame, FrameReader, sweep
@@ -205,6 +206,21 @@ def test_a_stop_before_training_begins_cancels_at_once_and_leaves_no_ring(worker
     assert run.code == 143, run.log
     assert run.messages[-1]["event"] == "run_cancelled"
     assert run.leftovers == []
+    assert is_gone(run, watcher.ring)
+
+
+def test_a_script_that_must_be_killed_leaves_no_ring(worker: Any) -> None:
+    watcher = Watcher()
+
+    def during(trial: ObservedProcess) -> None:
+        watcher(trial, until=lambda: watcher.ring is not None)
+        (script,) = psutil.Process(trial.popen.pid).children()
+        script.suspend()  # it cannot end itself in time
+        trial.signal(signal.SIGTERM)
+        watcher(trial)
+
+    run = worker.train(during, **LONG)
+    assert run.code == 143, run.log
     assert is_gone(run, watcher.ring)
 
 

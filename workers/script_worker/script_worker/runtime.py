@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 from typing import Any, Mapping
 
-from mosaic_contract import Cancelled, ConfigError, Telemetry, TrainingConfig, UpstreamFailed
+from mosaic_contract import Cancelled, ConfigError, Telemetry, TrainingConfig, UpstreamFailed, fastlane
 
 from .config import variables
 from .script_output import ScriptOutput
@@ -55,6 +55,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
             if script.poll() is None:
                 script.kill()
             script.wait()
+            fastlane.clear(config.run_dir)  # frames of a script that was killed
     finally:
         os.close(reading)
     if script.returncode or lines.failure:
