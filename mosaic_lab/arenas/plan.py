@@ -12,7 +12,7 @@ from mosaic_contract.codec import with_tuples
 from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.errors import warn_user
 from mosaic_lab.operators import OperatorSpec
-from mosaic_lab.runs.user_module import change_since
+from mosaic_lab.runs.provenance import change_since
 from mosaic_lab.workers.families import same_environment
 
 PREPARED = (

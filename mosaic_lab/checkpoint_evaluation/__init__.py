@@ -1,1 +1,1 @@
-"""The process that evaluates a training's checkpoints, started by `mosaic_lab.runs.checkpoint_evaluation`."""
+"""The process that evaluates a training's checkpoints, started by `mosaic_lab.runs.checkpoint_runs`."""

@@ -27,9 +27,15 @@ from mosaic_lab.keeper.events import METRICS
 from mosaic_lab.keeper.files import append_line
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.operators import rl
-from mosaic_lab.runs.background_runs import EVALUATIONS
 from mosaic_lab.runs.checkpoint_runner import LOOK_SECONDS, CheckpointRunner, TrainingEnded
-from mosaic_lab.runs.checkpoints import EVALUATED, RETURN, Checkpoint, CheckpointFollower, mean_returns
+from mosaic_lab.runs.checkpoints import (
+    EVALUATED,
+    EVALUATIONS,
+    RETURN,
+    Checkpoint,
+    CheckpointFollower,
+    mean_returns,
+)
 from mosaic_lab.runs.run_process import RunAborted, RunCurtailed
 from mosaic_lab.runs.stopping import end
 

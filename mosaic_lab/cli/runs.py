@@ -17,8 +17,8 @@ from mosaic_lab.number_format import duration, memory, number, setting_text
 from mosaic_lab.run_table import NOTHING_TO_STOP, RunList
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.annotations import LONGEST_NOTES, read_annotations
-from mosaic_lab.runs.failure_report import last_log, traceback_end
 from mosaic_lab.runs.kinds import as_kind, kind_of
+from mosaic_lab.runs.run import last_log, traceback_end
 from mosaic_lab.sanitize import sanitize
 from mosaic_lab.text_table import text_table
 

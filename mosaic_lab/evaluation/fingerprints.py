@@ -14,7 +14,7 @@ from typing import Any
 from mosaic_lab.evaluation.episode_log import Record
 from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.operators import OperatorSpec
-from mosaic_lab.runs.user_module import module_hash
+from mosaic_lab.runs.provenance import module_hash
 
 OF_THE_ENDPOINT = ("api_key_env", "base_url", "concurrency", "prices", "retries", "timeout")
 """Settings of language models that affect how they are called, not what they answer."""

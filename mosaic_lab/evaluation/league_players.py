@@ -14,7 +14,7 @@ from mosaic_lab.operators import OperatorSpec, as_operator
 from mosaic_lab.operators.trained import rl
 from mosaic_lab.runs import Checkpoint, Run, RunGroup
 from mosaic_lab.runs.run_names import find_run
-from mosaic_lab.runs.training_arguments import whole_number
+from mosaic_lab.runs.train_request import whole_number
 from mosaic_lab.validation import Problems
 
 

@@ -22,9 +22,9 @@ from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.evaluation.trainings import Trainings
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.operators.tables import algorithm_table, lane_table
+from mosaic_lab.runs.provenance import module_path
 from mosaic_lab.runs.request import compact
 from mosaic_lab.runs.run_record import RunRecord
-from mosaic_lab.runs.user_module import module_path
 from mosaic_lab.workers.families import family_of
 
 _RECORDED = (

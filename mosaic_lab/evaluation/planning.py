@@ -26,7 +26,7 @@ from mosaic_lab.evaluation.scripts import read_script
 from mosaic_lab.evaluation.trainings import with_lanes
 from mosaic_lab.operators import OperatorSpec, importable
 from mosaic_lab.runs.hardware import cpu_cores
-from mosaic_lab.runs.user_module import module_path
+from mosaic_lab.runs.provenance import module_path
 from mosaic_lab.validation import Problems
 from mosaic_lab.workers.catalog import info
 from mosaic_lab.workers.shims import bundled_shims

@@ -1,1 +1,1 @@
-"""The process that films a training's checkpoints, started by `mosaic_lab.runs.film_making`."""
+"""The process that films a training's checkpoints, started by `mosaic_lab.runs.checkpoint_runs`."""

@@ -23,9 +23,8 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.filming.episode_recorder import MOST_STEPS, FilmedEpisode, FilmFailed, record_episode
 from mosaic_lab.keeper.run_store import RunFolder, write_json
 from mosaic_lab.operators import OperatorSpec, rl
-from mosaic_lab.runs.background_runs import FILMS
 from mosaic_lab.runs.checkpoint_runner import LOOK_SECONDS, CheckpointRunner, TrainingEnded
-from mosaic_lab.runs.checkpoints import Checkpoint, CheckpointFollower
+from mosaic_lab.runs.checkpoints import FILMS, Checkpoint, CheckpointFollower
 from mosaic_lab.runs.films import Films, film_path
 from mosaic_lab.runs.run_process import RunCurtailed
 

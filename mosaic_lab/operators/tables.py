@@ -11,7 +11,7 @@ from typing import Any
 
 from mosaic_lab.operators import policy_files
 from mosaic_lab.operators.spec import DEADLINE, OperatorSpec
-from mosaic_lab.runs.code_text import Code, call, literal
+from mosaic_lab.runs.request import Code, call, literal
 
 _MODELS = ("llm", "vlm", "chess", "balrog")  # kinds that call a language model, also their workers
 _FIRST = {"rl": "checkpoint", "engine": "program", "worker": "worker"} | dict.fromkeys(_MODELS, "model")

@@ -18,10 +18,8 @@ from mosaic_lab import workers
 from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.request import EvaluateRequest
-from mosaic_lab.runs.code_text import Code, call, literal
-from mosaic_lab.runs.request import Argument, Request, arguments_of
-from mosaic_lab.runs.train_request import TrainRequest
-from mosaic_lab.runs.training_arguments import seed_list
+from mosaic_lab.runs.request import Argument, Code, Request, arguments_of, call, literal
+from mosaic_lab.runs.train_request import TrainRequest, seed_list
 from mosaic_lab.workers.families import families
 
 KINDS = ("training", "evaluation", "comparison")

@@ -33,7 +33,7 @@ class TrainingEnded(RunCurtailed):
 
 class CheckpointRunner(Runner):
     """Works with a training's checkpoints. ``folder`` is the folder of its own run, ``config`` that run's
-    configuration (`checkpoint_players.background_config`).
+    configuration (`checkpoint_runs.start_background_run`).
 
     ``worker`` is the name of its worker, ``later`` the end of a sentence: what does the rest of its work.
     """

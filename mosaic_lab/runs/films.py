@@ -1,7 +1,7 @@
 """Films of a run's checkpoints in its folder: ``films/<step>.mp4``, described by ``films/<step>.json``.
 
 A film is complete once its JSON file exists; a ``problem`` in it says why the checkpoint has no film. Films
-are made by a run of their own, whose ``parent`` is the training (see `mosaic_lab.runs.film_making`).
+are made by a run of their own, whose ``parent`` is the training (see `mosaic_lab.runs.checkpoint_runs`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import State
 from mosaic_lab.keeper.tail import progress
 from mosaic_lab.number_format import number
-from mosaic_lab.runs.background_runs import FILMS, background_runs
-from mosaic_lab.runs.checkpoints import read_checkpoints
+from mosaic_lab.runs.checkpoints import FILMS, background_runs, read_checkpoints
 from mosaic_lab.sanitize import sanitize
 
 FOLDER = "films"

@@ -32,11 +32,10 @@ from mosaic_lab.runs import dry_run
 from mosaic_lab.runs.films import FilmMode
 from mosaic_lab.runs.group import RunGroup, unstarted_seeds
 from mosaic_lab.runs.hardware import choose_gpus, cpu_cores
-from mosaic_lab.runs.provenance import provenance
+from mosaic_lab.runs.provenance import provenance, recorded_module
 from mosaic_lab.runs.run import DEFAULT_GRACE, Run, RunDisplay
 from mosaic_lab.runs.run_labels import default_label, new_run_id
 from mosaic_lab.runs.run_names import find_run
-from mosaic_lab.runs.user_module import recorded_module
 
 _LEAVE_DEADLINE = 5.0  # seconds for a keeper to exit after recording the end
 

@@ -22,14 +22,18 @@ from mosaic_lab.engines.job import SERVER
 from mosaic_lab.engines.placement import check_restarts, given_gpus, gpu_count
 from mosaic_lab.errors import ArgumentError, ConfigurationError, EnvironmentMissing
 from mosaic_lab.keeper.environment_variables import compose_variables
-from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor, checkpoint_evaluation, film_making
-from mosaic_lab.runs.checkpoint_players import (
+from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor
+from mosaic_lab.runs.checkpoint_runs import (
     CheckpointPlayers,
     check_training,
+    checked_evaluation,
     checkpoint_players,
     environments_of,
+    films_to_make,
+    start_background_run,
     start_beside,
 )
+from mosaic_lab.runs.checkpoints import EVALUATIONS, FILMS
 from mosaic_lab.runs.curriculum_plan import plan_curriculum
 from mosaic_lab.runs.dry_run import dry_run
 from mosaic_lab.runs.films import FilmMode
@@ -38,8 +42,7 @@ from mosaic_lab.runs.hardware import choose_gpus
 from mosaic_lab.runs.run import DEFAULT_GRACE
 from mosaic_lab.runs.run_names import run_or_path
 from mosaic_lab.runs.stages import Stage
-from mosaic_lab.runs.train_request import TrainRequest
-from mosaic_lab.runs.training_arguments import seed_list
+from mosaic_lab.runs.train_request import TrainRequest, seed_list
 from mosaic_lab.runs.training_plan import SPACES, TrainingPlan, note_on_steps
 from mosaic_lab.validation import Problems, checked_methods
 from mosaic_lab.workers import WorkerEnvironment
@@ -258,12 +261,14 @@ class Trainer:
 
     def start(self, request: TrainRequest, group: str | None = None) -> Run | RunGroup:
         """Start a training; see `train`. ``group`` is the group of a run with one seed."""
-        films, stages = request.films, request.curriculum
-        evaluate = (
-            None if request.evaluate is None else checkpoint_evaluation.checked_settings(request.evaluate)
-        )
+        background: dict[str, dict[str, Any]] = {}
+        if request.films != "off":
+            background[FILMS] = {"films": request.films}
+        if request.evaluate is not None:
+            background[EVALUATIONS] = {"evaluate": checked_evaluation(request.evaluate)}
         seeds, several = seed_list(request.seed)
         request = request.with_(seed=seeds[0])
+        stages = request.curriculum
         with self._installation_log() as progress:
             plan = (
                 self.plan(request, progress)
@@ -271,8 +276,8 @@ class Trainer:
                 else plan_curriculum(self.plan, request, stages, progress)
             )
             plans = (plan,) if isinstance(plan, TrainingPlan) else plan.plans
-            argument = "films" if films != "off" else "evaluate" if evaluate is not None else None
-            if argument is not None:
+            if background:
+                argument = "films" if FILMS in background else "evaluate"
                 environments = environments_of(training_plan.config for training_plan in plans)
                 players = checkpoint_players(argument, workers.ensure(request.worker), environments, progress)
         first = plans[0]
@@ -280,18 +285,12 @@ class Trainer:
         if note := note_on_steps(plan.steps, last_step):
             print(note, flush=True)
         what = (first.worker, first.config["algorithm"], request.env if stages is None else "curriculum")
+        variables = {"env_vars": request.env_vars, "pass_env_vars": request.pass_env_vars}
 
         def start(seed: int, group: str | None = group) -> Run:
             run = plan.start(self.supervisor, seed, group=group)
-            variables = {"env_vars": request.env_vars, "pass_env_vars": request.pass_env_vars}
-            if films != "off":
-                film = partial(film_making.start, self.supervisor, run, films, players, **variables)
-                start_beside(run, film, "films")
-            if evaluate is not None:
-                begin = checkpoint_evaluation.start
-                start_beside(
-                    run, partial(begin, self.supervisor, run, evaluate, players, **variables), "evaluations"
-                )
+            for worker, settings in background.items():
+                start_beside(self.supervisor, run, players, worker, **variables, **settings)
             return run
 
         if not several:
@@ -406,9 +405,10 @@ class Trainer:
             MosaicError: the run could not be started.
         """
         run = self.supervisor.run(run)
-        wanted = film_making.checked_wish(run, films)
+        wanted = films_to_make(run, films)
         players = self._players("films", run)
-        return film_making.start(self.supervisor, run, wanted, players, pass_env_vars=pass_env_vars)
+        start = partial(start_background_run, self.supervisor, run, players)
+        return start(FILMS, films=wanted, pass_env_vars=pass_env_vars)
 
     def evaluate_checkpoints(
         self, run: Run | str, seeds: Iterable[int] = range(10), pass_env_vars: Iterable[str] = ()
@@ -421,11 +421,10 @@ class Trainer:
         """
         run = self.supervisor.run(run)
         check_training(run)
-        settings = checkpoint_evaluation.checked_settings({"seeds": seeds})
+        settings = checked_evaluation({"seeds": seeds})
         players = self._players("evaluate", run)
-        return checkpoint_evaluation.start(
-            self.supervisor, run, settings, players, pass_env_vars=pass_env_vars
-        )
+        start = partial(start_background_run, self.supervisor, run, players)
+        return start(EVALUATIONS, evaluate=settings, pass_env_vars=pass_env_vars)
 
     def _players(self, argument: str, run: Run) -> CheckpointPlayers:
         """Return the workers in which checkpoints of a training play, and install missing ones."""

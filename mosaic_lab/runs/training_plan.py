@@ -8,8 +8,7 @@ from typing import Any
 
 from mosaic_lab.runs.run import Run
 from mosaic_lab.runs.supervisor import Supervisor
-from mosaic_lab.runs.train_request import TrainRequest
-from mosaic_lab.runs.training_arguments import nested
+from mosaic_lab.runs.train_request import TrainRequest, nested
 
 SPACES = ("agents", "observation_space", "action_space")
 """Fields of a worker's dry run that describe the environment's spaces, read by

@@ -12,9 +12,8 @@ from msgspec.structs import replace
 from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.runs.run_record import RunRecord
-from mosaic_lab.runs.train_request import TrainRequest
+from mosaic_lab.runs.train_request import TrainRequest, seed_list
 from mosaic_lab.runs.training import Trainer
-from mosaic_lab.runs.training_arguments import seed_list
 from mosaic_lab.runs.training_plan import TrainingPlan
 from mosaic_lab.sweeps.checks import check_space, misspelt_keywords, misspelt_metric
 from mosaic_lab.sweeps.decisions import Decisions

@@ -10,9 +10,8 @@ from mosaic_contract.config import nearest
 from msgspec import Meta, structs
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.runs.code_text import Code, literal
 from mosaic_lab.runs.hardware import cpu_cores
-from mosaic_lab.runs.request import Request, compact
+from mosaic_lab.runs.request import Code, Request, compact, literal
 from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.sweeps.space import (
     Choice,

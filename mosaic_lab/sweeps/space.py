@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.runs.training_arguments import json_value
+from mosaic_lab.runs.train_request import json_value
 
 MOST_COMBINATIONS = 100_000
 """Maximum number of combinations in a grid."""

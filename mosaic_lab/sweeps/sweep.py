@@ -17,7 +17,7 @@ from mosaic_lab.number_format import setting_text
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.isolation import required
 from mosaic_lab.runs.run_process import GRACE_SECONDS
-from mosaic_lab.runs.training_arguments import whole_number
+from mosaic_lab.runs.train_request import whole_number
 from mosaic_lab.sweeps.plan import SweepPlan
 from mosaic_lab.sweeps.request import MOST_TRIALS, SweepRequest
 from mosaic_lab.sweeps.trial_log import TrialLog

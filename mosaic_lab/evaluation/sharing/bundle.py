@@ -35,7 +35,7 @@ from mosaic_lab.evaluation.sharing.bundle_recordings import LAYOUT, check_record
 from mosaic_lab.evaluation.sharing.bundle_script import ENVIRONMENT, SCRIPT, check_script, models_text
 from mosaic_lab.evaluation.sharing.weights import danger_in, danger_in_model
 from mosaic_lab.evaluation.version_locks import Lock, changes, locks_of
-from mosaic_lab.runs.user_module import source_files
+from mosaic_lab.runs.provenance import source_files
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -27,7 +27,7 @@ from mosaic_lab.evaluation.sharing.bundle_recordings import recording_files
 from mosaic_lab.evaluation.sharing.bundle_script import ENVIRONMENT, SCRIPT, models_text, script_of
 from mosaic_lab.keeper.files import open_file
 from mosaic_lab.operators import OperatorSpec
-from mosaic_lab.runs.user_module import source_files
+from mosaic_lab.runs.provenance import source_files
 from mosaic_lab.table_files import csv_text
 
 if TYPE_CHECKING:

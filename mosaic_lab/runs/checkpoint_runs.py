@@ -1,0 +1,190 @@
+"""Start the background runs that film or evaluate the checkpoints of a training.
+
+Each is a run in the same store that follows the training; its process is `mosaic_lab.filming` or
+`mosaic_lab.checkpoint_evaluation`, which adds a line for each checkpoint to the training's
+``evaluations.jsonl``, whose metrics are those of the training. These runs do not count towards
+``max_running`` and end with the training, and their failures do not affect it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mosaic_contract.config import nearest
+
+from mosaic_lab import workers
+from mosaic_lab.engines.job import SERVER
+from mosaic_lab.errors import ConfigurationError, MosaicError, warn_user
+from mosaic_lab.keeper.environment_variables import USER_SITE
+from mosaic_lab.runs.checkpoints import BACKGROUND, EVALUATIONS, FILMS
+from mosaic_lab.runs.films import MODES
+from mosaic_lab.runs.run import Run
+from mosaic_lab.runs.supervisor import Supervisor
+from mosaic_lab.runs.train_request import whole_number
+from mosaic_lab.workers import WorkerEnvironment
+from mosaic_lab.workers.families import family_of
+
+_PROCESSES = {
+    FILMS: ("mosaic_lab.filming", "films"),
+    EVALUATIONS: ("mosaic_lab.checkpoint_evaluation", "evaluations"),
+}
+"""The package of each worker's process, and what it makes."""
+_EVALUATION = ("seeds", "until", "patience")  # settings
+
+
+@dataclass(frozen=True)
+class CheckpointPlayers:
+    """The workers that provide the environment and load the checkpoints, with their commands."""
+
+    family: str
+    arena: list[str]
+    worker: str
+    operator: list[str]
+
+
+def environments_of(configs: Iterable[Mapping[str, Any]]) -> dict[str, str | None]:
+    """Return the ids of the environments of a training, or of the stages of a curriculum, from their
+    configurations. Each has the worker that serves it, None if the training makes it."""
+    return {str(config.get("env_id", "")): config.get(SERVER, {}).get("worker") for config in configs}
+
+
+def checkpoint_players(
+    argument: str,
+    worker: WorkerEnvironment,
+    environments: Mapping[str, str | None],
+    progress: Callable[[str], None],
+) -> CheckpointPlayers:
+    """Return the workers in which checkpoints of this worker's trainings play, and install missing ones.
+
+    The environments, as in `environments_of`, are provided as in the training: by the worker that served
+    them, or by the worker itself if it can, otherwise by the worker that the ids belong to. Raises
+    ConfigurationError if they cannot play. ``argument`` is the keyword for which they do.
+    """
+    modes = worker.capabilities.modes
+    if "operate" not in modes:
+        raise ConfigurationError(
+            f"{argument}: worker '{worker.name}' has no operators, so that no checkpoint of it can act: "
+            f"leave {argument}= out"
+        )
+    maker = worker.name if "arena" in modes else None
+    try:
+        families = {served or maker or family_of(env_id): env_id for env_id, served in environments.items()}
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{argument}: {error}") from None
+    if len(families) > 1:
+        makers = ", ".join(f"{env_id} by worker '{family}'" for family, env_id in families.items())
+        raise ConfigurationError(
+            f"{argument}: the stages' environments are made by several workers ({makers})"
+        )
+    (family,) = families
+    arena = worker if family == worker.name else workers.ensure(family, progress)
+    return CheckpointPlayers(arena.name, arena.command(), worker.name, worker.command())
+
+
+def check_training(run: Run) -> None:
+    """Raise ConfigurationError if a run has no checkpoints that can play."""
+    if run.worker in BACKGROUND or run.total_timesteps is None:
+        raise ConfigurationError(f"run {run.id} is not a training: its worker is {run.worker}")
+
+
+def start_background_run(
+    supervisor: Supervisor,
+    run: Run,
+    players: CheckpointPlayers,
+    worker: str,
+    *,
+    env_vars: Mapping[str, str] | None = None,
+    pass_env_vars: Iterable[str] = (),
+    **settings: Any,
+) -> Run:
+    """Start a run that works with the checkpoints of ``run``.
+
+    ``worker`` is `FILMS`, with ``films`` (a mode, or steps of checkpoints), or `EVALUATIONS`, with
+    ``evaluate`` (see `checked_evaluation`).
+    """
+    package, products = _PROCESSES[worker]
+    pass_env_vars = list(pass_env_vars)
+    config = {
+        **{name: value for name, value in run.config.items() if name in ("algorithm", "env_id", "seed")},
+        **settings,
+        "training": run.id,
+        "beside": not run.finished,
+        "family": players.family,
+        "arena": players.arena,
+        "worker": players.worker,
+        "operator": players.operator,
+        "variables": sorted({*pass_env_vars, *(env_vars or ())}),
+    }
+    return supervisor.start(
+        [sys.executable, "-m", package],
+        config,
+        worker=worker,
+        label=f"{products} of {run.label}"[:200],
+        env_vars=USER_SITE | dict(env_vars or {}),
+        pass_env_vars=pass_env_vars,
+        parent=run.id,
+    )
+
+
+def start_beside(
+    supervisor: Supervisor, run: Run, players: CheckpointPlayers, worker: str, **settings: Any
+) -> None:
+    """Start a background run of a training that has just begun; see `start_background_run`. The training
+    continues if this fails, with a warning."""
+    try:
+        start_background_run(supervisor, run, players, worker, **settings)
+    except MosaicError as error:
+        warn_user(f"run {run.id} continues without {_PROCESSES[worker][1]}: {error}", UserWarning)
+
+
+def films_to_make(run: Run, films: Any) -> str | list[int]:
+    """Return the checkpoints of a training to film: a mode, or steps. Raises ConfigurationError."""
+    check_training(run)
+    if not isinstance(films, str):
+        return _existing_steps(run, films)
+    if films not in MODES:
+        modes = ", ".join(f'"{mode}"' for mode in MODES[:-1])
+        raise ConfigurationError(f'films={films!r}: must be {modes} or "{MODES[-1]}"')
+    if films == "off":
+        raise ConfigurationError('films="off": give "last", "each" or the steps of checkpoints')
+    return films
+
+
+def _existing_steps(run: Run, requested: Iterable[int]) -> list[int]:
+    existing = {checkpoint.step for checkpoint in run.checkpoints}
+    steps = list(requested)
+    if not steps or (unknown := [step for step in steps if step not in existing]):
+        there = ", ".join(map(str, sorted(existing)[-10:])) or "none"
+        what = f"has no checkpoint of step {unknown[0]!r}" if steps else "films=[] names no checkpoint"
+        raise ConfigurationError(f"run {run.id} {what}; the newest are: {there}")
+    return sorted(steps)
+
+
+def checked_evaluation(evaluate: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of an evaluation of checkpoints as JSON-compatible data. Raises
+    ConfigurationError."""
+    if not isinstance(evaluate, Mapping):
+        raise ConfigurationError(
+            f'evaluate={evaluate!r:.100}: give a mapping, such as {{"seeds": range(10)}}'
+        )
+    for name in evaluate:
+        if name not in _EVALUATION:
+            raise ConfigurationError(f"evaluate has no {name!r}{nearest(str(name), _EVALUATION)}")
+    numbers = evaluate.get("seeds", range(10))
+    if isinstance(numbers, str | bytes) or not isinstance(numbers, Iterable):
+        raise ConfigurationError(f"evaluate: seeds={numbers!r:.100} must be several integers, as range(10)")
+    seeds = [whole_number("evaluate: seeds", seed) for seed in numbers]
+    if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
+        raise ConfigurationError("evaluate: seeds must be distinct integers ≥ 0, as range(10)")
+    until, patience = evaluate.get("until"), evaluate.get("patience")
+    if until is not None and (isinstance(until, bool) or not isinstance(until, int | float)):
+        raise ConfigurationError(f"evaluate: until={until!r} must be a mean return, a number")
+    if until is not None and len(seeds) < 2:
+        raise ConfigurationError("evaluate: until needs at least two seeds, for an interval of the return")
+    if patience is not None and (type(patience) is not int or patience < 1):
+        raise ConfigurationError(f"evaluate: patience={patience!r} must be a number of evaluations, ≥ 1")
+    settings = {"seeds": seeds, "until": until, "patience": patience}
+    return {name: value for name, value in settings.items() if value is not None}
