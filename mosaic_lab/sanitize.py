@@ -6,7 +6,7 @@ Standard library only.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 _SEQUENCE = re.compile(
@@ -56,3 +56,13 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, dict):
         return {change(key): _mapped(item, change) for key, item in value.items()}
     return value
+
+
+MOST_NAME = 120
+"""Maximum length of a file name."""
+
+
+def file_name(words: Sequence[str], kind: str) -> str:
+    """Return a file name of ``kind`` ("csv", "png") that is valid on every system."""
+    name = "_".join("".join(c if c.isalnum() or c in "-." else "-" for c in word) for word in words)
+    return f"{name[:MOST_NAME]}.{kind}"

@@ -21,12 +21,12 @@ from mosaic_lab.runs import Run, RunGroup
 from mosaic_lab.runs.kinds import kind_of
 from mosaic_lab.runs.run_names import AnyRuns, find_runs
 from mosaic_lab.validation import checked
-from mosaic_lab.widgets.comparison import show_comparison
-from mosaic_lab.widgets.evaluation import show_plot
 from mosaic_lab.widgets.notebook_display import NotebookDisplay
-from mosaic_lab.widgets.page.shell import ipython_shell, notebook_shell
+from mosaic_lab.widgets.page.kernel import ipython_shell, notebook_shell
 
 if TYPE_CHECKING:
+    from mosaic_lab.arenas import Comparison
+    from mosaic_lab.evaluation import Plot
     from mosaic_lab.widgets.frames.wall import FrameWall
 
 __all__ = ["frame_wall", "register", "show", "show_comparison", "show_plot"]
@@ -63,6 +63,24 @@ def frame_wall(runs: AnyRuns, fps: float = 30.0, columns: int | None = None) -> 
     closed. Raises MosaicError outside a notebook.
     """
     return DISPLAY.frames(runs, fps, columns)
+
+
+def show_comparison(comparison: Comparison) -> None:
+    """Show a comparison in the running cell; reuse a widget of this kernel.
+
+    Ends the comparison previously shown by this cell if no variable refers to it.
+    """
+    from mosaic_lab.widgets.comparison.comparison_panel import end_previous, panel_of
+
+    end_previous(comparison)
+    panel_of(comparison).show()
+
+
+def show_plot(plot: Plot) -> None:
+    """Show a live plot in the running cell, with its static form."""
+    from mosaic_lab.widgets.evaluation.plot_widgets import show
+
+    show(plot)
 
 
 def register() -> None:

@@ -19,7 +19,7 @@ from mosaic_lab.runs import Run
 from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.runs.run_names import AnyRuns
-from mosaic_lab.widgets.page.shell import notebook_shell
+from mosaic_lab.widgets.page.kernel import notebook_shell
 
 if TYPE_CHECKING:
     from mosaic_lab.widgets.frames.wall import FrameWall
@@ -149,7 +149,7 @@ def installation_log() -> Iterator[Callable[[str], None]]:
     if notebook_shell() is None:
         yield print
         return
-    from mosaic_lab.widgets.page.outputs import new_id, publish
+    from mosaic_lab.widgets.page.saved_form import new_id, publish
 
     lines: list[str] = []
     output = new_id()

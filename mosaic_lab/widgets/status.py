@@ -30,11 +30,13 @@ from mosaic_lab.runs import Run
 from mosaic_lab.widgets import frames, runs
 from mosaic_lab.widgets.overview import STORES, serve
 from mosaic_lab.widgets.page.background import in_background
-from mosaic_lab.widgets.page.ipykernel_hooks import keep_busy_while_a_cell_runs, on_message, stay_on_subshell
-from mosaic_lab.widgets.page.outputs import PanelOutput
-from mosaic_lab.widgets.page.saved_form import SavedForm, form_of
-from mosaic_lab.widgets.page.saved_panels import described_runs
-from mosaic_lab.widgets.page.shell import notebook_shell
+from mosaic_lab.widgets.page.kernel import (
+    keep_busy_while_a_cell_runs,
+    notebook_shell,
+    on_message,
+    stay_on_subshell,
+)
+from mosaic_lab.widgets.page.saved_form import PanelOutput, SavedForm, described_runs, form_of
 
 TARGET = "mosaic_lab.status"
 EVALUATION = "evaluation"

@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 from support import PEERS, start_painter, wait_until
 
 from mosaic_lab.runs import Run, RunGroup, Supervisor
-from mosaic_lab.widgets.page.outputs import METADATA
+from mosaic_lab.widgets.page.saved_form import METADATA
 
 LAB = "import mosaic_lab as mosaic\nlab = mosaic.Lab()"
 SOON_MS = 20_000

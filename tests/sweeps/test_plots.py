@@ -28,7 +28,7 @@ from mosaic_lab.sweeps.trial_log import TrialWriter
 from mosaic_lab.sweeps.trials import Trial, TrialState
 from mosaic_lab.table_files import write_csv, write_parquet
 from mosaic_lab.widgets.evaluation.plot_widgets import PlotFigures
-from mosaic_lab.widgets.sweeps.trials_table import trials_table
+from mosaic_lab.widgets.sweeps.sweep_panel import trials_table
 
 COUNT = 40
 PLAN = stored.plan(COUNT)

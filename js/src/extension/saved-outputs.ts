@@ -5,7 +5,7 @@
  * The kernel updates outputs by their display ids. JupyterLab knows the display ids of executions since the
  * page was loaded, and forgets them after a reload of the page or a restart of the kernel. Our outputs
  * therefore have their display id in their metadata: `{output}`, and in the caption of a panel also `{panel,
- * shows, ended}` (see `mosaic_lab/widgets/page/outputs.py`). Updates are written into the notebook's model
+ * shows, ended}` (see `mosaic_lab/widgets/page/saved_form.py`). Updates are written into the notebook's model
  * here. The metadata are also reported to the kernel, for panels whose updates the kernel or this page may
  * have missed, and for panels removed from the notebook.
  *

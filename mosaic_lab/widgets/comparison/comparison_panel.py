@@ -25,8 +25,8 @@ from ipywidgets import VBox, Widget, widget_serialization
 from mosaic_lab.arenas import Comparison
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.widgets.charts.chart import Chart
-from mosaic_lab.widgets.comparison.collapsible_exchanges import CollapsibleExchanges, ExchangesModel
 from mosaic_lab.widgets.comparison.early_keys import EarlyKeys
+from mosaic_lab.widgets.comparison.exchange_view import CollapsibleExchanges, ExchangesModel
 from mosaic_lab.widgets.comparison.page_state import (
     MOST_AGENTS,
     Y_LABEL,

@@ -28,7 +28,7 @@ from mosaic_lab.widgets.comparison.exchange_view import (
     total_facts,
 )
 from mosaic_lab.widgets.comparison.page_state import Y_LABEL, episodes_table, return_lines
-from mosaic_lab.widgets.frames.last_frame import LastFrame
+from mosaic_lab.widgets.frames.saved_frames import LastFrame
 from mosaic_lab.widgets.page.background import in_background
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm, html_table, table_html
 from mosaic_lab.widgets.page.visibility import Visibility

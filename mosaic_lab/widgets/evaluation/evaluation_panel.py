@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from ipywidgets import VBox
 
-from mosaic_lab.chart_style import color
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.evaluation.reports.plot import Plot, plot_picture
@@ -16,51 +12,46 @@ from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration
 from mosaic_lab.runs import Run
 from mosaic_lab.widgets.charts.static_chart import stacked
-from mosaic_lab.widgets.evaluation.plot_widgets import PlotFigures
+from mosaic_lab.widgets.evaluation.plot_widgets import PlotStack
 from mosaic_lab.widgets.evaluation.snapshot_reader import EvaluationSnapshot, SnapshotReader
 from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames
 from mosaic_lab.widgets.page.panel_widgets import Table
 from mosaic_lab.widgets.page.saved_form import Caption, table_html
 from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
-from mosaic_lab.widgets.runs.following import FollowingPanel
-from mosaic_lab.widgets.runs.run_view import Notice, RunView, warning
-from mosaic_lab.widgets.runs.summary import state_reason
+from mosaic_lab.widgets.runs.following import ResultPanel
+from mosaic_lab.widgets.runs.run_view import Notice, warning
 
 MOST_FAILURES = 5
 MOST_STALLS = 3
 
 
-class EvaluationPanel(FollowingPanel):
+class EvaluationPanel(ResultPanel):
     """The live panel of the evaluation in ``folder``."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._evaluation = evaluation = Evaluation(folder)  # its own: a handle serves one reader at a time
         self.title = f"Evaluation · {evaluation.environment}"
-        self.again = f'lab.run("{evaluation.id}") shows this evaluation again'
-        self._view = RunView(evaluation, self.title, color(0))
         frames = CollapsibleFrames("Frames of the arenas that play now", self._arenas)
-        super().__init__([self._view], frames)
+        super().__init__(evaluation, frames)
         self._reader = SnapshotReader(evaluation, self.notify)
         self._drawn: object = None
         self.table = Table()
-        self._figures: list[PlotFigures] = []
-        self._chart = VBox([])
-        self.box = VBox([self.header, self.table, self._chart, *frames.widgets, self.footer])
+        self._plots = PlotStack()
+        self.box = VBox([self.header, self.table, self._plots.box, *frames.widgets, self.footer])
         self.box.add_class("mosaic-panel")
         widgets_stay_on_subshell(self.box)
 
     def read_rest(self) -> None:
         self._reader.read()
-        self._view.feed.close()
+        self.view.feed.close()
 
     def draw_again(self) -> None:
-        for figures in self._figures:
-            figures.send_again()
+        self._plots.send_again()
 
     def static_caption(self) -> Caption:
         """Return the progress, the table and the failures."""
         snapshot = self._reader.latest or self._reader.read()
-        text = f"{self._progress(snapshot)}, {self._view.status.state}"
+        text = f"{self._progress(snapshot)}, {self.view.status.state}"
         text += f", {snapshot.spent} spent" if snapshot.spent else ""
         table = table_html(snapshot.table, snapshot.table["rows"])
         return Caption(text, table + self.saved_notices())
@@ -86,47 +77,24 @@ class EvaluationPanel(FollowingPanel):
         if snapshot is not None and snapshot.plots is not self._drawn:
             self._drawn = snapshot.plots
             self.table.table = snapshot.table
-            self._draw_charts(snapshot.plots)
+            self._plots.draw(snapshot.plots)
 
-    def _draw_charts(self, plots: Sequence[Plot]) -> None:
-        former, kept = self._figures, self._figures[: len(plots)]
-        for figures, plot in zip(kept, plots, strict=False):
-            figures.draw(plot)
-        self._figures = kept + [PlotFigures(plot) for plot in plots[len(kept) :]]
-        if self._figures != former:
-            self._chart.children = [figures.box for figures in self._figures]
-        for figures in former[len(kept) :]:  # costs that are now equal or unknown are not drawn
-            figures.close()
+    def facts(self) -> list[list[str]]:
+        if (snapshot := self._reader.latest) is None:
+            return []
+        facts = [self._progress(snapshot).rsplit(" ", 1)]
+        facts += [[f"{snapshot.failed:,}", "failed"]] if snapshot.failed else []
+        facts += [[snapshot.spent, "spent"]] if snapshot.spent else []
+        live = self.view.status.state is State.RUNNING and snapshot.left is not None
+        return facts + ([[duration(snapshot.left), "left"]] if live else [])
 
-    def summary(self) -> dict[str, Any]:
-        snapshot = self._reader.latest
-        state, total = self._view.status.state, self._evaluation.total
-        facts = []
-        if snapshot is not None:
-            facts.append([*self._progress(snapshot).rsplit(" ", 1)])
-            facts += [[f"{snapshot.failed:,}", "failed"]] if snapshot.failed else []
-            facts += [[snapshot.spent, "spent"]] if snapshot.spent else []
-            live = state is State.RUNNING and snapshot.left is not None
-            facts += [[duration(snapshot.left), "left"]] if live else []
-        facts.append([duration(self._view.elapsed()), "total" if self.finished else "elapsed"])
-        in_notices = state in (State.FAILED, State.LOST)
-        return {
-            "title": self.title,
-            "detail": self._evaluation.id,
-            "again": self.again,
-            "state": state,
-            "chips": [{"state": state, "text": state}],
-            "reason": "" if in_notices else self._reason(),
-            "progress": round(snapshot.done / total, 4) if snapshot is not None and total else None,
-            "facts": facts,
-            "stop": "" if self.finished else "Stop",
-            "store": "",
-            "runs": [],  # an evaluation has no curves
-        }
+    def progress(self) -> float | None:
+        snapshot, total = self._reader.latest, self._evaluation.total
+        return snapshot.done / total if snapshot is not None and total else None
 
-    def _reason(self) -> str:
+    def reason(self) -> str:
         parts = self._reader.latest.parts if self._reader.latest is not None and not self.finished else ""
-        return "; ".join(filter(None, [state_reason(self._view), parts]))
+        return "; ".join(filter(None, [super().reason(), parts]))
 
     def _progress(self, snapshot: EvaluationSnapshot) -> str:
         return f"{snapshot.done:,} of {self._evaluation.total:,} episodes"

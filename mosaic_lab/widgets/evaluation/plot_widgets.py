@@ -181,6 +181,40 @@ class PlotFigures:
         close_widgets([self.box])
 
 
+class PlotStack:
+    """Plots below each other, in ``box``. Figures are reused while their facets and rows stay the same."""
+
+    def __init__(self) -> None:
+        self.box = VBox([])
+        self._figures: list[PlotFigures] = []
+        self._shapes: list[object] = []
+
+    def draw(self, plots: Sequence[Plot]) -> None:
+        """Replace the drawn plots."""
+        shapes: list[object] = [
+            [(facet.title, facet.x_label, facet.rows) for facet in plot.facets] for plot in plots
+        ]
+        former = dict(enumerate(zip(self._shapes, self._figures, strict=True)))
+        figures = []
+        for place, (shape, plot) in enumerate(zip(shapes, plots, strict=True)):
+            former_shape, reused = former.get(place, (None, None))
+            if reused is not None and former_shape == shape:
+                reused.draw(plot)
+                figures.append(former.pop(place)[1])
+            else:
+                figures.append(PlotFigures(plot))
+        if figures != self._figures:
+            self.box.children = [own.box for own in figures]
+        self._figures, self._shapes = figures, shapes
+        for _, unused in former.values():
+            unused.close()
+
+    def send_again(self) -> None:
+        """Send the drawn state again, for a view that has just appeared."""
+        for figures in self._figures:
+            figures.send_again()
+
+
 class ShownPlot:
     """A plot in one output of the notebook, with its static form."""
 

@@ -5,29 +5,26 @@ Counting episodes is cheap. Resampling takes longer with more episodes, and is t
 
 from __future__ import annotations
 
-import logging
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from mosaic_lab.chart_style import color
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.evaluation.reports.plot import Plot
 from mosaic_lab.evaluation.reports.plots import cost_plot, costs_differ, interval_plot
 from mosaic_lab.evaluation.reports.summary_table import summary_table
-from mosaic_lab.widgets.evaluation.operator_table import budget_text, operators_table
+from mosaic_lab.number_format import DASH, milliseconds, money, number
+from mosaic_lab.widgets.page.background import PanelReader, due_again
 
 if TYPE_CHECKING:
     import pandas as pd
 
+
 SHARE = 0.05
 """Maximum share of time for counting, and for resampling."""
-FAILED_SECONDS = 30.0
-"""Seconds between a failed reading and the next attempt."""
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -50,34 +47,22 @@ class EvaluationSnapshot:
     parts: str
 
 
-class SnapshotReader:
-    """Reads ``evaluation``, its own handle, in the background, and calls ``news`` after each reading."""
+class SnapshotReader(PanelReader):
+    """Reads ``evaluation``, its own handle."""
+
+    RETRY_SECONDS = 30.0
 
     def __init__(self, evaluation: Evaluation, news: Callable[[], None]) -> None:
+        super().__init__(f"The episodes of evaluation {evaluation.id}", news)
         self.latest: EvaluationSnapshot | None = None
         self._evaluation = evaluation
-        self._news = news
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
-        self._count_at = self._resample_at = 0.0
+        self._resample_at = 0.0
 
-    def read_in_background(self) -> None:
-        """Start a reading in its own thread, unless one is running or it is too early."""
-        under_way = self._thread is not None and self._thread.is_alive()
-        if not under_way and time.monotonic() >= self._count_at:
-            self._thread = threading.Thread(target=self._try, name="mosaic-evaluation", daemon=True)
-            self._thread.start()
-
-    def _try(self) -> None:
-        try:
-            if self.latest is None or time.monotonic() >= self._resample_at:
-                self.read()
-            else:
-                self._count(self.latest)
-        except Exception:
-            self._count_at = time.monotonic() + FAILED_SECONDS
-            logger.exception("The episodes of evaluation %s could not be read.", self._evaluation.id)
-        self._news()
+    def read_due(self) -> None:
+        if self.latest is None or time.monotonic() >= self._resample_at:
+            self.read()
+        else:
+            self._count(self.latest)
 
     def read(self) -> EvaluationSnapshot:
         """Read everything now."""
@@ -103,7 +88,7 @@ class SnapshotReader:
                 damage=damage,
                 parts=evaluation.parts_text,
             )
-            self._resample_at = _due(began)
+            self._resample_at = due_again(began, SHARE)
             return self.latest
 
     def _count(self, latest: EvaluationSnapshot) -> None:
@@ -116,7 +101,7 @@ class SnapshotReader:
                 spent=_spent(evaluation),
                 parts=evaluation.parts_text,
             )
-            self._count_at = _due(began)
+            self._read_at = due_again(began, SHARE)
 
 
 def _totals(evaluation: Evaluation) -> dict[str, int]:
@@ -138,7 +123,63 @@ def _spent(evaluation: Evaluation) -> str:
     return budget_text(budget, evaluation.spent()) if budget else ""
 
 
-def _due(began: float) -> float:
-    """Return when work that started at a given time and ends now may be repeated."""
-    now = time.monotonic()
-    return now + (now - began) / SHARE
+_ESTIMATES = {
+    "mean": "Mean return",
+    "iqm": "IQM",
+    "median": "Median",
+    "length": "Mean length",
+    "success": "Success",
+    "input_tokens": "Tokens in",
+    "output_tokens": "Tokens out",
+    "exchanges": "Calls",
+    "cost_usd": "Cost",
+    "exchange_ms_p50": "Latency p50",
+    "exchange_ms_p95": "Latency p95",
+    "parse_faults": "Parse failures",
+}
+_SHARES = ("success",)
+_LATENCIES = ("exchange_ms_p50", "exchange_ms_p95")
+
+
+def operators_table(summary: pd.DataFrame, totals: Mapping[str, int]) -> dict[str, Any]:
+    """Return the contents of a `Table`. ``totals``: the number of episodes of each operator."""
+    shown = [name for name in _ESTIMATES if name in summary]
+    failures = bool(summary["failed"].any())
+    numbers = ["Episodes", *(["Failed"] if failures else []), *map(_ESTIMATES.__getitem__, shown)]
+    columns = [{"title": title, "numeric": title != "Operator"} for title in ("Operator", *numbers)]
+    rows = []
+    for index, (label, values) in enumerate(summary.to_dict("index").items()):
+        cells = [f"{values['episodes'] + values['failed']:,} of {totals[str(label)]:,}"]
+        cells += [f"{values['failed']:,}"] if failures else []
+        cells += [_cell(values, name) for name in shown]
+        rows.append([{"text": str(label), "color": color(index)}, *({"text": text} for text in cells)])
+    return {"columns": columns, "rows": rows}
+
+
+def budget_text(budget: Mapping[str, float | None] | None, spent: Mapping[str, Any]) -> str:
+    """Return the spent part of a budget: ``$0.41 of $2.00``, ``12k of 50k tokens``; empty without a
+    budget."""
+    budget = budget or {}
+    parts = []
+    if (usd := budget.get("usd")) is not None:
+        parts.append(f"{money(spent['usd'])} of {money(usd)}")
+    if (tokens := budget.get("tokens")) is not None:
+        parts.append(f"{number(spent['tokens'])} of {number(tokens)} tokens")
+    return ", ".join(parts)
+
+
+def _cell(values: Mapping[Any, Any], name: str) -> str:
+    if name == "cost_usd":  # NaN is an unknown cost if there were calls; otherwise there is no cost
+        return money(values[name]) if values["exchanges"] > 0 else DASH
+    return milliseconds(values[name]) if name in _LATENCIES else _estimate(values, name)
+
+
+def _estimate(values: Mapping[Any, Any], name: str) -> str:
+    """Return an estimate as ``21.3 [19.8, 23]``, or without an interval if there is none."""
+    share = name in _SHARES
+    value, *bounds = (_text(values.get(name + suffix), share) for suffix in ("", "_low", "_high"))
+    return f"{value} [{bounds[0]}, {bounds[1]}]" if bounds[0] != _text(None, share) else value
+
+
+def _text(value: float | None, share: bool) -> str:
+    return f"{value:.0%}" if share and value is not None and value == value else number(value)

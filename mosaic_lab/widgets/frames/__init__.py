@@ -10,7 +10,7 @@ from mosaic_lab.runs import Run
 if TYPE_CHECKING:
     from comm.base_comm import BaseComm
 
-    from mosaic_lab.widgets.page.outputs import PanelOutput
+    from mosaic_lab.widgets.page.saved_form import PanelOutput
 
 TARGET = "mosaic_lab.frames"
 

@@ -14,9 +14,9 @@ from typing import NamedTuple
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.fastlane import pictures
 from mosaic_lab.fastlane.source import pixels_of
+from mosaic_lab.sanitize import file_name
 from mosaic_lab.widgets.frames.frame_feed import FrameFeed
 from mosaic_lab.widgets.frames.viewer import Viewer, ViewerTile
-from mosaic_lab.widgets.page.file_names import file_name
 
 MOST_AT_ONCE = 4
 MOST_BYTES = 64 << 20

@@ -23,7 +23,7 @@ from mosaic_lab.fastlane.recorder import RECORDED_BYTES
 from mosaic_lab.widgets.frames.downloads import deliver, film, snapshot
 from mosaic_lab.widgets.frames.frame_feed import FrameFeed
 from mosaic_lab.widgets.frames.viewer import Viewer
-from mosaic_lab.widgets.page.ipykernel_hooks import on_message, stay_on_subshell
+from mosaic_lab.widgets.page.kernel import on_message, stay_on_subshell
 
 NOTICE_SECONDS = 1.0
 CALM_SECONDS = 30.0

@@ -25,9 +25,8 @@ from mosaic_lab.widgets.frames import register_target
 from mosaic_lab.widgets.frames.frame_stream import frame_stream
 from mosaic_lab.widgets.frames.saved_frames import SavedFrames
 from mosaic_lab.widgets.frames.viewer import MOST_FPS, MOST_TILES
-from mosaic_lab.widgets.page.outputs import PanelOutput
 from mosaic_lab.widgets.page.page_code import page_code
-from mosaic_lab.widgets.page.saved_panels import describe_panel
+from mosaic_lab.widgets.page.saved_form import PanelOutput, describe_panel
 from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_subshell
 
 FPS = 30.0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.run_table import RunList
 from mosaic_lab.runs import Run
-from mosaic_lab.widgets.page.shell import notebook_shell
+from mosaic_lab.widgets.page.kernel import notebook_shell
 
 if TYPE_CHECKING:
     from comm.base_comm import BaseComm

@@ -32,7 +32,7 @@ from mosaic_lab.overview.watching import ChangeWatcher
 from mosaic_lab.widgets.notebook_display import NotebookDisplay
 from mosaic_lab.widgets.overview import STORES
 from mosaic_lab.widgets.overview.actions import ACTIONS, Report, RunActions
-from mosaic_lab.widgets.page.ipykernel_hooks import on_message, stay_on_subshell
+from mosaic_lab.widgets.page.kernel import on_message, stay_on_subshell
 
 logger = logging.getLogger(__name__)
 

@@ -1,9 +1,9 @@
 """Panels in a notebook's output, live and as a static form that remains after the kernel is gone.
 
-A panel is three consecutive outputs (see ``outputs``): the live widget, a table, a picture. The last two are
-filled in when the panel's runs have ended. If no browser ever showed the widget, its output is then emptied.
-The widgets are closed when no output shows them any more, when their runs were removed, and when too many
-other panels have ended since.
+A panel is three consecutive outputs (see ``saved_form``): the live widget, a table, a picture. The last two
+are filled in when the panel's runs have ended. If no browser ever showed the widget, its output is then
+emptied. The widgets are closed when no output shows them any more, when their runs were removed, and when too
+many other panels have ended since.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ from typing import Any
 from mosaic_lab.runs import Run, RunGroup
 from mosaic_lab.runs.run_labels import states_text
 from mosaic_lab.widgets.page.background import in_background
+from mosaic_lab.widgets.page.kernel import cell_number
 from mosaic_lab.widgets.page.live_panel import LivePanel
-from mosaic_lab.widgets.page.outputs import PanelOutput, new_id, publish
-from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
-from mosaic_lab.widgets.page.shell import cell_number
+from mosaic_lab.widgets.page.saved_form import Caption, PanelOutput, SavedForm, new_id, publish
 
 MOST_PANELS = 16
 """Maximum number of live panels; beyond it, the oldest panels of ended runs are replaced by their static

@@ -1,7 +1,14 @@
-"""The part of a panel that stays in a saved notebook: its caption with tables, and its picture.
+"""Panels in a saved notebook: the caption and the picture that remain after the kernel is gone.
 
-Runs, frames, comparisons and evaluations all use this class. See ``outputs`` for the layout of its outputs in
-a cell.
+A live output and its static form are consecutive outputs, each with a display id: the widget, a caption
+(HTML), a picture. A live page hides the last two while it shows the widget (``panel.css``). A page without
+the widget shows them, and the caption's own style hides the widget's error message.
+
+An output's metadata contain its display id, for which the notebook format has no field. The page uses it to
+find the output that a message updates, including outputs read from a file
+(``js/src/extension/saved-outputs.ts``). They also describe the panel, so that a later kernel can show it
+again. A notebook may come from an untrusted source: a description can name only runs of the announced store,
+and no other file is opened for it.
 """
 
 from __future__ import annotations
@@ -9,11 +16,76 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
+from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
 from weakref import WeakValueDictionary
 
-from mosaic_lab.widgets.page.outputs import NOTHING, PanelOutput, caption, live, picture, publish
+from IPython.display import publish_display_data
+
+from mosaic_lab.runs import Run
+from mosaic_lab.runs.run_names import latest_root
+
+_STYLE = (
+    "<style>.jp-OutputArea-child:has(> .jupyter-widgets):has(+ .jp-OutputArea-child .mosaic-saved)"
+    ":not(:has(.mosaic-panel, .mosaic-workspace-cell)){display:none}</style>"
+)
+METADATA = "mosaic_lab"
+"""The key of our entry in an output's metadata."""
+
+Bundle = dict[str, Any]
+NOTHING: Bundle = {"text/html": "", "text/plain": ""}
+
+
+def new_id() -> str:
+    """Return a new unique display id."""
+    return uuid4().hex
+
+
+@dataclass(frozen=True)
+class PanelOutput:
+    """A place in a notebook that shows a panel: the display ids of its three outputs."""
+
+    live: str = field(default_factory=new_id)
+    caption: str = field(default_factory=new_id)
+    picture: str = field(default_factory=new_id)
+
+
+def publish(bundle: Bundle, output: str, about: Bundle | None = None, *, update: bool) -> None:
+    """Publish a bundle as an output of the running cell, or ``update`` the output with that display id.
+
+    ``about`` is added to our metadata of the output.
+    """
+    publish_display_data(
+        bundle,
+        metadata={METADATA: {"output": output, **(about or {})}},
+        transient={"display_id": output},
+        update=update,
+    )
+
+
+def live(widget: Any, title: str) -> Bundle:
+    """Return the bundle that shows the widget."""
+    view = widget._repr_mimebundle_()
+    data = view[0] if isinstance(view, tuple) else view  # an anywidget adds metadata
+    # Converters that cannot show a widget fall back to this empty text; the static form follows.
+    return {**data, **NOTHING, "text/plain": title}
+
+
+def caption(title: str, html: str, text: str = "") -> Bundle:
+    """Return the caption of the static form; ``text`` is for programs that show no HTML."""
+    return {
+        "text/html": f'{_STYLE}<div class="mosaic-saved"><b>{escape(title)}</b>{html}</div>',
+        "text/plain": text or title,
+    }
+
+
+def picture(png: bytes | None, text: str) -> Bundle:
+    """Return the picture of the static form, if there is one."""
+    return {"image/png": png, "text/plain": text} if png else NOTHING
+
 
 MOST_OUTPUTS = 16
 """Maximum number of outputs that keep a panel up to date; the oldest are no longer updated."""
@@ -34,7 +106,7 @@ class SavedForm:
     ``describe`` returns the caption and ``draw`` the picture as PNG (None: no picture). Both are called on
     the thread that shows or updates the form; ``draw`` may be slow. ``pictured`` is the text for programs
     that show no pictures. ``on_removed`` is called when the last output has left the page. ``description``
-    describes the panel to a later kernel (see ``saved_panels``); None for a panel that ends with its kernel.
+    describes the panel to a later kernel (see `describe_panel`); None for a panel that ends with its kernel.
 
     For example, a form that is complete at once::
 
@@ -183,3 +255,24 @@ def html_table(columns: Sequence[str], rows: Iterable[Sequence[str]], words: int
 
     body = "".join(row("td", texts) for texts in rows)
     return f'<table style="margin:4px 0"><thead>{row("th", columns)}</thead><tbody>{body}</tbody></table>'
+
+
+MOST_RUNS = 256
+
+
+def describe_panel(kind: str, paths: Iterable[Path], **settings: Any) -> dict[str, Any] | None:
+    """Describe a panel of the runs in ``paths`` for a saved output; None if their store belongs to no Lab."""
+    root, paths = latest_root(), list(paths)
+    if root is None or not all(path.is_relative_to(root) for path in paths):
+        return None
+    return {"kind": kind, "runs": [path.relative_to(root).as_posix() for path in paths], **settings}
+
+
+def described_runs(names: object) -> list[Run]:
+    """Return the runs that a description names; empty if one of them is not in the store."""
+    root = latest_root()
+    if root is None or not isinstance(names, list) or len(names) > MOST_RUNS:
+        return []
+    paths = [(root / name).resolve() for name in names if isinstance(name, str)]
+    runs = [Run(path) for path in paths if root in path.parents and (path / "state.json").is_file()]
+    return runs if len(runs) == len(names) else []

@@ -11,7 +11,7 @@ from typing import Any
 
 from ipywidgets import Widget
 
-from mosaic_lab.widgets.page.ipykernel_hooks import stay_on_subshell
+from mosaic_lab.widgets.page.kernel import stay_on_subshell
 
 
 def all_widgets(widgets: Iterable[Widget]) -> list[Widget]:

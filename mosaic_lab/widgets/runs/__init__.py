@@ -10,7 +10,7 @@ from mosaic_lab.runs import Run
 from mosaic_lab.runs.kinds import kind_of
 
 if TYPE_CHECKING:
-    from mosaic_lab.widgets.page.outputs import PanelOutput
+    from mosaic_lab.widgets.page.saved_form import PanelOutput
 
 
 def show_runs(
@@ -26,7 +26,7 @@ def show_runs(
     ``output``: an output of a former kernel to reuse. See `RunPanel` for the other arguments.
     """
     from mosaic_lab.widgets.page.panel_outputs import show_panel
-    from mosaic_lab.widgets.page.saved_panels import describe_panel
+    from mosaic_lab.widgets.page.saved_form import describe_panel
     from mosaic_lab.widgets.runs.run_panel import RunPanel
 
     paths = tuple(run.path for run in runs)
@@ -44,7 +44,7 @@ def show_own_panel(run: Run, output: PanelOutput | None = None) -> None:
     ``output``: an output of a former kernel to reuse.
     """
     from mosaic_lab.widgets.page.panel_outputs import show_panel
-    from mosaic_lab.widgets.page.saved_panels import describe_panel
+    from mosaic_lab.widgets.page.saved_form import describe_panel
 
     kind, paths = kind_of(run), (run.path,)
     panel = resolve_name(kind.panel)

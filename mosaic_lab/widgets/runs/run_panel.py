@@ -21,6 +21,7 @@ from mosaic_lab.runs.continuation import continuation_of, why_not_continued
 from mosaic_lab.runs.curriculum import Curriculum, stage_marks
 from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.runs.run_labels import common_group, how_to_show_again
+from mosaic_lab.sanitize import file_name
 from mosaic_lab.table_files import csv_text, write_csv
 from mosaic_lab.telemetry.metric_names import COMMON_NAMES, default_metric
 from mosaic_lab.widgets.charts.chart import Window
@@ -28,7 +29,6 @@ from mosaic_lab.widgets.charts.chart_stack import ChartStack
 from mosaic_lab.widgets.charts.static_chart import picture, stacked
 from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames
 from mosaic_lab.widgets.page.background import in_background
-from mosaic_lab.widgets.page.file_names import file_name
 from mosaic_lab.widgets.page.panel_widgets import Controls
 from mosaic_lab.widgets.page.saved_form import Caption
 from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell

@@ -24,7 +24,7 @@ from mosaic_lab.widgets.comparison.comparison_panel import ComparisonPanel, pane
 from mosaic_lab.widgets.comparison.operator_facts import operator_facts
 from mosaic_lab.widgets.comparison.page_state import action_text, episodes_table
 from mosaic_lab.widgets.comparison.saved_comparison import follow, shows_last_step
-from mosaic_lab.widgets.frames.last_frame import LastFrame
+from mosaic_lab.widgets.frames.saved_frames import LastFrame
 from mosaic_lab.widgets.overview.tabs import Tabs
 
 CARTPOLE = "CartPole-v1"

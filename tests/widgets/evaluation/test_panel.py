@@ -19,7 +19,7 @@ from mosaic_lab.evaluation.reports.summary_table import summary_table
 from mosaic_lab.run_table import RunList
 from mosaic_lab.widgets import show
 from mosaic_lab.widgets.evaluation.evaluation_panel import EvaluationPanel
-from mosaic_lab.widgets.evaluation.operator_table import budget_text, operators_table
+from mosaic_lab.widgets.evaluation.snapshot_reader import budget_text, operators_table
 from mosaic_lab.widgets.page import panel_outputs, saved_form
 
 SETUP = """import mosaic_lab as mosaic
@@ -171,7 +171,7 @@ def test_what_language_models_cost_is_in_the_panel_and_in_the_saved_table(
     panel = EvaluationPanel(evaluation.folder)
     assert panel.settle()
     html, picture = panel.static_caption().tables, panel.static_picture()
-    titles = [figures.box.children[0].title for figures in panel._figures]
+    titles = [box.children[0].title for box in panel._plots.box.children]
     panel.close()
     assert titles == ["Returns", "Returns and costs"]
     assert "<td>unknown</td>" in html
@@ -191,7 +191,7 @@ def test_the_columns_of_language_models_are_there_from_the_start_and_equal_costs
     assert "every operator costs $0.00 per episode" in evaluation.cost_plot().note
     panel = EvaluationPanel(evaluation.folder)
     assert panel.settle()
-    assert [figures.box.children[0].title for figures in panel._figures] == ["Returns"]
+    assert [box.children[0].title for box in panel._plots.box.children] == ["Returns"]
     panel.close()
 
 

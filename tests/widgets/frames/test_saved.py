@@ -22,7 +22,7 @@ from mosaic_lab import notebooks
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.fastlane.montage import SIDE, WIDTH, MontageTile, hud_line, montage
 from mosaic_lab.runs import Run, RunGroup, Supervisor
-from mosaic_lab.widgets.frames import last_frame, saved_frames
+from mosaic_lab.widgets.frames import saved_frames
 from mosaic_lab.widgets.frames.frame_feed import FrameFeed
 from mosaic_lab.widgets.frames.saved_frames import SavedFrames
 from mosaic_lab.widgets.frames.wall import FrameWall, frame_wall
@@ -88,7 +88,7 @@ class Notebook:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.outputs: dict[str, dict[str, Any]] = {}
         self.updates = 0
-        monkeypatch.setattr("mosaic_lab.widgets.page.outputs.publish_display_data", self._publish)
+        monkeypatch.setattr("mosaic_lab.widgets.page.saved_form.publish_display_data", self._publish)
 
     def _publish(
         self, data: dict[str, Any], metadata: dict[str, Any], transient: dict[str, str], update: bool
@@ -107,7 +107,7 @@ class Page:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.feeds: dict[Path, SimpleNamespace] = {}
         self.now = 1000.0
-        monkeypatch.setattr(last_frame, "frame_stream", lambda: SimpleNamespace(feed=self.feeds.get))
+        monkeypatch.setattr(saved_frames, "frame_stream", lambda: SimpleNamespace(feed=self.feeds.get))
         monkeypatch.setattr(saved_frames, "time", SimpleNamespace(monotonic=lambda: self.now))
 
     def show(self, run: Run, number: int) -> None:

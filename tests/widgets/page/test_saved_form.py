@@ -27,7 +27,7 @@ def test_a_panel_is_saved_by_its_caption_and_its_picture_also_when_that_cannot_b
         outputs[transient["display_id"]] = data
         published.append(transient["display_id"])
 
-    monkeypatch.setattr("mosaic_lab.widgets.page.outputs.publish_display_data", publish)
+    monkeypatch.setattr("mosaic_lab.widgets.page.saved_form.publish_display_data", publish)
     captions = [Caption("moves"), Caption("moves <fast>"), Caption("ended", "<table></table>")]
     pictures: list[Any] = [b"first", ValueError("too dark"), ValueError("too dark")]
     removed: list[bool] = []

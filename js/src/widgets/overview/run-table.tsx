@@ -79,7 +79,7 @@ function Cell({ table, open, actions }: CellProps) {
 
 function render({ model, el }: RenderContext<RunTableTraits>): () => void {
   suppressShortcuts(el);
-  // The saved form is hidden while this is shown; see mosaic_lab/widgets/page/outputs.py.
+  // The saved form is hidden while this is shown; see mosaic_lab/widgets/page/saved_form.py.
   el.classList.add('mosaic-panel');
   const source = cellSource(model.widget_manager, model.get('store'));
   const rows = new RunRows();

@@ -1,15 +1,40 @@
-"""The private hooks into ipykernel: answer comms, and show a kernel as busy, while a cell runs.
+"""The notebook of this kernel process, if any, and the private hooks into ipykernel.
 
-Checked on ipykernel 7.1.0, 7.3.0 and 7.4.0, with comm 0.2.3.
+The hooks answer comms, and show a kernel as busy, while a cell runs. They were checked on ipykernel 7.1.0,
+7.3.0 and 7.4.0, with comm 0.2.3.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from comm.base_comm import BaseComm
+if TYPE_CHECKING:
+    from comm.base_comm import BaseComm
+
+
+def ipython_shell() -> Any | None:
+    """Return IPython's shell in a terminal or a notebook's kernel, None elsewhere."""
+    if "IPython" not in sys.modules:
+        return None
+    from IPython.core.getipython import get_ipython
+
+    return get_ipython()
+
+
+def notebook_shell() -> Any | None:
+    """Return IPython's shell in a notebook's kernel, None elsewhere."""
+    shell = ipython_shell()
+    return shell if getattr(shell, "kernel", None) is not None else None
+
+
+def cell_number() -> int:
+    """Return the number of the running cell; 0 outside a notebook."""
+    # Not execution_count: some versions of IPython increment it before the cell runs, others after.
+    history = getattr(notebook_shell(), "history_manager", None)
+    return len(history.input_hist_raw) - 1 if history is not None else 0
 
 
 def stay_on_subshell(*comms: BaseComm) -> None:
