@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mosaic_lab.defaults import STEP_TIMEOUT
 from mosaic_lab.engines.mirror import PLACEMENT
 from mosaic_lab.errors import ArgumentError, MosaicError
 from mosaic_lab.keeper.files import folders_in
@@ -16,6 +15,7 @@ from mosaic_lab.number_format import duration, memory
 from mosaic_lab.run_table import NOTHING_TO_STOP, RunList
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor
 from mosaic_lab.runs.kinds import as_kind
+from mosaic_lab.runs.request import STEP_TIMEOUT
 from mosaic_lab.runs.run_names import find_group, use_store
 from mosaic_lab.runs.supervisor import this_notebook
 from mosaic_lab.runs.train_request import TrainRequest
@@ -407,8 +407,8 @@ class Lab(Trainer):
             WorkerEnvironmentError: the worker's environment could not be built.
             MosaicError: the run could not be started (no disk space, for example).
         """
-        from mosaic_lab.sweeps import launch  # not imported unless a notebook runs a sweep
-        from mosaic_lab.sweeps.request import SweepRequest
+        from mosaic_lab.sweeps.request import SweepRequest  # not imported unless a notebook runs a sweep
+        from mosaic_lab.sweeps.sweep import start_sweep
 
         request = SweepRequest(
             training=TrainRequest.of({**training, "worker": worker}),
@@ -426,7 +426,7 @@ class Lab(Trainer):
             rounds=rounds,
         )
         with self._installation_log() as progress:
-            return launch.sweep(self, request, progress)
+            return start_sweep(self, request, progress)
 
     def __repr__(self) -> str:
         runs = self.supervisor.runs()

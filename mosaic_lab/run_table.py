@@ -121,7 +121,7 @@ class RunList(Sequence[Run]):
 
         The first call reads all telemetry, later calls only new data.
         """
-        from mosaic_lab.overview.data_frame import data_frame
+        from mosaic_lab.overview.results import data_frame
 
         return data_frame(self._runs)
 

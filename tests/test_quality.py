@@ -18,9 +18,7 @@ ROOT = Path(__file__).parents[1]
 FLOORS = {
     "mosaic_contract": 0,
     "mosaic_lab._version": 1,
-    "mosaic_lab.defaults": 1,
     "mosaic_lab.errors": 1,
-    "mosaic_lab.chart_marks": 1,
     "mosaic_lab.chart_style": 1,
     "mosaic_lab.sanitize": 1,
     "mosaic_lab.number_format": 1,

@@ -20,8 +20,8 @@ from mosaic_lab.arenas.request_checks import (
 )
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.operators import OperatorSpec, as_operator
-from mosaic_lab.operators.api_keys import missing_key
 from mosaic_lab.operators.chess_players import engine_problem
+from mosaic_lab.operators.providers import missing_key
 from mosaic_lab.operators.spec import Fallback
 from mosaic_lab.policies import DEFAULT
 from mosaic_lab.validation import Problems

@@ -7,9 +7,8 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
-from mosaic_lab.defaults import STEP_TIMEOUT
 from mosaic_lab.operators.spec import Fallback
-from mosaic_lab.runs.request import SECONDS, Request
+from mosaic_lab.runs.request import SECONDS, STEP_TIMEOUT, Request
 
 
 class CompareRequest(Request, kw_only=True, frozen=True):

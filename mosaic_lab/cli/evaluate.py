@@ -12,8 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mosaic_lab.cli.parsing import INTERRUPTED
-from mosaic_lab.cli.progress_line import show_until
+from mosaic_lab.cli.parsing import INTERRUPTED, show_until
 from mosaic_lab.cli.runs import add_store
 from mosaic_lab.errors import ConfigurationError, RunFailed
 from mosaic_lab.keeper.states import State

@@ -1,11 +1,14 @@
-"""An argument parser that suggests the nearest command or option for a misspelt one."""
+"""The command line's input and output: an argument parser that suggests the nearest command or option for a
+misspelt one, and the line of a command's progress."""
 
 from __future__ import annotations
 
 import argparse
 import difflib
 import re
-from collections.abc import Iterable
+import sys
+import time
+from collections.abc import Callable, Iterable
 from pkgutil import resolve_name
 from typing import Any, NoReturn
 
@@ -59,3 +62,29 @@ def _nearest(word: str, words: Iterable[str]) -> str:
     """Return ``; did you mean 'train'?``, or an empty string if no known word is similar."""
     close = difflib.get_close_matches(word, list(words), n=1, cutoff=0.7)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+PLAIN_LINE_EVERY = 10.0  # seconds between lines without a terminal
+_LOOK = 0.25  # seconds
+_WIDTH = 119
+
+
+def show_until(
+    finished: Callable[[], bool], line: Callable[[], str], state: Callable[[], object] = lambda: None
+) -> None:
+    """Print ``line()`` until ``finished()``.
+
+    Without a terminal, print it every ten seconds and whenever ``state()`` changes.
+    """
+    terminal = sys.stdout.isatty()
+    shown: object = None
+    due = 0.0
+    while not finished():
+        if terminal:
+            print(f"\r{line()[:_WIDTH]:<{_WIDTH}}", end="", flush=True)
+        elif (now := state()) != shown or time.monotonic() >= due:
+            shown, due = now, time.monotonic() + PLAIN_LINE_EVERY
+            print(line(), flush=True)
+        time.sleep(_LOOK)
+    if terminal:
+        print("\r" + " " * _WIDTH + "\r", end="")

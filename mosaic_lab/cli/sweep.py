@@ -10,13 +10,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mosaic_lab.cli.parsing import INTERRUPTED
-from mosaic_lab.cli.progress_line import show_until
+from mosaic_lab.cli.parsing import INTERRUPTED, show_until
 from mosaic_lab.cli.runs import add_store
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import number
 from mosaic_lab.runs import Supervisor
 from mosaic_lab.runs.kinds import find_run
+from mosaic_lab.runs.training import Trainer
 from mosaic_lab.text_table import text_table
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _sweep(arguments: argparse.Namespace) -> int:
-    from mosaic_lab.sweeps import Sweep, launch  # imports Optuna and others, which no other command needs
+    # Imported here: Optuna and others are needed by no other command.
+    from mosaic_lab.sweeps.sweep import Sweep, read_sweep, start_sweep
 
     if (arguments.file is None) == (arguments.resume is None):
         arguments.parser.error("give either a FILE or --resume ID")
@@ -83,7 +84,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
     if arguments.resume is not None:
         sweep = find_run(supervisor, arguments.resume, Sweep).resume(arguments.trials)
     else:
-        sweep = launch.sweep_file(supervisor, arguments.file)
+        sweep = start_sweep(Trainer(supervisor), read_sweep(arguments.file))
     print(f"{sweep.label}: {sweep.path}", flush=True)
     if arguments.detach:
         return 0

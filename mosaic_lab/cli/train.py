@@ -15,8 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mosaic_lab.cli.parsing import INTERRUPTED
-from mosaic_lab.cli.progress_line import show_until
+from mosaic_lab.cli.parsing import INTERRUPTED, show_until
 from mosaic_lab.cli.runs import add_store, results
 from mosaic_lab.errors import ConfigurationError, RunFailed
 from mosaic_lab.keeper.states import State
@@ -29,7 +28,7 @@ from mosaic_lab.runs.stages import read_curriculum
 from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.telemetry import RunFeed
-from mosaic_lab.telemetry.returns import LAST
+from mosaic_lab.telemetry.metrics import LAST
 from mosaic_lab.text_table import text_table
 
 _LAB_KEYWORDS = re.compile(r"lab\.train's (\w+=(?:, \w+=)*)(?!\{)")

@@ -12,8 +12,7 @@ from typing import Any
 
 from mosaic_lab.engines.bridge_environment import bridge_code, bridge_command, bridge_python, bridge_variables
 from mosaic_lab.engines.clusters import Cluster, find
-from mosaic_lab.engines.inputs import with_inputs
-from mosaic_lab.engines.job import Job
+from mosaic_lab.engines.job import Job, with_inputs
 from mosaic_lab.engines.node_environment import OUR_MODULES
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.workers.home import ProgressCallback, home

@@ -8,8 +8,7 @@ import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mosaic_lab.engines.inputs import with_checkpoint
-from mosaic_lab.engines.job import Job
+from mosaic_lab.engines.job import Job, with_checkpoint
 from mosaic_lab.keeper.events import CHECKPOINT_SAVED
 from mosaic_lab.keeper.files import open_for_appending
 from mosaic_lab.keeper.run_store import RunFolder

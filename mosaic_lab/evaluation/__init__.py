@@ -10,7 +10,7 @@ from mosaic_lab.evaluation.league import League
 from mosaic_lab.evaluation.replay_check import Difference, Verification
 from mosaic_lab.evaluation.reports.plot import Plot
 from mosaic_lab.evaluation.reports.plots import learning_curve_plot
-from mosaic_lab.evaluation.reports.versus import Versus
+from mosaic_lab.evaluation.reports.summary_table import Versus
 from mosaic_lab.evaluation.statistics.averages import Summary, summary
 from mosaic_lab.evaluation.statistics.curves import (
     LearningCurve,

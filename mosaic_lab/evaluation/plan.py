@@ -19,7 +19,6 @@ from mosaic_lab.arenas.plan import PREPARED, ArenaPlan
 from mosaic_lab.arenas.request_checks import MOST_EPISODES
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation.request import EvaluateRequest
-from mosaic_lab.evaluation.trainings import Trainings
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.operators.tables import algorithm_table, lane_table
 from mosaic_lab.runs.provenance import module_path
@@ -31,6 +30,9 @@ _RECORDED = (
     *("max_steps", "step_timeout", "episodes", "seed_sequence", "on_failure", "step_delay", "budget", "on"),
 )
 """Arguments that each plan in a folder has; others only if they were given."""
+
+Trainings = dict[str, dict[str, str]]
+"""The lanes of each algorithm's trainings: {operator: {training: lane}}."""
 
 Key = tuple[str, int, int]
 """An episode's key: its operator's label, its seed and its number on that seed."""

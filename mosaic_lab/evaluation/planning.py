@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 from numbers import Integral
@@ -19,12 +19,11 @@ from mosaic_lab.engines import clusters
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.budgets import check_budget
 from mosaic_lab.evaluation.fingerprints import digests
-from mosaic_lab.evaluation.plan import EvaluationPlan
+from mosaic_lab.evaluation.plan import EvaluationPlan, Trainings
 from mosaic_lab.evaluation.recordings import FindRun, Recording, check_replay, recording_of, replayed
 from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.evaluation.scripts import read_script
-from mosaic_lab.evaluation.trainings import with_lanes
-from mosaic_lab.operators import OperatorSpec, importable
+from mosaic_lab.operators import Algorithm, OperatorSpec, importable
 from mosaic_lab.runs.hardware import cpu_cores
 from mosaic_lab.runs.provenance import module_path
 from mosaic_lab.validation import Problems
@@ -71,6 +70,31 @@ def plan_evaluation(
         trainings=trainings,
     )
     return plan if recording is None else replayed(plan, recording.folder)
+
+
+def with_lanes(operators: Any, problems: Problems) -> tuple[Any, Trainings]:
+    """Return operators with a lane for each training in place of each `Algorithm`, and these lanes.
+
+    A lane is named after the operator and the training, "PPO s1"; that of an only training after the operator
+    alone. Values that are not a mapping are returned unchanged.
+    """
+    if not isinstance(operators, Mapping):
+        return operators, {}
+    lanes: dict[Any, Any] = {}
+    trainings: Trainings = {}
+    for label, value in operators.items():
+        if not isinstance(value, Algorithm):
+            named = {label: value}
+        elif len(value.trainings) == 1:
+            named = dict.fromkeys([label], *value.trainings.values())
+        else:
+            trainings[label] = {name: f"{label} {name}" for name in value.trainings}
+            named = {trainings[label][name]: spec for name, spec in value.trainings.items()}
+        for lane in named.keys() & (lanes.keys() | (operators.keys() - {label})):
+            text = f"{lane!r} names both a training of {label} and another operator: rename one of them"
+            problems.add(f"operators.{lane}", text)
+        lanes |= named
+    return lanes, trainings
 
 
 def _module(arenas: ArenaPlan, module: Any, problems: Problems) -> str | None:

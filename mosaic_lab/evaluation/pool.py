@@ -1,13 +1,17 @@
 """The pool of arenas of an evaluation: scheduling of episodes and handling of failures.
 
 An evaluation's process runs a `Pool` to the end, or until `EvaluationAborted` or `Spent`. An episode's result
-does not depend on which arena plays it, or when.
+does not depend on which arena plays it, or when. After any failure an arena is discarded; its next episode
+starts in a new one. Stalled episodes are written to the run folder long before they fail, for the kernel.
 """
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,16 +19,172 @@ from typing import Any, ClassVar
 from mosaic_contract.language.budget import LEDGER
 from mosaic_contract.telemetry import Telemetry
 
-from mosaic_lab.arenas.arena_client import ArenaFailed, ArenaLoop
+from mosaic_lab.arenas.arena_client import GIVE_UP_SECONDS, LOG_LINES, ArenaClient, ArenaFailed, ArenaLoop
+from mosaic_lab.arenas.environment_info import EnvironmentInfo
 from mosaic_lab.arenas.setup import EXCHANGES, ArenaSetup, folder_name, passed_to
 from mosaic_lab.evaluation.budgets import BUDGET_SPENT, Spending, spent_text
 from mosaic_lab.evaluation.episode_log import write_episode, write_failure
-from mosaic_lab.evaluation.episode_player import ArenaReady, EpisodeEnded, EpisodePlayer, Failed
 from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan, Key, episode_text
-from mosaic_lab.evaluation.stalls import Stalls
 from mosaic_lab.keeper.run_store import RunFolder, write_json
 from mosaic_lab.keeper.states import State
+from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.policies import Assignment
 from mosaic_lab.runs.run_process import RunAborted, RunCurtailed
+
+_FILE = "stalls.json"
+
+
+@dataclass(frozen=True)
+class Stall:
+    """An episode without a step since ``since`` (Unix seconds), and a description of what it waits for."""
+
+    operator: str
+    seed: int
+    episode: int
+    since: float
+    waits_for: str
+
+    @property
+    def seconds(self) -> float:
+        """The stall's duration so far, in seconds."""
+        return max(0.0, time.time() - self.since)
+
+    def __str__(self) -> str:
+        place = episode_text(self.operator, self.seed, self.episode)
+        waits_for = f", {self.waits_for}" if self.waits_for else ""
+        return f"no step for {self.seconds:.0f} s: {place}{waits_for}"
+
+
+class Stalls:
+    """The stalls of the evaluation in ``folder``, in a file that is replaced when they change."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / _FILE
+        self._written: list[Stall] | None = None
+
+    def update(self, running: Iterable[tuple[EpisodeJob, float | None, str]]) -> None:
+        """Write the stalled episodes among the ``running`` ones, each with the seconds for which it has
+        stalled, or None, and what it waits for.
+        """
+        written = {(stall.operator, stall.seed, stall.episode): stall for stall in self._written or []}
+        stalls = []
+        for job, seconds, waits_for in running:
+            if seconds is not None:
+                before = written.get(job.key)
+                since = before.since if before is not None else time.time() - seconds
+                stalls.append(Stall(*job.key, since, waits_for))
+        if stalls != self._written:
+            self._written = stalls
+            with suppress(OSError):  # a full disk affects only the display
+                write_json(self._path, {"stalls": [asdict(stall) for stall in stalls]})
+
+
+def read_stalls(folder: RunFolder) -> list[Stall]:
+    """Return the latest stalls; empty if the file is missing or damaged."""
+    try:
+        return [Stall(**stall) for stall in folder.document(folder.path / _FILE).get("stalls", [])]
+    except TypeError:
+        return []
+
+
+@dataclass(frozen=True)
+class ArenaReady:
+    """The arena is ready to play. Contains the versions of its environment and operators."""
+
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True)
+class EpisodeEnded:
+    """An episode has ended; ``episode`` is the arena's report."""
+
+    job: EpisodeJob
+    episode: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The arena has failed; ``job`` is the episode it was playing, or None.
+
+    ``refused``: the request itself is invalid, so a retry would fail too. ``spent``: the budget of the
+    language models is exhausted; the episode can be played with a larger one.
+    """
+
+    job: EpisodeJob | None
+    message: str
+    refused: bool = False
+    spent: bool = False
+
+
+class EpisodePlayer:
+    """An arena for the lane ``label`` in ``loop``, in a new folder ``path``. Raises ArenaFailed if it cannot
+    be started.
+    """
+
+    def __init__(
+        self,
+        loop: ArenaLoop,
+        label: str,
+        mapping: Mapping[str, OperatorSpec],
+        setup: ArenaSetup,
+        path: Path,
+        step_delay: float,
+    ) -> None:
+        self.label = label
+        self.job: EpisodeJob | None = None
+        """The current episode."""
+        self.events: deque[ArenaReady | EpisodeEnded | Failed] = deque()
+        """Events that the pool has not processed yet."""
+        self._step_delay = step_delay
+        self._versions: dict[str, str] = {}
+        self.arena = loop.add(ArenaClient(self, setup, label, mapping, path))
+
+    @property
+    def idle(self) -> bool:
+        """Whether an episode can be started."""
+        return self.arena.seated and self.job is None
+
+    def play(self, job: EpisodeJob) -> None:
+        """Start an episode. The player must be idle."""
+        self.job = job
+        seeds = {"seed": job.episode_seed, "operator_seed": job.operator_seed}
+        delay = {"step_delay": self._step_delay} if self._step_delay else {}
+        self.arena.request({"cmd": "episode", **seeds, "episode_index": job.index, **delay})
+
+    def leave(self) -> None:
+        """Close the arena when no episodes remain."""
+        self.arena.end(State.COMPLETED, "all its episodes were played")
+
+    def opened(self, arena: ArenaClient, environment: EnvironmentInfo, assignment: Assignment) -> None:
+        """Start the operators."""
+        self._versions = environment.versions
+        arena.seat(assignment, inside=True)
+
+    def received(self, arena: ArenaClient, message: dict[str, Any]) -> None:
+        """Process a message of the arena."""
+        kind = message.get("type")
+        if kind == "played" and self.job is not None:
+            arena.answered()
+            self.events.append(EpisodeEnded(self.job, message["episode"]))
+            self.job = None
+        elif kind == "seated":
+            operators = message["operators"].values()
+            workers = {
+                operator["worker"]: operator["version"] for operator in operators if operator["worker"]
+            }  # none under the plain protocol
+            arena.answered()
+            arena.seated = True
+            self.events.append(ArenaReady({**self._versions, **workers}))
+
+    def failed(self, failure: ArenaFailed) -> None:
+        """Close the arena."""
+        job, self.job = self.job, None
+        text = f"{self.label}: {failure}" if failure.misfit is not None else str(failure)
+        self.arena.end(State.FAILED, text.partition("\n")[0], GIVE_UP_SECONDS)
+        spent = failure.kind == "BudgetSpent"
+        log = [] if spent else [f"  {line}" for line in failure.log[-LOG_LINES:] if line.strip()]
+        self.events.append(Failed(job, "\n".join([text, *log]), failure.refused, spent))
+
 
 ARENAS = "arenas"
 """Subfolder of the run folder with one folder per started arena."""

@@ -17,13 +17,17 @@ from mosaic_lab.evaluation.fingerprints import digest, fingerprint, identity
 from mosaic_lab.evaluation.parts import arena_path
 from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan
 from mosaic_lab.evaluation.pool import VERSIONS
-from mosaic_lab.evaluation.reports.episode_table import results_table
-from mosaic_lab.evaluation.reports.exchange_table import exchanges_table
 from mosaic_lab.evaluation.reports.games import games_table, ratings_table
 from mosaic_lab.evaluation.reports.plot import Plot
 from mosaic_lab.evaluation.reports.plots import cost_plot, interval_plot, paired_plot
-from mosaic_lab.evaluation.reports.summary_table import statistic_table, summary_table
-from mosaic_lab.evaluation.reports.versus import Versus, check_operator, versus
+from mosaic_lab.evaluation.reports.summary_table import (
+    Versus,
+    check_operator,
+    statistic_table,
+    summary_table,
+    versus,
+)
+from mosaic_lab.evaluation.reports.tables import exchanges_table, results_table
 from mosaic_lab.evaluation.statistics.custom import Interval, Statistic
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs import Run

@@ -22,6 +22,7 @@ from mosaic_lab.evaluation.evaluation import Evaluation
 from mosaic_lab.evaluation.fingerprints import digest, identity
 from mosaic_lab.evaluation.reports.plot import Plot
 from mosaic_lab.evaluation.reports.plots import interval_plot, profile_plot
+from mosaic_lab.evaluation.reports.summary_table import check_operator
 from mosaic_lab.evaluation.reports.units import (
     INTERVALS,
     comparable_scores,
@@ -30,7 +31,6 @@ from mosaic_lab.evaluation.reports.units import (
     sentence,
     units_text,
 )
-from mosaic_lab.evaluation.reports.versus import check_operator
 from mosaic_lab.evaluation.statistics.averages import summary
 from mosaic_lab.evaluation.statistics.curves import Profile, performance_profile
 from mosaic_lab.evaluation.statistics.custom import Statistic, statistic

@@ -4,14 +4,13 @@ Functions such as ``mosaic_lab.operators.random()`` return an `OperatorSpec`. On
 one operator for all of them; two calls are two operators.
 """
 
-from mosaic_lab.operators.algorithm import Algorithm
 from mosaic_lab.operators.balrog_agents import balrog
 from mosaic_lab.operators.basic import as_operator, human, passive, random, worker
 from mosaic_lab.operators.chess_players import chess, engine
 from mosaic_lab.operators.language import llm, vlm
 from mosaic_lab.operators.python_policy import importable, python
 from mosaic_lab.operators.sb3_zip import sb3
-from mosaic_lab.operators.spec import CATEGORIES, FALLBACKS, OperatorSpec, PythonPolicy
+from mosaic_lab.operators.spec import CATEGORIES, FALLBACKS, Algorithm, OperatorSpec, PythonPolicy
 from mosaic_lab.operators.trained import rl
 
 __all__ = [

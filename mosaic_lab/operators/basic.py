@@ -6,9 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.operators.algorithm import Algorithm
 from mosaic_lab.operators.python_policy import python
-from mosaic_lab.operators.spec import CATEGORIES, DEADLINE, Category, Fallback, OperatorSpec, function_name
+from mosaic_lab.operators.spec import (
+    CATEGORIES,
+    DEADLINE,
+    Algorithm,
+    Category,
+    Fallback,
+    OperatorSpec,
+    function_name,
+)
 from mosaic_lab.runs import RunGroup
 from mosaic_lab.runs.run_record import RunRecord
 from mosaic_lab.validation import checked

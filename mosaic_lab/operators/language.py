@@ -11,11 +11,10 @@ from mosaic_contract import ConfigError
 from mosaic_contract.language.settings import ANTHROPIC, OPENAI, ModelSettings, default_max_tokens
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.operators import api_keys
-from mosaic_lab.operators.argument_checks import check_arguments
+from mosaic_lab.operators import providers
 from mosaic_lab.operators.policy_files import describer_settings
 from mosaic_lab.operators.providers import SERVERS, Provider, misdirected
-from mosaic_lab.operators.spec import DEADLINE, Category, Fallback, Need, OperatorSpec
+from mosaic_lab.operators.spec import DEADLINE, Category, Fallback, Need, OperatorSpec, check_arguments
 from mosaic_lab.validation import Problems, checked
 
 Coordination = Literal["rules", "advice", "roles"]
@@ -200,9 +199,9 @@ def model_operator(
     chosen = ModelOptions(**{**chosen, "base_url": base_url, "api_key_env": key})
     variables = _check_options(problems, chosen, provider, model)
     problems.check()
-    key = api_keys.key_variable(provider, base_url, key)
+    key = providers.key_variable(provider, base_url, key)
     tokens = chosen["max_tokens"] or default_max_tokens(provider, model)
-    passed = (*api_keys.variables(provider, base_url, key), *variables, *chosen["pass_env_vars"])
+    passed = (*providers.variables(provider, base_url, key), *variables, *chosen["pass_env_vars"])
     return OperatorSpec(
         category,
         chosen["name"] or (Path(model).stem if provider == LOCAL else model),
@@ -265,20 +264,20 @@ def _check_options(problems: Problems, options: ModelOptions, provider: str, mod
         if name in ("timeout", "retries", "concurrency") and value is None:
             problems.add("", f"{name}=None: must be a number")
     url = options["base_url"]
-    if isinstance(url, str) and api_keys.may_have_secret(url):
+    if isinstance(url, str) and providers.may_have_secret(url):
         problems.add(
             "",
             "base_url has a user name, a password, a query or a part that looks like a key, and settings are "
             "written to folders: use api_key_env=, or write ${NAME} for a variable that has it",
         )
-    for header in api_keys.secret_headers(options["headers"]):
+    for header in providers.secret_headers(options["headers"]):
         problems.add(
             "",
             f"headers[{header!r}] may be a key, and settings are written to folders: write ${{NAME}} for a "
             "variable of this process's environment that has it",
         )
     key = options["api_key_env"]
-    if isinstance(key, str) and key.isidentifier() and api_keys.may_be_key(key):  # other texts: see above
+    if isinstance(key, str) and key.isidentifier() and providers.may_be_key(key):  # other texts: see above
         problems.add(
             "",
             "api_key_env looks like a key itself, which is not repeated here: give the name of the variable "

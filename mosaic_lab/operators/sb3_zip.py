@@ -5,8 +5,7 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
-from mosaic_lab.operators.argument_checks import check_arguments
-from mosaic_lab.operators.spec import DEADLINE, Fallback, OperatorSpec
+from mosaic_lab.operators.spec import DEADLINE, Fallback, OperatorSpec, check_arguments
 from mosaic_lab.validation import Problems, checked
 
 _WORKER = "sb3"

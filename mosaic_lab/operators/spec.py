@@ -1,4 +1,4 @@
-"""`OperatorSpec`, the description of an operator before it runs.
+"""`OperatorSpec`, the description of an operator before it runs, and `Algorithm`, several of one algorithm.
 
 Settings are checked here to be JSON without secrets, so that no arena is started for nothing.
 """
@@ -9,7 +9,7 @@ import json
 import math
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -19,6 +19,7 @@ from mosaic_contract.gymnasium_wrappers import in_short
 from mosaic_contract.user_policy import UserPolicy
 
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.validation import Problems
 
 Category = Literal["human", "llm", "vlm", "rl", "random", "passive", "python", "engine"]
 Fallback = Literal["wait", "default", "forfeit"]
@@ -217,3 +218,60 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"{type(value).__name__} {value!r} is not a JSON value")
+
+
+Rule = type[bool] | range | tuple[Any, ...]
+"""Valid values of an argument: True and False, the integers of a range, or one of several."""
+
+
+def check_arguments(
+    problems: Problems, optional: Container[str] = (), **given: tuple[Any, Rule]
+) -> dict[str, Any]:
+    """Return the arguments, each given with its rule, and record violations as problems.
+
+    Arguments in ``optional`` may be None.
+    """
+    for name, (value, rule) in given.items():
+        if isinstance(rule, range):
+            valid = type(value) is int and value in rule
+            expected = f"an integer from {rule.start} to {rule.stop - 1:,}"
+        elif isinstance(rule, tuple):
+            valid, expected = value in rule, f"one of {', '.join(map(repr, rule))}"
+        else:
+            valid, expected = isinstance(value, bool), "True or False"
+        if not valid and not (value is None and name in optional):
+            problems.add("", f"{name}={value!r}: must be {expected}")
+    return {name: value for name, (value, _) in given.items()}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Algorithm:
+    """An algorithm, represented by the policies of several trainings that differ in their seed.
+
+    ``trainings`` are the policies by the names of their trainings, ``{"s1": rl(run), "s2": rl(other)}``; `rl`
+    of a group makes them. `mosaic_lab.Lab.evaluate` plays all of them, and its intervals are over trainings.
+    Comparisons and policy mappings need a single policy. Raises ConfigurationError for no trainings, or for
+    other values.
+    """
+
+    trainings: Mapping[str, OperatorSpec]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.trainings, Mapping) or not self.trainings:
+            raise ConfigurationError(
+                f"trainings={self.trainings!r:.100}: must map names of trainings to operators, such as "
+                '{"s1": operators.rl(run)}'
+            )
+        for name, spec in self.trainings.items():
+            if not isinstance(name, str) or not name.strip() or not isinstance(spec, OperatorSpec):
+                raise ConfigurationError(
+                    f"training {name!r:.100}: {spec!r:.100}: must be a non-empty name and an operator"
+                )
+
+    def with_(self, **changes: Any) -> Algorithm:
+        """Return a copy with ``changes`` of each policy; see `OperatorSpec.with_`."""
+        return Algorithm({name: spec.with_(**changes) for name, spec in self.trainings.items()})
+
+    def __repr__(self) -> str:
+        first = next(iter(self.trainings.values()))
+        return f"<algorithm {first.name}: {len(self.trainings)} trainings, {', '.join(self.trainings)}>"

@@ -22,9 +22,8 @@ from mosaic_contract.gymnasium_wrappers import check_own_code
 from mosaic_contract.space_compatibility import misfit, text_of
 
 from mosaic_lab.errors import ConfigurationError, warn_user
-from mosaic_lab.operators.algorithm import Algorithm
 from mosaic_lab.operators.sb3_zip import is_model_zip
-from mosaic_lab.operators.spec import DEADLINE, Fallback, OperatorSpec, Space
+from mosaic_lab.operators.spec import DEADLINE, Algorithm, Fallback, OperatorSpec, Space
 from mosaic_lab.runs import Checkpoint, Run, RunGroup
 from mosaic_lab.runs.checkpoint_path import checkpoint_path
 from mosaic_lab.runs.run_names import run_or_path

@@ -6,14 +6,15 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from mosaic_lab.chart_marks import draw_marks, marks_of
 from mosaic_lab.chart_style import (
     SAVED_DOTS_PER_INCH,
     SIZE_INCHES,
     color,
     draw_line,
+    draw_marks,
     dress,
     legend,
+    marks_of,
     new_figure,
     outline,
     png_of,

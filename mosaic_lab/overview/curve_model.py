@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from mosaic_lab.chart_marks import Place
+from mosaic_lab.chart_style import Place
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.overview.averages import Floats
 

@@ -1,22 +1,29 @@
-"""Curves of any number of runs for drawing: the visible part, at the resolution of the chart."""
+"""Curves of any number of runs for drawing: the visible part, at the resolution of the chart.
+
+Runs with equal settings can be grouped: the mean of each group is a line with its interval.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from msgspec import structs
 
-from mosaic_lab.chart_marks import Place
-from mosaic_lab.overview.averages import GRID_POINTS, smooth
+from mosaic_lab.chart_style import Place, mean_places
+from mosaic_lab.number_format import setting_text
+from mosaic_lab.overview.averages import GRID_POINTS, Curve, mean_over_runs, smooth
 from mosaic_lab.overview.column_pool import READ_SECONDS, ColumnPool, Reading
 from mosaic_lab.overview.curve_model import FEWEST_POINTS, CurveLine, CurveRequest, Curves
-from mosaic_lab.overview.grouping import mean_lines
 from mosaic_lab.overview.run_points import Points, read_points, stage_places
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import distinct_names
-from mosaic_lab.telemetry.metric_names import ordered
+from mosaic_lab.telemetry.metrics import ordered
+from mosaic_lab.text_table import shortened
 
 __all__ = ["CurveLine", "CurveRequest", "Curves", "curves", "metric_names"]
 
@@ -77,3 +84,101 @@ def _in_view(line: CurveLine, request: CurveRequest) -> CurveLine:
     part = slice(first, last)
     low, high = (None if bound is None else bound[part] for bound in (line.low, line.high))
     return replace(line, x=line.x[part], y=line.y[part], low=low, high=high)
+
+
+APART = ("worker", "algorithm", "env")
+"""Settings that always separate groups."""
+SHORT = 0.9
+"""A run that ended before this share of the longest one shortens their mean considerably."""
+MOST_LETTERS = 40
+"""Maximum length of a setting's value in a label."""
+
+
+def setting(run: Run, name: str) -> Any:
+    """Return a setting of a run by name; None if the run does not have it.
+
+    Names are looked up first among "worker", "algorithm", "env", "seed", "group" and "total_steps" (the
+    trained steps), then among the hyperparameters, then in the rest of the run's configuration.
+    """
+    common = {
+        "worker": run.worker,
+        "algorithm": run.config.get("algorithm"),
+        "env": run.config.get("env_id"),
+        "seed": run.seed,
+        "group": run.group,
+        "total_steps": run.total_timesteps,
+    }
+    if name in common:
+        return common[name]
+    return run.hyperparameters[name] if name in run.hyperparameters else run.config.get(name)
+
+
+def mean_lines(
+    runs: Sequence[Run], curves: Sequence[CurveLine], names: Sequence[str]
+) -> tuple[list[CurveLine], list[str]]:
+    """Return a line for each group of runs with equal values of the named settings, and notes on the groups.
+
+    Runs of different workers, algorithms or environments are never grouped. ``curves`` are the runs' own. The
+    mean and its 95% interval are from `mosaic_lab.evaluation.learning_curve`, over the range in which all
+    runs of a group have values. With fewer than five runs, the individual lines replace the interval; without
+    such a range, also the mean.
+    """
+    from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS
+
+    names = [*(name for name in APART if name not in names and _differ(runs, name)), *names]
+    groups: dict[str, list[tuple[Run, CurveLine]]] = {}
+    for run, line in zip(runs, curves, strict=True):
+        values = [setting(run, name) for name in names]
+        groups.setdefault(json.dumps(values, sort_keys=True, default=str), []).append((run, line))
+    lines: list[CurveLine] = []
+    notes: list[str] = []
+    for key, members in groups.items():
+        label = _label(members[0][0], names)
+        if len(members) == 1:
+            lines.append(replace(members[0][1], key=key, label=label or members[0][1].label))
+            continue
+        mean = mean_over_runs([(line.x, line.y) for _, line in members])
+        if mean is None:
+            what = label or "these runs"
+            notes.append(
+                f"{what}: no mean, as its {len(members)} runs have no part of the x axis in common; each is "
+                "drawn"
+            )
+            lines += [replace(line, key=f"{key} {run.id}") for run, line in members]
+            continue
+        ids = tuple(run.id for run, _ in members)
+        parts = [(line.x, line.y) for _, line in members]
+        early = ended_early(parts, [run for run, _ in members], [line.label for _, line in members])
+        notes += [f"{label}: {note}".removeprefix(": ") for note in early]
+        few = mean.runs < FEWEST_RUNS
+        label = f"{label} · mean of {mean.runs}".removeprefix(" · ")
+        low, high = (None, None) if few else (mean.low, mean.high)
+        marks = mean_places([line.marks for _, line in members])
+        lines.append(CurveLine(key, ids, label, mean.steps, mean.value, low, high, marks=marks))
+        if few:
+            lines += [replace(line, key=f"{key} {run.id}", thin=key, marks=()) for run, line in members]
+    return lines, notes
+
+
+def ended_early(curves: Sequence[Curve], runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
+    """Return a note if a run ended long before the others, because the mean of their curves ends there
+    too."""
+    ends = [float(x[-1]) if len(x) else -math.inf for x, _ in curves]
+    start = min((float(x[0]) for x, _ in curves if len(x)), default=0.0)
+    first = ends.index(min(ends))
+    if ends[first] - start >= SHORT * (max(ends) - start) or not runs[first].finished:
+        return []
+    return [f"the mean ends where {labels[first]} does: it covers only what all runs reached"]
+
+
+def _differ(runs: Sequence[Run], name: str) -> bool:
+    return len({repr(setting(run, name)) for run in runs}) > 1
+
+
+def _label(run: Run, names: Sequence[str]) -> str:
+    """Return the shared settings of the runs, such as ``env=CartPole-v1, gamma=0.9``."""
+    return ", ".join(f"{name}={_text(setting(run, name))}" for name in names)
+
+
+def _text(value: Any) -> str:
+    return shortened("none" if value is None else setting_text(value), MOST_LETTERS)

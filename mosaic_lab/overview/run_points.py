@@ -13,14 +13,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosaic_lab.chart_marks import Place
+from mosaic_lab.chart_style import Place
 from mosaic_lab.overview.averages import Curve, Floats, averages, thin
 from mosaic_lab.overview.curve_model import AXES, FEWEST_POINTS, CurveRequest
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.curriculum import stage_marks
 from mosaic_lab.telemetry.column_chunks import CHUNK_ROWS, Piece
 from mosaic_lab.telemetry.columns import RunColumns
-from mosaic_lab.telemetry.metric_names import default_metric
+from mosaic_lab.telemetry.metrics import default_metric
 
 Steps = NDArray[np.int64]
 SAMPLE = 4096

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mosaic_lab.chart_style import DOTS_PER_INCH, dress, new_figure, png_of
 from mosaic_lab.fastlane.montage import INK
 from mosaic_lab.number_format import setting_text, tick_texts
-from mosaic_lab.overview.grouping import setting
+from mosaic_lab.overview.curves import setting
 from mosaic_lab.overview.results import RunResults
 from mosaic_lab.overview.rows import RunRow
 from mosaic_lab.runs import Run

@@ -26,6 +26,10 @@ from msgspec import NODEFAULT, Meta, Struct, structs
 from mosaic_lab.sanitize import escaped
 from mosaic_lab.validation import Problems
 
+STEP_TIMEOUT = 300.0
+"""Default seconds for one reset or step of an environment; the first one may compile for minutes."""
+
+
 SECONDS = {"unit": "number of seconds"}
 """The ``extra`` of the `Meta` of a duration."""
 _LIMITS = (("ge", "≥", operator.ge), ("gt", ">", operator.gt), ("le", "≤", operator.le))

@@ -272,8 +272,7 @@ class RunRecord:
     def recent_return(self) -> float | None:
         """The mean return of the last 20 episodes (with several agents, the mean over agents); None without
         episodes. Without a return metric, it is computed from the episode lines."""
-        from mosaic_lab.telemetry.metric_names import RETURN_NAMES
-        from mosaic_lab.telemetry.returns import WINDOW, ReturnMeans, episodes_return
+        from mosaic_lab.telemetry.metrics import RETURN_NAMES, WINDOW, ReturnMeans, episodes_return
 
         means = ReturnMeans()
         path = self.folder.telemetry_path

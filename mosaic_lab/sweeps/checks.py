@@ -13,7 +13,7 @@ from mosaic_contract.hyperparameters import Parameter, converted
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.sweeps.request import SweepRequest
 from mosaic_lab.sweeps.space import Choice, Distribution, Range, Space
-from mosaic_lab.telemetry.metric_names import COMMON_NAMES, RETURN_NAMES
+from mosaic_lab.telemetry.metrics import COMMON_NAMES, RETURN_NAMES
 from mosaic_lab.validation import Problems
 
 MOST_EXAMPLES = 200

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mosaic_lab.sweeps.population import Population
-from mosaic_lab.sweeps.promotion import Promotion
+from mosaic_lab.sweeps.population import Population, Promotion
 from mosaic_lab.sweeps.request import POPULATION
 from mosaic_lab.sweeps.runner import Result, SweepRunner
 from mosaic_lab.sweeps.segments import NextSegment, SegmentScheduler

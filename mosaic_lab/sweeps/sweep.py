@@ -1,13 +1,19 @@
-"""`Sweep`, a run whose data are trials. Like every run it is read from its folder alone."""
+"""`Sweep`, a run whose data are trials, read from its folder alone like every run; and its start.
+
+A TOML or JSON file may define a sweep; reading it executes no code. ``mosaic-lab sweep --help`` shows an
+example.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+
+from msgspec import structs
 
 from mosaic_lab.engines.clusters import process_variables
 from mosaic_lab.errors import ConfigurationError, MosaicError
@@ -18,12 +24,13 @@ from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.isolation import required
 from mosaic_lab.runs.run_process import GRACE_SECONDS
 from mosaic_lab.runs.train_request import whole_number
-from mosaic_lab.sweeps.plan import SweepPlan
+from mosaic_lab.runs.training import Trainer
+from mosaic_lab.sweeps.plan import SweepPlan, plan_sweep
 from mosaic_lab.sweeps.request import MOST_TRIALS, SweepRequest
 from mosaic_lab.sweeps.trial_log import TrialLog
 from mosaic_lab.sweeps.trials import Trial, TrialState
 from mosaic_lab.table_files import write_csv, write_parquet
-from mosaic_lab.validation import checked, checked_methods
+from mosaic_lab.validation import Problems, checked, checked_methods, read_arguments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +38,7 @@ if TYPE_CHECKING:
     from mosaic_lab.evaluation import Evaluation
     from mosaic_lab.evaluation.reports.plot import Plot
     from mosaic_lab.sweeps.decisions import Importance
+
 
 WORKER = "sweep"
 """The name of the worker of runs that are sweeps."""
@@ -298,16 +306,20 @@ class Sweep(Run):
         return f"<Sweep {self.id}: {', '.join(parts)}, {self.reason}>"
 
 
-def start(supervisor: Supervisor, plan: SweepPlan, request: SweepRequest) -> Sweep:
-    """Start the process of a sweep whose plan of ``request`` has been checked. Raises MosaicError."""
-    training = plan.training.request
+def start_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str], None] = print) -> Sweep:
+    """Plan a sweep, install its worker, and start its process; see `mosaic_lab.Lab.sweep`, also for errors.
+
+    ``progress`` is called with a line for each step of an installation.
+    """
+    plan = plan_sweep(trainer, request, progress)
+    training, config = plan.training.request, plan.training.config
+    resolved = structs.replace(request.training, resume_from=training.resume_from)  # as a path
+    request = structs.replace(request, training=resolved)
     env_vars = training.env_vars or {}
-    names = [*training.pass_env_vars, *env_vars]
-    config = plan.training.config
     what = " ".join(str(config[name]) for name in ("algorithm", "env_id") if name in config)
-    run = supervisor.start(
+    run = trainer.supervisor.start(
         COMMAND,
-        {**plan.to_config(), "pass_env_vars": names},
+        {**plan.to_config(), "pass_env_vars": [*training.pass_env_vars, *env_vars]},
         worker=WORKER,
         label=f"sweep of {plan.training.worker} {what}"[:200],
         env_vars={**process_variables(training.on), **env_vars},
@@ -317,3 +329,12 @@ def start(supervisor: Supervisor, plan: SweepPlan, request: SweepRequest) -> Swe
         request=request.to_json(),
     )
     return Sweep(run.folder, run.display)
+
+
+def read_sweep(path: Path | str) -> SweepRequest:
+    """Return the request in a file.
+
+    Raises ConfigurationError for an invalid file, with all problems of its search.
+    """
+    path = Path(path)
+    return SweepRequest.of_json(read_arguments(path, "sweep"), Problems(path.name))

@@ -10,8 +10,8 @@ from pathlib import Path
 from mosaic_lab.telemetry.column_cache import ColumnCache
 from mosaic_lab.telemetry.columns import RunColumns
 from mosaic_lab.telemetry.decoding import Health
+from mosaic_lab.telemetry.metrics import ReturnMeans, episodes_return
 from mosaic_lab.telemetry.progress import StepProgress
-from mosaic_lab.telemetry.returns import ReturnMeans, episodes_return
 
 
 class RunFeed:

@@ -11,8 +11,7 @@ from msgspec import Struct, field
 
 from mosaic_lab.keeper.events import CHECKPOINT_SAVED, EPISODE, HEARTBEAT, METRICS
 from mosaic_lab.telemetry.decoding import Message, Payload
-from mosaic_lab.telemetry.metric_names import RETURN_NAMES
-from mosaic_lab.telemetry.returns import ReturnMeans
+from mosaic_lab.telemetry.metrics import RETURN_NAMES, ReturnMeans
 
 JITTER_SECONDS = 1.0
 """Threads of a worker write slightly out of order. A larger step back means that a clock was set."""

@@ -13,7 +13,7 @@ from support import store
 
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.evaluation.launch import evaluate
-from mosaic_lab.evaluation.reports.episode_table import TIMING
+from mosaic_lab.evaluation.reports.tables import TIMING
 from mosaic_lab.evaluation.request import EvaluateRequest
 
 Evaluate = Callable[..., Evaluation]

@@ -240,7 +240,7 @@ def test_an_environment_that_hangs_fails_its_episode(tmp_path: Path, start_evalu
 def test_the_command_line_counts_the_seconds_without_a_step(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mosaic_lab.cli.progress_line.PLAIN_LINE_EVERY", 0.2)
+    monkeypatch.setattr("mosaic_lab.cli.parsing.PLAIN_LINE_EVERY", 0.2)
     script = tmp_path / "script.toml"
     script.write_text(
         'env = "Odd-v0"\nfamily = "odd"\nseeds = [3]\nstep_timeout = 4\n'

@@ -11,7 +11,7 @@ from evaluation.evaluation_fixtures import Evaluate
 from mosaic_lab import operators
 from mosaic_lab.engines import clusters
 from mosaic_lab.engines.clusters import Cluster
-from mosaic_lab.engines.inputs import with_inputs
+from mosaic_lab.engines.job import with_inputs
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.parts import arena_path, chunk_size, part_plan
 from mosaic_lab.evaluation.planning import plan_evaluation

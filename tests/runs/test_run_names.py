@@ -11,7 +11,7 @@ from overview.run_folders import metrics, run_in
 
 import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
-from mosaic_lab.evaluation.league_players import expanded
+from mosaic_lab.evaluation.league import expanded
 from mosaic_lab.evaluation.reports.plots import learning_curve_plot
 from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.runs import Run

@@ -11,8 +11,8 @@ from sweeps.climbing_worker import climber  # noqa: F401
 
 import mosaic_lab as mosaic
 from mosaic_lab.overview.column_pool import ColumnPool
+from mosaic_lab.overview.curves import setting
 from mosaic_lab.overview.difference import difference
-from mosaic_lab.overview.grouping import setting
 from mosaic_lab.overview.rows import run_row
 from mosaic_lab.runs.run_labels import title_and_labels
 from mosaic_lab.widgets.runs.run_view import RunView

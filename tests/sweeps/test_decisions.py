@@ -12,8 +12,8 @@ import pytest
 
 from mosaic_lab import search
 from mosaic_lab.sweeps.decisions import REPORTS, Decisions
-from mosaic_lab.sweeps.metric import aggregated
 from mosaic_lab.sweeps.space import Choice, Space
+from mosaic_lab.sweeps.trial_runs import aggregated
 from mosaic_lab.sweeps.trials import Trial, TrialState
 
 TOTAL = 27_000

@@ -17,7 +17,7 @@ import mosaic_lab as mosaic
 from mosaic_lab.keeper.states import State
 from mosaic_lab.overview.index import RunIndex
 from mosaic_lab.runs.kinds import code_of
-from mosaic_lab.sweeps.launch import read_sweep
+from mosaic_lab.sweeps.sweep import read_sweep
 from mosaic_lab.widgets.overview.workspace import charted
 from mosaic_lab.widgets.sweeps.sweep_panel import SweepPanel
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mosaic_lab.telemetry.returns import ReturnMeans
+from mosaic_lab.telemetry.metrics import ReturnMeans
 
 
 def means_of(values: np.ndarray, *cuts: int) -> tuple[float | None, float | None]:

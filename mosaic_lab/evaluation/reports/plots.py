@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from mosaic_contract.language.budget import dollars
@@ -22,8 +22,7 @@ from mosaic_lab.validation import checked
 if TYPE_CHECKING:
     import pandas as pd
 
-    from mosaic_lab.evaluation.league_players import Trained
-    from mosaic_lab.evaluation.reports.versus import Versus
+    from mosaic_lab.evaluation.reports.summary_table import Versus
 
 STRETCHES = 50
 """Number of equal parts of a training, over each of which a learning curve averages a run's values."""
@@ -228,6 +227,13 @@ def rating_plot(ratings: pd.DataFrame, title: str) -> Plot:
             PlotMark(rows[row], row, line=(np.array([low, high]), at), points=(np.array([value]), at[:1]))
         )
     return Plot(title, _RATING_NOTE, (Facet("Elo", "rating", tuple(marks), rows),), int(ratings.attrs["rng"]))
+
+
+class Trained(NamedTuple):
+    """The origin of a player: its training's name in the league, and its checkpoint's step."""
+
+    training: str
+    step: int
 
 
 def training_plot(ratings: pd.DataFrame, trained: Mapping[str, Trained], title: str) -> Plot:

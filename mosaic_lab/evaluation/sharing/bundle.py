@@ -1,4 +1,4 @@
-"""Unpacked bundles, with the same episodes and steps as an evaluation's folder. Their files::
+"""Bundles: written as a zip file, and unpacked, with the episodes and steps of an evaluation's folder::
 
 manifest.json     format, versions, fingerprint; size and SHA-256 of each file
 script.json       the evaluation: `mosaic-lab evaluate script.json` plays it
@@ -15,8 +15,12 @@ notebook.ipynb    if there is one
 from __future__ import annotations
 
 import csv
+import json
+import os
 import re
 import shutil
+import tempfile
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -24,21 +28,33 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from mosaic_lab._version import __version__
 from mosaic_lab.arenas.setup import EXCHANGES
 from mosaic_lab.arenas.tables import EpisodeSteps
-from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.errors import ConfigurationError, MosaicError, warn_user
 from mosaic_lab.evaluation import planning
 from mosaic_lab.evaluation.episode_log import EpisodeLog, Record, damaged_lines
-from mosaic_lab.evaluation.fingerprints import fingerprint
+from mosaic_lab.evaluation.fingerprints import changed, fingerprint
 from mosaic_lab.evaluation.plan import EvaluationPlan, Key
-from mosaic_lab.evaluation.reports.episode_table import differing_row, results_table
-from mosaic_lab.evaluation.sharing.archive import unpack
-from mosaic_lab.evaluation.sharing.bundle_recordings import LAYOUT, check_recording
-from mosaic_lab.evaluation.sharing.bundle_script import ENVIRONMENT, SCRIPT, check_script, models_text
+from mosaic_lab.evaluation.reports.tables import differing_row, results_table
+from mosaic_lab.evaluation.sharing.archive import pack, unpack
+from mosaic_lab.evaluation.sharing.bundle_recordings import LAYOUT, check_recording, recording_files
+from mosaic_lab.evaluation.sharing.bundle_script import (
+    ENVIRONMENT,
+    SCRIPT,
+    check_script,
+    models_text,
+    script_of,
+)
 from mosaic_lab.evaluation.sharing.weights import danger_in, danger_in_model
 from mosaic_lab.evaluation.version_locks import Lock, changes, locks_of
+from mosaic_lab.keeper.files import open_file
+from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.runs.provenance import source_files
+from mosaic_lab.table_files import csv_text
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from mosaic_lab.evaluation import Evaluation
+
 
 FORMAT = "mosaic-bundle/1"
 EPISODES = "episodes.jsonl"
@@ -250,3 +266,101 @@ class Bundle:
 
 def _no_run(name: str) -> NoReturn:
     raise MosaicError(f"a bundle may not name a run, such as {name!r:.100}")
+
+
+_EPISODE = b'"type":"episode"'
+
+
+def write_bundle(
+    evaluation: Evaluation, path: Path | str, notebook: Path | str | None = None, recordings: bool = True
+) -> Path:
+    """Write a completed evaluation as one zip file; see `Evaluation.bundle`."""
+    target = Path(path)
+    if target.suffix != ".zip":
+        raise ConfigurationError(f"{target}: the name of a bundle must end with .zip")
+    plan, fingerprint = evaluation.plan, evaluation.fingerprint()
+    if why := changed(plan):
+        raise MosaicError(why)
+    files: dict[str, bytes | Path] = {}
+    places = _checkpoints(plan, files) | _policies(plan.operators.values(), files)
+    if plan.module is not None:
+        module = Path(plan.module)
+        inside = {file.relative_to(module.parent).as_posix(): file for file in source_files(module)}
+        files |= {f"{ENVIRONMENT}/{name}": file for name, file in inside.items()}
+    script = json.dumps(script_of(plan, places), indent=1)
+    files[SCRIPT] = script.encode() + b"\n"
+    with open_file(evaluation.folder.telemetry_path) as file:
+        files[EPISODES] = b"".join(line for line in file if _EPISODE in line)
+    files[CSV] = csv_text(evaluation.results()).encode()
+    arenas = {record["arena"] for record in evaluation.records() if record["arena"]}
+    files |= {steps_name(arena): evaluation.arena_path(arena) / "telemetry.jsonl" for arena in arenas}
+    files |= {lock_name(name): lock.to_text().encode() for name, lock in evaluation.locks.items()}
+    if recordings:
+        files |= recording_files(evaluation.recording)
+    elif models := [spec for spec in plan.operators.values() if spec.is_language_model]:
+        text = f"without the recording, {target.name} is reproduced by calling {models_text(models)}"
+        warn_user(f"{text}, which needs a key and may give different answers", UserWarning)
+    if notebook is not None:
+        files[NOTEBOOK] = _notebook(Path(notebook))
+    about = {
+        "format": FORMAT,
+        "mosaic_lab": __version__,
+        "evaluation": evaluation.id,
+        "fingerprint": fingerprint,
+        "versions": evaluation.versions,
+    }
+    try:
+        with tempfile.TemporaryDirectory(prefix=".bundle-", dir=target.absolute().parent) as temporary:
+            draft = Path(temporary) / target.name
+            pack(draft, files, about)
+            open_bundle(draft, Path(temporary) / "opened")  # verify that a recipient can open it
+            os.replace(draft, target)  # noqa: PTH105
+    except OSError as error:
+        raise MosaicError(f"the bundle {target} cannot be written: {error}") from None
+    return target
+
+
+def _checkpoints(plan: EvaluationPlan, files: dict[str, bytes | Path]) -> dict[str, str]:
+    """Add the checkpoints' files to ``files``; return their places in the bundle by path."""
+    checkpoints = {
+        str(spec.settings["checkpoint"]) for spec in plan.operators.values() if "checkpoint" in spec.settings
+    }
+    places = {}
+    for number, path in enumerate(sorted(checkpoints & set(plan.digests)), 1):
+        checkpoint, folder = Path(path), f"checkpoints/{number}"
+        if checkpoint.is_dir():
+            places[path] = folder
+            inside = [file for file in checkpoint.rglob("*") if file.is_file()]
+            files |= {f"{folder}/{file.relative_to(checkpoint).as_posix()}": file for file in inside}
+        else:
+            places[path] = f"{folder}/policy{checkpoint.suffix}"
+            files[places[path]] = checkpoint
+            if (described := checkpoint.with_suffix(".json")).is_file():
+                files[f"{folder}/policy.json"] = described
+    return places
+
+
+def _policies(specs: Iterable[OperatorSpec], files: dict[str, bytes | Path]) -> dict[str, str]:
+    """Add the files of the user's code to ``files``; return the place of each of their folders."""
+    with_code = [(spec, spec.code) for spec in specs if spec.code is not None]
+    folders = sorted({settings["folder"] for _, settings in with_code})
+    places = {folder: f"policies/{number}" for number, folder in enumerate(folders, 1)}
+    for spec, settings in with_code:
+        code = Path(settings["folder"], settings["file"])
+        package = code.parent / "__init__.py"
+        if package.exists() and package not in spec.files.values():
+            raise MosaicError(
+                f"{code} is part of a package: a bundle contains that only where files=[…] names what it "
+                f"needs of it, {package.name} included"
+            )
+        files |= {f"{places[settings['folder']]}/{name}": path for name, path in spec.files.items()}
+    return places
+
+
+def _notebook(path: Path) -> bytes:
+    try:
+        content = path.read_bytes()
+        json.loads(content)["cells"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ConfigurationError(f"{path} is not a notebook that can be read: {error!r:.200}") from None
+    return content

@@ -18,8 +18,7 @@ import traitlets as t
 from ipywidgets import Layout, Widget, widget_serialization
 from numpy.typing import NDArray
 
-from mosaic_lab.chart_marks import LABEL_ROWS, Mark, Place, marks_of
-from mosaic_lab.chart_style import BAND_OPACITY, THIN_OPACITY
+from mosaic_lab.chart_style import BAND_OPACITY, LABEL_ROWS, THIN_OPACITY, Mark, Place, marks_of
 from mosaic_lab.fastlane.montage import INK
 from mosaic_lab.overview.averages import Curve, Floats
 from mosaic_lab.widgets.page.page_code import page_code

@@ -5,8 +5,16 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 
-from mosaic_lab.chart_marks import draw_marks, marks_of
-from mosaic_lab.chart_style import DOTS_PER_INCH, draw_line, dress, legend, new_figure, png_of
+from mosaic_lab.chart_style import (
+    DOTS_PER_INCH,
+    draw_line,
+    draw_marks,
+    dress,
+    legend,
+    marks_of,
+    new_figure,
+    png_of,
+)
 from mosaic_lab.fastlane.montage import INK
 from mosaic_lab.widgets.charts.chart import EVERYTHING, FEW_TICKS, Line, Window, log_ticks, step_ticks
 

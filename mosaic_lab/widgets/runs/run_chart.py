@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mosaic_lab.chart_marks import Place, mean_places
-from mosaic_lab.chart_style import color, outline
+from mosaic_lab.chart_style import Place, color, mean_places, outline
 from mosaic_lab.number_format import number
 from mosaic_lab.overview.averages import GRID_POINTS, Curve, mean_over_runs, smooth
-from mosaic_lab.overview.grouping import ended_early
+from mosaic_lab.overview.curves import ended_early
 from mosaic_lab.overview.run_points import stage_places, step_places
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import (
@@ -28,7 +27,7 @@ from mosaic_lab.runs.run_labels import (
     without_seed,
 )
 from mosaic_lab.runs.run_names import resumed_title
-from mosaic_lab.telemetry.metric_names import ordered
+from mosaic_lab.telemetry.metrics import ordered
 from mosaic_lab.widgets.charts.chart import Line
 from mosaic_lab.widgets.runs.run_view import AXES, RunView
 

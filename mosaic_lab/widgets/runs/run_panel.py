@@ -23,7 +23,7 @@ from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.runs.run_labels import common_group, how_to_show_again
 from mosaic_lab.sanitize import file_name
 from mosaic_lab.table_files import csv_text, write_csv
-from mosaic_lab.telemetry.metric_names import COMMON_NAMES, default_metric
+from mosaic_lab.telemetry.metrics import COMMON_NAMES, default_metric
 from mosaic_lab.widgets.charts.chart import Window
 from mosaic_lab.widgets.charts.chart_stack import ChartStack
 from mosaic_lab.widgets.charts.static_chart import picture, stacked

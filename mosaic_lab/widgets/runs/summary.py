@@ -12,7 +12,7 @@ from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration, memory, number
 from mosaic_lab.overview.results import mean_speed
 from mosaic_lab.runs.checkpoint_path import continued_run
-from mosaic_lab.telemetry.returns import BEST, LAST
+from mosaic_lab.telemetry.metrics import BEST, LAST
 from mosaic_lab.widgets.page.saved_form import html_notes, html_table
 from mosaic_lab.widgets.runs.run_view import RunView
 from mosaic_lab.widgets.runs.system_charts import memory_peak

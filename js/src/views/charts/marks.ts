@@ -23,7 +23,7 @@ const ROW = 12;
 
 /**
  * The marks of a chart: places shared by all lines with places have the text colour, others their line's
- * colour. `marks_of` in `mosaic_lab/chart_marks.py` does the same.
+ * colour. `marks_of` in `mosaic_lab/chart_style.py` does the same.
  */
 export function marksOf(lines: readonly ChartLine[]): Mark[] {
   const marked = lines.flatMap(({ data: { marks = [] }, color }) =>

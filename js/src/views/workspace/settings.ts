@@ -6,7 +6,7 @@ import { ordered, settingValue } from '../../shared/order.ts';
 import type { RunRow } from '../../shared/run-api.ts';
 import { trialName } from '../runs/run-text.ts';
 
-/** Settings besides the hyperparameters; as `setting` in `mosaic_lab/overview/grouping.py`. */
+/** Settings besides the hyperparameters; as `setting` in `mosaic_lab/overview/curves.py`. */
 const COMMON = ['worker', 'algorithm', 'env', 'seed', 'group', 'total_steps'] as const;
 type Common = (typeof COMMON)[number];
 
@@ -72,7 +72,7 @@ export function groupingNames(rows: readonly RunRow[]): GroupingNames {
   };
 }
 
-/** The settings that always separate groups; as in `mosaic_lab/overview/grouping.py`. */
+/** The settings that always separate groups; as in `mosaic_lab/overview/curves.py`. */
 const APART = ['worker', 'algorithm', 'env'];
 
 /** The number of each run's group, from 0: a group has equal values of these settings. */

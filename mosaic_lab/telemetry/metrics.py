@@ -1,7 +1,8 @@
-"""Summarise a run's returns in two numbers, defined once for all tables, panels and commands."""
+"""Metric names, their order in lists, and the two numbers that sum up a run's returns everywhere."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from msgspec import Struct
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
+from mosaic_lab.keeper.events import SYSTEM_PREFIX
 from mosaic_lab.keeper.tail import recent_returns
 
 Floats = NDArray[np.float64]
@@ -57,3 +59,22 @@ def episodes_return(telemetry: Path) -> float | None:
 def is_usable(values: Floats) -> NDArray[np.bool_]:
     """Return a mask of the values that are neither NaN nor so large that their sum would overflow."""
     return np.abs(values) < LARGEST
+
+
+RETURN_NAMES = ("episode_return", "charts/episodic_return", "rollout/ep_rew_mean")
+"""Metrics that are a run's return, in order of preference."""
+COMMON_NAMES = ("episode_return", "episode_length", "policy_loss", "value_loss", "steps_per_second")
+"""Metrics that all workers report under the same name, in addition to upstream's own."""
+
+
+def ordered(names: Iterable[str]) -> list[str]:
+    """Return each name once: common metrics and returns first, system metrics last, all others sorted."""
+    distinct = set(names)
+    first = [name for name in dict.fromkeys((*COMMON_NAMES, *RETURN_NAMES)) if name in distinct]
+    return first + sorted(distinct - set(first), key=lambda name: (name.startswith(SYSTEM_PREFIX), name))
+
+
+def default_metric(names: Sequence[str]) -> str | None:
+    """Return the first metric that is a return, otherwise the first that is not a system metric."""
+    reported = [name for name in names if not name.startswith(SYSTEM_PREFIX)]
+    return next((name for name in RETURN_NAMES if name in reported), reported[0] if reported else None)

@@ -1,4 +1,7 @@
-"""The evaluations of one training's checkpoints, during the training and after it.
+"""The process that evaluates checkpoints: ``python -m mosaic_lab.checkpoint_evaluation --config …``.
+
+It follows one training, during the training and after it, through its run folder; see
+`runs.checkpoint_runner`.
 
 Checkpoints are evaluated in the order of their steps, each by a `Pool` like that of an evaluation. If a
 training saves them faster, some between the first and the last that wait are skipped.
@@ -8,6 +11,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,7 +31,7 @@ from mosaic_lab.keeper.events import METRICS
 from mosaic_lab.keeper.files import append_line
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.operators import rl
-from mosaic_lab.runs.checkpoint_runner import LOOK_SECONDS, CheckpointRunner, TrainingEnded
+from mosaic_lab.runs.checkpoint_runner import LOOK_SECONDS, CheckpointRunner, TrainingEnded, run_in_background
 from mosaic_lab.runs.checkpoints import (
     EVALUATED,
     EVALUATIONS,
@@ -188,3 +192,7 @@ class CheckpointEvaluator(CheckpointRunner):
         if patience is not None and sum(step > best for step in self._returns) >= patience:
             return f"no mean return since step {best:,} was higher than {self._returns[best]:.5g}"
         return ""
+
+
+if __name__ == "__main__":
+    sys.exit(run_in_background("mosaic_lab.checkpoint_evaluation", CheckpointEvaluator, sealed=True))

@@ -1,0 +1,242 @@
+"""The tables of an evaluation's episodes, and of the exchanges with language models in its recording.
+
+Tables without language models omit the columns of their costs. Unknown numbers are NaN, never 0.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mosaic_contract.language.recording import read
+
+from mosaic_lab.arenas.tables import agent_returns, table_of
+from mosaic_lab.errors import MosaicError, warn_user
+from mosaic_lab.evaluation.episode_log import Record
+from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan
+from mosaic_lab.table_files import as_cell
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+COLUMNS = {
+    "exchanges": "Int64",
+    "cost_usd": "float64",
+    "exchange_ms_p50": "float64",
+    "exchange_ms_p95": "float64",
+    "parse_faults": "Int64",
+    "repairs": "Int64",
+    "defaults": "Int64",
+}
+_CALL_COUNTS = ("exchanges", "parse_faults", "repairs", "defaults")
+
+
+def any_models(records: Iterable[Record]) -> bool:
+    """Whether a language model has played in any of these episodes."""
+    return any(_models(record) for record in records)
+
+
+def cost_of(record: Record) -> float:
+    """Return an episode's cost in US dollars; NaN if unknown or without a model."""
+    models = _models(record)
+    return total(models, "cost_usd") if models and record["status"] == "ok" else math.nan
+
+
+def cost_columns(records: Sequence[Record]) -> dict[str, Any]:
+    """Return totals over the language model calls in these episodes, and latency percentiles.
+
+    All values are unknown if an episode failed, because failed episodes have no counts. Without a language
+    model, counts are 0, and cost and latencies NaN.
+    """
+    if any(record["status"] != "ok" for record in records):
+        return dict.fromkeys(COLUMNS)
+    models = [operator for record in records for operator in _models(record)]
+    latencies = [float(number) for operator in models for number in operator["exchange_ms"]]
+    p50, p95 = np.percentile(latencies, [50, 95]) if latencies else (math.nan, math.nan)
+    return {
+        **{name: sum(int(operator[name]) for operator in models) for name in _CALL_COUNTS},
+        "cost_usd": total(models, "cost_usd") if models else math.nan,
+        "exchange_ms_p50": float(p50),
+        "exchange_ms_p95": float(p95),
+    }
+
+
+def total(operators: Iterable[Mapping[str, Any]], name: str) -> float:
+    """Return the sum of one of the operators' numbers; NaN if any is unknown."""
+    return sum(math.nan if operator[name] is None else operator[name] for operator in operators)
+
+
+def _models(record: Record) -> list[Mapping[str, Any]]:
+    """Return the counts of an episode's operators that have called a language model."""
+    return [operator for operator in (record.get("operators") or {}).values() if "exchanges" in operator]
+
+
+_KINDS = {
+    "operator": "object",
+    "category": "object",
+    "seed": "int64",
+    "episode_index": "int64",
+    "episode_seed": "int64",
+    "return": "float64",
+    "length": "Int64",
+    "terminated": "boolean",
+    "truncated": "boolean",
+    "forfeit": "object",
+    "success": "boolean",
+    "illegal": "int64",
+    "late": "int64",
+    "errors": "int64",
+    "seconds": "float64",
+    "latency_ms": "float64",
+    "input_tokens": "Int64",
+    "output_tokens": "Int64",
+    "status": "object",
+    "error": "object",
+}
+TIMING = ("seconds", "latency_ms")
+"""Columns that differ between identical evaluations."""
+_AS_RECORDED = ("operator", "category", "seed", "episode_seed", "return", "seconds", "status", "error")
+_COUNTS = ("illegal", "late", "errors")
+_TOKENS = ("input_tokens", "output_tokens")
+
+
+def results_table(plan: EvaluationPlan, records: Iterable[Record]) -> pd.DataFrame:
+    """Return one row per episode, in the given order. Adds `COLUMNS` if language models have played, and
+    ``training`` if an algorithm has; returns of single agents are columns at the end.
+    """
+    records = list(records)
+    costs = COLUMNS if any_models(records) else {}
+    players: dict[str, dict[str, Any]] = {
+        lane: {"operator": label, "training": name}
+        for label, lanes in plan.trainings.items()
+        for name, lane in lanes.items()
+    }
+    none = {"training": None} if players else {}
+    rows = [
+        (cost_columns([record]) if costs else {}) | _row(record) | players.get(record["operator"], none)
+        for record in records
+    ]
+    kinds = {"operator": "object", "training": "object"} | _KINDS if players else _KINDS
+    return table_of(rows, {**kinds, **costs})
+
+
+def differing_row(path: Path, table: pd.DataFrame) -> int | None:
+    """Return the first row of a CSV file that differs from ``table``, 0 for the header, None if none does.
+    Numbers are compared by value, and text may be escaped as by `as_cell`. Raises ValueError and csv.Error
+    for other files.
+    """
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = zip_longest(csv.reader(file), csv.reader(io.StringIO(table.to_csv(index=False), newline="")))
+        return next((number for number, (one, other) in enumerate(rows) if not _same(one, other)), None)
+
+
+def _same(one: Sequence[str] | None, other: Sequence[str] | None) -> bool:
+    if one is None or other is None or len(one) != len(other):
+        return False
+    return all(a in (b, as_cell(b)) or _number(a) == _number(b) for a, b in zip(one, other, strict=True))
+
+
+def _number(text: str) -> float:
+    """Return the number, or NaN, which equals no value, for other text."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _row(record: Record) -> dict[str, Any]:
+    played = record["status"] == "ok"
+    operators = (record.get("operators") or {}).values()
+    counts = {name: sum(int(operator[name]) for operator in operators) for name in _COUNTS}
+    tokens = {name: total(operators, name) for name in _TOKENS}
+    calls = sum(operator["calls"] for operator in operators)
+    spent = sum(operator["calls"] * operator["latency_ms"] for operator in operators)
+    progression = record.get("progression")  # share of the task, if the environment reports it
+    return {
+        **{name: record[name] for name in _AS_RECORDED},
+        "episode_index": record["episode"],
+        "length": record["steps"] if played else None,
+        "terminated": record["terminated"] if played else None,
+        "truncated": record["truncated"] if played else None,
+        "forfeit": record.get("forfeit"),
+        "success": record.get("success"),
+        **counts,
+        **tokens,
+        "latency_ms": spent / calls if calls else None,
+        **({} if progression is None else {"progression": float(progression)}),
+        **agent_returns(record["returns"]),
+    }
+
+
+_EXCHANGE_KINDS = {
+    "operator": "object",
+    "agent": "object",
+    "seed": "Int64",
+    "episode": "Int64",
+    "step": "int64",
+    "call": "int64",
+    "prompt": "object",
+    "answer": "object",
+    "parsed": "object",
+    "faults": "object",
+    "input_tokens": "Int64",
+    "output_tokens": "Int64",
+    "cost_usd": "float64",
+    "latency_ms": "float64",
+    "model": "object",
+    "recorded": "bool",
+    "started": "float64",
+}
+_MOST_TEXT = 1 << 30  # characters of prompts and answers in a table
+
+
+def exchanges_table(folder: Path, jobs: Iterable[EpisodeJob], label: str | None) -> pd.DataFrame:
+    """Return one row per exchange of the operator ``label``, or of all operators; see `Evaluation.exchanges`.
+    Raises MosaicError if the text is too large for a table.
+    """
+    places = {(job.label, job.index): (place, job) for place, job in enumerate(jobs)}
+    reading = read(folder)
+    rows: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+    text = 0
+    for entry in reading:
+        place = places.get((entry["lane"], entry["episode_index"]))
+        if place is None or label not in (None, entry["lane"]):
+            continue
+        row = _exchange_row(entry, place[1])
+        text += len(row["prompt"]) + len(row["answer"])
+        if text > _MOST_TEXT:
+            raise MosaicError(
+                f"the exchanges in {folder} have more than {_MOST_TEXT:,} characters: pass the name of an "
+                "operator, or read them one by one, with mosaic_contract.language.recording.read(folder)"
+            )
+        rows.append(((place[0], row["step"], row["agent"], row["call"], row["started"]), row))
+    if reading.damaged:
+        files = ", ".join(f"{count:,} in {name}" for name, count in reading.damaged_in.items())
+        lines = "line" if reading.damaged == 1 else "lines"
+        text_of_damage = f"{reading.damaged:,} {lines} of the recording {folder} ({files})"
+        warn_user(f"{text_of_damage} cut off or changed: left out", UserWarning)
+    return table_of([row for _, row in sorted(rows, key=lambda pair: pair[0])], _EXCHANGE_KINDS)
+
+
+def _exchange_row(entry: Mapping[str, Any], job: EpisodeJob) -> dict[str, Any]:
+    return {
+        **{name: entry[name] for name in _EXCHANGE_KINDS if name in entry},
+        "operator": job.label,
+        "seed": job.seed,
+        "episode": job.episode,
+        "step": entry["step_index"],
+        "prompt": "\n\n".join(_turn(turn) for turn in entry["prompt"]),
+        "faults": ", ".join(entry["faults"]),
+    }
+
+
+def _turn(turn: Mapping[str, Any]) -> str:
+    images = [f"(image {name[:12]})" for name in turn["images"]]
+    return "\n".join([f"[{turn['role']}]", turn["text"], *images])
