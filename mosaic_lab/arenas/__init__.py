@@ -4,8 +4,7 @@ Every lane is an arena process, and every operator outside this kernel is a sepa
 end with the kernel.
 """
 
-from mosaic_lab.arenas.comparison import Comparison
-from mosaic_lab.arenas.create import compare
+from mosaic_lab.arenas.comparison import Comparison, compare
 from mosaic_lab.arenas.lane import Lane, LaneState
 from mosaic_lab.arenas.request import CompareRequest
 

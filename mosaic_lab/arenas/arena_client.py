@@ -24,7 +24,7 @@ from mosaic_lab import policies
 from mosaic_lab.arenas.arena_process import CLOSE_SECONDS, ArenaFolder, ArenaProcess
 from mosaic_lab.arenas.environment_info import EnvironmentInfo
 from mosaic_lab.arenas.liveness import HUNG, Liveness
-from mosaic_lab.arenas.setup import ArenaSetup
+from mosaic_lab.arenas.plan import ArenaSetup
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.states import State
 from mosaic_lab.keeper.tail import last_lines

@@ -23,8 +23,8 @@ from mosaic_lab.arenas.arena_client import GIVE_UP_SECONDS, ArenaClient, ArenaFa
 from mosaic_lab.arenas.arena_process import CLOSE_SECONDS
 from mosaic_lab.arenas.environment_info import EnvironmentInfo
 from mosaic_lab.arenas.kernel_operators import KernelOperators
+from mosaic_lab.arenas.plan import ArenaSetup, folder_name
 from mosaic_lab.arenas.progress import ModelUsage, Progress, numbers
-from mosaic_lab.arenas.setup import ArenaSetup, folder_name
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.states import State
 from mosaic_lab.policies import Assignment

@@ -73,7 +73,7 @@ def execute_notebook(folder: Path) -> int:
     # These import the notebook machinery, which no other command needs.
     from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
-    from mosaic_lab import html_export, notebooks
+    from mosaic_lab import notebooks
 
     # Not the copy that the user may edit with `--open`: this file is overwritten each time.
     executed, page = folder / EXECUTED, folder / Path(EXECUTED).with_suffix(".html").name
@@ -99,7 +99,7 @@ def execute_notebook(folder: Path) -> int:
         raise MosaicError(
             f"the notebook stopped at a failing cell; what ran is in {executed}\n{error}"
         ) from error
-    html_export.to_html(executed, page)
+    notebooks.to_html(executed, page)
     print("3. Done")
     for run in started():
         returns = run.episodes()["total_reward"]

@@ -59,10 +59,10 @@ def _export(arguments: argparse.Namespace) -> int:
         return arguments.parser.error("give a NOTEBOOK, RUNs and --to, or --evaluation ID")
     if notebook.suffix != ".ipynb" and not notebook.exists():
         arguments.parser.error(f"{notebook} is not a notebook; a RUN needs --to {' or --to '.join(FORMATS)}")
-    from mosaic_lab import html_export  # imports nbconvert, which no other command needs
+    from mosaic_lab import notebooks  # imports nbconvert, which no other command needs
 
     target = arguments.output or notebook.with_suffix(".html")
-    html_export.to_html(notebook, target)
+    notebooks.to_html(notebook, target)
     print(target)
     return 0
 

@@ -21,7 +21,7 @@ from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.arenas.arena_client import GIVE_UP_SECONDS, LOG_LINES, ArenaClient, ArenaFailed, ArenaLoop
 from mosaic_lab.arenas.environment_info import EnvironmentInfo
-from mosaic_lab.arenas.setup import EXCHANGES, ArenaSetup, folder_name, passed_to
+from mosaic_lab.arenas.plan import EXCHANGES, ArenaSetup, folder_name, passed_to
 from mosaic_lab.evaluation.budgets import BUDGET_SPENT, Spending, spent_text
 from mosaic_lab.evaluation.episode_log import write_episode, write_failure
 from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan, Key, episode_text

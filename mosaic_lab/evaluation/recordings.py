@@ -10,8 +10,7 @@ from typing import Any
 from mosaic_contract import read_document
 from msgspec import structs
 
-from mosaic_lab.arenas.plan import ArenaPlan
-from mosaic_lab.arenas.setup import EXCHANGES
+from mosaic_lab.arenas.plan import EXCHANGES, ArenaPlan
 from mosaic_lab.errors import ConfigurationError, UnknownRun
 from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.keeper.run_store import read_json

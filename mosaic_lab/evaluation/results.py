@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab._version import __version__
-from mosaic_lab.arenas.setup import EXCHANGES
+from mosaic_lab.arenas.plan import EXCHANGES
 from mosaic_lab.arenas.tables import EpisodeSteps
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation.budgets import Spending

@@ -59,7 +59,7 @@ from mosaic_lab.evaluation.recordings import FindRun
 from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.operators import Algorithm, OperatorSpec
 from mosaic_lab.operators.language import is_model_file
-from mosaic_lab.operators.policy_files import policy_settings
+from mosaic_lab.operators.python_policy import policy_settings
 from mosaic_lab.operators.tables import ALGORITHM
 from mosaic_lab.validation import Problems, seed_range
 

@@ -20,7 +20,7 @@ from PIL import Image
 
 from mosaic_lab.arenas.arena_client import LOG_LINES, ArenaClient, ArenaFailed, ArenaLoop
 from mosaic_lab.arenas.environment_info import EnvironmentInfo
-from mosaic_lab.arenas.setup import ArenaSetup
+from mosaic_lab.arenas.plan import ArenaSetup
 from mosaic_lab.fastlane.encoding import Content, Packet, encode
 from mosaic_lab.fastlane.pictures import SMALL_FILM, mp4
 from mosaic_lab.keeper.states import State

@@ -16,9 +16,8 @@ from mosaic_contract.codec import write_whole
 from mosaic_contract.heartbeat import Heartbeats
 from mosaic_contract.telemetry import Telemetry
 
-from mosaic_lab.arenas.plan import ArenaPlan
+from mosaic_lab.arenas.plan import ArenaPlan, ArenaSetup
 from mosaic_lab.arenas.request import CompareRequest
-from mosaic_lab.arenas.setup import ArenaSetup
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.filming.episode_recorder import MOST_STEPS, FilmedEpisode, FilmFailed, record_episode
 from mosaic_lab.keeper.run_store import RunFolder, write_json

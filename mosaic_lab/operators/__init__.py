@@ -9,9 +9,8 @@ from mosaic_lab.operators.basic import as_operator, human, passive, random, work
 from mosaic_lab.operators.chess_players import chess, engine
 from mosaic_lab.operators.language import llm, vlm
 from mosaic_lab.operators.python_policy import importable, python
-from mosaic_lab.operators.sb3_zip import sb3
 from mosaic_lab.operators.spec import CATEGORIES, FALLBACKS, Algorithm, OperatorSpec, PythonPolicy
-from mosaic_lab.operators.trained import rl
+from mosaic_lab.operators.trained import rl, sb3
 
 __all__ = [
     "CATEGORIES",

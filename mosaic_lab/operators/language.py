@@ -12,8 +12,8 @@ from mosaic_contract.language.settings import ANTHROPIC, OPENAI, ModelSettings, 
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.operators import providers
-from mosaic_lab.operators.policy_files import describer_settings
 from mosaic_lab.operators.providers import SERVERS, Provider, misdirected
+from mosaic_lab.operators.python_policy import describer_settings
 from mosaic_lab.operators.spec import DEADLINE, Category, Fallback, Need, OperatorSpec, check_arguments
 from mosaic_lab.validation import Problems, checked
 

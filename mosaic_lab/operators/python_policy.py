@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import ast
+import difflib
+import importlib.util
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.operators import policy_files
 from mosaic_lab.operators.spec import DEADLINE, Fallback, OperatorSpec, PythonPolicy, function_name
 from mosaic_lab.validation import checked
 
@@ -56,8 +59,8 @@ def python(
         return OperatorSpec(
             "python",
             name or str(policy).rpartition(":")[2],
-            policy_files.WORKER,
-            settings=policy_files.policy_settings(policy, folder, files, keywords),
+            WORKER,
+            settings=policy_settings(policy, folder, files, keywords),
             deadline=deadline,
             fallback=fallback,
             pass_env_vars=pass_env_vars,
@@ -87,10 +90,165 @@ def importable(spec: OperatorSpec) -> OperatorSpec:
             "lab.compare(...)"
         )
     policy = spec.function.policy
-    if reference := policy_files.reference_of(policy):
+    if reference := reference_of(policy):
         file = python(reference, spec.name)
         return spec.with_(worker=file.worker, settings=file.settings, function=None)
     raise ConfigurationError(
         f"{function_name(policy)} exists only in this kernel, and an evaluation is a separate process that "
-        f"outlives it. {policy_files.how_to_import(policy)}"
+        f"outlives it. {how_to_import(policy)}"
     )
+
+
+WORKER = "policy"
+"""The worker that plays them."""
+_LARGEST = 4 << 20  # bytes of source
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+def policy_settings(
+    source: str | Path, folder: str | Path | None, files: Iterable[str | Path], keywords: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what says all of a policy: {"folder", "file", "attribute", "keywords", "files"}.
+
+    ``folder`` is where it runs, which ``file`` and ``files`` are relative to; by default the present working
+    directory where the file is below that, else the file's own folder. Raises ConfigurationError for a file
+    or a name in it that is not there, and for files that are not, or lie outside of the folder.
+    """
+    file, attribute = _located(str(source))
+    _check_defined(file, attribute)
+    if folder is None:
+        folder = Path.cwd() if file.is_relative_to(Path.cwd().resolve()) else file.parent
+    folder = Path(folder).expanduser().resolve()
+    if not file.is_relative_to(folder):
+        raise ConfigurationError(f"{file} is outside of folder={str(folder)!r}")
+    others = []
+    for listed in [files] if isinstance(files, str | Path) else files:
+        other = (folder / Path(listed).expanduser()).resolve()
+        if not other.is_file():
+            raise ConfigurationError(f"files: there is no file {other}")
+        if not other.is_relative_to(folder):
+            raise ConfigurationError(
+                f"files: {other} is outside of {folder}, the folder that {file.name} runs in"
+            )
+        others.append(other.relative_to(folder).as_posix())
+    return {
+        "folder": str(folder),
+        "file": file.relative_to(folder).as_posix(),
+        "attribute": attribute,
+        "keywords": dict(keywords),
+        "files": sorted(others),
+    }
+
+
+def describer_settings(describer: Any) -> dict[str, Any]:
+    """Return `policy_settings` of a describer: "FILE:NAME", "MODULE:NAME" or a function that a module
+    defines.
+
+    Raises ConfigurationError, with the lines to write, for a function of the notebook's.
+    """
+    if isinstance(describer, str | Path):
+        return policy_settings(describer, None, (), {})
+    if reference := reference_of(describer):
+        return policy_settings(reference, None, (), {})
+    if not callable(describer):
+        raise ConfigurationError(
+            f'{describer!r:.200}: must be "FILE:NAME", or a function that a module defines'
+        )
+    name = _function_name(describer, "describe")
+    raise ConfigurationError(
+        f"{name} exists only in this kernel, and the operator is a separate process. "
+        + _lines_to_write(name, "describe.py", '"what it shows"', f'describe="describe.py:{name}"')
+    )
+
+
+def reference_of(policy: Any) -> str | None:
+    """Return "FILE:NAME" of a function that a module defines; None of the notebook's, and of an object."""
+    module = sys.modules.get(getattr(policy, "__module__", None) or "")
+    name, file = getattr(policy, "__qualname__", ""), getattr(module, "__file__", None) or ""
+    if module is None or module.__name__ == "__main__" or not file.endswith(".py"):
+        return None
+    return f"{file}:{name}" if getattr(module, name, None) is policy else None
+
+
+def how_to_import(policy: Any) -> str:
+    """Return the lines that make a function or an object of the notebook's one that can be imported."""
+    kind = type(policy)
+    if hasattr(policy, "predict") and hasattr(policy, "save") and hasattr(kind, "load"):
+        package = kind.__module__.partition(".")[0]
+        module = package if getattr(sys.modules[package], kind.__name__, None) is kind else kind.__module__
+        return (
+            'model.save("policy.zip"), then these lines in a file, policy.py:\n\n'
+            f"    from {module} import {kind.__name__}\n"
+            f'    policy = {kind.__name__}.load("policy.zip")\n\n'
+            'and mosaic.operators.python("policy.py:policy", files=["policy.zip"]) in its place'
+        )
+    name = _function_name(policy, "act")
+    return _lines_to_write(name, "policy.py", "0", f'mosaic.operators.python("policy.py:{name}")')
+
+
+def _function_name(policy: Any, default: str) -> str:
+    name = str(getattr(policy, "__name__", ""))
+    return name if name.isidentifier() else default
+
+
+def _lines_to_write(name: str, file: str, answer: str, argument: str) -> str:
+    return (
+        f"Write it in a file, {file}, with a cell of these lines:\n\n    %%writefile {file}\n"
+        f"    def {name}(observation):\n        return {answer}\n\nand give {argument} in its place"
+    )
+
+
+def _located(source: str) -> tuple[Path, str]:
+    place, _, attribute = source.rpartition(":")
+    if not place or not attribute.isidentifier():
+        raise ConfigurationError(
+            f'{source!r}: must be a file or a module, and the name in it, such as "policy.py:act"'
+        )
+    if not place.endswith(".py"):
+        return _file_of_module(place), attribute
+    file = Path(place).expanduser().resolve()
+    if not file.is_file():
+        raise ConfigurationError(f"{source!r}: there is no file {file}")
+    return file, attribute
+
+
+def _file_of_module(module: str) -> Path:
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError, AttributeError) as error:
+        raise ConfigurationError(f"the module {module!r} cannot be found: {error}") from None
+    if spec is None:
+        raise ConfigurationError(
+            f"there is no module {module!r} that can be imported here; the name of a file ends with .py"
+        )
+    if not spec.origin or not spec.origin.endswith(".py"):
+        raise ConfigurationError(f"the module {module!r} is not a Python file: {spec.origin}")
+    return Path(spec.origin).resolve()
+
+
+def _check_defined(file: Path, attribute: str) -> None:
+    try:
+        if file.stat().st_size > _LARGEST:
+            raise ValueError(f"it is larger than {_LARGEST >> 20} MiB")
+        body = ast.parse(file.read_bytes(), str(file)).body
+        names = set(_defined(body))
+    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError) as error:
+        raise ConfigurationError(f"{file} cannot be read as Python: {error}") from None
+    if attribute in names or "*" in names:
+        return
+    near = difflib.get_close_matches(attribute, names, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(sorted(names)) or 'nothing'}"
+    raise ConfigurationError(f"{file} defines no {attribute!r}: {hint}")
+
+
+def _defined(body: Iterable[ast.AST]) -> Iterator[str]:
+    """The names that a module's own level defines; "*" where it takes all of another's."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).partition(".")[0]
+        if not isinstance(node, _SCOPES):
+            yield from _defined(ast.iter_child_nodes(node))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mosaic_lab.operators import policy_files
+from mosaic_lab.operators import python_policy
 from mosaic_lab.operators.spec import DEADLINE, OperatorSpec
 from mosaic_lab.runs.request import Code, call, literal
 
@@ -49,7 +49,7 @@ def operator_table(spec: OperatorSpec) -> dict[str, Any]:
         return {"kind": "rl", **settings, **table}
     if spec.category == "engine":
         return {"kind": "engine", **settings, **table}
-    if spec.category == "python" and spec.worker == policy_files.WORKER:
+    if spec.category == "python" and spec.worker == python_policy.WORKER:
         parts = {name: settings[name] for name in ("files", "keywords") if settings[name]}
         return {"kind": "python", **_reference("policy", settings), **parts, **table}
     if spec.is_language_model and spec.worker in _MODELS:

@@ -102,33 +102,7 @@ class Trainer:
     ) -> Run: ...
 
     @overload
-    def train(
-        self,
-        worker: str,
-        *,
-        algorithm: str | None = None,
-        env: str | None = None,
-        total_timesteps: int | None = None,
-        curriculum: Sequence[Stage] | None = None,
-        seed: Iterable[int],
-        gpus: int | Sequence[int] | None = None,
-        threads: int = 1,
-        checkpoint_every: int | None = None,
-        resume_from: Run | Checkpoint | Path | str | None = None,
-        stop_at: int | None = None,
-        frames: bool | Mapping[str, Any] = True,
-        films: FilmMode = "off",
-        evaluate: Mapping[str, Any] | None = None,
-        wrappers: Sequence[str | Mapping[str, Any]] = (),
-        env_processes: int | None = None,
-        step_timeout: float | None = None,
-        env_vars: Mapping[str, str] | None = None,
-        pass_env_vars: Iterable[str] = (),
-        grace_seconds: float = DEFAULT_GRACE,
-        on: str | None = None,
-        restarts: int = 0,
-        **hyperparameters: Any,
-    ) -> RunGroup: ...
+    def train(self, worker: str, *, seed: Iterable[int], **keywords: Any) -> RunGroup: ...
 
     def train(
         self,

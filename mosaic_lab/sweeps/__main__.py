@@ -14,11 +14,9 @@ from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.runs import Supervisor
 from mosaic_lab.runs.run_process import run_to_end
 from mosaic_lab.sweeps.plan import SweepPlan
-from mosaic_lab.sweeps.runner import SweepRunner
-from mosaic_lab.sweeps.segmented_trials import SegmentedTrials
+from mosaic_lab.sweeps.runner import SegmentedTrials, SweepRunner, WholeTrials
 from mosaic_lab.sweeps.sweep import WORKER
 from mosaic_lab.sweeps.trial_log import TrialWriter
-from mosaic_lab.sweeps.whole_trials import WholeTrials
 
 
 def begin(folder: RunFolder, telemetry: Telemetry) -> SweepRunner:

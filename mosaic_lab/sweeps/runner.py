@@ -1,15 +1,18 @@
 """The main loop of a sweep's process: propose trials, start their runs, record their ends.
 
 Every decision is logged before it is carried out, so that a killed sweep continues where it ended; its trials
-keep running meanwhile. The two kinds of sweeps, `whole_trials` and `segmented_trials`, make the decisions.
+keep running meanwhile. `WholeTrials` trains each trial as a whole, with one run per seed; a pruner stops
+trials that fall behind, and a trial stopped with its sweep is continued by new runs. `SegmentedTrials` trains
+trials in segments, one run per seed and segment; running trials are never stopped.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from mosaic_contract.heartbeat import Heartbeats
 from mosaic_contract.signals import signals_held
@@ -18,10 +21,14 @@ from mosaic_contract.telemetry import Telemetry
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.runs import Supervisor
 from mosaic_lab.runs.run_process import GRACE_SECONDS, RunAborted, Runner
+from mosaic_lab.sweeps.decisions import REPORTS
 from mosaic_lab.sweeps.plan import SweepPlan
+from mosaic_lab.sweeps.population import Population, Promotion
+from mosaic_lab.sweeps.request import POPULATION
+from mosaic_lab.sweeps.segments import NextSegment, SegmentScheduler
 from mosaic_lab.sweeps.trial_log import TrialWriter
-from mosaic_lab.sweeps.trial_runs import TrialRuns
-from mosaic_lab.sweeps.trials import STOPPED, Trial, TrialState
+from mosaic_lab.sweeps.trial_runs import TrialRuns, new_run_ids
+from mosaic_lab.sweeps.trials import STOPPED, SavedCheckpoint, Trial, TrialState
 from mosaic_lab.telemetry.column_cache import ColumnCache
 
 POLL_SECONDS = 0.25
@@ -187,3 +194,153 @@ class SweepRunner(Runner, ABC):
             name: number for name, number in {"value": value, "best": best}.items() if number is not None
         }
         self._telemetry.metrics(done, shown)
+
+
+logger = logging.getLogger(__name__)
+
+
+class WholeTrials(SweepRunner):
+    """The runner of a sweep without segments; arguments as in `SweepRunner`."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        unnoticed = [
+            runs for runs in self._live if runs.cancelled
+        ]  # stopped after the sweep's process had ended
+        stopped = {runs.trial.number for runs in unnoticed}
+        self._live = [runs for runs in self._live if runs not in unnoticed] + [
+            self._resumed(trial) for trial in self._log.trials if trial.stopped or trial.number in stopped
+        ]
+        self._decisions = self._plan.decisions(self._log.trials)
+        self._exhausted = False
+        for runs in self._live:
+            if runs.trial.pruned:
+                runs.stop()  # decided, but perhaps not carried out
+
+    def _resumed(self, trial: Trial) -> TrialRuns:
+        """Record that a trial cancelled by a stop continues, and return its runs."""
+        runs, saved = self._runs_of(trial).further()
+        reason = ", ".join(self._how(seed, saved.get(seed)) for seed in runs)
+        if len(saved) < len(runs):
+            logger.warning("Trial %d continues after the stop: %s.", trial.number, reason)
+        self._log.resume(trial, runs, saved, reason)
+        return self._runs_of(trial)
+
+    def _how(self, seed: int, saved: SavedCheckpoint | None) -> str:
+        if saved is not None:
+            return f"seed {seed} resumed from step {saved.step:,}"
+        training = self._plan.training
+        why = (
+            "no checkpoint was saved"
+            if self._plan.resumable
+            else f"{training.worker} {training.config['algorithm']} cannot resume"
+        )
+        return f"seed {seed} began again, as {why}"
+
+    def _propose(self) -> Trial | None:
+        """Record a new trial."""
+        if self._exhausted or len(self._log.trials) >= self._plan.request.trials:
+            return None
+        proposal = self._decisions.propose()
+        if proposal is None:
+            self._exhausted = True
+            return None
+        return self._log.propose(proposal, new_run_ids(self._plan))
+
+    def _watch(self) -> None:
+        """Report the trials' new intermediate values and stop trials that fall behind."""
+        for runs in self._live:
+            runs.read()
+        for runs, step in self._due():
+            if runs.trial.pruned or (value := runs.value_at(step)) is None:
+                continue
+            prune, rungs = self._decisions.report(runs.trial.number, step, value)
+            # In rounds, decisions do not depend on a trial's speed, and so not on whether it has ended.
+            prune = prune and (self._plan.request.rounds or not runs.finished)
+            self._log.report(runs.trial, step, value, rungs, prune)
+            if prune:
+                runs.stop()
+
+    def _due(self) -> Iterator[tuple[TrialRuns, int]]:
+        """Yield due reports, step by step. In rounds, a step is due once all trials of the round have reached
+        it or have ended, so that decisions do not depend on their speed.
+        """
+        total = self._plan.total_timesteps
+        for place in range(1, REPORTS):
+            step = max(1, total * place // REPORTS)
+            reached = [runs.reached(step) or runs.trial.pruned for runs in self._live]
+            if self._plan.request.rounds and not all(reached):
+                return
+            for runs, there in zip(self._live, reached, strict=True):
+                if there and step > max(runs.trial.reports, default=0):
+                    yield runs, step
+
+    def _record(self, runs: TrialRuns, result: Result) -> None:
+        self._log.end(runs.trial, *result)
+        self._decisions.end(runs.trial)
+        if result.value is not None and result.state in (TrialState.COMPLETED, TrialState.PRUNED):
+            self._report(result.value, sum(not trial.alive for trial in self._log.trials))
+
+
+class SegmentedTrials(SweepRunner):
+    """The runner of a sweep with segments; arguments as in `SweepRunner`."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        plan = self._plan
+        self._scheduler: SegmentScheduler = (
+            Population(
+                plan.space,
+                plan.request.trials,
+                len(plan.stops),
+                plan.request.seed,
+                plan.request.mode == "max",
+            )
+            if plan.request.sampler == POPULATION
+            else Promotion(plan)
+        )
+
+    def _look(self) -> None:
+        super()._look()
+        if not self._live:  # no work remains: waiting trials will not continue
+            for trial in self._log.trials:
+                if trial.state is TrialState.WAITING:
+                    reason = f"not promoted at step {trial.schedule[-1].stop:,}"
+                    self._log.end(trial, TrialState.PRUNED, reason, trial.value, trial.values, None)
+
+    def _watch(self) -> None:
+        """Do nothing: decisions are made only at the ends of segments."""
+
+    def _propose(self) -> Trial | None:
+        """Record the next segment: the first cancelled by a stop, else the scheduler's next."""
+        trials = self._log.trials
+        stopped = next((_repeated(trial) for trial in trials if trial.stopped), None)
+        step = stopped or self._scheduler.next(trials)
+        if step is None:
+            return None
+        stop, runs = self._plan.stops[step.place], new_run_ids(self._plan)
+        if step.trial is None:
+            return self._log.propose(step.proposal, runs, stop=stop)
+        source = step.source
+        before = None if source is None else trials[source.trial].segment(source.place)
+        saved = {} if before is None else before.saved
+        return self._log.go_on(step.trial, step.place, stop, step.proposal, runs, source, saved)
+
+    def _record(self, runs: TrialRuns, result: Result) -> None:
+        trial = runs.trial
+        if result.state is TrialState.COMPLETED and trial.segments[-1].stop < self._plan.stops[-1]:
+            saved, missing = runs.checkpoints()
+            if not missing and result.value is not None:
+                self._log.pause(trial, result.value, result.values, saved)
+            else:
+                reason = f"seed {missing[0]} saved no checkpoint to continue from"
+                self._log.end(trial, *result._replace(state=TrialState.FAILED, reason=reason, value=None))
+        else:
+            self._log.end(trial, *result)
+        if trial.value is not None:
+            self._report(trial.value, self._plan.done(self._log.trials))
+
+
+def _repeated(trial: Trial) -> NextSegment:
+    stopped = trial.segments[-1]
+    return NextSegment(trial.proposal, trial.number, stopped.place, stopped.source)

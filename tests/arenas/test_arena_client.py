@@ -11,9 +11,8 @@ import pytest
 
 from mosaic_lab.arenas.arena_client import ArenaClient, ArenaFailed, ArenaLoop
 from mosaic_lab.arenas.environment_info import EnvironmentInfo
-from mosaic_lab.arenas.plan import ArenaPlan
+from mosaic_lab.arenas.plan import ArenaPlan, ArenaSetup
 from mosaic_lab.arenas.request import CompareRequest
-from mosaic_lab.arenas.setup import ArenaSetup
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import State
 from mosaic_lab.policies import Assignment

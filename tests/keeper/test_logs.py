@@ -12,7 +12,7 @@ from evaluation.evaluation_fixtures import Evaluate, odd
 from support import start_peer, store, wait_until
 
 from mosaic_lab import operators
-from mosaic_lab.arenas.create import KEPT
+from mosaic_lab.arenas.comparison import KEPT
 from mosaic_lab.keeper import logs
 
 WRITER = """

@@ -22,7 +22,7 @@ from language.language_fixtures import FakeServer
 from support import marked_processes, wait_until
 
 import mosaic_lab as mosaic
-from mosaic_lab import html_export, notebooks, operators
+from mosaic_lab import notebooks, operators
 from mosaic_lab.cli import main
 from mosaic_lab.errors import ConfigurationError, RunFailed
 from mosaic_lab.evaluation import Evaluation
@@ -151,7 +151,7 @@ def test_no_file_has_a_key_neither_what_runs_write_nor_the_notebook_its_page_and
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(one.strip()) for one in sources])
     nbformat.write(notebook, tmp_path / "keys.ipynb")
     notebooks.execute(tmp_path / "keys.ipynb", tmp_path / "executed.ipynb")
-    html_export.to_html(tmp_path / "executed.ipynb", tmp_path / "page.html")
+    notebooks.to_html(tmp_path / "executed.ipynb", tmp_path / "page.html")
     written = {str(path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     with zipfile.ZipFile(tmp_path / "share.zip") as bundle:
         written |= {f"share.zip/{name}": bundle.read(name) for name in bundle.namelist()}

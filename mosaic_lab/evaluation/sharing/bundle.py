@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mosaic_lab._version import __version__
-from mosaic_lab.arenas.setup import EXCHANGES
+from mosaic_lab.arenas.plan import EXCHANGES
 from mosaic_lab.arenas.tables import EpisodeSteps
 from mosaic_lab.errors import ConfigurationError, MosaicError, warn_user
 from mosaic_lab.evaluation import planning

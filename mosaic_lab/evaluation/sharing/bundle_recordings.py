@@ -18,7 +18,7 @@ from mosaic_contract.codec import is_sealed
 from mosaic_contract.language.exchange import hash_of
 from mosaic_contract.language.recording import LINE_LIMIT
 
-from mosaic_lab.arenas.setup import EXCHANGES
+from mosaic_lab.arenas.plan import EXCHANGES
 
 LAYOUT = rf"{EXCHANGES}/[^/]+\.jsonl|{EXCHANGES}/images/[0-9a-f]{{64}}\.png"
 """Regular expression for the members of a bundle that belong to a recording."""

@@ -1,11 +1,17 @@
-"""A page's actions on the runs of a store, executed by a kernel."""
+"""A page's actions on the runs of a store, executed by a kernel.
+
+Some open live panels in tabs of the page's main area rather than cells: closed with their tab, never saved.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -15,11 +21,16 @@ from mosaic_lab.overview.service import Params, RunId, RunParams, Service, conve
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.continuation import continue_training
 from mosaic_lab.runs.curriculum import Curriculum
-from mosaic_lab.runs.kinds import as_kind
+from mosaic_lab.runs.kinds import as_kind, kind_of
 from mosaic_lab.runs.run_labels import distinct_names
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.widgets.notebook_display import NotebookDisplay
-from mosaic_lab.widgets.overview.tabs import Tabs
+from mosaic_lab.widgets.page.background import in_background
+
+if TYPE_CHECKING:
+    from mosaic_lab.arenas import Comparison
+    from mosaic_lab.widgets.page.live_panel import LivePanel
+
 
 Report = Callable[[dict[str, Any]], None]
 """Sends progress to the page."""
@@ -184,3 +195,75 @@ ACTIONS = {
     "check": Action(WorkerParams, RunActions.check),
 }
 """The actions that only a kernel provides, by their names in `js/src/shared/run-api.ts`."""
+
+
+MOST_OPEN = 32
+"""Maximum number of tabs of one store. A reloaded or closed page never closes its tabs, so the oldest is
+dropped."""
+
+
+class Tabs:
+    """The panels open in tabs, by the model ids of their widgets."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Callable[[], object]] = {}
+        self._comparisons: dict[tuple[str, ...], str] = {}
+        self._lock = threading.Lock()
+
+    def open_panel(self, runs: list[Run]) -> str:
+        """Create the panel of one run, several runs, an evaluation or a sweep, and return its model id."""
+        from mosaic_lab.widgets.runs.run_panel import RunPanel
+
+        panel: LivePanel
+        panels = [kind.panel for run in runs if (kind := kind_of(run)).panel]
+        if not panels:
+            panel = RunPanel(runs, alone=len(runs) == 1)
+        elif len(runs) == 1:
+            panel = resolve_name(panels[0])(runs[0].folder)
+        else:
+            raise ConfigurationError(
+                "an evaluation or a sweep has a panel of its own: select it alone, or only trainings"
+            )
+        panel.on_ended = partial(in_background, panel.settle)
+        panel.start()
+        if panel.finished:
+            panel.on_ended()
+        return self._add(panel, panel.close)
+
+    def comparison_of(self, runs: tuple[str, ...]) -> str | None:
+        """Return the model id of the open comparison of these runs, so that a reloaded page shows it
+        again."""
+        with self._lock:
+            return self._comparisons.get(runs)
+
+    def open_comparison(self, runs: tuple[str, ...], comparison: Comparison) -> str:
+        """Create the panel of a comparison, which ends with its tab, and return its model id."""
+        from mosaic_lab.widgets.comparison.comparison_panel import panel_of
+
+        panel = panel_of(comparison)
+        panel.follow()
+        model_id = self._add(panel, partial(_end, comparison, panel))
+        with self._lock:
+            self._comparisons[runs] = model_id
+        return model_id
+
+    def close(self, model_id: str) -> None:
+        with self._lock:
+            close = self._open.pop(model_id, None)
+            self._comparisons = {runs: tab for runs, tab in self._comparisons.items() if tab != model_id}
+        if close is not None:
+            close()
+
+    def _add(self, panel: LivePanel, close: Callable[[], object]) -> str:
+        model_id = str(panel.box.model_id)
+        with self._lock:
+            self._open[model_id] = close
+            oldest = list(self._open)[:-MOST_OPEN]
+        for old in oldest:
+            self.close(old)
+        return model_id
+
+
+def _end(comparison: Comparison, panel: LivePanel) -> None:
+    comparison.stop(timeout=0)
+    panel.close()

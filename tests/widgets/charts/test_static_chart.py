@@ -12,7 +12,7 @@ import nbformat
 import pytest
 from support import PEERS, start_peer
 
-from mosaic_lab import html_export, notebooks
+from mosaic_lab import notebooks
 from mosaic_lab.runs import RunGroup, Supervisor
 from mosaic_lab.widgets.runs.run_panel import RunPanel
 
@@ -91,7 +91,7 @@ def test_a_run_leaves_a_table_and_a_picture_where_it_was_displayed(
         assert text in table["text/html"]
     assert base64.b64decode(picture["image/png"]).startswith(PNG)
 
-    html_export.to_html(folder / "work.ipynb", folder / "work.html")
+    notebooks.to_html(folder / "work.ipynb", folder / "work.html")
     page = (folder / "work.html").read_text()
     assert "completed" in page
     assert "data:image/png;base64," in page

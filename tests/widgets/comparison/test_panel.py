@@ -21,11 +21,10 @@ from mosaic_lab.arenas import CompareRequest, Comparison, compare
 from mosaic_lab.widgets.charts.chart import EMPTY
 from mosaic_lab.widgets.comparison import early_keys
 from mosaic_lab.widgets.comparison.comparison_panel import ComparisonPanel, panel_of
-from mosaic_lab.widgets.comparison.operator_facts import operator_facts
-from mosaic_lab.widgets.comparison.page_state import action_text, episodes_table
+from mosaic_lab.widgets.comparison.page_state import action_text, episodes_table, operator_facts
 from mosaic_lab.widgets.comparison.saved_comparison import follow, shows_last_step
 from mosaic_lab.widgets.frames.saved_frames import LastFrame
-from mosaic_lab.widgets.overview.tabs import Tabs
+from mosaic_lab.widgets.overview.actions import Tabs
 
 CARTPOLE = "CartPole-v1"
 
