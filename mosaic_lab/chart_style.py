@@ -52,10 +52,10 @@ def outline(x: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats] | Non
     """Return the closed outline of the band between ``low`` and ``high`` (float64[m] each) without gaps; None
     if there is no band.
     """
-    known = np.isfinite(low) & np.isfinite(high)
-    if not known.any():
+    finite = np.isfinite(low) & np.isfinite(high)
+    if not finite.any():
         return None
-    x, low, high = x[known], low[known], high[known]
+    x, low, high = x[finite], low[finite], high[finite]
     return np.concatenate([x, x[::-1]]), np.concatenate([high, low[::-1]])
 
 
@@ -99,8 +99,8 @@ def draw_line(
     """
     if band is not None:
         axes.fill(*band, color=color, alpha=BAND_OPACITY, linewidth=0)
-    for one in thin:
-        axes.plot(*one, color=color, alpha=thin_opacity, linewidth=0.8)
+    for points in thin:
+        axes.plot(*points, color=color, alpha=thin_opacity, linewidth=0.8)
     if line is not None:
         axes.plot(*line, color=color, marker="o" if len(line[0]) == 1 else "", **style)
 
@@ -130,9 +130,9 @@ def dress(axes: Axes, x_label: str, title: str) -> None:
 
 def legend(figure: Figure) -> None:
     """Add a legend for the labelled lines of all axes, without duplicates, below the figure."""
-    found = [pair for axes in figure.axes for pair in zip(*axes.get_legend_handles_labels(), strict=True)]
-    named = {label: handle for handle, label in reversed(found)}
-    labels = list(dict.fromkeys(label for _, label in found))
+    labelled = [pair for axes in figure.axes for pair in zip(*axes.get_legend_handles_labels(), strict=True)]
+    named = {label: handle for handle, label in reversed(labelled)}
+    labels = list(dict.fromkeys(label for _, label in labelled))
     handles = [named[label] for label in labels]
     if len(labels) > MOST_NAMED:
         last = f"{labels[MOST_NAMED - 1]} … {len(labels)} in total"
@@ -184,9 +184,11 @@ def marks_of(curves: Iterable[tuple[str, Sequence[Place]]]) -> list[Mark]:
 
 def mean_places(curves: Sequence[Sequence[Place]]) -> tuple[Place, ...]:
     """Return the places of the mean over curves: places common to all curves, at the mean of their x."""
-    known = [{place.label: place.x for place in places} for places in curves]
-    labels = [label for label in known[0] if all(label in one for one in known)]
-    return tuple(Place(sum(one[label] for one in known) / len(known), label) for label in labels)
+    labelled = [{place.label: place.x for place in places} for places in curves]
+    labels = [label for label in labelled[0] if all(label in by_label for by_label in labelled)]
+    return tuple(
+        Place(sum(by_label[label] for by_label in labelled) / len(labelled), label) for label in labels
+    )
 
 
 def draw_marks(axes: Axes, marks: Sequence[Mark], scale: float = 1.0) -> None:

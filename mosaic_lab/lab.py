@@ -437,10 +437,10 @@ def _new_store(root: Path) -> str:
     """Return the notice about a new store, with the nearest store of this name in a parent folder."""
     line = f"{root} does not exist: the first run creates this run store."
     above = (folder / root.name for folder in root.parent.parents)
-    if found := next((store for store in above if folders_in(store) and RunStore(store).folders()), None):
-        count = len(RunStore(found).folders())
+    if other := next((store for store in above if folders_in(store) and RunStore(store).folders()), None):
+        count = len(RunStore(other).folders())
         line += (
-            f'\nA store with {count} run{"s" if count > 1 else ""} is in {found}: Lab("{found}") opens it.'
+            f'\nA store with {count} run{"s" if count > 1 else ""} is in {other}: Lab("{other}") opens it.'
         )
     return line
 

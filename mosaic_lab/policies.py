@@ -83,7 +83,7 @@ def check_lanes(lanes: Mapping[str, Mapping[str, OperatorSpec]], facts: Facts) -
         except ConfigurationError as error:
             refused[label] = error
     if refused:
-        players = {one.name for mapping in lanes.values() for one in mapping.values()}
+        players = {operator.name for mapping in lanes.values() for operator in mapping.values()}
         raise ConfigurationError(refusals_text(refused, players))
 
 
@@ -123,9 +123,9 @@ def pairings(players: Mapping[str, Any], agents: Sequence[str]) -> dict[str, dic
     if isinstance(agents, str) or len(set(agents)) != 2:
         raise ConfigurationError(f"a game has two sides: give two agents, teams or patterns, not {agents!r}")
     named = {name: as_operator(player).with_(name=name) for name, player in players.items()}
-    one, other = agents
+    left, right = agents
     return {
-        f"{first} against {second}": {one: named[first], other: named[second]}
+        f"{first} against {second}": {left: named[first], right: named[second]}
         for first, second in permutations(named, 2)
     }
 
@@ -138,12 +138,12 @@ def _operators(mapping: Any) -> dict[str, OperatorSpec]:
         raise ConfigurationError(
             f'no operators given: pass {{"{DEFAULT}": operators.random()}} for all agents'
         )
-    made: dict[int, OperatorSpec] = {}
-    for key, given in mapping.items():
+    operators: dict[int, OperatorSpec] = {}
+    for key, value in mapping.items():
         if not isinstance(key, str):
             raise ConfigurationError(f"{key!r} names no agent: keys are agent ids, team names or patterns")
-        made.setdefault(id(given), as_operator(given))
-    return {key: made[id(given)] for key, given in mapping.items()}
+        operators.setdefault(id(value), as_operator(value))
+    return {key: operators[id(value)] for key, value in mapping.items()}
 
 
 def _named(wanted: Mapping[str, OperatorSpec], facts: Facts) -> tuple[dict[str, list[str]], list[str]]:
@@ -185,8 +185,8 @@ def _unknown(key: str, facts: Facts) -> str:
     near = difflib.get_close_matches(key, [*facts.agents, *facts.teams], n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
     teams = "; ".join(f"{team}: {', '.join(agents)}" for team, agents in facts.teams.items())
-    known = f"the agents are {', '.join(facts.agents)}" + (f" (teams: {teams})" if teams else "")
-    return f"{key!r} names no agent{hint}: {known}"
+    possible = f"the agents are {', '.join(facts.agents)}" + (f" (teams: {teams})" if teams else "")
+    return f"{key!r} names no agent{hint}: {possible}"
 
 
 def _misfits(chosen: Mapping[str, OperatorSpec], facts: Facts) -> Iterator[str]:
@@ -202,9 +202,9 @@ def _misfits(chosen: Mapping[str, OperatorSpec], facts: Facts) -> Iterator[str]:
             continue
         if trained is None:
             continue
-        found = facts.spaces[agent]
-        for what, one, other in zip(("observation", "action"), trained, _pair(found), strict=True):
-            if text := misfit(one, other, f"{what}s"):
+        spaces = facts.spaces[agent]
+        for what, expected, offered in zip(("observation", "action"), trained, _pair(spaces), strict=True):
+            if text := misfit(expected, offered, f"{what}s"):
                 where = f" in {operator.trained_on}" if operator.trained_on else ""
                 yield f"{operator.name} cannot act for {agent}: its {text}{where}"
                 advice |= dict.fromkeys(same_settings(operator.name, operator.env_settings))
@@ -232,5 +232,5 @@ def _keys(operators: Iterable[OperatorSpec]) -> dict[int, str]:
         name = re.sub(r"[^A-Za-z0-9_.-]+", "-", operator.name).strip("-.")[:_LONGEST_KEY] or operator.category
         names = (name if number == 1 else f"{name}-{number}" for number in count(1))
         if id(operator) not in keys:
-            keys[id(operator)] = next(one for one in names if one not in keys.values())
+            keys[id(operator)] = next(candidate for candidate in names if candidate not in keys.values())
     return keys

@@ -183,11 +183,12 @@ def _unreadable(run: Run, reason: str) -> dict[str, str]:
 
 def _word(runs: Iterable[Run], field: str, value: str) -> str:
     """Return the end of an error about a field: the word to search for instead, or the nearest value."""
-    known = {one for run in runs for one in isolated(partial(_FIELDS[field], run), lambda reason: ()) if one}
-    same = next((one for one in known if one.casefold() == value.casefold()), None)
+    reads = (partial(_FIELDS[field], run) for run in runs)
+    values = {text for read in reads for text in isolated(read, lambda reason: ()) if text}
+    same = next((text for text in values if text.casefold() == value.casefold()), None)
     if same is not None:
         return f": search for {same!r} alone"
-    return f", and no run has the {field} {value!r}{nearest(value, known)}"
+    return f", and no run has the {field} {value!r}{nearest(value, values)}"
 
 
 def _first_line(text: str) -> str:
@@ -202,12 +203,20 @@ def _line(tag: str, cells: Iterable[str]) -> str:
 
 
 def _fits(run: Run, words: list[str], wanted: set[str]) -> bool:
-    found = read_annotations(run.folder)
-    if not wanted <= set(found.tags):
+    annotations = read_annotations(run.folder)
+    if not wanted <= set(annotations.tags):
         return False
     if not words:
         return True
-    about = [run.id, found.name, run.label, run.group or "", run.state, *found.tags, found.notes]
+    about = [
+        run.id,
+        annotations.name,
+        run.label,
+        run.group or "",
+        run.state,
+        *annotations.tags,
+        annotations.notes,
+    ]
     everything = "\n".join(about).casefold()
     # A number is a word of its own: "2" would be found in the id of every run.
     return all(

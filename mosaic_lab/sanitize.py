@@ -35,7 +35,7 @@ def sanitize(text: str) -> str:
 
 def escaped(text: str) -> str:
     """Return ``text`` with misleading and unencodable characters as Python escapes: ``\\u202e``."""
-    return _MISLEADING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _MISLEADING.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def well_formed(value: Any) -> Any:

@@ -74,20 +74,20 @@ def read_arguments(path: Path, name: str) -> dict[str, Any]:
         raise ConfigurationError(f"{path.name} is not a {name} that can be read: {error}") from None
 
 
-def no_seeds(given: object) -> str:
+def no_seeds(seeds: object) -> str:
     """Return why a value is not a list of seeds, and a correction."""
-    if type(given) is not int:
-        return f"seeds={given!r}: must be a list of integers"
-    several = f", or seeds=range({given}) for {given} of them" if given > 1 else ""
-    return f"seeds={given}: write seeds=[{given}] for this seed{several}"
+    if type(seeds) is not int:
+        return f"seeds={seeds!r}: must be a list of integers"
+    several = f", or seeds=range({seeds}) for {seeds} of them" if seeds > 1 else ""
+    return f"seeds={seeds}: write seeds=[{seeds}] for this seed{several}"
 
 
-def seed_range(given: Mapping[str, Any], problems: Problems) -> Sequence[int]:
+def seed_range(table: Mapping[str, Any], problems: Problems) -> Sequence[int]:
     """Return the seeds of a table in a file, ``{ first = 0, count = 100 }``; add any problems."""
-    first, count = given.get("first", 0), given.get("count", 0)
-    known = type(first) is int and type(count) is int and set(given) <= {"first", "count"}
-    if not known or not count > 0:
-        problems.add("seeds", f"seeds={dict(given)!r}: must be a list, or {{ first = 0, count = 100 }}")
+    first, count = table.get("first", 0), table.get("count", 0)
+    is_valid = type(first) is int and type(count) is int and set(table) <= {"first", "count"}
+    if not is_valid or not count > 0:
+        problems.add("seeds", f"seeds={dict(table)!r}: must be a list, or {{ first = 0, count = 100 }}")
         return [0]
     return range(first, first + count)
 
@@ -101,23 +101,25 @@ def checked(function: Callable[P, R], name: str = "") -> Callable[P, R]:
     form = signature(function)
     parameters = [*form.parameters.values()]
     open_ended = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)
-    known = {parameter.name for parameter in parameters if parameter.kind in _BY_NAME} - {"self"}
+    names = {parameter.name for parameter in parameters if parameter.kind in _BY_NAME} - {"self"}
     name = name or function.__name__
-    positional = [one.name for one in parameters if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
-    named = [one.name for one in parameters if one.kind is Parameter.KEYWORD_ONLY]
-    order = ", ".join(one for one in positional if one != "self") or "none"
+    positional = [
+        parameter.name for parameter in parameters if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD
+    ]
+    named = [parameter.name for parameter in parameters if parameter.kind is Parameter.KEYWORD_ONLY]
+    order = ", ".join(parameter for parameter in positional if parameter != "self") or "none"
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        if not open_ended and not known.issuperset(kwargs):
-            _refuse(name, known, kwargs)
+        if not open_ended and not names.issuperset(kwargs):
+            _refuse(name, names, kwargs)
         try:
             form.bind(*args, **kwargs)
         except TypeError as error:
             if len(args) > len(positional) and named:
                 raise ArgumentError(
                     f"{name}: only {order} can be given without a name; write the others as "
-                    f"{', '.join(f'{one}=' for one in named[:_NAMED])} …"
+                    f"{', '.join(f'{parameter}=' for parameter in named[:_NAMED])} …"
                 ) from None
             raise ArgumentError(f"{name}: {error}") from None
         return function(*args, **kwargs)
@@ -139,7 +141,9 @@ def checked_methods(name: str) -> Callable[[type[C]], type[C]]:
     return decorate
 
 
-def _refuse(name: str, known: set[str], keywords: Mapping[str, Any]) -> None:
+def _refuse(name: str, names: set[str], keywords: Mapping[str, Any]) -> None:
     """Raise ArgumentError for unknown keywords."""
-    lines = [f"{name} has no {one}={nearest(one, known)}" for one in keywords if one not in known]
+    lines = [
+        f"{name} has no {keyword}={nearest(keyword, names)}" for keyword in keywords if keyword not in names
+    ]
     raise ArgumentError(lines[0] if len(lines) == 1 else "\n  ".join([f"{len(lines)} problems:", *lines]))

@@ -174,11 +174,11 @@ class RunFolder:
         """Return the obstacles to reading the run, such as ``its config.json is a folder``; empty without
         any. Of its JSON files, those that seem ``empty`` may be damaged."""
         files = (self.config_path, self.launch_path, self.telemetry_path, self.system_path, self.log_path)
-        found = {path.name: kind for path in files if (kind := kind_of(path)) is not None}
+        obstacles = {path.name: kind for path in files if (kind := kind_of(path)) is not None}
         for path in empty:
-            if path.name not in found and (damage := _damage(path)):
-                found[path.name] = f"damaged ({damage})"
-        return ", ".join(f"its {name} is {trouble} and cannot be read" for name, trouble in found.items())
+            if path.name not in obstacles and (damage := _damage(path)):
+                obstacles[path.name] = f"damaged ({damage})"
+        return ", ".join(f"its {name} is {trouble} and cannot be read" for name, trouble in obstacles.items())
 
     def _recorded(self) -> RunStatus:
         try:

@@ -225,13 +225,13 @@ Rule = type[bool] | range | tuple[Any, ...]
 
 
 def check_arguments(
-    problems: Problems, optional: Container[str] = (), **given: tuple[Any, Rule]
+    problems: Problems, optional: Container[str] = (), **arguments: tuple[Any, Rule]
 ) -> dict[str, Any]:
     """Return the arguments, each given with its rule, and record violations as problems.
 
     Arguments in ``optional`` may be None.
     """
-    for name, (value, rule) in given.items():
+    for name, (value, rule) in arguments.items():
         if isinstance(rule, range):
             valid = type(value) is int and value in rule
             expected = f"an integer from {rule.start} to {rule.stop - 1:,}"
@@ -241,7 +241,7 @@ def check_arguments(
             valid, expected = isinstance(value, bool), "True or False"
         if not valid and not (value is None and name in optional):
             problems.add("", f"{name}={value!r}: must be {expected}")
-    return {name: value for name, (value, _) in given.items()}
+    return {name: value for name, (value, _) in arguments.items()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -91,7 +91,7 @@ def lanes_code(lanes: Tables) -> dict[str, Any]:
 def _operator_code(table: Mapping[str, Any], label: str) -> Code:
     """Return the call of a factory, by literals only, because the table is untrusted."""
     if table["kind"] == ALGORITHM and isinstance(table.get("trainings"), Mapping):
-        trainings = {name: _operator_code(one, label) for name, one in table["trainings"].items()}
+        trainings = {name: _operator_code(training, label) for name, training in table["trainings"].items()}
         return Code(call("mosaic.operators.Algorithm", [literal(trainings)], {}))
     keywords = dict(table)
     kind, name = keywords.pop("kind"), keywords.pop("name")

@@ -85,8 +85,8 @@ def rl(
         raise ConfigurationError(f"deterministic={deterministic!r}: must be True or False")
 
     def policy(source: Any) -> OperatorSpec:
-        made = _policy(source, deterministic, run_code)
-        return made.with_(name=name or made.name, deadline=deadline, fallback=fallback)
+        spec = _policy(source, deterministic, run_code)
+        return spec.with_(name=name or spec.name, deadline=deadline, fallback=fallback)
 
     if not isinstance(source, RunGroup):
         return policy(source)

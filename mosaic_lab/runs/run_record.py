@@ -163,9 +163,9 @@ class RunRecord:
 
         For a run that was not started by `Lab.train`, only the explicitly given ones.
         """
-        given, resolved = self.config.get("hyperparameters"), self._launch.get("hyperparameters")
-        given = given if isinstance(given, dict) else {}
-        return {**given, **resolved} if isinstance(resolved, dict) else given
+        explicit, resolved = self.config.get("hyperparameters"), self._launch.get("hyperparameters")
+        explicit = explicit if isinstance(explicit, dict) else {}
+        return {**explicit, **resolved} if isinstance(resolved, dict) else explicit
 
     @property
     def provenance(self) -> dict[str, Any]:

@@ -57,7 +57,9 @@ class Supervisor:
             raise ConfigurationError(f"max_running={max_running}: must be an integer ≥ 1")
         reserve_standard_streams()
         self.store = RunStore(root)
-        root_or_parent = next(one for one in (self.store.root, *self.store.root.parents) if one.exists())
+        root_or_parent = next(
+            folder for folder in (self.store.root, *self.store.root.parents) if folder.exists()
+        )
         if not root_or_parent.is_dir():
             raise ConfigurationError(f"{root_or_parent} is a file: give the folder of a run store")
         self.display = display

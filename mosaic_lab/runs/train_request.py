@@ -166,8 +166,8 @@ class TrainRequest(Request, kw_only=True, frozen=True):
 
     def server_options(self) -> dict[str, Any]:
         """Return the options of the process that serves the environment."""
-        given = {"processes": self.env_processes, "step_timeout": self.step_timeout}
-        return {name: value for name, value in given.items() if value is not None}
+        options = {"processes": self.env_processes, "step_timeout": self.step_timeout}
+        return {name: value for name, value in options.items() if value is not None}
 
     @classmethod
     def of_run(cls, run: RunRecord) -> TrainRequest:
@@ -217,8 +217,10 @@ class TrainRequest(Request, kw_only=True, frozen=True):
             "on": launched.get("on"),
             "restarts": launched.get("restarts"),
         }
-        given = {name: value for name, value in arguments.items() if value not in (None, [])}
-        return cls(worker=worker, **given, hyperparameters=with_tuples(_table(config.get("hyperparameters"))))
+        arguments = {name: value for name, value in arguments.items() if value not in (None, [])}
+        return cls(
+            worker=worker, **arguments, hyperparameters=with_tuples(_table(config.get("hyperparameters")))
+        )
 
 
 def _stage_code(stage: Stage) -> str:

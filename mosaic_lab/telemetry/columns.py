@@ -285,15 +285,15 @@ class Batch:
         return np.array(self._rows, dtype=np.float64)
 
     def columns(
-        self, known: Collection[str], health: Health
+        self, former: Collection[str], health: Health
     ) -> Iterator[tuple[str, NDArray[np.uint32], NDArray[np.float64]]]:
         """Yield each metric's name, the rows of its values (uint32[k]) and the values (float64[k]).
 
-        Names that are neither ``known`` nor within the limits are dropped and counted in ``health``.
+        Names that are neither ``former`` nor within the limits are dropped and counted in ``health``.
         """
-        names = len(known)
+        names = len(former)
         for name, (rows, values) in self._columns.items():
-            if name not in known:
+            if name not in former:
                 if names >= MAX_NAMES or len(name) > MAX_NAME_LENGTH:
                     health.dropped_values += len(values)
                     continue

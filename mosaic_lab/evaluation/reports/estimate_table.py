@@ -40,13 +40,13 @@ class Estimates(pd.DataFrame):
         what the intervals are over, ``label`` is for references, ``columns`` are the estimates to print.
         Raises ConfigurationError for a column that has no interval.
         """
-        known = [name for name in self.columns if all(name + end in self.columns for end in BOUNDS)]
-        if unknown := [name for name in columns or () if name not in known]:
+        estimates = [name for name in self.columns if all(name + end in self.columns for end in BOUNDS)]
+        if unknown := [name for name in columns or () if name not in estimates]:
             raise ConfigurationError(
-                f"columns: {', '.join(map(repr, unknown))}: the estimates are {', '.join(known)}"
+                f"columns: {', '.join(map(repr, unknown))}: the estimates are {', '.join(estimates)}"
             )
         text = self._caption() if caption is None else caption
-        return latex_table(self, known if columns is None else columns, text, label)
+        return latex_table(self, estimates if columns is None else columns, text, label)
 
     def _caption(self) -> str:
         """Return the environment and what the intervals are over."""

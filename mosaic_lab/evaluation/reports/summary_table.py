@@ -129,10 +129,10 @@ def _facts(
     facts: dict[str, Any] = {
         "length": float(np.mean([record["steps"] for record in played])) if played else np.nan
     }
-    known = [record for record in played if record.get("success") is not None]
-    if successes := [bool(record["success"]) for record in known]:
+    judged = [record for record in played if record.get("success") is not None]
+    if successes := [bool(record["success"]) for record in judged]:
         facts["success"] = (
-            _mean(plan, label, known, successes, rng)
+            _mean(plan, label, judged, successes, rng)
             if label in plan.trainings
             else wilson(sum(successes), len(successes))
         )

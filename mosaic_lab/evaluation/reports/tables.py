@@ -134,7 +134,7 @@ def differing_row(path: Path, table: pd.DataFrame) -> int | None:
     """
     with path.open(encoding="utf-8", newline="") as file:
         rows = zip_longest(csv.reader(file), csv.reader(io.StringIO(table.to_csv(index=False), newline="")))
-        return next((number for number, (one, other) in enumerate(rows) if not _same(one, other)), None)
+        return next((number for number, (ours, theirs) in enumerate(rows) if not _same(ours, theirs)), None)
 
 
 def _same(one: Sequence[str] | None, other: Sequence[str] | None) -> bool:

@@ -71,7 +71,7 @@ def statistic(
     indices = [np.arange(runs)] * tasks + ([np.arange(tasks)] if resample_tasks else [])
     with warnings.catch_warnings(), np.errstate(invalid="ignore"):
         warnings.simplefilter("ignore", DegenerateDataWarning)
-        found = bootstrap(
+        bounds = bootstrap(
             indices,
             of_resample,
             n_resamples=resamples,
@@ -81,7 +81,7 @@ def statistic(
             method=_METHODS[interval],
             rng=rng,
         ).confidence_interval
-    return Estimate(value, float(found.low), float(found.high), confidence)
+    return Estimate(value, float(bounds.low), float(bounds.high), confidence)
 
 
 def _number(function: Statistic, scores: Floats) -> float:

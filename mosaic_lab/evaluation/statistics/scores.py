@@ -131,10 +131,12 @@ def normalise_scores(
         )
     normalised = {}
     for task, values in scores.items():
-        zero, one = read_numbers([low[task], high[task]], f"low and high score of task {task!r}")
-        if zero == one:
-            raise ConfigurationError(f"task {task!r}: low and high score are both {zero:g}; they must differ")
-        normalised[task] = (read_numbers(values, f"task {task!r}") - zero) / (one - zero)
+        bottom, top = read_numbers([low[task], high[task]], f"low and high score of task {task!r}")
+        if bottom == top:
+            raise ConfigurationError(
+                f"task {task!r}: low and high score are both {bottom:g}; they must differ"
+            )
+        normalised[task] = (read_numbers(values, f"task {task!r}") - bottom) / (top - bottom)
     return normalised
 
 
