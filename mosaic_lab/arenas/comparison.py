@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING, Any
 from mosaic_lab.arenas.arena_client import OPEN_SECONDS
 from mosaic_lab.arenas.arena_process import CLOSE_SECONDS
 from mosaic_lab.arenas.arena_workers import environment_worker, operator_commands, with_provider
-from mosaic_lab.arenas.driver import Driver
+from mosaic_lab.arenas.driver import Driver, Lockstep
 from mosaic_lab.arenas.lane import Lane, LaneState
 from mosaic_lab.arenas.liveness import Liveness
-from mosaic_lab.arenas.lockstep import Lockstep
 from mosaic_lab.arenas.plan import ArenaPlan, ArenaSetup, passed_to
 from mosaic_lab.arenas.planning import plan_arenas
 from mosaic_lab.arenas.request import CompareRequest

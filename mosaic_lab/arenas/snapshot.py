@@ -28,11 +28,10 @@ from typing import Any
 
 from mosaic_contract.gymnasium_wrappers import in_short
 
+from mosaic_lab.arenas.driver import Lockstep
 from mosaic_lab.arenas.environment_info import EnvironmentInfo
-from mosaic_lab.arenas.lane import Lane, LaneState
-from mosaic_lab.arenas.lockstep import Lockstep
+from mosaic_lab.arenas.lane import Lane, LaneState, Progress
 from mosaic_lab.arenas.plan import ArenaPlan
-from mosaic_lab.arenas.progress import Progress
 from mosaic_lab.arenas.tables import episode_rows
 from mosaic_lab.workers.families import shown_as
 

@@ -141,9 +141,9 @@ def _opened(path: Path, into: Path | None, run_code: bool) -> Bundle:
     Raises ConfigurationError, leaving no files, if running its code requires consent.
     """
     from mosaic_lab.evaluation import launch
+    from mosaic_lab.evaluation.fingerprints import text_of
     from mosaic_lab.evaluation.sharing import open_bundle
     from mosaic_lab.evaluation.sharing.bundle import lock_name
-    from mosaic_lab.evaluation.version_locks import text_of
 
     bundle = open_bundle(path, into or Path(path.stem))
     try:

@@ -11,10 +11,9 @@ from msgspec import structs
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.episode_log import PlayedEvaluation, key_of
-from mosaic_lab.evaluation.fingerprints import changed, outcomes
+from mosaic_lab.evaluation.fingerprints import changed, differing, outcomes
 from mosaic_lab.evaluation.plan import EvaluationPlan, episode_text
 from mosaic_lab.evaluation.recordings import replayed
-from mosaic_lab.evaluation.version_locks import differing
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,12 +2,15 @@
 
 Frames with few colours are deflated, which costs less than sending them uncompressed; small and flat frames
 are never encoded lossily. Large, detailed frames are sent raw, which costs the kernel least, unless the
-bandwidth is too low: then they become JPEGs.
+bandwidth is too low: then they become JPEGs. The last seconds of a run's frames are kept in memory as they
+were sent, for recordings.
 """
 
 from __future__ import annotations
 
+import threading
 import zlib
+from collections import deque
 from dataclasses import dataclass, field
 from io import BytesIO
 from math import ceil, sqrt
@@ -15,8 +18,11 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from mosaic_lab.errors import ConfigurationError
+
 if TYPE_CHECKING:
     from mosaic_contract.fastlane import Frame, Hud
+
 
 Encoding = Literal["raw", "deflate", "jpeg"]
 """Encoding of a page's frames: pixels in C order, the same compressed with zlib, or a JPEG file."""
@@ -145,3 +151,49 @@ def rgb(pixels: Pixels) -> Pixels:
     if channels == 4:
         return (pixels[:, :, :3] * (pixels[:, :, 3:] / 255.0)).round().astype(np.uint8)
     return pixels
+
+
+RECORDED_SECONDS = 60.0
+RECORDED_BYTES = 64 << 20
+_OVERHEAD = 512
+"""Bytes that a packet takes in addition to its data."""
+
+
+def check_seconds(seconds: object) -> None:
+    """Raise ConfigurationError if ``seconds`` is not a valid length of a recording."""
+    if not isinstance(seconds, int | float) or not 0 < seconds <= RECORDED_SECONDS:
+        raise ConfigurationError(f"seconds={seconds!r}: must be a number > 0 and ≤ {RECORDED_SECONDS:g}")
+
+
+class Recorder:
+    """Keeps packets of at most ``seconds`` and ``limit_bytes``, dropping the oldest. Thread-safe."""
+
+    def __init__(self, seconds: float = RECORDED_SECONDS, limit_bytes: int = RECORDED_BYTES) -> None:
+        self.seconds = seconds
+        self.limit_bytes = limit_bytes
+        self._packets: deque[Packet] = deque()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def add(self, packet: Packet) -> None:
+        """Store a packet. A packet larger than the limit is dropped with all packets before it."""
+        with self._lock:
+            self._packets.append(packet)
+            self._bytes += len(packet.data) + _OVERHEAD
+            while self._packets and (
+                self._bytes > self.limit_bytes or not _within(self._packets[0], self.seconds, packet)
+            ):
+                self._bytes -= len(self._packets.popleft().data) + _OVERHEAD
+
+    def last(self, seconds: float) -> list[Packet]:
+        """Return the packets of the ``seconds`` before the newest one, oldest first; empty if there are
+        none."""
+        with self._lock:
+            packets = list(self._packets)
+        return [packet for packet in packets if _within(packet, seconds, packets[-1])]
+
+
+def _within(packet: Packet, seconds: float, newest: Packet) -> bool:
+    """Return whether a packet is within the last seconds. Later timestamps predate a clock that was set
+    back."""
+    return newest.published - seconds <= packet.published <= newest.published

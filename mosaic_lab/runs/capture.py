@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunTimeout
-from mosaic_lab.fastlane.encoding import Content, encode
-from mosaic_lab.fastlane.recorder import RECORDED_BYTES, check_seconds
+from mosaic_lab.fastlane.encoding import RECORDED_BYTES, Content, check_seconds, encode
 from mosaic_lab.fastlane.source import FrameSource
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.runs.checkpoints import read_checkpoints

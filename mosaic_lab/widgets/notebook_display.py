@@ -85,7 +85,7 @@ class NotebookDisplay:
         """Tell panels that ``run`` was removed; close panels that show only it."""
         if notebook_shell() is None:
             return
-        from mosaic_lab.fastlane.last_frames import forget
+        from mosaic_lab.fastlane.source import forget
         from mosaic_lab.widgets.frames.wall import close_removed
         from mosaic_lab.widgets.page.panel_outputs import show_removal
 

@@ -20,7 +20,8 @@ from support import at_work, start_painter, start_peer, store, wait_until
 
 import mosaic_lab
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunTimeout
-from mosaic_lab.fastlane import FrameSource, Notice, last_frames, pixels_of
+from mosaic_lab.fastlane import FrameSource, Notice, pixels_of
+from mosaic_lab.fastlane.source import KEPT_BYTES, keep, newest
 from mosaic_lab.keeper import locks
 from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.keeper.states import RunStatus, State
@@ -396,10 +397,10 @@ def test_watching_outside_a_notebook_says_what_works_there(tmp_path: Path) -> No
 
 
 def test_what_was_seen_of_many_runs_is_bounded(tmp_path: Path) -> None:
-    side = math.isqrt(last_frames.KEPT_BYTES // 2)
+    side = math.isqrt(KEPT_BYTES // 2)
     frames = [Frame(1, float(at), side, side, 1, bytes(side * side), hud_of(at)) for at in range(3)]
     runs = [tmp_path / str(at) for at in range(3)]
     for run, frame in zip(runs, frames, strict=True):
-        last_frames.keep(run, frame)
-        last_frames.keep(run, frame._replace(published=-1.0))  # by a slower reader
-    assert [last_frames.newest(run) for run in runs] == [None, *frames[1:]]
+        keep(run, frame)
+        keep(run, frame._replace(published=-1.0))  # by a slower reader
+    assert [newest(run) for run in runs] == [None, *frames[1:]]

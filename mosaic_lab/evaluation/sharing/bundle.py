@@ -31,7 +31,7 @@ from mosaic_lab.arenas.tables import EpisodeSteps
 from mosaic_lab.errors import ConfigurationError, MosaicError, warn_user
 from mosaic_lab.evaluation import planning
 from mosaic_lab.evaluation.episode_log import EpisodeLog, Record, damaged_lines
-from mosaic_lab.evaluation.fingerprints import changed, fingerprint
+from mosaic_lab.evaluation.fingerprints import Lock, changed, changes, fingerprint, locks_of
 from mosaic_lab.evaluation.plan import EvaluationPlan, Key
 from mosaic_lab.evaluation.reports.tables import differing_row, results_table
 from mosaic_lab.evaluation.sharing.archive import pack, unpack
@@ -44,7 +44,6 @@ from mosaic_lab.evaluation.sharing.bundle_script import (
     script_of,
 )
 from mosaic_lab.evaluation.sharing.weights import danger_in, danger_in_model
-from mosaic_lab.evaluation.version_locks import Lock, changes, locks_of
 from mosaic_lab.keeper.files import open_file
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.runs.provenance import source_files

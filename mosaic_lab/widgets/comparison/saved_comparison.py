@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-from mosaic_lab.fastlane.last_frames import forget
 from mosaic_lab.fastlane.montage import MontageTile, montage
+from mosaic_lab.fastlane.source import forget
 from mosaic_lab.widgets.charts.static_chart import picture as chart_picture
 from mosaic_lab.widgets.charts.static_chart import stacked
 from mosaic_lab.widgets.comparison.exchange_view import (

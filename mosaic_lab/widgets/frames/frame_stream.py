@@ -20,7 +20,7 @@ from comm.base_comm import BaseComm
 
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.fastlane import Packet, pictures
-from mosaic_lab.fastlane.recorder import RECORDED_BYTES
+from mosaic_lab.fastlane.encoding import RECORDED_BYTES
 from mosaic_lab.fastlane.source import pixels_of
 from mosaic_lab.sanitize import file_name
 from mosaic_lab.widgets.frames.frame_feed import FrameFeed

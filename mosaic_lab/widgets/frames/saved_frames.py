@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.fastlane import FrameSource, last_seen
-from mosaic_lab.fastlane.last_frames import newest
 from mosaic_lab.fastlane.montage import MontageTile, hud_line, montage
+from mosaic_lab.fastlane.source import newest
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import how_to_show_again, states_text
 from mosaic_lab.widgets.frames.frame_stream import frame_stream

@@ -115,8 +115,8 @@ class FrameWall:
         frames. Raises ConfigurationError for another ending, MosaicError if no view shows the tile.
         `Run.record` records the next seconds, with or without a page.
         """
+        from mosaic_lab.fastlane.encoding import check_seconds
         from mosaic_lab.fastlane.pictures import film_path
-        from mosaic_lab.fastlane.recorder import check_seconds
 
         check_seconds(seconds)
         run = self._run(tile)
