@@ -184,7 +184,7 @@ class CheckpointEvaluator(CheckpointRunner):
             end(self.training, grace, wait=False, goal=goal)
 
     def _goal(self, mean: Estimate) -> str:
-        """Return why the training need not go on, "" if it should."""
+        """Return why the training can end; empty if it should continue."""
         until, patience = self._settings.get("until"), self._settings.get("patience")
         if until is not None and mean.low >= until:
             return f"mean return {mean.value:.5g} [{mean.low:.5g}, {mean.high:.5g}], until {until:g}"

@@ -225,7 +225,7 @@ class Suite:
         return f"{what} in {count} {'environment' if count == 1 else 'environments'}"
 
     def _scores(self, label: str) -> dict[str, Any]:
-        """Normalised, by environment; see `Scores`."""
+        """Return an operator's normalised scores by environment; see `Scores`."""
         return {
             env: scores_of(self._plans[env], label, played[label]) for env, played in self._played.items()
         }
@@ -258,7 +258,7 @@ class Suite:
 
 
 def _normalised(played: Sequence[Record], env: str, low: float, high: float) -> list[Record]:
-    """Their returns on the scale of the environment's bounds."""
+    """Return the episodes with their returns on the scale of the environment's bounds."""
     scores = normalise_scores({env: [record["return"] for record in played]}, {env: low}, {env: high})[env]
     return [{**record, "return": float(score)} for record, score in zip(played, scores, strict=True)]
 

@@ -75,7 +75,7 @@ def balrog(
 
 
 def _demonstrations(problems: Problems, agent: Any, source: Run | str | Path) -> str:
-    """The file, or the folder of recorded exchanges, by its absolute path."""
+    """Return the absolute path of a file, or of the folder of recorded exchanges."""
     if agent != "few_shot":
         problems.add("", f'demonstrations= are for agent="few_shot", not {agent!r}')
     try:

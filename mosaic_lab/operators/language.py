@@ -238,7 +238,7 @@ def _provider_of(model: Any) -> str:
 
 
 def _model(problems: Problems, model: Any, provider: str) -> str:
-    """The model as the worker takes it: a file by its absolute path."""
+    """Return the model in the form that the worker accepts: a file by its absolute path."""
     if not isinstance(model, str | Path) or not str(model).strip():
         problems.add("", f'model={model!r}: must be the name of a model, such as "gpt-5-mini", or "local"')
         return LOCAL

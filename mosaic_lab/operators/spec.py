@@ -199,7 +199,7 @@ def as_json(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_secrets(name: str, value: Any) -> None:
-    """Settings are shown, and written down with whatever is made of them."""
+    """Raise ConfigurationError for settings with secrets: settings are displayed, and written to files."""
     parts = value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
     for key, part in parts:
         by_variable = isinstance(part, str) and "${" in part

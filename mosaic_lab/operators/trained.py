@@ -281,7 +281,7 @@ def is_model_zip(file: Path) -> bool:
 
 
 def _not_a_model(file: Path) -> str:
-    """Return why a file is not one of `model.save()`, "" where it may be one."""
+    """Return why a file was not written by `model.save()`; empty if it may have been."""
     if not file.is_file():
         others = ", ".join(sorted(zip_file.name for zip_file in file.parent.glob("*.zip"))[:10])
         return f"there is no file {file}{f'; {file.parent} has {others}' if others else ''}"

@@ -58,6 +58,10 @@ class RunRecord:
     def _launch(self) -> dict[str, Any]:
         return self.folder.document(self.folder.launch_path)
 
+    def _launch_text(self, name: str) -> str | None:
+        value = self._launch.get(name)
+        return value if isinstance(value, str) else None
+
     @property
     def worker(self) -> str:
         return sanitize(str(self._launch.get("worker", "unknown")))
@@ -85,14 +89,13 @@ class RunRecord:
     @property
     def group(self) -> str | None:
         """The name shared by the runs that one `Lab.train` call started over several seeds."""
-        group = self._launch.get("group")
-        return sanitize(group) if isinstance(group, str) else None
+        group = self._launch_text("group")
+        return None if group is None else sanitize(group)
 
     @property
     def notebook(self) -> str | None:
         """The notebook that started the run, as Jupyter's server names it; None for others and old runs."""
-        notebook = self._launch.get("notebook")
-        return notebook if isinstance(notebook, str) else None
+        return self._launch_text("notebook")
 
     @property
     def created(self) -> float | None:
@@ -103,8 +106,7 @@ class RunRecord:
     @property
     def parent(self) -> str | None:
         """The id of the run that this one serves, such as the training that it films; None for most runs."""
-        parent = self._launch.get("parent")
-        return parent if isinstance(parent, str) else None
+        return self._launch_text("parent")
 
     @property
     def sweep(self) -> str | None:
@@ -124,8 +126,7 @@ class RunRecord:
     @property
     def on(self) -> str | None:
         """The cluster of the run, as passed to `Lab.train`; None for a run on this machine."""
-        on = self._launch.get("on")
-        return on if isinstance(on, str) else None
+        return self._launch_text("on")
 
     @property
     def seed(self) -> int | None:

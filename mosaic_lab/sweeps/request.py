@@ -112,7 +112,7 @@ class SweepRequest(Request, kw_only=True, frozen=True):
 
     @property
     def _shared(self) -> TrainRequest:
-        """The training without what a sweep decides."""
+        """Return the training without the values that a sweep decides."""
         return structs.replace(self.training, seed=1, stop_at=None)
 
     @classmethod
