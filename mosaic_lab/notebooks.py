@@ -34,6 +34,19 @@ CELL_DEADLINE_SECONDS = 1800
 END_DEADLINE_SECONDS = 30
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 """The MIME type of live widgets in outputs."""
+_POLICY = (
+    "default-src 'none'; img-src data:; media-src data:; font-src data:; style-src 'unsafe-inline'; "
+    "script-src 'unsafe-inline'"
+)
+_LATEX = "text/latex"
+_LOADS = {
+    **dict.fromkeys(
+        ("img", "script", "iframe", "embed", "video", "audio", "source", "track", "input"), "src"
+    ),
+    "link": "href",
+    "object": "data",
+}
+_LISTED = 5  # addresses in an error
 
 
 class OwnKernel(AsyncKernelManager):
@@ -99,21 +112,6 @@ def end_kernel(client: NotebookClient, execution: Future[NotebookNode]) -> None:
         if process is not None:
             process.kill()  # a reaped kernel's pid may belong to another process; this method checks
         wait([execution], timeout=0.5)
-
-
-_POLICY = (
-    "default-src 'none'; img-src data:; media-src data:; font-src data:; style-src 'unsafe-inline'; "
-    "script-src 'unsafe-inline'"
-)
-_LATEX = "text/latex"
-_LOADS = {
-    **dict.fromkeys(
-        ("img", "script", "iframe", "embed", "video", "audio", "source", "track", "input"), "src"
-    ),
-    "link": "href",
-    "object": "data",
-}
-_LISTED = 5  # addresses in an error
 
 
 def to_html(source: Path, target: Path) -> None:

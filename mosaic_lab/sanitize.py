@@ -20,6 +20,8 @@ _MISLEADING = re.compile(
     r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # change the direction of neighbouring text
     r"\ud800-\udfff]"  # lone surrogates, which UTF-8 cannot encode
 )
+MOST_NAME = 120
+"""Maximum length of a file name."""
 
 
 def sanitize(text: str) -> str:
@@ -56,10 +58,6 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, dict):
         return {change(key): _mapped(item, change) for key, item in value.items()}
     return value
-
-
-MOST_NAME = 120
-"""Maximum length of a file name."""
 
 
 def file_name(words: Sequence[str], kind: str) -> str:

@@ -45,6 +45,10 @@ if TYPE_CHECKING:
 STEP_SECONDS = 60.0
 _RESET_MARGIN = 5.0  # seconds beyond a step's limit, by which a lane that does not reset has failed
 _CLOSE_SECONDS = CLOSE_SECONDS + 6.0
+KEPT = 20
+"""Number of ended comparisons whose folders a store keeps."""
+_NAME = re.compile(r"\d{8}-\d{6}-.+-[0-9a-f]{4}")
+_DESCRIPTION = "comparison.json"
 
 
 @checked_methods("cmp")
@@ -298,13 +302,6 @@ def _failure_report(lanes: Sequence[Lane]) -> str:
         for (reason, log), labels in reasons.items()
     ]
     return "\n\n".join(["every lane has failed" if len(lanes) > 1 else "the lane has failed", *texts])
-
-
-KEPT = 20
-"""Number of ended comparisons whose folders a store keeps."""
-
-_NAME = re.compile(r"\d{8}-\d{6}-.+-[0-9a-f]{4}")
-_DESCRIPTION = "comparison.json"
 
 
 def compare(root: Path, request: CompareRequest, progress: Callable[[str], None] = print) -> Comparison:

@@ -25,6 +25,13 @@ from mosaic_lab.arenas.arena_process import CLOSE_SECONDS
 from mosaic_lab.arenas.lane import Lane, LaneState
 from mosaic_lab.errors import MosaicError, RunTimeout
 
+_UNDER_WAY = (LaneState.READY, LaneState.STEPPING)
+_log = logging.getLogger(__name__)
+
+CHANGE_SECONDS = 1 / 30
+"""Minimum seconds between two reports of changes."""
+_EXIT_SECONDS = CLOSE_SECONDS + 6.0  # for all lanes to end at interpreter exit
+
 
 class Lockstep:
     """The lanes of a comparison, opened by `open`.
@@ -158,9 +165,6 @@ class Lockstep:
             )
 
 
-_UNDER_WAY = (LaneState.READY, LaneState.STEPPING)
-
-
 def _states(lanes: Sequence[Lane]) -> str:
     return "; ".join(f"{lane.label}: {_why(lane)}" for lane in lanes)
 
@@ -170,10 +174,6 @@ def _why(lane: Lane) -> str:
     return f"{lane.state} ({reason})" if reason else str(lane.state)
 
 
-CHANGE_SECONDS = 1 / 30
-"""Minimum seconds between two reports of changes."""
-_EXIT_SECONDS = CLOSE_SECONDS + 6.0  # for all lanes to end at interpreter exit
-_log = logging.getLogger(__name__)
 _drivers: WeakSet[Driver] = WeakSet()
 
 

@@ -25,6 +25,9 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.operators import OperatorSpec, PythonPolicy
 from mosaic_lab.policies import Assignment
 
+_TEXT_LIMIT = 10_000  # characters of an action's text, its reasoning or an error
+_LOOK_SECONDS = 0.1  # between checks whether a call waiting for another lane was withdrawn
+
 
 @dataclass(frozen=True)
 class ActionRequest:
@@ -190,9 +193,6 @@ class KernelOperators:
         default = spec.settings.get("default")
         return {"default": True} if default is None else {"action": default, "action_str": "no key held"}
 
-
-_TEXT_LIMIT = 10_000  # characters of an action's text, its reasoning or an error
-_LOOK_SECONDS = 0.1  # between checks whether a call waiting for another lane was withdrawn
 
 Answer = Callable[[Mapping[str, Any]], None]
 

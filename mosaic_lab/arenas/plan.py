@@ -33,6 +33,8 @@ PREPARED = (
     *("parallel", "replay", "module"),
 )
 """Arguments that a plan has in another form."""
+EXCHANGES = "exchanges"
+"""Subfolder of an evaluation or a comparison with its language models' recording."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,10 +108,6 @@ class ArenaPlan:
         for checkpoint in sorted({spec.settings.get("checkpoint") or "" for spec in operators} - {""}):
             if changed := change_since(Path(checkpoint), self.env_id, self.passed):
                 warn_user(changed, UserWarning)
-
-
-EXCHANGES = "exchanges"
-"""Subfolder of an evaluation or a comparison with its language models' recording."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,9 @@ INTERRUPTED = 130
 """The exit code of shells for Ctrl-C."""
 
 _INVALID_CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
+PLAIN_LINE_EVERY = 10.0  # seconds between lines without a terminal
+_LOOK = 0.25  # seconds
+_WIDTH = 119
 
 
 class Parser(argparse.ArgumentParser):
@@ -62,11 +65,6 @@ def _nearest(word: str, words: Iterable[str]) -> str:
     """Return ``; did you mean 'train'?``, or an empty string if no known word is similar."""
     close = difflib.get_close_matches(word, list(words), n=1, cutoff=0.7)
     return f"; did you mean {close[0]!r}?" if close else ""
-
-
-PLAIN_LINE_EVERY = 10.0  # seconds between lines without a terminal
-_LOOK = 0.25  # seconds
-_WIDTH = 119
 
 
 def show_until(

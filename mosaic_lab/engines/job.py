@@ -15,6 +15,8 @@ INPUTS = "inputs"
 
 SERVER = "environment_server"
 """The field of a training's configuration with the worker that serves its environment, and its command."""
+MOST_BYTES = 256 << 20
+_LEFT_OUT = {"__pycache__", "node_modules", "mosaic_runs", "venv"}
 
 
 @dataclass(frozen=True)
@@ -60,10 +62,6 @@ def amounts(cpus: float, gpus: float) -> str:
     """Return amounts in words, such as ``2 CPUs and 1 GPU``, without zeros."""
     parts = ((cpus, "CPU"), (gpus, "GPU"))
     return " and ".join(f"{n:g} {what}{'' if n == 1 else 's'}" for n, what in parts if n) or "no CPU"
-
-
-MOST_BYTES = 256 << 20
-_LEFT_OUT = {"__pycache__", "node_modules", "mosaic_runs", "venv"}
 
 
 def with_inputs(worker: str, config: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:

@@ -33,6 +33,9 @@ _OUTCOME = (
 )
 _COUNTS = ("calls", "illegal", "late", "errors", "input_tokens", "output_tokens")
 _BLOCK = 1 << 20
+_PIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([A-Za-z0-9][A-Za-z0-9.!+_-]*)")
+_HEAD = re.compile(r"# (Python|worker code) ([A-Za-z0-9.+-]*)")
+_NAMED = 6  # changes in a message
 
 
 def digests(specs: Iterable[OperatorSpec], module: str | None = None) -> dict[str, str]:
@@ -144,11 +147,6 @@ def _of_path(path: Path) -> str:
             while block := stream.read(_BLOCK):
                 hashed.update(block)
     return hashed.hexdigest()
-
-
-_PIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([A-Za-z0-9][A-Za-z0-9.!+_-]*)")
-_HEAD = re.compile(r"# (Python|worker code) ([A-Za-z0-9.+-]*)")
-_NAMED = 6  # changes in a message
 
 
 @dataclass(frozen=True)

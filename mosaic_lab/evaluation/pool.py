@@ -31,7 +31,10 @@ from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.policies import Assignment
 from mosaic_lab.runs.run_process import RunAborted, RunCurtailed
 
-_FILE = "stalls.json"
+_STALLS_FILE = "stalls.json"
+ARENAS = "arenas"
+"""Subfolder of the run folder with one folder per started arena."""
+VERSIONS = "versions.json"
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class Stalls:
     """The stalls of the evaluation in ``folder``, in a file that is replaced when they change."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / _FILE
+        self._path = folder / _STALLS_FILE
         self._written: list[Stall] | None = None
 
     def update(self, running: Iterable[tuple[EpisodeJob, float | None, str]]) -> None:
@@ -82,7 +85,7 @@ class Stalls:
 def read_stalls(folder: RunFolder) -> list[Stall]:
     """Return the latest stalls; empty if the file is missing or damaged."""
     try:
-        return [Stall(**stall) for stall in folder.document(folder.path / _FILE).get("stalls", [])]
+        return [Stall(**stall) for stall in folder.document(folder.path / _STALLS_FILE).get("stalls", [])]
     except TypeError:
         return []
 
@@ -184,11 +187,6 @@ class EpisodePlayer:
         spent = failure.kind == "BudgetSpent"
         log = [] if spent else [f"  {line}" for line in failure.log[-LOG_LINES:] if line.strip()]
         self.events.append(Failed(job, "\n".join([text, *log]), failure.refused, spent))
-
-
-ARENAS = "arenas"
-"""Subfolder of the run folder with one folder per started arena."""
-VERSIONS = "versions.json"
 
 
 class EvaluationAborted(RunAborted):

@@ -39,6 +39,10 @@ MOST_PIXELS = 2 << 20
 QUALITY = 80
 _BANDS, _BAND_BYTES = 16, 4 << 10
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+RECORDED_SECONDS = 60.0
+RECORDED_BYTES = 64 << 20
+_OVERHEAD = 512
+"""Bytes that a packet takes in addition to its data."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,12 +155,6 @@ def rgb(pixels: Pixels) -> Pixels:
     if channels == 4:
         return (pixels[:, :, :3] * (pixels[:, :, 3:] / 255.0)).round().astype(np.uint8)
     return pixels
-
-
-RECORDED_SECONDS = 60.0
-RECORDED_BYTES = 64 << 20
-_OVERHEAD = 512
-"""Bytes that a packet takes in addition to its data."""
 
 
 def check_seconds(seconds: object) -> None:

@@ -29,6 +29,18 @@ from mosaic_lab.sanitize import sanitize
 
 KEPT_BYTES = 64 << 20
 """Maximum total bytes over all runs; beyond it, the frames of the least recently updated runs are dropped."""
+LOOK_SECONDS = 1.0
+SILENT_SECONDS = 10.0
+"""Seconds without a new frame, despite a viewer, before a notice reports it."""
+BEGIN_SECONDS = 60.0
+"""Maximum seconds for a running worker to load its libraries before it reports a step."""
+_ENDED = {
+    State.COMPLETED: "the run has completed",
+    State.CANCELLED: "the run was cancelled",
+    State.FAILED: "the run has failed",
+    State.LOST: "the run is lost",
+    State.REMOVED: "the run was removed",
+}
 
 
 class _Memory:
@@ -63,21 +75,6 @@ class _Memory:
 
 _memory = _Memory()
 keep, forget, newest = _memory.keep, _memory.forget, _memory.newest
-
-
-LOOK_SECONDS = 1.0
-SILENT_SECONDS = 10.0
-"""Seconds without a new frame, despite a viewer, before a notice reports it."""
-BEGIN_SECONDS = 60.0
-"""Maximum seconds for a running worker to load its libraries before it reports a step."""
-
-_ENDED = {
-    State.COMPLETED: "the run has completed",
-    State.CANCELLED: "the run was cancelled",
-    State.FAILED: "the run has failed",
-    State.LOST: "the run is lost",
-    State.REMOVED: "the run was removed",
-}
 
 
 class Notice(NamedTuple):

@@ -16,6 +16,11 @@ from urllib.parse import urlsplit
 from mosaic_lab.operators.spec import OperatorSpec
 
 Provider = Literal["openai", "anthropic", "google", "openrouter", "vllm", "local"]
+_OWN = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+_TOKEN = "ANTHROPIC_AUTH_TOKEN"
+_KEY = re.compile(r"(sk|gsk|pk|hf|xai|r8|nvapi|pplx|key)[-_](?=[\w-]*\d)[\w-]{12,}|AIza[\w-]{20,}", re.A)
+_SECRET_HEADER = re.compile(r"authorization|cookie|key$|token$|secret|password", re.I)
+_PLACES = ("ANTHROPIC_CONFIG_DIR", "ANTHROPIC_PROFILE")  # where Anthropic's SDK looks for its files
 
 
 class Server(NamedTuple):
@@ -69,13 +74,6 @@ def misdirected(model: str, provider: str, operator: str) -> str:
         step = f'type {line}"openrouter"), {line}"vllm") for a server at {address}, or give base_url='
     fact = f"is a model of {maker}" if maker else "is the name of a model on other servers"
     return f'model="{model}" {fact}, and provider="{provider}" serves models of {serves} only: {step}'
-
-
-_OWN = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
-_TOKEN = "ANTHROPIC_AUTH_TOKEN"
-_KEY = re.compile(r"(sk|gsk|pk|hf|xai|r8|nvapi|pplx|key)[-_](?=[\w-]*\d)[\w-]{12,}|AIza[\w-]{20,}", re.A)
-_SECRET_HEADER = re.compile(r"authorization|cookie|key$|token$|secret|password", re.I)
-_PLACES = ("ANTHROPIC_CONFIG_DIR", "ANTHROPIC_PROFILE")  # where Anthropic's SDK looks for its files
 
 
 def key_variable(provider: str, base_url: str | None, named: str | None) -> str | None:

@@ -14,6 +14,11 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.operators.spec import DEADLINE, Fallback, OperatorSpec, PythonPolicy, function_name
 from mosaic_lab.validation import checked
 
+WORKER = "policy"
+"""The worker that plays them."""
+_LARGEST = 4 << 20  # bytes of source
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
 
 @checked
 def python(
@@ -97,12 +102,6 @@ def importable(spec: OperatorSpec) -> OperatorSpec:
         f"{function_name(policy)} exists only in this kernel, and an evaluation is a separate process that "
         f"outlives it. {how_to_import(policy)}"
     )
-
-
-WORKER = "policy"
-"""The worker that plays them."""
-_LARGEST = 4 << 20  # bytes of source
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 def policy_settings(

@@ -32,6 +32,8 @@ from mosaic_lab.runs.run_names import run_or_path
 from mosaic_lab.validation import Problems, checked
 
 _FORMAT = re.compile(r"mosaic-([A-Za-z0-9][A-Za-z0-9_.-]*)/\d+")
+_WORKER = "sb3"
+_MEMBERS = {"data", "policy.pth"}
 
 
 @overload
@@ -219,10 +221,6 @@ def _agents(path: Path, agents: Mapping[str, Any]) -> dict[str, tuple[Space, Spa
             raise ConfigurationError(f"the description of {path} does not have the spaces of {agent!r}")
         by_agent[agent] = observation, action
     return by_agent
-
-
-_WORKER = "sb3"
-_MEMBERS = {"data", "policy.pth"}
 
 
 @checked

@@ -30,6 +30,12 @@ __all__ = ["CurveLine", "CurveRequest", "Curves", "curves", "metric_names"]
 ALL_POINTS = 120_000
 """Maximum number of points of all lines of a chart: 600 each for 200 runs."""
 X_LABELS = {"step": "steps", "episode": "episodes", "time": "time", "relative": "seconds since the start"}
+APART = ("worker", "algorithm", "env")
+"""Settings that always separate groups."""
+SHORT = 0.9
+"""A run that ended before this share of the longest one shortens their mean considerably."""
+MOST_LETTERS = 40
+"""Maximum length of a setting's value in a label."""
 
 
 def metric_names(runs: Sequence[Run], pool: ColumnPool) -> list[str]:
@@ -84,14 +90,6 @@ def _in_view(line: CurveLine, request: CurveRequest) -> CurveLine:
     part = slice(first, last)
     low, high = (None if bound is None else bound[part] for bound in (line.low, line.high))
     return replace(line, x=line.x[part], y=line.y[part], low=low, high=high)
-
-
-APART = ("worker", "algorithm", "env")
-"""Settings that always separate groups."""
-SHORT = 0.9
-"""A run that ended before this share of the longest one shortens their mean considerably."""
-MOST_LETTERS = 40
-"""Maximum length of a setting's value in a label."""
 
 
 def setting(run: Run, name: str) -> Any:

@@ -33,6 +33,17 @@ READ_SECONDS = 10.0
 """Time limit for parsing the telemetry of one run, which is cached afterwards."""
 SPARKS = 40
 Counted = Evaluation | Sweep
+COLUMNS = (
+    *("id", "name", "kind", "state", "tags", "worker", "algorithm", "env", "seed", "group"),
+    *("step", "total_steps", "last_return", "best_return", "duration", "created", "started", "ended"),
+)
+"""The first columns, fields of `RunRow`."""
+_INTEGERS = ("seed", "step", "total_steps")
+_TIMES = ("created", "started", "ended")
+_LARGEST = 1 << 63
+_NUMBERS = ("last_return", "best_return", "duration")
+_GROUPS = ("params", "metrics")
+_VERSIONS = ("worker_version", "upstream", "python")
 
 
 def counted(run: Run) -> Counted | None:
@@ -141,19 +152,6 @@ def whole_row(run: Run, pool: ColumnPool) -> tuple[RunRow, RunResults]:
     """Return the row of a run, completed from its telemetry, and its results."""
     summary = results(run, pool)
     return with_returns(row_with_parts(run, summary.returns.step, counted(run)), summary.returns), summary
-
-
-COLUMNS = (
-    *("id", "name", "kind", "state", "tags", "worker", "algorithm", "env", "seed", "group"),
-    *("step", "total_steps", "last_return", "best_return", "duration", "created", "started", "ended"),
-)
-"""The first columns, fields of `RunRow`."""
-_INTEGERS = ("seed", "step", "total_steps")
-_TIMES = ("created", "started", "ended")
-_LARGEST = 1 << 63
-_NUMBERS = ("last_return", "best_return", "duration")
-_GROUPS = ("params", "metrics")
-_VERSIONS = ("worker_version", "upstream", "python")
 
 
 def data_frame(runs: Iterable[Run], pool: ColumnPool | None = None) -> pd.DataFrame:

@@ -18,6 +18,11 @@ EVALUATED = "evaluation/"
 RETURN = f"{EVALUATED}return"
 """The metric with the mean return of a checkpoint's episodes. ``evaluation/return_low`` and
 ``evaluation/return_high`` are its 95% bootstrap interval, and ``evaluation/length`` is their mean length."""
+FILMS = "films"
+"""The name of the worker of runs that film checkpoints."""
+EVALUATIONS = "checkpoint-evaluation"
+"""The name of the worker of runs that evaluate checkpoints."""
+BACKGROUND = (FILMS, EVALUATIONS)
 
 
 @dataclass(frozen=True)
@@ -98,13 +103,6 @@ def best_checkpoint(folder: RunFolder) -> Checkpoint:
             "lab.evaluate_checkpoints(run)"
         )
     return max(evaluated, key=lambda checkpoint: returns[checkpoint.step])
-
-
-FILMS = "films"
-"""The name of the worker of runs that film checkpoints."""
-EVALUATIONS = "checkpoint-evaluation"
-"""The name of the worker of runs that evaluate checkpoints."""
-BACKGROUND = (FILMS, EVALUATIONS)
 
 
 def background_runs(folder: RunFolder, *workers: str) -> list[RunFolder]:

@@ -33,6 +33,7 @@ STEP_TIMEOUT = 300.0
 SECONDS = {"unit": "number of seconds"}
 """The ``extra`` of the `Meta` of a duration."""
 _LIMITS = (("ge", "≥", operator.ge), ("gt", ">", operator.gt), ("le", "≤", operator.le))
+_LINE = 88
 
 
 class Argument(NamedTuple):
@@ -168,9 +169,6 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "to_json"):
         return value.to_json()
     return value.tolist() if hasattr(value, "tolist") else str(value)
-
-
-_LINE = 88
 
 
 class Code(str):

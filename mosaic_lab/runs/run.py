@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 _POLL = 0.05  # seconds between looks while waiting
 DEFAULT_GRACE = 10.0
 FRAMES_ANYWHERE = "run.snapshot() and run.record() work anywhere"
+_TRACEBACK_LINES = 6
+_LOG_LINES = 10
+_WINDOW = 1 << 18  # bytes; room for a long traceback after the lines of interest
 
 
 class RunDisplay(Protocol):
@@ -309,11 +312,6 @@ class Run(RunRecord):
     def _announce_end(self) -> None:
         if self.display is not None:
             self.display.run_ended(self)
-
-
-_TRACEBACK_LINES = 6
-_LOG_LINES = 10
-_WINDOW = 1 << 18  # bytes; room for a long traceback after the lines of interest
 
 
 def failure_report(folder: RunFolder, headline: str) -> str:

@@ -27,6 +27,8 @@ from mosaic_lab.runs.run_record import RunRecord
 from mosaic_lab.runs.stages import WINDOW, Stage
 from mosaic_lab.validation import Problems
 
+_NAMED = 10  # maximum seeds listed in an error
+
 
 class TrainRequest(Request, kw_only=True, frozen=True):
     """The arguments of `Lab.train`, as given. `checked`, `config` and `Trainer.plan` validate them."""
@@ -240,9 +242,6 @@ def _frames(fastlane: Mapping[str, Any]) -> Any:
 
 def _table(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
-
-
-_NAMED = 10  # maximum seeds listed in an error
 
 
 def checkpoint_setting(source: Run | Checkpoint | Path | str | None) -> str | None:

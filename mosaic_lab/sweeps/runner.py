@@ -31,6 +31,8 @@ from mosaic_lab.sweeps.trial_runs import TrialRuns, new_run_ids
 from mosaic_lab.sweeps.trials import STOPPED, SavedCheckpoint, Trial, TrialState
 from mosaic_lab.telemetry.column_cache import ColumnCache
 
+logger = logging.getLogger(__name__)
+
 POLL_SECONDS = 0.25
 FIRST_FAILURES = 5
 """Number of trials that must all fail at the start for the sweep to end early."""
@@ -194,9 +196,6 @@ class SweepRunner(Runner, ABC):
             name: number for name, number in {"value": value, "best": best}.items() if number is not None
         }
         self._telemetry.metrics(done, shown)
-
-
-logger = logging.getLogger(__name__)
 
 
 class WholeTrials(SweepRunner):

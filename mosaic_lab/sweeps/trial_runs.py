@@ -26,6 +26,8 @@ from mosaic_lab.telemetry.metrics import RETURN_NAMES
 logger = logging.getLogger(__name__)
 
 _NAMED = 20  # metrics in a message
+WINDOW = 20
+"""Number of points, such as episodes, in the moving average of the metric."""
 
 
 def new_run_ids(plan: SweepPlan) -> dict[int, str]:
@@ -228,10 +230,6 @@ class TrialRuns:
         self._followers[seed] = MetricFollower(
             [*before, (run, math.inf)], self._plan.request.metric, self._cache
         )
-
-
-WINDOW = 20
-"""Number of points, such as episodes, in the moving average of the metric."""
 
 
 class MetricFollower:

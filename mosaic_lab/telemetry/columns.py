@@ -23,6 +23,10 @@ from mosaic_lab.telemetry.progress import RunClock, StreamFacts
 BYTES_PER_READ = 1 << 20
 """Maximum bytes per read, about ten milliseconds of work."""
 T = TypeVar("T")
+MAX_NAMES = 256
+"""Maximum metric names per stream; values of further names are counted in ``health.dropped_values``."""
+MAX_NAME_LENGTH = 500
+"""Maximum length of a name; longer ones are dropped in the same way."""
 
 
 class RunColumns:
@@ -249,12 +253,6 @@ class _Stream:
         for name, _, values in columns:
             if name in RETURN_NAMES:
                 facts.returns.setdefault(name, ReturnMeans()).add(values)
-
-
-MAX_NAMES = 256
-"""Maximum metric names per stream; values of further names are counted in ``health.dropped_values``."""
-MAX_NAME_LENGTH = 500
-"""Maximum length of a name; longer ones are dropped in the same way."""
 
 
 class Batch:

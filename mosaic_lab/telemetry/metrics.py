@@ -19,6 +19,10 @@ WINDOW = 20
 LARGEST = 1e300
 LAST, BEST = f"return, last {WINDOW}", f"best mean of {WINDOW}"
 """Their titles in tables."""
+RETURN_NAMES = ("episode_return", "charts/episodic_return", "rollout/ep_rew_mean")
+"""Metrics that are a run's return, in order of preference."""
+COMMON_NAMES = ("episode_return", "episode_length", "policy_loss", "value_loss", "steps_per_second")
+"""Metrics that all workers report under the same name, in addition to upstream's own."""
 
 
 class ReturnMeans(Struct):
@@ -59,12 +63,6 @@ def episodes_return(telemetry: Path) -> float | None:
 def is_usable(values: Floats) -> NDArray[np.bool_]:
     """Return a mask of the values that are neither NaN nor so large that their sum would overflow."""
     return np.abs(values) < LARGEST
-
-
-RETURN_NAMES = ("episode_return", "charts/episodic_return", "rollout/ep_rew_mean")
-"""Metrics that are a run's return, in order of preference."""
-COMMON_NAMES = ("episode_return", "episode_length", "policy_loss", "value_loss", "steps_per_second")
-"""Metrics that all workers report under the same name, in addition to upstream's own."""
 
 
 def ordered(names: Iterable[str]) -> list[str]:

@@ -15,6 +15,25 @@ from mosaic_lab.evaluation.statistics.resampling import Estimate
 from mosaic_lab.number_format import DASH, full_number
 
 BOUNDS = ("_low", "_high")
+_BEST: dict[str, Callable[[pd.Series], Any]] = {
+    **dict.fromkeys(
+        ("mean", "median", "iqm", "task_median", "success", "rating"), lambda values: values.max()
+    ),
+    "optimality_gap": lambda values: values.min(),
+}
+"""The best value of a column."""
+_TITLES = {"iqm": "IQM", "task_median": "Median of environments"}
+_SPECIAL = re.compile(r"[&%$#_{}~^\\]|[×−–]")
+_ESCAPED = {
+    **{character: rf"\{character}" for character in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
+    "×": r"$\times$",
+    "−": "$-$",
+    "–": "--",
+}
+_DIGITS = 3  # of a column's largest value
 
 
 class Estimates(pd.DataFrame):
@@ -81,27 +100,6 @@ def _text(row: Mapping[Any, Any], name: str) -> str:
     has_bounds = len(bounds) == len(BOUNDS) and not any(map(pd.isna, bounds))
     text = full_number(value)
     return f"{text} [{', '.join(map(full_number, bounds))}]" if has_bounds else text
-
-
-_BEST: dict[str, Callable[[pd.Series], Any]] = {
-    **dict.fromkeys(
-        ("mean", "median", "iqm", "task_median", "success", "rating"), lambda values: values.max()
-    ),
-    "optimality_gap": lambda values: values.min(),
-}
-"""The best value of a column."""
-_TITLES = {"iqm": "IQM", "task_median": "Median of environments"}
-_SPECIAL = re.compile(r"[&%$#_{}~^\\]|[×−–]")
-_ESCAPED = {
-    **{character: rf"\{character}" for character in "&%$#_{}"},
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "\\": r"\textbackslash{}",
-    "×": r"$\times$",
-    "−": "$-$",
-    "–": "--",
-}
-_DIGITS = 3  # of a column's largest value
 
 
 def latex_table(table: pd.DataFrame, estimates: Sequence[str], caption: str, label: str | None) -> str:

@@ -36,6 +36,53 @@ COLUMNS = {
     "defaults": "Int64",
 }
 _CALL_COUNTS = ("exchanges", "parse_faults", "repairs", "defaults")
+_KINDS = {
+    "operator": "object",
+    "category": "object",
+    "seed": "int64",
+    "episode_index": "int64",
+    "episode_seed": "int64",
+    "return": "float64",
+    "length": "Int64",
+    "terminated": "boolean",
+    "truncated": "boolean",
+    "forfeit": "object",
+    "success": "boolean",
+    "illegal": "int64",
+    "late": "int64",
+    "errors": "int64",
+    "seconds": "float64",
+    "latency_ms": "float64",
+    "input_tokens": "Int64",
+    "output_tokens": "Int64",
+    "status": "object",
+    "error": "object",
+}
+TIMING = ("seconds", "latency_ms")
+"""Columns that differ between identical evaluations."""
+_AS_RECORDED = ("operator", "category", "seed", "episode_seed", "return", "seconds", "status", "error")
+_COUNTS = ("illegal", "late", "errors")
+_TOKENS = ("input_tokens", "output_tokens")
+_EXCHANGE_KINDS = {
+    "operator": "object",
+    "agent": "object",
+    "seed": "Int64",
+    "episode": "Int64",
+    "step": "int64",
+    "call": "int64",
+    "prompt": "object",
+    "answer": "object",
+    "parsed": "object",
+    "faults": "object",
+    "input_tokens": "Int64",
+    "output_tokens": "Int64",
+    "cost_usd": "float64",
+    "latency_ms": "float64",
+    "model": "object",
+    "recorded": "bool",
+    "started": "float64",
+}
+_MOST_TEXT = 1 << 30  # characters of prompts and answers in a table
 
 
 def any_models(records: Iterable[Record]) -> bool:
@@ -76,35 +123,6 @@ def total(operators: Iterable[Mapping[str, Any]], name: str) -> float:
 def _models(record: Record) -> list[Mapping[str, Any]]:
     """Return the counts of an episode's operators that have called a language model."""
     return [operator for operator in (record.get("operators") or {}).values() if "exchanges" in operator]
-
-
-_KINDS = {
-    "operator": "object",
-    "category": "object",
-    "seed": "int64",
-    "episode_index": "int64",
-    "episode_seed": "int64",
-    "return": "float64",
-    "length": "Int64",
-    "terminated": "boolean",
-    "truncated": "boolean",
-    "forfeit": "object",
-    "success": "boolean",
-    "illegal": "int64",
-    "late": "int64",
-    "errors": "int64",
-    "seconds": "float64",
-    "latency_ms": "float64",
-    "input_tokens": "Int64",
-    "output_tokens": "Int64",
-    "status": "object",
-    "error": "object",
-}
-TIMING = ("seconds", "latency_ms")
-"""Columns that differ between identical evaluations."""
-_AS_RECORDED = ("operator", "category", "seed", "episode_seed", "return", "seconds", "status", "error")
-_COUNTS = ("illegal", "late", "errors")
-_TOKENS = ("input_tokens", "output_tokens")
 
 
 def results_table(plan: EvaluationPlan, records: Iterable[Record]) -> pd.DataFrame:
@@ -173,28 +191,6 @@ def _row(record: Record) -> dict[str, Any]:
         **({} if progression is None else {"progression": float(progression)}),
         **agent_returns(record["returns"]),
     }
-
-
-_EXCHANGE_KINDS = {
-    "operator": "object",
-    "agent": "object",
-    "seed": "Int64",
-    "episode": "Int64",
-    "step": "int64",
-    "call": "int64",
-    "prompt": "object",
-    "answer": "object",
-    "parsed": "object",
-    "faults": "object",
-    "input_tokens": "Int64",
-    "output_tokens": "Int64",
-    "cost_usd": "float64",
-    "latency_ms": "float64",
-    "model": "object",
-    "recorded": "bool",
-    "started": "float64",
-}
-_MOST_TEXT = 1 << 30  # characters of prompts and answers in a table
 
 
 def exchanges_table(folder: Path, jobs: Iterable[EpisodeJob], label: str | None) -> pd.DataFrame:

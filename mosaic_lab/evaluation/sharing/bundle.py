@@ -67,6 +67,7 @@ _LAYOUT = re.compile(
     r"|locks/[^/]+\.txt|checkpoints/\d+/.+\.(pt|zip|json)|policies/\d+/.+"
 )
 _FACTS = ("mosaic_lab", "evaluation", "fingerprint")
+_EPISODE = b'"type":"episode"'
 
 
 def steps_name(arena: str) -> str:
@@ -265,9 +266,6 @@ class Bundle:
 
 def _no_run(name: str) -> NoReturn:
     raise MosaicError(f"a bundle may not name a run, such as {name!r:.100}")
-
-
-_EPISODE = b'"type":"episode"'
 
 
 def write_bundle(

@@ -53,6 +53,11 @@ NO_PICTURE = {"src": "", "text": "image"}
 """Stands for an image that is not available, and for every image in a form without images."""
 _KEPT = 64
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+TAIL, WHOLE = 400, 20_000
+"""Maximum length of a partial answer: its last characters, on a collapsed and on an expanded card."""
+MOST_WRITERS = 4
+LOST_SECONDS = 2.0
+"""Seconds after which a missing acknowledgement counts as lost."""
 
 
 def speaking_agents(moves: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -229,13 +234,6 @@ def _thumbnail(path: Path) -> Mapping[str, str]:
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         return NO_PICTURE
     return {"src": f"data:image/png;base64,{b64encode(file.getvalue()).decode()}", "text": text}
-
-
-TAIL, WHOLE = 400, 20_000
-"""Maximum length of a partial answer: its last characters, on a collapsed and on an expanded card."""
-MOST_WRITERS = 4
-LOST_SECONDS = 2.0
-"""Seconds after which a missing acknowledgement counts as lost."""
 
 
 class ExchangesModel(Widget):

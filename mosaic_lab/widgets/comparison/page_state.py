@@ -43,6 +43,9 @@ _EPISODE_COLUMNS = {
     "Time": True,
 }
 """The titles of the episodes' columns, and whether they are numeric."""
+SPEAKERS = ("llm", "vlm")
+"""Categories of operators that give reasons: their lanes reserve space for them."""
+_STEP = re.compile(r"step-(\d+)")
 
 
 def page_state(view: Mapping[str, Any], ended: bool, early: Mapping[tuple[int, str], str]) -> dict[str, Any]:
@@ -306,11 +309,6 @@ def return_lines(view: Mapping[str, Any]) -> list[Line]:
         index = lane["index"]
         lines.append(Line(str(index), lane["label"], color(index), curve, style=lane_style(index)))
     return lines
-
-
-SPEAKERS = ("llm", "vlm")
-"""Categories of operators that give reasons: their lanes reserve space for them."""
-_STEP = re.compile(r"step-(\d+)")
 
 
 class Fact(NamedTuple):

@@ -25,6 +25,22 @@ if TYPE_CHECKING:
 
 SHARE = 0.05
 """Maximum share of time for counting, and for resampling."""
+_ESTIMATES = {
+    "mean": "Mean return",
+    "iqm": "IQM",
+    "median": "Median",
+    "length": "Mean length",
+    "success": "Success",
+    "input_tokens": "Tokens in",
+    "output_tokens": "Tokens out",
+    "exchanges": "Calls",
+    "cost_usd": "Cost",
+    "exchange_ms_p50": "Latency p50",
+    "exchange_ms_p95": "Latency p95",
+    "parse_faults": "Parse failures",
+}
+_SHARES = ("success",)
+_LATENCIES = ("exchange_ms_p50", "exchange_ms_p95")
 
 
 @dataclass(frozen=True)
@@ -121,24 +137,6 @@ def _plots(summary: pd.DataFrame) -> tuple[Plot, ...]:
 def _spent(evaluation: Evaluation) -> str:
     budget = evaluation.plan.request.budget
     return budget_text(budget, evaluation.spent()) if budget else ""
-
-
-_ESTIMATES = {
-    "mean": "Mean return",
-    "iqm": "IQM",
-    "median": "Median",
-    "length": "Mean length",
-    "success": "Success",
-    "input_tokens": "Tokens in",
-    "output_tokens": "Tokens out",
-    "exchanges": "Calls",
-    "cost_usd": "Cost",
-    "exchange_ms_p50": "Latency p50",
-    "exchange_ms_p95": "Latency p95",
-    "parse_faults": "Parse failures",
-}
-_SHARES = ("success",)
-_LATENCIES = ("exchange_ms_p50", "exchange_ms_p95")
 
 
 def operators_table(summary: pd.DataFrame, totals: Mapping[str, int]) -> dict[str, Any]:

@@ -41,6 +41,10 @@ MOST_RECORDED_BYTES = 256 << 20
 """Maximum size of all recordings together."""
 
 logger = logging.getLogger(__name__)
+MOST_AT_ONCE = 4
+MOST_BYTES = 64 << 20
+"""Maximum size of a file sent to a page."""
+MOST_SECONDS = 3600.0
 
 
 class FrameStream:
@@ -232,12 +236,6 @@ _stream = FrameStream()
 def frame_stream() -> FrameStream:
     """Return the frame stream of this process."""
     return _stream
-
-
-MOST_AT_ONCE = 4
-MOST_BYTES = 64 << 20
-"""Maximum size of a file sent to a page."""
-MOST_SECONDS = 3600.0
 
 
 _free = threading.BoundedSemaphore(MOST_AT_ONCE)

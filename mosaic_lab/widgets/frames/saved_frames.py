@@ -29,6 +29,16 @@ from mosaic_lab.widgets.page.saved_form import Caption, PanelOutput, SavedForm
 if TYPE_CHECKING:
     from mosaic_contract.fastlane import Frame
 
+MOVING_SECONDS = 20.0
+"""Interval between pictures while frames change."""
+STILL_SECONDS = 2.0
+"""Frames count as stopped after this long without a new one …"""
+LEAST_SECONDS = 5.0
+"""… but a slow environment must not cause a picture for each of its frames."""
+UNSEEN_FPS = 1.0
+MOST_PICTURES = 64
+"""Maximum number of pictures that follow their runs; beyond it, those shown first are no longer updated."""
+
 
 class LastFrame:
     """The newest frame of the run in ``folder`` sent to a page or seen in this process."""
@@ -72,17 +82,6 @@ class LastFrame:
             return False
         self.frame = frame
         return True
-
-
-MOVING_SECONDS = 20.0
-"""Interval between pictures while frames change."""
-STILL_SECONDS = 2.0
-"""Frames count as stopped after this long without a new one …"""
-LEAST_SECONDS = 5.0
-"""… but a slow environment must not cause a picture for each of its frames."""
-UNSEEN_FPS = 1.0
-MOST_PICTURES = 64
-"""Maximum number of pictures that follow their runs; beyond it, those shown first are no longer updated."""
 
 
 class SavedFrames:

@@ -39,6 +39,9 @@ MOST_AT_ONCE = 1000
 """Maximum number of runs in one request."""
 SEEDS = range(5)
 """Episode seeds of a comparison requested by the page."""
+MOST_OPEN = 32
+"""Maximum number of tabs of one store. A reloaded or closed page never closes its tabs, so the oldest is
+dropped."""
 
 
 class ActedOnParams(Params):
@@ -195,11 +198,6 @@ ACTIONS = {
     "check": Action(WorkerParams, RunActions.check),
 }
 """The actions that only a kernel provides, by their names in `js/src/shared/run-api.ts`."""
-
-
-MOST_OPEN = 32
-"""Maximum number of tabs of one store. A reloaded or closed page never closes its tabs, so the oldest is
-dropped."""
 
 
 class Tabs:

@@ -28,6 +28,8 @@ from IPython.display import publish_display_data
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_names import latest_root
 
+logger = logging.getLogger(__name__)
+
 _STYLE = (
     "<style>.jp-OutputArea-child:has(> .jupyter-widgets):has(+ .jp-OutputArea-child .mosaic-saved)"
     ":not(:has(.mosaic-panel, .mosaic-workspace-cell)){display:none}</style>"
@@ -37,6 +39,9 @@ METADATA = "mosaic_lab"
 
 Bundle = dict[str, Any]
 NOTHING: Bundle = {"text/html": "", "text/plain": ""}
+MOST_RUNS = 256
+MOST_OUTPUTS = 16
+"""Maximum number of outputs that keep a panel up to date; the oldest are no longer updated."""
 
 
 def new_id() -> str:
@@ -85,12 +90,6 @@ def caption(title: str, html: str, text: str = "") -> Bundle:
 def picture(png: bytes | None, text: str) -> Bundle:
     """Return the picture of the static form, if there is one."""
     return {"image/png": png, "text/plain": text} if png else NOTHING
-
-
-MOST_OUTPUTS = 16
-"""Maximum number of outputs that keep a panel up to date; the oldest are no longer updated."""
-
-logger = logging.getLogger(__name__)
 
 
 class Caption(NamedTuple):
@@ -255,9 +254,6 @@ def html_table(columns: Sequence[str], rows: Iterable[Sequence[str]], words: int
 
     body = "".join(row("td", texts) for texts in rows)
     return f'<table style="margin:4px 0"><thead>{row("th", columns)}</thead><tbody>{body}</tbody></table>'
-
-
-MOST_RUNS = 256
 
 
 def describe_panel(kind: str, paths: Iterable[Path], **settings: Any) -> dict[str, Any] | None:
