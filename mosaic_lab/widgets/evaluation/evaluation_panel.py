@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from ipywidgets import VBox
-
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.evaluation.reports.plot import Plot, plot_picture
@@ -12,53 +10,36 @@ from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration
 from mosaic_lab.runs import Run
 from mosaic_lab.widgets.charts.static_chart import stacked
-from mosaic_lab.widgets.evaluation.plot_widgets import PlotStack
+from mosaic_lab.widgets.evaluation.result_panel import ResultPanel
 from mosaic_lab.widgets.evaluation.snapshot_reader import EvaluationSnapshot, SnapshotReader
 from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames
-from mosaic_lab.widgets.page.panel_widgets import Table
 from mosaic_lab.widgets.page.saved_form import Caption, table_html
-from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
-from mosaic_lab.widgets.runs.following import ResultPanel
 from mosaic_lab.widgets.runs.run_view import Notice, warning
 
 MOST_FAILURES = 5
 MOST_STALLS = 3
 
 
-class EvaluationPanel(ResultPanel):
+class EvaluationPanel(ResultPanel[EvaluationSnapshot]):
     """The live panel of the evaluation in ``folder``."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._evaluation = evaluation = Evaluation(folder)  # its own: a handle serves one reader at a time
         self.title = f"Evaluation · {evaluation.environment}"
         frames = CollapsibleFrames("Frames of the arenas that play now", self._arenas)
-        super().__init__(evaluation, frames)
-        self._reader = SnapshotReader(evaluation, self.notify)
-        self._drawn: object = None
-        self.table = Table()
-        self._plots = PlotStack()
-        self.box = VBox([self.header, self.table, self._plots.box, *frames.widgets, self.footer])
-        self.box.add_class("mosaic-panel")
-        widgets_stay_on_subshell(self.box)
-
-    def read_rest(self) -> None:
-        self._reader.read()
-        self.view.feed.close()
-
-    def draw_again(self) -> None:
-        self._plots.send_again()
+        super().__init__(evaluation, SnapshotReader(evaluation, self.notify), frames)
+        self.arrange(self.table, self.plots.box, *frames.widgets)
 
     def static_caption(self) -> Caption:
         """Return the progress, the table and the failures."""
-        snapshot = self._reader.latest or self._reader.read()
+        snapshot = self.snapshot()
         text = f"{self._progress(snapshot)}, {self.view.status.state}"
         text += f", {snapshot.spent} spent" if snapshot.spent else ""
         table = table_html(snapshot.table, snapshot.table["rows"])
         return Caption(text, table + self.saved_notices())
 
     def static_picture(self) -> bytes | None:
-        snapshot = self._reader.latest or self._reader.read()
-        return stacked([plot_picture(plot) for plot in snapshot.plots if _has_points(plot)])
+        return stacked([plot_picture(plot) for plot in self.snapshot().plots if _has_points(plot)])
 
     def _arenas(self) -> list[Run]:
         """Return the arenas with an episode in progress. Raises MosaicError if there are none."""
@@ -68,32 +49,19 @@ class EvaluationPanel(ResultPanel):
             raise MosaicError("no arena plays at this moment: there are no frames to see")
         return playing
 
-    # ------------------------------------------------------------ drawing
-
-    def draw_content(self) -> None:
-        if not self.finished:
-            self._reader.read_in_background()
-        snapshot = self._reader.latest
-        if snapshot is not None and snapshot.plots is not self._drawn:
-            self._drawn = snapshot.plots
-            self.table.table = snapshot.table
-            self._plots.draw(snapshot.plots)
-
-    def facts(self) -> list[list[str]]:
-        if (snapshot := self._reader.latest) is None:
-            return []
+    def facts(self, snapshot: EvaluationSnapshot) -> list[list[str]]:
         facts = [self._progress(snapshot).rsplit(" ", 1)]
         facts += [[f"{snapshot.failed:,}", "failed"]] if snapshot.failed else []
         facts += [[snapshot.spent, "spent"]] if snapshot.spent else []
         live = self.view.status.state is State.RUNNING and snapshot.left is not None
         return facts + ([[duration(snapshot.left), "left"]] if live else [])
 
-    def progress(self) -> float | None:
-        snapshot, total = self._reader.latest, self._evaluation.total
-        return snapshot.done / total if snapshot is not None and total else None
+    def progress(self, snapshot: EvaluationSnapshot) -> float | None:
+        total = self._evaluation.total
+        return snapshot.done / total if total else None
 
     def reason(self) -> str:
-        parts = self._reader.latest.parts if self._reader.latest is not None and not self.finished else ""
+        parts = self.reader.latest.parts if self.reader.latest is not None and not self.finished else ""
         return "; ".join(filter(None, [super().reason(), parts]))
 
     def _progress(self, snapshot: EvaluationSnapshot) -> str:
@@ -105,7 +73,7 @@ class EvaluationPanel(ResultPanel):
         notices += [warning(str(stall)) for stall in stalls[:MOST_STALLS]]
         if len(stalls) > MOST_STALLS:
             notices.append(warning(f"and {_counted(len(stalls) - MOST_STALLS)} more"))
-        snapshot = self._reader.latest
+        snapshot = self.reader.latest
         if snapshot is not None and snapshot.damage:
             notices.append({"level": "error", "text": snapshot.damage})
         failures = snapshot.failures if snapshot is not None else []

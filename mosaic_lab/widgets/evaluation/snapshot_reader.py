@@ -17,7 +17,7 @@ from mosaic_lab.evaluation.reports.plot import Plot
 from mosaic_lab.evaluation.reports.plots import cost_plot, costs_differ, interval_plot
 from mosaic_lab.evaluation.reports.summary_table import summary_table
 from mosaic_lab.number_format import DASH, milliseconds, money, number
-from mosaic_lab.widgets.page.background import PanelReader, due_again
+from mosaic_lab.widgets.evaluation.result_panel import ResultReader, due_again
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,14 +63,13 @@ class EvaluationSnapshot:
     parts: str
 
 
-class SnapshotReader(PanelReader):
+class SnapshotReader(ResultReader[EvaluationSnapshot]):
     """Reads ``evaluation``, its own handle."""
 
     RETRY_SECONDS = 30.0
 
     def __init__(self, evaluation: Evaluation, news: Callable[[], None]) -> None:
         super().__init__(f"The episodes of evaluation {evaluation.id}", news)
-        self.latest: EvaluationSnapshot | None = None
         self._evaluation = evaluation
         self._resample_at = 0.0
 
@@ -81,7 +80,6 @@ class SnapshotReader(PanelReader):
             self._count(self.latest)
 
     def read(self) -> EvaluationSnapshot:
-        """Read everything now."""
         with self._lock:
             began, evaluation = time.monotonic(), self._evaluation
             damage = evaluation.damage

@@ -8,18 +8,12 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from mosaic_lab.chart_style import color
-from mosaic_lab.keeper.states import State
-from mosaic_lab.number_format import duration
-from mosaic_lab.runs import Run
-from mosaic_lab.runs.kinds import kind_of
 from mosaic_lab.telemetry import watcher
 from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames
 from mosaic_lab.widgets.page.live_panel import LivePanel, Unsubscribe
 from mosaic_lab.widgets.page.panel_widgets import Footer, Header
 from mosaic_lab.widgets.page.saved_form import html_notes
 from mosaic_lab.widgets.runs.run_view import Notice, RunView
-from mosaic_lab.widgets.runs.summary import state_reason
 
 LOG_LINES = 200
 
@@ -118,42 +112,3 @@ class FollowingPanel(LivePanel):
             if not view.finished:
                 view.run.stop(wait=False)
         self.notify()
-
-
-class ResultPanel(FollowingPanel):
-    """The live panel of one run with results of its kind: an evaluation, a sweep."""
-
-    def __init__(self, run: Run, frames: CollapsibleFrames | None = None) -> None:
-        self.again = f'lab.run("{run.id}") shows this {kind_of(run).name} again'
-        self.view = RunView(run, self.title, color(0))
-        super().__init__([self.view], frames)
-
-    @abstractmethod
-    def facts(self) -> list[list[str]]:
-        """Return the numbers in the header, before the time, each with its name."""
-
-    @abstractmethod
-    def progress(self) -> float | None:
-        """Return the progress from 0 to 1; None while it is unknown."""
-
-    def reason(self) -> str:
-        """Return the reason of the run's state, which a failure has in its notices."""
-        return state_reason(self.view)
-
-    def summary(self) -> dict[str, Any]:
-        state, run = self.view.status.state, self.view.run
-        elapsed = [duration(self.view.elapsed()), "total" if self.finished else "elapsed"]
-        progress = self.progress()
-        return {
-            "title": self.title,
-            "detail": run.id,
-            "again": self.again,
-            "state": state,
-            "chips": [{"state": state, "text": state}],
-            "reason": "" if state in (State.FAILED, State.LOST) else self.reason(),
-            "progress": None if progress is None else round(progress, 4),
-            "facts": [*self.facts(), elapsed],
-            "stop": "" if self.finished else "Stop",
-            "store": "",
-            "runs": [],
-        }

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from ipywidgets import VBox
 
-from mosaic_lab.evaluation.reports.plot import Plot, plot_picture
+from mosaic_lab.evaluation.reports.plot import Plot
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.number_format import DASH, duration, number, setting_text
 from mosaic_lab.sweeps.plan import SweepPlan
@@ -19,13 +18,8 @@ from mosaic_lab.sweeps.plots import sweep_plots
 from mosaic_lab.sweeps.sweep import Sweep
 from mosaic_lab.sweeps.table import Intervals
 from mosaic_lab.sweeps.trials import Trial, TrialState
-from mosaic_lab.widgets.charts.static_chart import stacked
-from mosaic_lab.widgets.evaluation.plot_widgets import PlotStack
-from mosaic_lab.widgets.page.background import PanelReader, due_again
-from mosaic_lab.widgets.page.panel_widgets import Table
+from mosaic_lab.widgets.evaluation.result_panel import ResultPanel, ResultReader, due_again
 from mosaic_lab.widgets.page.saved_form import Caption, table_html
-from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
-from mosaic_lab.widgets.runs.following import ResultPanel
 from mosaic_lab.widgets.runs.run_view import Notice, warning
 
 SAVED_ROWS = 20
@@ -49,12 +43,11 @@ class SweepSnapshot:
     plots: tuple[Plot, ...]
 
 
-class SweepReader(PanelReader):
+class SweepReader(ResultReader[SweepSnapshot]):
     """Reads ``sweep``, its own handle."""
 
     def __init__(self, sweep: Sweep, news: Callable[[], None]) -> None:
         super().__init__(f"The trials of sweep {sweep.id}", news)
-        self.latest: SweepSnapshot | None = None
         self._sweep = sweep
         self._plot_at = 0.0
         self._plotted: dict[str, Any] = {}
@@ -87,7 +80,7 @@ class SweepReader(PanelReader):
             return self.latest
 
 
-class SweepPanel(ResultPanel):
+class SweepPanel(ResultPanel[SweepSnapshot]):
     """The live panel of the sweep in ``folder``."""
 
     def __init__(self, folder: RunFolder) -> None:
@@ -95,61 +88,28 @@ class SweepPanel(ResultPanel):
         config = sweep.config
         what = " ".join(str(config[name]) for name in ("algorithm", "env_id") if name in config)
         self.title = f"Sweep · {what}"
-        super().__init__(sweep)
-        self._reader = SweepReader(sweep, self.notify)
-        self._drawn: SweepSnapshot | None = None
-        self.table = Table()
-        self._plots = PlotStack()
-        self.box = VBox([self.header, self._plots.box, self.table, self.footer])
-        self.box.add_class("mosaic-panel")
-        widgets_stay_on_subshell(self.box)
-
-    def read_rest(self) -> None:
-        self._reader.read()
-        self.view.feed.close()
-
-    def draw_again(self) -> None:
-        self._plots.send_again()
+        super().__init__(sweep, SweepReader(sweep, self.notify))
+        self.arrange(self.plots.box, self.table)
 
     def static_caption(self) -> Caption:
         """Return the progress, the best trials and the notices, with the reason of a failure."""
-        snapshot = self._reader.latest or self._reader.read()
+        snapshot = self.snapshot()
         text = f"{self._progress(snapshot)}, {self.view.status.state}: {states_caption(snapshot.trials)}"
         rows = [snapshot.table["rows"][trial.number] for trial in snapshot.ranked[:SAVED_ROWS]]
         table = table_html(snapshot.table, rows, 2)
         return Caption(text, table + self.saved_notices())
 
-    def static_picture(self) -> bytes | None:
-        snapshot = self._reader.latest or self._reader.read()
-        return stacked([plot_picture(plot) for plot in snapshot.plots])
-
-    # ------------------------------------------------------------ drawing
-
-    def draw_content(self) -> None:
-        if not self.finished:
-            self._reader.read_in_background()
-        snapshot = self._reader.latest
-        if snapshot is not None and snapshot is not self._drawn:
-            drawn, self._drawn = self._drawn, snapshot
-            if self.table.table != snapshot.table:
-                self.table.table = snapshot.table
-            if drawn is None or drawn.plots is not snapshot.plots:
-                self._plots.draw(snapshot.plots)
-
     def summary(self) -> dict[str, Any]:
         return {**super().summary(), "store": str(self._sweep.path.parent), "runs": [self._sweep.id]}
 
-    def facts(self) -> list[list[str]]:
-        if (snapshot := self._reader.latest) is None:
-            return []
+    def facts(self, snapshot: SweepSnapshot) -> list[list[str]]:
         counts = {} if self.finished else Counter(str(trial.state) for trial in snapshot.trials)
         facts = [self._progress(snapshot).rsplit(" ", 1)]
         facts += [[f"{counts[name]:,}", name] for name in ("running", "queued") if name in counts]
         return facts + ([[number(snapshot.best.value), "best"]] if snapshot.best is not None else [])
 
-    def progress(self) -> float | None:
-        snapshot = self._reader.latest
-        return min(1.0, snapshot.done / self._sweep.plan.parts[0]) if snapshot is not None else None
+    def progress(self, snapshot: SweepSnapshot) -> float | None:
+        return min(1.0, snapshot.done / self._sweep.plan.parts[0])
 
     def _progress(self, snapshot: SweepSnapshot) -> str:
         total, what = self._sweep.plan.parts
@@ -157,7 +117,7 @@ class SweepPanel(ResultPanel):
 
     def notices(self) -> list[Notice]:
         notices = super().notices()
-        trials = self._reader.latest.trials if self._reader.latest is not None else ()
+        trials = self.reader.latest.trials if self.reader.latest is not None else ()
         failed = [trial for trial in trials if trial.state is TrialState.FAILED]
         if failed:
             count = "1 trial" if len(failed) == 1 else f"{len(failed):,} trials"

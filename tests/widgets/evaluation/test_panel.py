@@ -171,7 +171,7 @@ def test_what_language_models_cost_is_in_the_panel_and_in_the_saved_table(
     panel = EvaluationPanel(evaluation.folder)
     assert panel.settle()
     html, picture = panel.static_caption().tables, panel.static_picture()
-    titles = [box.children[0].title for box in panel._plots.box.children]
+    titles = [box.children[0].title for box in panel.plots.box.children]
     panel.close()
     assert titles == ["Returns", "Returns and costs"]
     assert "<td>unknown</td>" in html
@@ -191,7 +191,7 @@ def test_the_columns_of_language_models_are_there_from_the_start_and_equal_costs
     assert "every operator costs $0.00 per episode" in evaluation.cost_plot().note
     panel = EvaluationPanel(evaluation.folder)
     assert panel.settle()
-    assert [box.children[0].title for box in panel._plots.box.children] == ["Returns"]
+    assert [box.children[0].title for box in panel.plots.box.children] == ["Returns"]
     panel.close()
 
 
