@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
+from mosaic_contract.errors import EnvironmentFault
 from mosaic_contract.priority import stretched
 
 from mosaic_lab import policies
@@ -241,7 +242,8 @@ class ArenaClient(ArenaProcess):
 
     def _fail(self, text: str, log: Collection[str] = (), kind: str = "", usable: bool = False) -> None:
         self.answered()
-        log = log or last_lines(self.path / "worker.log", LOG_LINES)
+        if kind != EnvironmentFault.__name__:  # which says all that its check has found
+            log = log or last_lines(self.path / "worker.log", LOG_LINES)
         self._owner.failed(ArenaFailed(text, log, kind=kind, usable=usable))
 
 
