@@ -312,7 +312,9 @@ class Supervisor:
             except FileExistsError:
                 continue
             except OSError as error:
-                raise MosaicError(f"cannot create a run folder in {self.store.root}: {error}") from error
+                raise MosaicError(
+                    f"cannot create a run folder in {self.store.root}: {error.strerror or error}"
+                ) from error
         raise MosaicError(f"{self.store.root} has a run folder {run_id or 'of every name that was tried'}")
 
 
