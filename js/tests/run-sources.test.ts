@@ -1,20 +1,26 @@
 import assert from 'node:assert/strict';
-import { describe, mock, test } from 'node:test';
+import { beforeEach, describe, mock, test } from 'node:test';
 import { RunSources } from '../src/extension/sources/run-sources.ts';
 import type { IKernelWithLab } from '../src/extension/tokens.ts';
 import { VERSION } from '../src/shared/page-extension.ts';
 import { asKernel, Peer, Served, STORE } from './store-peers.ts';
 
 describe('the run stores that a page knows', () => {
+  let served: Served;
+  let sources: RunSources;
+  const paths = () => sources.sources.map(({ store }) => store);
   const withLab = (...stores: string[]): IKernelWithLab => ({
     kernel: asKernel(new Peer('k1', [])),
     stores,
     version: VERSION
   });
 
+  beforeEach(() => {
+    served = new Served();
+    sources = new RunSources(served.transport);
+  });
+
   test('are those of kernels, then those that the server finds', async () => {
-    const served = new Served();
-    const sources = new RunSources(served.transport);
     sources.setKernels([withLab('/far/away', STORE)]);
     await sources.search();
     assert.deepEqual(
@@ -31,9 +37,6 @@ describe('the run stores that a page knows', () => {
 
   test('are found again now and then, and stay while a search may have missed them', async () => {
     mock.timers.enable({ apis: ['Date'] });
-    const served = new Served();
-    const sources = new RunSources(served.transport);
-    const paths = () => sources.sources.map(({ store }) => store);
     await sources.search();
     served.stores = ['/new', STORE];
     sources.searchNowAndThen();
@@ -54,9 +57,6 @@ describe('the run stores that a page knows', () => {
   });
 
   test('stay listed when their kernel goes, until the server has searched', async () => {
-    const served = new Served();
-    const sources = new RunSources(served.transport);
-    const paths = () => sources.sources.map(({ store }) => store);
     sources.setKernels([withLab('/far/away')]);
     await sources.search();
     sources.setKernels([]);
@@ -66,16 +66,12 @@ describe('the run stores that a page knows', () => {
   });
 
   test('come with what to install where something is missing', async () => {
-    const served = new Served();
     served.status = 404;
-    const sources = new RunSources(served.transport);
     await sources.search();
     assert.match(sources.notices[0] ?? '', /server has no mosaic-lab.*pip install mosaic-lab/);
   });
 
   test('come with what to do where a kernel or the server has another version than the page', async () => {
-    const served = new Served();
-    const sources = new RunSources(served.transport);
     sources.setKernels([
       { ...withLab(STORE), version: '99.0' },
       { ...withLab(STORE), version: '99.0' }
@@ -93,7 +89,6 @@ describe('the run stores that a page knows', () => {
   });
 
   test('come with why runs are read-only while a kernel runs a cell, and only then', () => {
-    const sources = new RunSources(new Served().transport);
     const before = sources.source(STORE).whyNot;
     assert.match(before, /Run mosaic_lab\.Lab/);
     sources.setKernels([], ['work.ipynb']);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { afterEach, beforeEach, describe, test } from 'node:test';
 import type { Answer, CurvesRequest, Method, Methods, RunRow } from '../src/shared/run-api.ts';
 import type { RunSource } from '../src/shared/run-source.ts';
 import { axisOf, brushed, brushOf, placeOn, ticksOf } from '../src/views/workspace/axes.ts';
@@ -260,9 +260,19 @@ const SETTINGS: CurveSettings = {
 const settled = () => new Promise(resolve => setImmediate(resolve));
 
 describe('the data of a chart', () => {
+  let store: SlowStore;
+  let data: ChartData;
+
+  beforeEach(() => {
+    store = new SlowStore();
+    data = new ChartData(store.source, () => {});
+    data.setVisible(true);
+  });
+
+  afterEach(() => data.end());
+
   test('are requested while it is seen, and then only of runs that are new or have grown', async () => {
-    const store = new SlowStore();
-    const data = new ChartData(store.source, () => {});
+    data.setVisible(false);
     data.want(SETTINGS, ['a', 'b']);
     assert.equal(store.calls.length, 0);
     data.setVisible(true);
@@ -278,13 +288,9 @@ describe('the data of a chart', () => {
     await settled();
     assert.deepEqual([...data.lines.keys()], ['a', 'b', 'c']);
     assert.equal(data.lines.get('a'), kept, 'an unchanged line is the same object');
-    data.end();
   });
 
   test('of other settings replace those that are on their way', async () => {
-    const store = new SlowStore();
-    const data = new ChartData(store.source, () => {});
-    data.setVisible(true);
     data.want(SETTINGS, ['a']);
     data.want({ ...SETTINGS, smoothing: 0.5 }, ['a']);
     store.calls[0]?.answer();
@@ -298,13 +304,9 @@ describe('the data of a chart', () => {
     assert.deepEqual([data.lines.get('a')?.y[0], data.raw.get('a')?.y[0]], [0.5, 0]);
     data.want(SETTINGS, ['a']);
     assert.equal(data.drawn?.smoothing, 0.5, 'these lines are drawn until the next answer');
-    data.end();
   });
 
   test('of groups are requested of all runs again', async () => {
-    const store = new SlowStore();
-    const data = new ChartData(store.source, () => {});
-    data.setVisible(true);
     data.want({ ...SETTINGS, group_by: ['algorithm'] }, ['a', 'b']);
     store.calls[0]?.answer();
     await settled();
@@ -317,13 +319,9 @@ describe('the data of a chart', () => {
     store.calls[2]?.answer();
     await settled();
     assert.ok(data.isOf(null));
-    data.end();
   });
 
   test('that cannot be had leave the lines that there are, with the reason', async () => {
-    const store = new SlowStore();
-    const data = new ChartData(store.source, () => {});
-    data.setVisible(true);
     data.want(SETTINGS, ['a']);
     store.calls[0]?.answer();
     await settled();
@@ -332,6 +330,5 @@ describe('the data of a chart', () => {
     await settled();
     assert.equal(data.error, 'The server is gone.');
     assert.equal(data.lines.size, 1);
-    data.end();
   });
 });
