@@ -55,6 +55,11 @@ def test_members_copy_checkpoints_and_what_they_find_is_their_schedules(lab: mos
     sources = [(one.source, trial.number) for trial in trials for one in trial.segments]
     copied = [source for source, number in sources if source is not None and source.trial != number]
     assert len(copied) == 1, "the worst of four"
+    for trial in trials:
+        source = trial.segments[1].source
+        assert source is not None
+        goes_on = trial.segments[1].parameters == trials[source.trial].segments[0].parameters
+        assert goes_on is (source.trial == trial.number), "who copies explores, and nobody else"
     assert [trial.value for trial in trials] == pytest.approx([climbed(sweep, one) for one in range(4)])
     best = sweep.best
     assert best is not None and best.value == max(trial.value or 0 for trial in trials)
