@@ -11,6 +11,7 @@ keeper no longer exists, they continue and the process can be resumed.
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -18,12 +19,15 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from mosaic_contract.cli import BAD_CONFIGURATION, COMPLETED, FAILED
+from mosaic_contract.errors import one_line
 from mosaic_contract.signals import CancelOnSignal
 from mosaic_contract.stdio import reserve_standard_streams
 from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.run_store import RunFolder
+
+logger = logging.getLogger(__name__)
 
 GRACE_SECONDS = 10.0
 """Seconds for such a process to record the ends of its runs, in addition to their own time to stop."""
@@ -97,6 +101,8 @@ def _report(failure: BaseException | None, telemetry: Telemetry) -> int:
     if isinstance(failure, RunCurtailed):
         telemetry.run_cancelled(str(failure), failure.results)
         return COMPLETED
+    said = str(failure) if isinstance(failure, RunAborted) else one_line(failure)
+    logger.error("the run failed: %s", said)  # the telemetry may have reached a quota
     if isinstance(failure, RunAborted):
         telemetry.run_failed(str(failure), error_type=failure.error_type)
         return BAD_CONFIGURATION if failure.refused else FAILED

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import resource
 import signal
 from pathlib import Path
 
@@ -149,6 +150,19 @@ def test_a_full_disk_ends_an_evaluation_that_has_fewer_episodes_than_planned(tmp
     assert found["summary"].endswith(note)
     state, done, summary = found["at_last"]
     assert (state, done) == ("completed", 200) and "are recorded" not in summary
+
+
+def test_a_limit_of_file_sizes_is_named_by_the_evaluation_that_it_ends(start_evaluation: Evaluate) -> None:
+    evaluation = start_evaluation(**odd(operators={"steady": walker()}, seeds=range(2000)))
+    wait_until(lambda: evaluation.done > 3)
+    limit = evaluation.folder.telemetry_path.stat().st_size + 5000
+    worker = evaluation.status.worker_pid
+    assert worker is not None
+    resource.prlimit(worker, resource.RLIMIT_FSIZE, (limit, limit))
+    with pytest.raises(RunFailed):
+        evaluation.wait(60)
+    assert "the run failed: not all of the 2,000 episodes could be written to" in evaluation.reason
+    assert 3 < evaluation.done < 2000
 
 
 def test_an_operator_dies_in_episode_37_and_is_skipped(start_evaluation: Evaluate) -> None:
