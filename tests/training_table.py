@@ -30,10 +30,12 @@ WRAPPERS: dict[str, list[list[Any]]] = {
 """The wrappers to try, in this order; by default none, then ``flat``."""
 TEAMS = ("RWARE", "Level-Based Foraging", "PettingZoo Atari", "mosaic-multigrid", "multigrid", "Overcooked")
 TOTAL_STEPS = 200_000
+ALGORITHMS = {("tianshou", "OpenSpiel"): "dqn", **{("xuance", family): "mappo" for family in TEAMS}}
+"""The algorithms other than PPO."""
 KEYWORDS: dict[str, dict[str, Any]] = {
-    "rllib": {"num_env_runners": 0, "train_batch_size_per_learner": 500, "minibatch_size": 128}
+    "rllib": {"num_env_runners": 0, "train_batch_size_per_learner": 200, "minibatch_size": 64}
 }
-FIRST_STEPS, START_SECONDS, MEASURED_SECONDS = 1, 120.0, 10.0
+FIRST_STEPS, START_SECONDS, MEASURED_SECONDS = 1, 300.0, 10.0
 NOTE = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
 
 
@@ -75,7 +77,7 @@ def table(rows: dict[str, list[str]]) -> str:
 
 def cell(lab: Lab, library: str, family: str) -> str:
     """Steps per second, or the reason of the last refusal or failure."""
-    algorithm = "mappo" if library == "xuance" and family in TEAMS else "ppo"
+    algorithm = ALGORITHMS.get((library, family), "ppo")
     reason = ""
     for wrappers in WRAPPERS.get(family, [[], ["flat"]]):
         try:
@@ -98,7 +100,14 @@ def cell(lab: Lab, library: str, family: str) -> str:
             reason = str(failure)
         finally:
             run.stop(grace=5)
-    return " ".join(reason.split()).partition(" (worker '")[0].replace("|", "\\|")
+    return in_general(reason, ENVIRONMENTS[family])
+
+
+def in_general(reason: str, env_id: str) -> str:
+    """A refusal or failure in one line, without the names of its environment, agents and worker's version."""
+    text = " ".join(reason.split()).partition(" (worker '")[0]
+    text = re.sub(r" \((?:\w+, )+\w+\)", "", text.replace(f"{env_id!r}", "it").replace(env_id, "it"))
+    return text.replace("|", "\\|")
 
 
 def speed(run: Run) -> float:

@@ -24,6 +24,8 @@ from support import wait_until
 WINDOW = "--window-size=1400,900"
 COLOURED = 60
 """Minimum spread of the channels of a pixel that belongs to a curve rather than to text, axes or grid."""
+CHANGED = 40
+"""Minimum difference of a channel of a pixel that changed."""
 
 Box = dict[str, float]
 
@@ -105,6 +107,15 @@ class Screencast:
         # Not the first ever: what was there before the page's last change of all (a splash) is not a curve.
         last_without = max((at for at, count in counts if count < wanted), default=0.0)
         return next(at for at, _ in counts if at > last_without)
+
+    def changed(self, box: Box, after: float) -> float | None:
+        """The Unix time, after ``after``, at which this part looked different; None if it does not yet."""
+        crops = list(self._crops([box]))
+        before = [crop for at, (crop,) in crops if at <= after][-1].astype(int)
+        for at, (crop,) in crops:
+            if at > after and (np.abs(crop - before).max(axis=-1) > CHANGED).mean() > 0.002:
+                return at
+        return None
 
     def _crops(self, boxes: list[Box]) -> Iterator[tuple[float, list[np.ndarray]]]:
         for at, data in self.pictures:

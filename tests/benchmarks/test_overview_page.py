@@ -1,14 +1,16 @@
-"""All runs in JupyterLab: the panel of 1,000 and the workspace of 200.
+"""All runs in JupyterLab: the panel of 1,000, the workspace of 200, and TensorBoard beside it.
 
-What is drawn, and when, is read from pictures that Chromium sends of each change of the page. Frames are the
-times between two animation frames; the baseline is the same page at rest, which on a busy machine misses
-frames too.
+What is drawn, and when, is read from pictures that Chromium sends of each change of the page, ours and
+TensorBoard's alike. Frames are the times between two animation frames; the baseline is the same page at rest,
+which on a busy machine misses frames too.
 """
 
 from __future__ import annotations
 
 import fcntl
+import itertools
 import json
+import operator
 import os
 import shutil
 import threading
@@ -17,11 +19,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import psutil
 import pytest
+from benchmarks import tensorboard_server
 from benchmarks.measuring import judged, print_table, size
-from benchmarks.own_chromium import Chromium, Screencast, screencast
+from benchmarks.own_chromium import Chromium, Screencast, own_memory, screencast
 from benchmarks.test_overview_speed import LINES, METRICS, make_runs, read_all
 from browser.jupyter import JupyterLab, Notebook
 from browser.server import serving
@@ -32,10 +36,16 @@ from playwright.sync_api import Browser, Page
 from mosaic_lab.keeper.run_store import RunFolder, write_json
 from mosaic_lab.keeper.states import RunStatus, State
 from mosaic_lab.overview.column_pool import ColumnPool
+from mosaic_lab.runs import Supervisor
+from mosaic_lab.runs.exporting import export
 from mosaic_lab.telemetry.column_cache import ColumnCache
 
 RUNS, PLOTTED, LIVE = size((1000, 200, 10), (100, 6, 2))
+RIVALS, UPDATES = size((50, 3), (4, 1))
 ROUNDS, LIVE_SECONDS, IDLE_SECONDS = size((5, 15, 20), (1, 2, 2))
+STEPS = itertools.accumulate(itertools.repeat(2), operator.mul, initial=20_000)
+"""Steps far to the right of all before."""
+TENSORBOARD_SECONDS = 60
 SETTLE_MS = 3000
 
 LAB = """import os
@@ -285,3 +295,89 @@ def test_workspace(chromium: Chromium, server: JupyterLab, table: list[list[str]
     table.append(median_row("… to the first curves, s", first, ""))
     for name, frames in grown.items():
         table.append(frame_row(f"… {name}, a line each a second", frames, still))
+
+
+def delays(page: Page, chart: str, write: Callable[[int], object], seconds: float) -> list[float]:
+    """Times from the writing of points, far to the right of all others, to the page."""
+    taken = []
+    for number in range(UPDATES):
+        [box, *_] = boxes(page, chart)
+        with screencast(page) as cast:
+            page.wait_for_timeout(1000 + 300 * number)
+            began = time.time()
+            write(next(STEPS))
+            at = None
+            while at is None and time.time() < began + seconds:
+                page.wait_for_timeout(500)
+                at = cast.changed(box, began)
+        assert at is not None, f"no change in {seconds} s"
+        taken.append(at - began)
+        page.wait_for_timeout(SETTLE_MS)
+    return taken
+
+
+def test_beside_tensorboard(
+    browser: Browser, chromium: Chromium, server: JupyterLab, table: list[list[str]], tmp_path: Path
+) -> None:
+    tensorboard = tensorboard_server.install(tmp_path / "tensorboard")
+    folder, events = server.root / "mosaic_runs", server.root.parent / "events"
+    folders = write_runs(folder, RIVALS)
+    ids = [path.name for path in folders]
+    export(Supervisor(folder).runs(), "tensorboard", events)  # as mosaic-lab export --to tensorboard
+    found: dict[str, dict[str, Any]] = {}
+    with chromium.page() as page, alive(folders[:1]):
+
+        def write(step: int) -> None:
+            append(folders[0], [metrics(step, at=time.time() - 1_760_000_000, episode_return=400.0)])
+
+        fresh(page, server, "rival")
+        cast, began = watched(page, lambda: page.evaluate(OPEN, {"store": str(folder), "runs": ids}), OURS)
+        command = cast.drawn(boxes(page, OURS)[:1], 0.2) - began
+        opened = first_curves(page, lambda: page.reload(wait_until="commit"), OURS)
+        found["ours"] = {
+            "first": opened,
+            "delay": delays(page, OURS, write, 30),
+            "server": own_memory(list(processes_of(server).values())),
+            "page": chromium.memory(page)["renderers"],
+        }
+        page.goto("about:blank")
+        with tensorboard_server.serving(tensorboard, events, RIVALS) as (process, address):
+            page.add_init_script(tensorboard_server.SETTINGS)
+            page.goto(f"{address}/#timeseries", wait_until="commit")
+            opened = first_curves(page, lambda: page.reload(wait_until="commit"), "line-chart")
+            with tensorboard_server.writer(tensorboard, events / ids[0]) as write_event:
+                delay = delays(page, "line-chart", write_event, TENSORBOARD_SECONDS)
+            found["theirs"] = {
+                "first": opened,
+                "delay": delay,
+                "server": own_memory([process, *process.children(recursive=True)]),
+                "page": chromium.memory(page)["renderers"],
+            }
+    name = f"{RIVALS} runs"
+    for what, key in (
+        ("page's address to first curves, s", "first"),
+        ("a point written to drawn, s", "delay"),
+    ):
+        ours, theirs = (median(found[who][key]) for who in ("ours", "theirs"))
+        table.append(
+            [
+                f"{name}: {what}",
+                f"{ours:.3g}",
+                f"{theirs:.3g}",
+                "TensorBoard",
+                *judged(ours, f"<= {theirs:.3g}"),
+            ]
+        )
+    table.append([f"{name}: command in an open page to first curves, s", f"{command:.3g}", "", "", "", ""])
+    for what in ("server", "page"):
+        ours, theirs = (found[who][what] / 2**20 for who in ("ours", "theirs"))
+        cells = [f"{ours:.0f}", f"{theirs:.0f}", "TensorBoard", *judged(ours, f"<= {theirs:.0f}")]
+        table.append([f"{name}: memory of the {what}, MiB", *cells])
+
+
+def first_curves(page: Page, load: Callable[[], object], chart: str) -> list[float]:
+    taken = []
+    for _ in range(ROUNDS):
+        cast, began = watched(page, load, chart)
+        taken.append(cast.drawn(boxes(page, chart)[:1], 0.2) - began)
+    return taken

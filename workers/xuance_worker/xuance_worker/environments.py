@@ -16,6 +16,7 @@ from mosaic_contract.checked_environment import checked
 from mosaic_contract.codec import with_tagged_tuples
 from mosaic_contract.environment_check import probe
 from mosaic_contract.environment_spec import CONTINUOUS, EnvironmentSpec, space_kind
+from mosaic_contract.errors import EnvironmentMissing
 from mosaic_contract.gymnasium_wrappers import Wrapper
 from mosaic_contract.pettingzoo_ids import parallel_module, pettingzoo_ids, pettingzoo_module
 
@@ -117,8 +118,8 @@ def spec_of(env_id: str, keywords: Mapping[str, Any], *, continuous: bool) -> Xu
             else functools.partial(registry.make, env_id, **keywords)
         )
         env, _ = probe(env_id, make_one)
-    except ConfigError as error:
-        raise type(error)(f"{error}{_nearest(env_id)}") from None
+    except EnvironmentMissing as error:
+        raise EnvironmentMissing(f"{error}{_nearest(env_id)}") from None
     if hasattr(env, "agent_iter"):
         raise ConfigError(
             f"{env_id} is played in turns, XuanCe trains parallel environments: train with worker 'rllib' or "

@@ -1,0 +1,91 @@
+"""TensorBoard beside our pages: installed in an environment of its own, serving, and written to."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+import pytest
+from browser.server import free_port
+from support import wait_until
+
+SETTINGS = """localStorage.setItem('_tb_global_settings', JSON.stringify(
+    {autoReload: true, autoReloadPeriodInMs: 15000}))"""
+"""A page's script: look for new points every 15 s, its shortest interval."""
+
+APPEND_EVENT = """
+import sys, time
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
+writer = EventFileWriter(sys.argv[1], flush_secs=1)
+for line in sys.stdin:
+    value = Summary.Value(tag="episode_return", simple_value=400.0)
+    writer.add_event(Event(step=int(line), wall_time=time.time(), summary=Summary(value=[value])))
+    writer.flush()
+    print("written", flush=True)
+"""
+
+
+def install(place: Path) -> Path:
+    """Install TensorBoard into an environment of its own; return its programs, or skip the test."""
+    uv = shutil.which("uv") or "uv"
+    for command in (
+        [uv, "venv", "-q", "--python", sys.executable, str(place)],
+        [uv, "pip", "install", "-q", "--python", str(place / "bin/python"), "tensorboard"],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+        if done.returncode:
+            pytest.skip(f"TensorBoard could not be installed: {done.stderr.strip()[-1000:]}")
+    return place / "bin"
+
+
+@contextmanager
+def serving(programs: Path, events: Path, runs: int) -> Iterator[tuple[psutil.Popen, str]]:
+    """TensorBoard's server when it has read all runs; it looks for new points each second, not every five."""
+    port = free_port()
+    options = ["--logdir", str(events), "--host", "127.0.0.1", "--port", str(port), "--reload_interval", "1"]
+    command = [str(programs / "tensorboard"), *options]
+    process = psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    address = f"http://127.0.0.1:{port}"
+
+    def is_read() -> bool:
+        with suppress(OSError), urllib.request.urlopen(f"{address}/data/plugin/timeseries/tags") as answer:
+            return len(json.load(answer)["scalars"]["runTagInfo"]) == runs
+        return False
+
+    try:
+        wait_until(is_read, 60)
+        yield process, address
+    finally:
+        for one in (*process.children(recursive=True), process):
+            one.terminate()
+        process.wait(20)
+
+
+@contextmanager
+def writer(programs: Path, run: Path) -> Iterator[Callable[[int], object]]:
+    """Appends a point to a run's events, as a training that uses TensorBoard does."""
+    process = subprocess.Popen(
+        [programs / "python", "-c", APPEND_EVENT, run],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+    def write(step: int) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(f"{step}\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "written\n"
+
+    with process:
+        yield write
