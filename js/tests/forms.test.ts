@@ -28,6 +28,7 @@ const SCHEMA = {
 test("the variable of a notebook's Lab is found, the last one counts", () => {
   assert.equal(labVariable(['import mosaic_lab as mosaic\nlab = mosaic.Lab()']), 'lab');
   assert.equal(labVariable(['a = Lab()', 'x = 1\nb: mosaic.Lab = mosaic.Lab("store")']), 'b');
+  assert.equal(labVariable(['import mosaic_lab as mosaic; lab = mosaic.Lab()']), 'lab');
   assert.equal(labVariable(['# lab = mosaic.Lab()', 'print("lab = Lab()")', 'lab == Lab()']), null);
 });
 

@@ -9,7 +9,7 @@ const IMPORTED = new RegExp(`(?:^|;)[ \\t]*${IMPORT}[ \\t]*(?=$|;|#)`, 'gm');
 const MEMBER = /\bmosaic(?=[ \t]*\.)/g;
 const LONGEST_NAME = 300;
 
-const ASSIGNMENT = /^([A-Za-z_]\w*)\s*(?::[^=\n]+)?=\s*(?:[A-Za-z_]\w*\.)?Lab\(/gm;
+const ASSIGNMENT = /(?:^|;[ \t]*)([A-Za-z_]\w*)\s*(?::[^=\n]+)?=\s*(?:[A-Za-z_]\w*\.)?Lab\(/gm;
 
 /** The variable of the last `… = Lab(…)` in these cells, or null. */
 export function labVariable(sources: readonly string[]): string | null {
