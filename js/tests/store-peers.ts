@@ -134,6 +134,7 @@ export class Served {
       return json({ result }, 200, this.version);
     }
     const { method, params, wait } = JSON.parse(String(init.body));
+    if (!method) return json({ message: 'a request must name a "method"' }, 400, this.version);
     this.calls.push(method);
     if (method === 'follow') {
       const [store, version] =

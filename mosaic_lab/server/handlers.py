@@ -44,6 +44,12 @@ class _Handler(APIHandler):
         self._reader = reader
         self._request: asyncio.Task[Payload] | None = None
 
+    def set_default_headers(self) -> None:
+        """Mark each answer, also a refusal, as one of this extension."""
+        super().set_default_headers()
+        self.set_header(VERSION_HEADER, __version__)
+        self.set_header("Cache-Control", "no-store")
+
     def on_connection_close(self) -> None:
         """Cancel the request: the page left before the answer."""
         if self._request is not None:
@@ -69,8 +75,6 @@ class _Handler(APIHandler):
         except ReaderEnded as error:
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
             return
-        self.set_header(VERSION_HEADER, __version__)
-        self.set_header("Cache-Control", "no-store")
         binary = kind is PayloadKind.BINARY
         self.finish(content, set_content_type="application/octet-stream" if binary else "application/json")
 

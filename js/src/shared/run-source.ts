@@ -65,7 +65,7 @@ export class RunSource {
     this._choose();
   }
 
-  /** Rejects with an error whose message is for the user. */
+  /** Rejects with an error whose message is for the user: `Unreachable` if the store may be read later. */
   async call<M extends Method>(method: M, params: Methods[M][0]): Promise<Answer<M>> {
     const actors = this._actor ? [this._actor] : [];
     let problem = this.whyNot;
@@ -77,7 +77,7 @@ export class RunSource {
         problem = reason.message;
       }
     }
-    throw new Error(problem);
+    throw new Unreachable(problem);
   }
 
   /** Call `listener` with all rows at first, then with each change; returns how to end this. */

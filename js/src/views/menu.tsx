@@ -35,14 +35,19 @@ export function Menu(props: MenuProps): ReactNode {
   };
   useEffect(() => {
     if (!open) return;
-    const outside = (event: Event) => {
-      if (!root.current?.contains(event.target as Node)) setOpen(false);
-    };
-    document.addEventListener('pointerdown', outside);
-    document.addEventListener('focusin', outside);
+    const isInside = (target: EventTarget | null) => root.current?.contains(target as Node) ?? false;
+    const pointed = ({ target }: Event) => void (isInside(target) || setOpen(false));
+    // A click on a text of the popup focuses the notebook's cell that the menu is in.
+    const focused = ({ target }: Event) =>
+      void (isInside(target) || (target as Node).contains(root.current) || setOpen(false));
+    const pressed = ({ key }: KeyboardEvent) => void (key === 'Escape' && setOpen(false));
+    document.addEventListener('pointerdown', pointed);
+    document.addEventListener('focusin', focused);
+    document.addEventListener('keydown', pressed);
     return () => {
-      document.removeEventListener('pointerdown', outside);
-      document.removeEventListener('focusin', outside);
+      document.removeEventListener('pointerdown', pointed);
+      document.removeEventListener('focusin', focused);
+      document.removeEventListener('keydown', pressed);
     };
   }, [open]);
   useLayoutEffect(() => {

@@ -1,6 +1,6 @@
 /** Two fields for the limits of an axis; an empty limit follows the data. */
 
-import { type ReactNode, useEffect, useId, useState } from 'react';
+import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import { type Limits, limitsProblem, problemText, typedNumber } from './charts/ranges.ts';
 
 interface TypedRangeProps {
@@ -19,18 +19,24 @@ interface TypedRangeProps {
 export function TypedRange({ limits, name, hints, labels, scale, onChange }: TypedRangeProps): ReactNode {
   const [texts, setTexts] = useState(() => limits.map(shownText));
   const [problem, setProblem] = useState('');
+  const isTyping = useRef(false);
   const id = useId();
   const finish = () => {
+    isTyping.current = false;
     const typed = texts.map(typedNumber);
     const wrong = limitsProblem(typed[0], typed[1], scale);
     setProblem(wrong ? problemText(wrong, ...hints) : '');
     const [low = null, high = null] = typed.map((value, i) =>
-      texts[i] === shownText(limits[i] ?? null) ? limits[i] : value
+      [shownText, exactText].some(text => text(limits[i] ?? null) === texts[i]) ? limits[i] : value
     );
     if (!wrong && (low !== limits[0] || high !== limits[1])) onChange([low, high]);
   };
   useEffect(() => {
-    setTexts(limits.map(shownText));
+    if (isTyping.current) return;
+    // A typed limit is shown exactly; one of a zoom has too many digits.
+    setTexts(
+      limits.map((limit, end) => (typedNumber(texts[end] ?? '') === limit ? exactText : shownText)(limit))
+    );
     setProblem('');
   }, [limits[0], limits[1]]);
   useEffect(finish, [scale]);
@@ -43,10 +49,11 @@ export function TypedRange({ limits, name, hints, labels, scale, onChange }: Typ
         aria-label={label}
         aria-invalid={problem !== ''}
         aria-describedby={problem ? id : undefined}
-        title={problem || label}
+        title={problem || [label, limits[end]].filter(part => part !== null).join(': ')}
         placeholder={hints[end]}
         value={texts[end]}
         onChange={event => {
+          isTyping.current = true;
           setTexts(texts.with(end, event.currentTarget.value));
           setProblem('');
         }}
@@ -69,7 +76,11 @@ export function TypedRange({ limits, name, hints, labels, scale, onChange }: Typ
   );
 }
 
-/** A limit as displayed in its field. */
+function exactText(limit: number | null): string {
+  return limit === null ? '' : String(limit);
+}
+
+/** A limit with as many digits as its field has place for. */
 function shownText(limit: number | null): string {
-  return limit === null ? '' : String(Number(limit.toPrecision(5)));
+  return exactText(limit && Number(limit.toPrecision(5)));
 }

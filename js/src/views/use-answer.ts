@@ -3,22 +3,24 @@
 import { useEffect, useRef, useState } from 'react';
 import type { Answer, Method, Methods } from '../shared/run-api.ts';
 import type { RunSource } from '../shared/run-source.ts';
-import { messageOf } from '../shared/transport.ts';
+import { messageOf, Unreachable } from '../shared/transport.ts';
 
 const RETRY_MS = 5000;
 
 interface Asked<M extends Method> {
-  /** The latest answer; null before the first. */
+  /** The latest answer, also one to former parameters; null before the first. */
+  readonly latest: Answer<M> | null;
+  /** The latest answer to the current parameters. */
   readonly answer: Answer<M> | null;
   /** Why there is no newer one; empty if there is no problem. */
   readonly problem: string;
-  /** Whether these belong to the current parameters. */
+  /** Whether the current parameters have been answered or refused. */
   readonly current: boolean;
 }
 
 /**
  * The answer to a request, sent when its parameters or `version` change, `pause(result)` milliseconds after an answer
- * (null: not again), and after a failure. Without parameters nothing is sent.
+ * (null: not again), and again while the run store cannot be reached. Without parameters nothing is sent.
  */
 export function useAnswer<M extends Method>(
   source: RunSource,
@@ -28,7 +30,8 @@ export function useAnswer<M extends Method>(
   version = ''
 ): Asked<M> {
   const key = JSON.stringify(params);
-  const [asked, setAsked] = useState({ key: '', answer: null as Answer<M> | null, problem: '' });
+  const [asked, setAsked] = useState({ key: '', problem: '' });
+  const [answered, setAnswered] = useState<{ key: string; answer: Answer<M> } | null>(null);
   const latestPause = useRef(pause);
   latestPause.current = pause;
   useEffect(() => {
@@ -36,16 +39,17 @@ export function useAnswer<M extends Method>(
     let ended = false;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const ask = async () => {
-      let wait: number | null = RETRY_MS;
+      let wait: number | null = null;
       try {
         const answer = await source.call(method, params);
         if (ended) return;
-        setAsked({ key, answer, problem: '' });
+        setAnswered({ key, answer });
+        setAsked({ key, problem: '' });
         wait = latestPause.current(answer.result);
       } catch (reason) {
         if (ended) return;
-        const problem = messageOf(reason);
-        setAsked(before => ({ key, answer: before.key === key ? before.answer : null, problem }));
+        setAsked({ key, problem: messageOf(reason) });
+        if (reason instanceof Unreachable) wait = RETRY_MS;
       }
       if (wait !== null) timer = setTimeout(ask, wait);
     };
@@ -55,7 +59,13 @@ export function useAnswer<M extends Method>(
       clearTimeout(timer);
     };
   }, [source, method, key, version]);
-  return { answer: asked.answer, problem: asked.problem, current: asked.key === key };
+  const current = asked.key === key;
+  return {
+    latest: answered?.answer ?? null,
+    answer: answered?.key === key ? answered.answer : null,
+    problem: current ? asked.problem : '',
+    current
+  };
 }
 
 /** The previous object while the value is equal. */

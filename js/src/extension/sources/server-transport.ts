@@ -13,9 +13,13 @@ const HIDDEN_MS = 5000;
 /** Maximum interval between two attempts to reach a server. */
 const MOST_PAUSE_MS = 5000;
 /** A request for changes without an answer this long after it was due is sent again. */
-const LATE_MS = 15_000;
-/** Deadline of other requests: the server itself refuses what takes a minute. */
+const LATE_MS = 10_000;
+/** Deadline of the first bytes of other answers: the server itself refuses what takes a minute. */
 const DEADLINE_MS = 75_000;
+/** Deadline of the rest of an answer, such as an export over a slow connection. */
+const TRANSFER_MS = 600_000;
+/** Deadline of a probe, which the server answers without reading a run store. */
+const PROBE_MS = 8000;
 /** Interval between attempts while no store can be read. */
 const REFUSED_MS = 10_000;
 export const VERSION_HEADER = 'X-Mosaic-Lab-Version';
@@ -125,22 +129,38 @@ export class ServerTransport {
   }
 
   /** Look whether the server is back, while no store is followed through it. */
-  private async _probe(): Promise<void> {
+  private async _awaitReturn(): Promise<void> {
     const backOff = new BackOff(MOST_PAUSE_MS);
     const { signal } = new AbortController();
     while (this._away) {
       await pause(backOff.next(), signal);
-      if (this._watching || this._hidden()) continue;
-      const request = { method: 'follow', params: { stores: {} }, wait: 0 };
-      await this._post(request, LATE_MS).catch(() => undefined);
+      if (!this._watching && !this._hidden()) await this._probe();
     }
+  }
+
+  /** Send an empty request, which the server refuses at once, however busy the reader of its stores is. */
+  private async _probe(): Promise<void> {
+    if (this._probing) return;
+    this._probing = true;
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(), PROBE_MS);
+    try {
+      this._note(await this._send('call', { method: 'POST', body: '{}', signal: late.signal }));
+    } catch {
+      this._set({ kind: late.signal.aborted ? 'silent' : 'gone' });
+    }
+    clearTimeout(timer);
+    this._probing = false;
   }
 
   private _post<T>(request: object, deadline = DEADLINE_MS, renew?: AbortSignal): Promise<Content<T>> {
     return this._request('call', { method: 'POST', body: JSON.stringify(request) }, deadline, renew);
   }
 
-  /** Send a request that ends without an answer after `deadline` milliseconds, or when `renew` aborts. */
+  /**
+   * Send a request that ends if no answer has begun after `deadline` milliseconds, or when `renew` aborts. The
+   * server is silent only if it does not answer a probe either.
+   */
   private async _request<T>(
     path: string,
     init: RequestInit,
@@ -150,37 +170,45 @@ export class ServerTransport {
     const ended = new AbortController();
     const end = () => ended.abort();
     renew?.addEventListener('abort', end);
-    const late = setTimeout(() => {
+    let timer = setTimeout(() => {
       end();
-      this._set({ kind: 'silent' });
+      void this._probe();
     }, deadline);
     try {
-      return await this._exchange<T>(path, init, ended.signal);
+      const response = await this._send(path, { ...init, signal: ended.signal }).catch(reason => {
+        if (!ended.signal.aborted) this._set({ kind: 'gone' });
+        throw new Unreachable(trans.__('Jupyter’s server cannot be reached: %1', (reason as Error).message));
+      });
+      clearTimeout(timer);
+      timer = setTimeout(end, TRANSFER_MS);
+      this._note(response);
+      return await this._content<T>(response);
+    } catch (reason) {
+      throw ended.signal.aborted ? new Unreachable(trans.__('Jupyter’s server does not answer.')) : reason;
     } finally {
-      clearTimeout(late);
+      clearTimeout(timer);
       renew?.removeEventListener('abort', end);
     }
   }
 
-  private async _exchange<T>(path: string, init: RequestInit, signal: AbortSignal): Promise<Content<T>> {
-    let response: Response;
-    try {
-      response = await this._send(path, { ...init, signal });
-    } catch (reason) {
-      if (signal.aborted) throw new Unreachable(trans.__('Jupyter’s server does not answer.'));
-      this._set({ kind: 'gone' });
-      throw new Unreachable(trans.__('Jupyter’s server cannot be reached: %1', (reason as Error).message));
-    }
-    const version = response.headers.get(VERSION_HEADER);
-    if (response.ok) {
+  /** Take the state of the server from its answer: one with a version is of mosaic-lab, else of Jupyter. */
+  private _note({ ok, status, headers }: Response): void {
+    const version = headers.get(VERSION_HEADER);
+    if (ok || version !== null) {
       this._set({ kind: 'answers', version: version ?? '' });
+    } else if (status === 404 || status === 403) {
+      this._set({ kind: status === 404 ? 'no-extension' : 'logged-out' });
+    }
+  }
+
+  private async _content<T>(response: Response): Promise<Content<T>> {
+    if (response.ok) {
       return response.headers.get('Content-Type')?.startsWith('application/octet-stream')
         ? withBuffers(await response.arrayBuffer())
         : { ...((await response.json()) as { result: T }), buffers: [] };
     }
     const { status } = response;
-    if (status === 404 || status === 403) {
-      this._set({ kind: status === 404 ? 'no-extension' : 'logged-out' });
+    if ((status === 404 || status === 403) && response.headers.get(VERSION_HEADER) === null) {
       throw new Unreachable(this._refusal(status));
     }
     const { message } = (await response.json().catch(() => ({}))) as { message?: string };
@@ -203,11 +231,11 @@ export class ServerTransport {
 
   private _set(state: ServerState): void {
     const changed = JSON.stringify(state) !== JSON.stringify(this._state);
-    const probing = this._away;
+    const awaiting = this._away;
     this._state = state;
     if (changed) {
       this._onState();
-      if (this._away && !probing) void this._probe();
+      if (this._away && !awaiting) void this._awaitReturn();
     }
   }
 
@@ -217,6 +245,7 @@ export class ServerTransport {
   private readonly _followers = new Map<string, Follower>();
   private _renew = new AbortController();
   private _watching = false;
+  private _probing = false;
   private _state: ServerState | null = null;
 }
 

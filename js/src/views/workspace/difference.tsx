@@ -31,8 +31,8 @@ export function DifferenceView(props: DifferenceViewProps): ReactNode {
     () => (alive ? AGAIN_MS : null),
     `${states} ${alive}`
   );
-  const found = (asked.current && asked.answer?.result) || null;
-  const problem = asked.current ? asked.problem : '';
+  const found = asked.answer?.result ?? null;
+  const { problem } = asked;
   const [all, setAll] = useState(false);
   const [search, setSearch] = useState('');
   const sections = useMemo(() => shownSections(found?.sections ?? [], all, search), [found, all, search]);

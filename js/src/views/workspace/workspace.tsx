@@ -60,13 +60,13 @@ interface WorkspaceProps {
 
 export function Workspace({ source, state, onState, onVisible }: WorkspaceProps): ReactNode {
   const runs = useRuns(source, state.runs);
-  const { answer, problem } = useAnswer(
+  const { latest, problem } = useAnswer(
     source,
     'metrics',
     runs.known ? { runs: state.runs } : null,
     ({ names }) => (names.some(isOwn) ? null : METRICS_MS)
   );
-  const metrics = answer?.result.names;
+  const metrics = latest?.result.names;
   const rows = useMemo(() => [...runs.rows.values()], [runs.rows]);
   const settings = useMemo(() => differing(rows), [rows]);
   const grouping = useMemo(() => groupingNames(rows), [rows]);
