@@ -106,7 +106,8 @@ def cell(lab: Lab, library: str, family: str) -> str:
 def in_general(reason: str, env_id: str) -> str:
     """A refusal or failure in one line, without the names of its environment, agents and worker's version."""
     text = " ".join(reason.split()).partition(" (worker '")[0]
-    text = re.sub(r" \((?:\w+, )+\w+\)", "", text.replace(f"{env_id!r}", "it").replace(env_id, "it"))
+    text = re.sub(rf"(environment )?'?{re.escape(env_id)}'?", "the environment", text)
+    text = re.sub(r" \((?:\w+, )+\w+\)", "", text)
     return text.replace("|", "\\|")
 
 

@@ -242,7 +242,7 @@ class ArenaClient(ArenaProcess):
 
     def _fail(self, text: str, log: Collection[str] = (), kind: str = "", usable: bool = False) -> None:
         self.answered()
-        if kind != EnvironmentFault.__name__:  # which says all that its check has found
+        if kind != EnvironmentFault.__name__:  # an EnvironmentFault is complete without the log
             log = log or last_lines(self.path / "worker.log", LOG_LINES)
         self._owner.failed(ArenaFailed(text, log, kind=kind, usable=usable))
 

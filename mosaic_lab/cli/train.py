@@ -273,7 +273,13 @@ def _wrapper(text: str) -> Any:
 
 def _evaluation(text: str) -> dict[str, Any]:
     if not text.startswith("{"):
-        return {"seeds": _seeds(text)}
+        first, dash, last = text.partition("-")
+        if dash and first.isdecimal() and last.isdecimal():
+            return {"seeds": range(int(first), int(last) + 1)}
+        try:
+            return {"seeds": [int(part) for part in text.split(",")]}
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r}: give seeds, as 0-9 or 0,1,2") from None
     try:
         return dict(json.loads(text))
     except ValueError as error:

@@ -328,7 +328,11 @@ def _cause(launch: Launch, error: OSError) -> str:
 
 
 class RunQueue:
-    """A queue below ``slots`` that a run joins. Tickets are named by time of joining and run id."""
+    """A queue below ``slots`` that a run joins. Tickets are named by time of joining and run id.
+
+    A ticket is valid while its run's keeper lives, and each slot and GPU is a lock: a killed keeper blocks no
+    other run.
+    """
 
     def __init__(self, slots: Path, name: str, run_id: str) -> None:
         self._folder = slots / f"{name}-line"

@@ -5,6 +5,7 @@ A run is alive while its keeper holds the run's lock, which the system releases 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -36,6 +37,7 @@ _removed: set[Path] = set()
 _RUN_ID = re.compile(r"\d{8}-\d{6}-.+-[a-hjkmnp-z2-9]{4}")
 _MOST_DIGITS = 300  # maximum digits of a JSON integer
 _RENAMED_KEY = b'"pass_env":', b'"pass_env_vars":'  # its name in older runs, its name now
+_ABANDONED_SECONDS = 3600.0  # then a folder that is still being created was left by a killed process
 _LARGEST_JSON = 16 << 20  # bytes; a state file has one or two thousand, a provenance file some ten thousand
 
 
@@ -260,17 +262,24 @@ class RunStore:
         the name is taken.
         """
         self.slots_path.mkdir(parents=True, exist_ok=True)
+        for left in self.root.glob(".new-*"):
+            with suppress(OSError):
+                if left.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
+                    shutil.rmtree(left, ignore_errors=True)
         folder = RunFolder(self.root / run_id)
         if folder.path.exists():
             raise FileExistsError(folder.path)
         hidden = RunFolder(self.root / f".new-{run_id}.{os.getpid()}")
         hidden.path.mkdir()
+        lock = locks.take(hidden.lock_path)
+        assert lock is not None, "no other process knows the folder"
         try:
-            lock = locks.take(hidden.lock_path)
-            assert lock is not None, "no other process knows the folder"
             hidden.path.rename(folder.path)
-        except BaseException:
+        except OSError as error:
+            os.close(lock)
             shutil.rmtree(hidden.path, ignore_errors=True)
+            if error.errno == errno.ENOTEMPTY:  # another process has made it since
+                raise FileExistsError(folder.path) from None
             raise
         return folder, lock
 

@@ -266,11 +266,14 @@ def _training_code(values: Mapping[str, Any], lab: str, taken: Collection[str]) 
     if (wrappers := _json_value("wrappers", values.get("wrappers"))) is not None:
         keywords["wrappers"] = wrappers
     if values.get("evaluation_seeds"):
-        keywords["evaluate"] = {"seeds": _seeds_of(values["evaluation_seeds"])}
+        numbers = _seeds_of(values["evaluation_seeds"])
+        if isinstance(numbers, list):
+            seed_list(numbers)
+        keywords["evaluate"] = {"seeds": numbers}
     for name, value in (values.get("hyperparameters") or {}).items():
         if name not in table:
             raise ConfigurationError(f"{worker} {algorithm} has no hyperparameter {name!r}")
-        value = _json_value(name, value) if table[name]["type"] not in _TYPES else value
+        value = _json_value(f"hyperparameter {name}", value) if table[name]["type"] not in _TYPES else value
         if value not in (None, table[name].get("default")):
             keywords[name] = value
     request = TrainRequest.of({**keywords, "worker": worker, "seed": seeds})
@@ -314,13 +317,10 @@ def _seeds_code(seeds: object, always: bool = False) -> str:
     Without ``always``, each number starts a run, and no two may be equal.
     """
     numbers = _seeds_of(seeds)
-    if not always:
-        seed_list(numbers)
-    return (
-        str(numbers[0])
-        if len(numbers) == 1 and isinstance(numbers, list) and not always
-        else literal(numbers)
-    )
+    if isinstance(numbers, range) or always:
+        return literal(numbers)
+    seed_list(numbers)
+    return str(numbers[0]) if len(numbers) == 1 else literal(numbers)
 
 
 def _seeds_of(seeds: object) -> list[int] | range:

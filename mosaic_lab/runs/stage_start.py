@@ -28,7 +28,7 @@ def next_stage(segments: Sequence[Segment], stages: Sequence[Stage]) -> int | No
 
 
 def ended(root: Path, segments: Sequence[Segment]) -> Segment:
-    """Return the last segment with the end of its run, which has ended, in the run store ``root``."""
+    """Return the last segment, completed with the end of its run, which must have ended."""
     last = segments[-1]
     run = Run(root / last.run)
     early = last.reached is not None and run.state is State.CANCELLED
@@ -49,11 +49,12 @@ def stage_start(
     needed = stage_starts(segments).get(stage, before or 0)
     if needed <= (saved.step if saved else 0):
         return saved, note
-    lost = next(one for one in reversed(_reported(root, segments)) if one.step == needed)
-    why = damage(lost.path) if lost.path.exists() else ""
+    lost = next((one.path for one in reversed(_reported(root, segments)) if one.step == needed), None)
+    where = "" if lost is None else f", {lost},"
+    why = damage(lost) if lost is not None and lost.exists() else ""
     newest = f"the newest remaining one is at step {saved.step:,}" if saved else "no checkpoint remains"
     raise MosaicError(
-        f"{name} cannot resume: its checkpoint at step {needed:,}, {lost.path}, "
+        f"{name} cannot resume: its checkpoint at step {needed:,}{where} "
         f"{f'cannot be loaded ({why})' if why else 'is missing'}, and {newest}. Put the file back and "
         "resume(), or start a new curriculum"
     )

@@ -1,7 +1,7 @@
 """Segments of trials: each trains to a step and saves a checkpoint, from which another segment continues.
 
-Two kinds of sweeps use segments and decide only at their ends: population-based training (`population`), and
-ASHA that promotes trials instead of stopping them (`promotion`). Both are functions of the sweep's log.
+Two kinds of sweeps use segments and decide only at their ends: population-based training, and ASHA that
+promotes trials instead of stopping them. Both are functions of the sweep's log (`population`).
 """
 
 from __future__ import annotations

@@ -79,6 +79,7 @@ def test_wrong_usage_is_2(wrong: list[str], capsys: pytest.CaptureFixture[str]) 
          "unrecognized .*did you mean '--(no-frames|frames-grid)'"),
         ([*WALK, "--total-timesteps", "9", "learning_rate"], "hyperparameters as learning_rate=VALUE "),
         (["train", "toy", "seed=3"], "unrecognized arguments: seed=3; did you mean '--seed'"),
+        (["train", "toy", "--evaluate", "1;2"], "'1;2': give seeds, as 0-9 or 0,1,2"),
         (["train", "toy", "--seed", "1;2"], "'1;2': give whole numbers, as 1 2 3 or 1,2,3"),
         (["train", "toy", "total_timesteps=3"], "total_timesteps=3; did you mean '--total-timesteps'"),
         (["train", "toy", "grace_seconds=3"], "grace_seconds=3; did you mean '--grace-seconds'"),
@@ -360,10 +361,10 @@ def test_words_after_wrappers_are_their_parameters_and_evaluate_takes_seeds() ->
     from mosaic_lab.cli import _parser
     from mosaic_lab.cli.train import with_options
 
-    typed = "train toy lr=1 --evaluate 0,1 --wrappers grey resize=[64,64] --seed 1,2 a=b"
+    typed = "train toy lr=1 --evaluate 0-1 --wrappers grey resize=[64,64] --seed 1,2 a=b"
     arguments = _parser().parse_args(with_options(typed.split()))
     assert arguments.wrappers == ["grey", {"resize": [64, 64]}]
-    assert (arguments.evaluate, arguments.hyperparameters) == ({"seeds": [0, 1]}, [("lr", 1), ("a", "b")])
+    assert (arguments.evaluate, arguments.hyperparameters) == ({"seeds": range(2)}, [("lr", 1), ("a", "b")])
     asked = ["train", "toy", "--evaluate", '{"seeds": [1, 2], "until": 9}']
     assert _parser().parse_args(asked).evaluate == {"seeds": [1, 2], "until": 9}
 

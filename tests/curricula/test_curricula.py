@@ -182,9 +182,13 @@ def test_a_stage_whose_checkpoints_were_deleted_does_not_begin_from_random_weigh
     kept.write_bytes(moved.read_bytes()[:100])
     with pytest.raises(mosaic.MosaicError, match=lost + r"cannot be loaded \(it is damaged"):
         curriculum.resume()
+    folder = first.path.rename(lab.root / "elsewhere")
+    with pytest.raises(mosaic.MosaicError, match="its checkpoint at step 100 is missing, and no checkpoint"):
+        curriculum.resume()
+    folder.rename(first.path)
     assert curriculum.state is State.CANCELLED
     assert len(curriculum.stage_runs) == 2, "no run was started"
-    moved.rename(kept)
+    (first.path / kept.name).rename(kept)
     curriculum.resume().wait(60)
     assert list(skills(curriculum)) == list(range(1, 501))
 

@@ -77,7 +77,13 @@ def test_a_trainings_code_has_what_differs_from_the_defaults(toy: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seeds", "written"), [("7", "seed=7"), ("1, 2,3", "seed=[1, 2, 3]"), ("2-4", "seed=range(2, 5)")]
+    ("seeds", "written"),
+    [
+        ("7", "seed=7"),
+        ("1, 2,3", "seed=[1, 2, 3]"),
+        ("2-4", "seed=range(2, 5)"),
+        ("0-99999999999999999", "seed=range(100000000000000000)"),
+    ],
 )
 def test_seeds_are_a_number_several_or_a_range(toy: Path, seeds: str, written: str) -> None:
     assert written in code("training", {"worker": "toy", "algorithm": "walk", "seeds": seeds})
@@ -90,6 +96,7 @@ def test_seeds_are_a_number_several_or_a_range(toy: Path, seeds: str, written: s
         ({"wrappers": "flat"}, "wrappers: 'flat' is not JSON"),
         ({"seeds": "4-2"}, "the range '4-2' is empty"),
         ({"seeds": "1, 2, 1"}, "seed has duplicates: 1"),
+        ({"evaluation_seeds": "1, 1"}, "seed has duplicates: 1"),
         ({"hyperparameters": {"lr": 1}}, "toy walk has no hyperparameter 'lr'"),
     ],
 )

@@ -56,12 +56,12 @@ def probe(env_id: str, make: Callable[[], Any]) -> tuple[Any, Mapping[str, Any]]
 
 def unmakeable(env_id: str, error: Exception) -> ConfigError:
     """Return the error about an environment whose creation has raised `error`."""
-    gymnasium = sys.modules.get("gymnasium")
-    missing: tuple[type[Exception], ...] = (ModuleNotFoundError,)
-    if gymnasium is not None:
-        missing += gymnasium.error.UnregisteredEnv, gymnasium.error.DependencyNotInstalled
-        if type(error) is gymnasium.error.Error:  # an id that Gymnasium cannot parse
-            missing += (gymnasium.error.Error,)
+    missing: tuple[type[Exception], ...] = (ImportError,)
+    for name in ("gymnasium", "gym"):
+        if (library := sys.modules.get(name)) is not None:
+            missing += library.error.UnregisteredEnv, library.error.DependencyNotInstalled
+            if type(error) is library.error.Error:  # an id that the library cannot parse
+                missing += (library.error.Error,)
     kind = EnvironmentMissing if isinstance(error, missing) else ConfigError
     return kind(f"environment {env_id!r} cannot be made here: {one_line(error)}")
 

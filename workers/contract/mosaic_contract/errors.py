@@ -17,8 +17,8 @@ class ConfigError(ValueError):
 
 
 class EnvironmentMissing(ConfigError):
-    """An environment that is not installed here, or that needs a package that is not. Another worker may
-    serve it."""
+    """An environment, or a package that it requires, that is not installed here: another worker may serve the
+    environment."""
 
 
 class BadLine(ValueError):

@@ -318,11 +318,16 @@ def _channels_last(space: Description) -> ObservationTransform:
     return ObservationTransform(last, lambda observation: numpy.moveaxis(observation, 0, -1))
 
 
+_WIDEST = 2**16  # finer steps would be lost in float32
+
+
 def _scaled(space: Description) -> ObservationTransform:
     numpy = import_module("numpy")
     if not numpy.issubdtype(space.get("dtype"), numpy.integer):
         raise _Misfit("needs integers")
-    low, high = numpy.min(space["low"]), numpy.max(space["high"])
+    low, high = float(numpy.min(space["low"])), float(numpy.max(space["high"]))
+    if not 0 < high - low <= _WIDEST:
+        raise _Misfit(f"needs integers within a range of at most {_WIDEST:,}")
     half = numpy.float32((high - low) / 2)
     scaled = {**space, "dtype": "float32", "low": -1.0, "high": 1.0}
     return ObservationTransform(

@@ -83,6 +83,15 @@ def test_what_does_not_fit_is_refused() -> None:
     )
 
 
+def test_integers_are_scaled_within_a_range_that_float32_tells_apart() -> None:
+    grid = {"type": "Box", "shape": [1, 1, 3], "dtype": "int64", "low": 0, "high": 10}
+    scaled = observation_transform(grid, ["scaled"], "Grid-v0").observe(np.array([[[0, 5, 10]]]))
+    assert scaled.dtype == np.float32 and scaled.tolist() == [[[-1, 0, 1]]]
+    for low, high in ((-(2**63), 2**63 - 1), (3, 3)):
+        with pytest.raises(ConfigError, match="'scaled' needs integers within a range of at most 65,536"):
+            observation_transform({**grid, "low": low, "high": high}, ["scaled"], "Grid-v0")
+
+
 FRAME = {"type": "Box", "shape": [210, 160, 3], "dtype": "uint8", "low": 0, "high": 255}
 
 

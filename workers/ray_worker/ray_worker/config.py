@@ -59,7 +59,8 @@ class RllibPlan(PlannedTraining):
     ) -> tuple[TrainingConfig, Any, Any]:
         own_spec = spec_of(config.env_id, env_kwargs_of(hyperparameters))
         spec = own_spec.wrapped(config.wrappers)
-        if is_images(spec) and all(space.dtype.kind in "iu" for space in spec.observations.values()):
+        sees = ALGORITHMS[config.algorithm].sees_pictures
+        if sees and is_images(spec) and all(space.dtype.kind in "iu" for space in spec.observations.values()):
             config = replace(config, wrappers=(*config.wrappers, SCALED))  # upstream's convolutions need it
             spec = own_spec.wrapped(config.wrappers)
         return config, own_spec, spec
@@ -85,7 +86,9 @@ class RllibPlan(PlannedTraining):
                     f"checkpoint.resume_from: {checkpoint.name} can act, but its folder {folder.name}, which "
                     "training continues from, is not beside it"
                 )
-        if self.config.wrappers and values.get(ADDRESS) is not None:
+        if self.config.wrappers == (SCALED,) and values.get(ADDRESS) is not None:
+            yield f"images of integers are scaled by a wrapper, only on this machine: leave out {ADDRESS}"
+        elif self.config.wrappers and values.get(ADDRESS) is not None:
             yield f"wrappers: supported only on this machine; leave them out, or {ADDRESS}"
         if self.config.wrappers and self.spec.games:
             yield "wrappers: a game in turns is observed as a vector already; leave them out"

@@ -19,7 +19,7 @@ os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 
 ATARI_SIDE = 36
-"""The least side of images, in pixels, for upstream's convolutions."""
+"""Minimum side length of images for upstream's convolutions, in pixels."""
 
 
 def spec_of(env_id: str, keywords: Mapping[str, Any]) -> EnvironmentSpec:

@@ -21,7 +21,7 @@ FORMAT = "mosaic-xuance/1"
 
 _MAY_BE_EMPTY = ("representation_hidden_size",)
 _MAY_BE_EMPTY_FOR_GAMES = ("actor_hidden_size", "critic_hidden_size")  # after convolutions
-_ATARI_SIDE = 36  # the least side of images, in pixels, for the convolutions of upstream's configuration
+_ATARI_SIDE = 36  # minimum side length of images for upstream's configuration, in pixels
 _SMALL = {"filters": [32, 64], "kernels": [3, 3], "strides": [1, 1]}
 """The convolutions for smaller images, such as MiniGrid's 7×7×3."""
 
@@ -147,7 +147,7 @@ def _disagreements(
             "upstream's buffers hold as much of each environment"
         )
     if len({len(values[name]) for name in _SMALL if name in values}) > 1:
-        yield f"{', '.join(_SMALL)} must have one length: {[values[name] for name in _SMALL]}"
+        yield f"{', '.join(_SMALL)} must be equally long, got {[values[name] for name in _SMALL]}"
     if algorithm.on_policy:
         whole = _rollout(values)
         for name in ("n_minibatch", "batch_size"):

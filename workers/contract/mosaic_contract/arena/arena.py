@@ -161,8 +161,12 @@ class Arena:
             raise ArenaError.of_environment(f"{env_id} cannot be used", error) from error
         folder = Path(command["folder"])
         folder.mkdir(parents=True, exist_ok=True)
-        frames = FramePublisher(folder, environment, why_not, self._hud, self._watchdog)
-        seats = Seats(self._kernel, folder, self._idle, self._watchdog, self._inside)
+        try:
+            frames = FramePublisher(folder, environment, why_not, self._hud, self._watchdog)
+            seats = Seats(self._kernel, folder, self._idle, self._watchdog, self._inside)
+        except BaseException:
+            environment.close()
+            raise
         self._opened = OpenedArena(environment, description, frames, seats)
         self._watchdog.start(command.get("step_timeout"))
         self._kernel.send(description.opened(frames.ended, dict([self._worker])))
