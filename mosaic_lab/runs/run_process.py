@@ -101,10 +101,12 @@ def _report(failure: BaseException | None, telemetry: Telemetry) -> int:
     if isinstance(failure, RunCurtailed):
         telemetry.run_cancelled(str(failure), failure.results)
         return COMPLETED
-    said = str(failure) if isinstance(failure, RunAborted) else one_line(failure)
-    logger.error("the run failed: %s", said)  # the telemetry may have reached a quota
     if isinstance(failure, RunAborted):
-        telemetry.run_failed(str(failure), error_type=failure.error_type)
-        return BAD_CONFIGURATION if failure.refused else FAILED
-    telemetry.run_failed(failure)
-    return BAD_CONFIGURATION if isinstance(failure, ConfigurationError) else FAILED
+        said, refused = str(failure), failure.refused
+        telemetry.run_failed(said, error_type=failure.error_type)
+    else:
+        said, refused = one_line(failure), isinstance(failure, ConfigurationError)
+        telemetry.run_failed(failure)
+    if telemetry.dropped_lines:  # by a quota, for one
+        logger.error("the run failed: %s", said)
+    return BAD_CONFIGURATION if refused else FAILED

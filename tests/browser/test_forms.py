@@ -48,14 +48,14 @@ def test_a_trainings_form_inserts_its_code_into_the_notebook(
     expect(insert).to_be_disabled()  # without an environment
     form.get_by_label("Environment").fill("CartPole-v1")
     form.get_by_label("Steps", exact=True).fill("20000")
-    form.get_by_label("Seeds").fill("0-2")
+    form.get_by_label("Seeds", exact=True).fill("0-2")
     code = form.get_by_label("The code of the cell")
     shown = (r"group = mine\.train\(", '"toy"', 'env="CartPole-v1"', "20_000", r"seed=range\(3\)", "group$")
     expect(code).to_have_value(re.compile(r"[\s\S]*".join(shown)))
-    form.get_by_label("Seeds").fill("some")
+    form.get_by_label("Seeds", exact=True).fill("some")
     expect(insert).to_be_disabled()
     expect(form).to_contain_text("Correct the marked values first.")
-    form.get_by_label("Seeds").fill("7")
+    form.get_by_label("Seeds", exact=True).fill("7")
     expect(insert).to_be_enabled()
     form.get_by_text("1 hyperparameter").click()
     rate = form.get_by_label("learning_rate")
@@ -78,7 +78,7 @@ def test_a_trainings_form_inserts_its_code_into_the_notebook(
     saved = jupyterlab.root.parent / "workspaces"
     wait_until(lambda: any('"learning_rate":0.25' in file.read_text() for file in saved.iterdir()))
     notebook.page.reload()
-    expect(form.get_by_label("Seeds")).to_have_value("7")
+    expect(form.get_by_label("Seeds", exact=True)).to_have_value("7")
     expect(form.get_by_label("Worker")).to_have_value("toy")
     expect(code).to_have_value(re.compile(r"20_000[\s\S]*seed=7[\s\S]*learning_rate=0.25"))
 

@@ -148,6 +148,6 @@ def attack(page: Page, store: Path, runs: list[str], count: int, seed: int) -> N
     (reader,) = (
         one
         for one in psutil.Process().children(recursive=True)
-        if "mosaic_lab.server.reader" in one.cmdline()
+        if one.cmdline()[-2:] == ["mosaic_lab.server.reader", str(page.server.root)]
     )
     assert reader.memory_info().rss < MOST_BYTES

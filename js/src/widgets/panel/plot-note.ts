@@ -1,5 +1,6 @@
 /** The line above the figures of a plot: its title, how to read it, and the meaning of its colours. */
 
+import '../common/cell.css';
 import './panel.css';
 import { element, swatch } from '../common/elements.ts';
 import { onChange, type RenderContext } from '../host/anywidget.ts';
