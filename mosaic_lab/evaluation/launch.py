@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.evaluation.scripts import read_script
 from mosaic_lab.policies import check_lanes
 from mosaic_lab.runs import Supervisor
+from mosaic_lab.runs.provenance import source_files
 
 
 def evaluate(
@@ -79,20 +81,26 @@ def check_consent(plan: EvaluationPlan, source: str, run_code: bool, root: Path 
     if run_code or not (codes or wrapped or module):
         return
     lines = [
-        f"  {name}: {code['attribute']} of {path.relative_to(root) if root else path} "
-        f"(SHA-256 {plan.digests[str(path)][:16]}…)"
+        f"  {name}: {code['attribute']} of {path.relative_to(root) if root else path} ({_sum(path)})"
         for name, code in codes
         for path in [Path(code["folder"], code["file"])]
     ]
     lines += [f"  {spec.name}: the wrappers that {spec.settings['checkpoint']} names" for spec in wrapped]
     if module is not None:
-        path = module.relative_to(root) if root else module
-        lines.append(f"  {plan.env_id}: {path} (SHA-256 {plan.digests[str(module)][:16]}…)")
+        files = [
+            f"{file.relative_to(root) if root else file} ({_sum(file)})" for file in source_files(module)
+        ]
+        lines.append(f"  {plan.env_id}: {', '.join(files)}")
     raise ConfigurationError(
         f"{source} runs Python code with your permissions on this machine:\n"
         + "\n".join(lines)
         + "\nRead it first, then allow it by run_code=True (in a shell --run-code)"
     )
+
+
+def _sum(file: Path) -> str:
+    """Return the beginning of a file's SHA-256 sum, as ``sha256sum`` prints it."""
+    return f"SHA-256 {sha256(file.read_bytes()).hexdigest()[:16]}…"
 
 
 def equipped(plan: EvaluationPlan, progress: Callable[[str], None] = print) -> EvaluationPlan:

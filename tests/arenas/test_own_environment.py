@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import re
 import sys
+import zipfile
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -90,7 +92,10 @@ def test_it_is_trained_on_compared_in_and_evaluated_alike(
     bundle, there = evaluation.bundle(tmp_path / "share.zip"), ["--store", str(tmp_path / "elsewhere")]
     monkeypatch.delenv("PYTHONPATH")
     assert main(["evaluate", str(bundle), "--into", str(tmp_path / "a"), *there]) == 1
-    assert "corridor:Corridor-v0: environment/corridor.py (SHA-256" in capsys.readouterr().err
+    asked = re.search(r"environment/corridor.py \(SHA-256 (\w{16})…\)", capsys.readouterr().err)
+    with zipfile.ZipFile(bundle) as archive:
+        content = archive.read("environment/corridor.py")
+    assert asked and hashlib.sha256(content).hexdigest().startswith(asked[1])
     assert not (tmp_path / "a").exists() and not (tmp_path / "elsewhere").exists()
     agreed = ["--verify", "--run-code", "--into", str(tmp_path / "b")]
     assert main(["evaluate", str(bundle), *agreed, *there]) == 0

@@ -242,6 +242,8 @@ class Chart:
         (self.figure.remove_class if top else self.figure.add_class)(EMPTY)
         if reach := value_range(values):
             self._reach = reach
+            if self._limits != (None, None):
+                self._limit()
             self._number()
         self._pointer.labels = [[line.label for line in drawn if line.style == style] for style in self._tops]
         self._pointer.x_label, self._pointer.kind = x_label, kind
@@ -297,6 +299,12 @@ class Chart:
         low, high = (
             None if limit is None or (limit <= 0 and scale is self._log) else limit for limit in self._limits
         )
+        # bqplot turns an axis upside down if its only limit lies beyond the values.
+        least, most = self._reach
+        if low is not None and high is None and low >= most:
+            high = 10 * low if scale is self._log else low + max(most - least, abs(low) / 10, 1e-9)
+        elif high is not None and low is None and high <= least:
+            low = high / 10 if scale is self._log else high - max(most - least, abs(high) / 10, 1e-9)
         return low, high
 
     def send_again(self) -> None:

@@ -27,18 +27,18 @@ class EarlyKeys:
 
     def __init__(self) -> None:
         self._kept: deque[EarlyKey] = deque()
-        self._refused: tuple[EarlyKey, str] | None = None
+        self._refused: tuple[list[EarlyKey], str] | None = None
         self._overtaken = False  # whether the player's turn makes the refusal obsolete
 
     def press(self, action: Any, name: str, refusal: str) -> None:
         """Keep a key for a turn, or refuse it for this reason if there is one."""
         key = EarlyKey(time.monotonic(), action, name)
         if refusal:
-            self._refused, self._overtaken = (key, refusal), True
+            self._refused, self._overtaken = ([key], refusal), True
         elif len(self._kept) < MOST_KEPT:
             self._kept.append(key)
         else:
-            self._refused, self._overtaken = (key, f"{MOST_KEPT} keys are kept already"), False
+            self._refused, self._overtaken = ([key], f"{MOST_KEPT} keys are kept already"), False
 
     def next(self, awaited: bool) -> EarlyKey | None:
         """Return the first kept key if an action is awaited now; None without one. Keys that waited too long
@@ -47,10 +47,11 @@ class EarlyKeys:
         if awaited and self._overtaken:
             self._refused = None
         now = time.monotonic()
+        late = f"your turn did not come within {EARLY_SECONDS:g} s"
         while self._kept and now - self._kept[0].pressed_at > EARLY_SECONDS:
-            late = f"your turn did not come within {EARLY_SECONDS:g} s"
-            self._refused, self._overtaken = (self._kept.popleft(), late), False
-        if self._refused is not None and now - self._refused[0].pressed_at > REFUSAL_SECONDS:
+            before = self._refused[0] if self._refused is not None and self._refused[1] == late else []
+            self._refused, self._overtaken = ([*before[-MOST_KEPT:], self._kept.popleft()], late), False
+        if self._refused is not None and now - self._refused[0][-1].pressed_at > REFUSAL_SECONDS:
             self._refused = None
         return key
 
@@ -58,5 +59,7 @@ class EarlyKeys:
     def text(self) -> str:
         """The notice about the keys; empty if there are none."""
         kept = ", ".join(key.name for key in self._kept)
-        refused = "" if self._refused is None else f"{self._refused[0].name} refused: {self._refused[1]}"
+        refused = ""
+        if self._refused is not None:
+            refused = f"{', '.join(key.name for key in self._refused[0])} refused: {self._refused[1]}"
         return "; ".join(filter(None, (refused, kept and f"{kept} kept for your turn")))

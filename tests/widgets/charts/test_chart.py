@@ -126,6 +126,24 @@ def test_equal_values_have_a_scale_with_their_own_tick_in_the_middle(log: bool) 
     assert (reach.min(), reach.max()) == (1, 3)
 
 
+@pytest.mark.parametrize("log", [False, True])
+def test_a_single_limit_beyond_the_values_does_not_turn_the_axis_over(log: bool) -> None:
+    chart = Chart()
+    chart.use_log(log)
+    chart.draw([Line("a", "a", "#000", (np.arange(3.0), np.array([1.0, 2.0, 30.0])))], "steps")
+    chart.limit(50, None)
+    low, high = chart.full_window.y
+    assert low == 50 and high is not None and high > 50
+    chart.limit(None, 0.5)
+    low, high = chart.full_window.y
+    assert high == 0.5 and low is not None and low < 0.5
+    chart.limit(None, None)
+    assert chart.full_window.y == (None, None)
+    chart.limit(50, None)
+    chart.draw([Line("a", "a", "#000", (np.arange(3.0), np.array([1.0, 2.0, 300.0])))], "steps")
+    assert chart.full_window.y == (50, None), "values have come within the limit"
+
+
 def test_a_bands_outline_closes_around_it() -> None:
     at = np.array([0.0, 1.0, 2.0])
     band = outline(at, np.array([1.0, 2.0, np.nan]), np.array([3.0, 4.0, np.nan]))

@@ -170,7 +170,14 @@ def test_a_key_pressed_before_its_turn_is_shown_as_kept_or_refused(
     monkeypatch.setattr(early_keys, "EARLY_SECONDS", 0.0)
     assert early(panel, "agent_0") == "push left refused: your turn did not come within 0 s"
     monkeypatch.setattr(early_keys, "EARLY_SECONDS", 600.0)
-    for number, action in enumerate((1, 0, 1, 0), 3):
+    for number, action in enumerate((1, 0), 3):
+        call(panel, ["page", number, "press", {"lane": 0, "agent": "agent_0", "action": action}])
+    assert early(panel, "agent_0").endswith("push right, push left kept for your turn")
+    monkeypatch.setattr(early_keys, "EARLY_SECONDS", 0.0)
+    late = "push left, push right, push left refused: your turn did not come within 0 s"
+    assert early(panel, "agent_0") == late
+    monkeypatch.setattr(early_keys, "EARLY_SECONDS", 600.0)
+    for number, action in enumerate((1, 0, 1, 0), 5):
         call(panel, ["page", number, "press", {"lane": 0, "agent": "agent_0", "action": action}])
     lost = "push left refused: 3 keys are kept already"
     assert early(panel, "agent_0") == f"{lost}; push right, push left, push right kept for your turn"
