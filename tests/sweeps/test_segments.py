@@ -59,7 +59,7 @@ def test_members_copy_checkpoints_and_what_they_find_is_their_schedules(lab: mos
         source = trial.segments[1].source
         assert source is not None
         goes_on = trial.segments[1].parameters == trials[source.trial].segments[0].parameters
-        assert goes_on is (source.trial == trial.number), "who copies explores, and nobody else"
+        assert goes_on is (source.trial == trial.number), "only a member that copies another explores"
     assert [trial.value for trial in trials] == pytest.approx([climbed(sweep, one) for one in range(4)])
     best = sweep.best
     assert best is not None and best.value == max(trial.value or 0 for trial in trials)

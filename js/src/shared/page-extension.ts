@@ -1,7 +1,7 @@
 /**
  * The page's extension and its widgets: the extension comes from Jupyter's environment, a widget from its kernel's.
  * The extension records its version on the page, and both report differences. A widget asks the extension to show
- * runs in a tab by an event, which nobody handles without the extension.
+ * runs in a tab by an event, which has no handler without the extension.
  */
 
 import manifest from '../../package.json' with { type: 'json' };

@@ -37,7 +37,7 @@ export function Menu(props: MenuProps): ReactNode {
     if (!open) return;
     const isInside = (target: EventTarget | null) => root.current?.contains(target as Node) ?? false;
     const pointed = ({ target }: Event) => void (isInside(target) || setOpen(false));
-    // A click on a text of the popup focuses the notebook's cell that the menu is in.
+    // A click on a label in the popup focuses the notebook's cell that the menu is in.
     const focused = ({ target }: Event) =>
       void (isInside(target) || (target as Node).contains(root.current) || setOpen(false));
     const pressed = ({ key }: KeyboardEvent) => void (key === 'Escape' && setOpen(false));

@@ -32,7 +32,7 @@ from mosaic_contract import ConfigError, registry
 from mosaic_contract.environment_check import probe
 
 def broken(**keywords):
-    raise ValueError("no world")
+    raise ValueError("no map")
 
 gymnasium.register("Broken-v0", broken)
 for env_id in ("NoSuch-v0", "no_space/Such-v0", "two/spaces/Such-v0", "no_module:Such-v0", "Broken-v0"):
@@ -137,4 +137,4 @@ def test_an_environment_that_is_not_installed_is_missing(worker: WorkerEnvironme
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     *missing, broken = done.stdout.splitlines()
     assert [line.split()[0] for line in missing] == ["EnvironmentMissing"] * 4, done.stderr
-    assert broken == "ConfigError environment 'Broken-v0' cannot be made here: ValueError: no world"
+    assert broken == "ConfigError environment 'Broken-v0' cannot be made here: ValueError: no map"

@@ -11,7 +11,7 @@ const SPARE = 2;
 /** The words shared by the visible names. */
 export const WordsAlike = createContext<ReadonlySet<string>>(new Set());
 
-/** The style sheet draws the parts; the name itself, to copy, search and read aloud, is a text above them. */
+/** The style sheet draws the parts; the name itself, to copy, search and read aloud, is invisible text above them. */
 export function RunName({ name }: { readonly name: string }) {
   const parts = truncatedParts(name, useContext(WordsAlike));
   const begins = parts.some(isShortEnd) ? 1e3 : 0;
