@@ -43,6 +43,7 @@ _STEPS = {
     "terminated": "bool",
     "truncated": "bool",
     "episode_seed": "Int64",
+    "observation_hash": "Int64",
 }
 
 _EPISODE = re.compile(rb'"episode_index":(\d{1,15}),')

@@ -173,7 +173,11 @@ class Data(WorkerMessage):
 
 @dataclass(frozen=True)
 class Step(Data):
-    """One step of one agent. `messages` were sent to other agents; omitted if empty."""
+    """One step of one agent.
+
+    `messages` were sent to other agents; omitted if empty. `observation_hash` is the hash of the observation
+    on which the agent acted; omitted if unknown.
+    """
 
     KIND = "step"
     step_index: int
@@ -186,11 +190,14 @@ class Step(Data):
     episode_seed: int | None = None
     ts_unix_ns: int = 0
     messages: list[Any] = field(default_factory=list, metadata={"added": True})
+    observation_hash: int | None = _added(None)
 
     def to_dict(self) -> dict[str, Any]:
         document = super().to_dict()
         if not self.messages:
             del document["messages"]
+        if self.observation_hash is None:
+            del document["observation_hash"]
         return document
 
 

@@ -234,9 +234,11 @@ class Telemetry:
         episode_seed: int | None = None,
         agent_id: str = ALONE,
         messages: Sequence[Mapping[str, str]] = (),
+        observation_hash: int | None = None,
     ) -> None:
         """Write one step of one agent, if individual steps were requested. `messages` are the messages that
-        the agent sent with this step, as {"to", "text"}."""
+        the agent sent with this step, as {"to", "text"}; `observation_hash` is that of the observation on
+        which it acted."""
         self._send(
             Step(
                 self.run_id,
@@ -250,6 +252,7 @@ class Telemetry:
                 episode_seed,
                 self.now_ns(),
                 list(messages),
+                observation_hash,
             )
         )
 

@@ -65,20 +65,21 @@ class ArenaTelemetry:
         if len(calls) == 1 == len(environment.rewards) and self._plain(episode, environment, calls[0]):
             return
         self.flush()
-        acted = {call.agent: call.action for call in calls}
-        sent = {call.agent: call.messages for call in calls}
+        acted = {call.agent: call for call in calls}
         for agent, reward in environment.rewards.items():
-            if agent in acted or reward:
+            call = acted.get(agent)
+            if call is not None or reward:
                 self._telemetry.step(
                     step_index=episode.steps - 1,
                     episode_index=episode.index,
-                    action=acted.get(agent),
+                    action=None if call is None else call.action,
                     reward=reward,
                     terminated=environment.terminated.get(agent, False),
                     truncated=environment.truncated.get(agent, False) or (episode.done and episode.truncated),
                     episode_seed=episode.seed,
                     agent_id=agent,
-                    messages=sent.get(agent, ()),
+                    messages=() if call is None else call.messages,
+                    observation_hash=None if call is None else call.observation_hash,
                 )
 
     def _plain(self, episode: ArenaEpisode, environment: EnvironmentAdapter, call: Call) -> bool:
@@ -90,10 +91,11 @@ class ArenaTelemetry:
         action, reward = call.action, environment.rewards[call.agent]
         if episode.done or type(action) is not int or not isfinite(reward) or call.messages:
             return False
+        seen = "" if call.observation_hash is None else f',"observation_hash":{call.observation_hash}'
         self._held.append(
             f'{self._head}{episode.steps - 1},"episode_index":{episode.index},"agent_id":'
             f'{self._names[call.agent]},"action":{action},"reward":{reward!r},"terminated":false'
-            f',"truncated":false,"episode_seed":{episode.seed},"ts_unix_ns":{self._telemetry.now_ns()}}}\n'
+            f',"truncated":false,"episode_seed":{episode.seed},"ts_unix_ns":{self._telemetry.now_ns()}{seen}}}\n'
         )
         if not self.hold or len(self._held) >= _HELD:
             self.flush()

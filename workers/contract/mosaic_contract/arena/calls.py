@@ -10,6 +10,7 @@ from mosaic_contract.arena.actions import ActionRules
 from mosaic_contract.arena.environment_adapters import AgentObservation
 from mosaic_contract.arena.errors import Unusable
 from mosaic_contract.arena.exchanges import Exchange, bounded, exchanges_of
+from mosaic_contract.arena.observation_hash import observation_hash
 from mosaic_contract.arrays import pack, unpack
 from mosaic_contract.codec import as_number
 from mosaic_contract.errors import BadMessage
@@ -49,6 +50,8 @@ class Call:
     ) -> None:
         self.agent, self.operator, self.rules = agent, operator, rules
         self.observed, self.mask = observed, observed.mask
+        self.observation_hash = observation_hash(observed.observation)
+        """Computed now, because the environment may reuse the observation's memory in its next step."""
         self.step_index = step_index
         self.deadline: float | None = operator.deadline
         self.fallback: str = operator.fallback
