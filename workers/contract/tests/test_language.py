@@ -28,14 +28,14 @@ class Folder(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
 
-    def record(self, *answers, cost=0.01, tokens=5):
+    def record(self, *answers, cost=0.01, tokens=5, faults=()):
         writer = RecordingWriter(self.folder / "old", "a.jsonl")
         for step, answer in enumerate(answers):
             exchange = Exchange(
                 prompt_of(PROMPT),
                 answer,
                 None,
-                (),
+                faults,
                 "m",
                 input_tokens=tokens,
                 output_tokens=min(tokens, 2),
@@ -63,6 +63,16 @@ class Replays(Folder):
         model.close()
         self.assertEqual([entry["answer"] for entry in read(self.folder / "new")], ["left", "right"])
         self.assertEqual(spent(self.folder / "new"), {"usd": 0.0, "tokens": 0, "calls": 0})
+
+    def test_a_replayed_answer_without_an_action_keeps_its_fault(self):
+        self.record("left", faults=("unparsed", "repair", "default"))
+        settings = {"folder": str(self.folder / "new"), "file": "b.jsonl", "lane": "lane", "operator": "LLM"}
+        recording = {**settings, "replay": str(self.folder / "old")}
+        model = LanguageModel(AgentSetup("agent_0", settings={"model": "m", "recording": recording}))
+        self.addCleanup(model.close)
+        model.begin_episode(1, 0)
+        exchange = model.ask(PROMPT, lambda text: Parsed(1, text), repair=True, last=True)
+        self.assertEqual((exchange.action, exchange.faults), (None, ("unparsed", "repair", "default")))
 
 
 class Budgets(Folder):
@@ -154,6 +164,43 @@ class Answers(unittest.TestCase):
         actions = Actions({"type": "Discrete", "n": 2, "start": 0}, ["left", "right"])
         for answer in ("思考。\nACTION：right", "**Action**： right", "ACTION: “right”"):
             self.assertEqual(actions.parse(answer, [0, 1]).action, 1)
+
+    def test_an_action_in_json_in_a_box_or_said_twice_is_read(self):
+        actions = Actions({"type": "Discrete", "n": 3, "start": 0}, ["left", "go_north", "stay"])
+        for answer in (
+            '{"action": "go north"}',
+            'I see a door.\n```json\n{"why": {"action": "left"},\n "Action": "go_north"}\n```',
+            "So it is $\\boxed{\\text{go\\_north}}$.",
+            "ACTION: \\boxed{go north}",
+            'ACTION: {"action": "go_north"}',
+            "go_north\nGo_north",
+            "ACTION: go north, go north",
+            '\\boxed{go north}\n{"action": "go_north"}',
+            "\\boxed{left}, no.\nACTION: go_north",
+        ):
+            self.assertEqual(actions.parse(answer, [0, 1]).action, 1, answer)
+        for answer, fault in (
+            ("\\boxed{left} or \\boxed{go north}", "ambiguous"),
+            ('{"action": "left"}\n{"action": "stay"}', "ambiguous"),
+            ('{"action": "left", "action": "stay"}', "unparsed"),
+            ('{"action": ["left"]}', "illegal"),
+            ("ACTION: \\boxed{left} or \\boxed{go north}", "illegal"),
+            ("ACTION: left go north", "illegal"),
+            ("stay stay", "illegal"),
+            ('Say {"action": "left"} to go left', "unparsed"),
+            ("left go north left", "unparsed"),
+        ):
+            self.assertEqual(actions.parse(answer, [0, 1]), Parsed(None, None, (fault,)), answer)
+        box = Actions({"type": "Box", "shape": [2], "low": -1.0, "high": 1.0})
+        self.assertEqual(box.parse('{"action": [0.5, -1]}', []).text, "[0.5, -1]")
+
+    def test_a_whole_answer_is_one_of_the_known_texts(self):
+        actions = Actions({"type": "Text", "max_length": 9})
+        known = actions.texts(["Go north.", "[1]", "[1]", 3, "a text that is too long"])
+        self.assertEqual(known, ["Go north.", "[1]"])
+        for answer, action in (("go north", "Go north."), ("[1] [1]", "[1]"), ("ACTION: bye bye", "bye bye")):
+            self.assertEqual(actions.parse(answer, known).action, action)
+        self.assertEqual(actions.parse("go south", known).faults, ("unparsed",))
 
     def test_thoughts_and_choices(self):
         self.assertEqual(split_thoughts("<think>a</think>\n go"), ("go", "a"))

@@ -91,6 +91,11 @@ def test_structured_answers_are_restricted_to_what_is_legal(
     answer = talk.act(0, action_mask=[1, 0, 1])
     assert (answer["action"], len(answer["exchanges"])) == (2, 1)
     assert '"left"' in str(server.requests(settings["model"])[-1]["body"]).replace("'", '"')
+    text = {"type": "Text", "min_length": 1, "max_length": 9}
+    cards = fake("say=[stand]", structured=True)
+    talk.agent(text, settings=cards)
+    assert talk.act("Hit or stand?", info={"legal_moves": ["[hit]", "[stand]"]})["action"] == "[stand]"
+    assert "[hit]" in str(server.requests(cards["model"])[-1]["body"])
     box = {"type": "Box", "shape": [2], "dtype": "float32", "low": -1.0, "high": 1.0}
     refused = talk.ask("init_agent", player_id="b", action_space=box, settings=fake("ok", structured=True))
     assert (

@@ -11,6 +11,7 @@ import pytest
 from language.language_calls import Asker
 from language.language_fixtures import FakeServer
 from mosaic_contract import decode_line, encode_line
+from operators.conversation import Conversation
 
 from mosaic_lab.workers import WorkerEnvironment
 
@@ -30,6 +31,14 @@ def test_the_same_seed_gives_the_same_answers_in_every_process(worker: WorkerEnv
             process = psutil.Process(asker.process.pid)
             assert process.net_connections("inet") == [], "it listens on no port"
     assert answers[0] == answers[1] and all(answers[0])
+
+
+def test_it_chooses_among_the_known_moves_of_a_game_in_text(talk: Conversation) -> None:
+    text = {"type": "Text", "min_length": 0, "max_length": 100}
+    talk.agent(text, settings={**LOCAL, "max_tokens": 48})
+    answer = talk.act("You hold 20. [hit] or [stand]?", info={"legal_moves": ["[hit]", "[stand]"]})
+    assert answer["action"] in ("[hit]", "[stand]")
+    assert [exchange["faults"] for exchange in answer["exchanges"]] == [[]]
 
 
 @pytest.mark.parametrize("which", ["local", "endpoint"])

@@ -34,17 +34,23 @@ _WRONG = {
 @dataclass(frozen=True)
 class Options:
     """An agent's choices at one step: its actions with their current names, the legal actions of a Discrete
-    space, the default action played without a valid answer, and the prompt's text about them."""
+    space or the known ones of a Text space, the default action played without a valid answer, and the
+    prompt's text about them."""
 
     actions: Actions
-    legal: Sequence[int]
+    legal: Sequence[Any]
     default: Any
     text: str
 
     @property
     def names(self) -> list[str]:
-        """The names of the legal actions."""
-        return self.actions.names(self.legal)
+        """The names of the legal actions of a Discrete space."""
+        return self.actions.names(self.legal) if self.actions.discrete else []
+
+    @property
+    def listed(self) -> list[str] | None:
+        """The answers from which a model chooses, None without a list."""
+        return self.names if self.actions.discrete else list(self.legal) or None
 
 
 @dataclass(frozen=True)
@@ -86,7 +92,8 @@ class ActionChooser:
 
     `names` are the names of the actions of a Discrete space, None if unknown. `structured`: the endpoint
     restricts answers to the legal actions; None: only for the bundled model, which otherwise rarely names an
-    action, and only if there is a list of actions. Raises `ConfigError` if there is nothing to choose from.
+    action. In a Text space, this holds for the steps with a list of legal moves, and the prompt stays the
+    same. Raises `ConfigError` if the space has no list of actions.
     """
 
     def __init__(self, setup: AgentSetup, names: Sequence[str] | None, structured: bool | None) -> None:
@@ -94,7 +101,8 @@ class ActionChooser:
             raise ConfigError("a language model needs the action space of its agent in init_agent")
         self._space = setup.action_space
         self._actions = Actions(setup.action_space, names)
-        if structured and not self._actions.discrete:
+        listable = self._actions.discrete or self._space.get("type") == "Text"
+        if structured and not listable:
             raise ConfigError(
                 f"structured restricts the answer to a list of actions, and a {self._space.get('type')} "
                 f"space has none"
@@ -102,7 +110,8 @@ class ActionChooser:
         game = str(setup.settings.get("env_id") or setup.game_name)
         self._noop = noop_action(setup.action_space, setup.settings.get("action_meanings"), game).action
         bundled = setup.settings.get("provider") == LOCAL and setup.settings.get("model") == BUNDLED
-        self.structured = self._actions.discrete and bundled if structured is None else structured
+        self._restricts = listable and bundled if structured is None else structured
+        self.structured = self._restricts and self._actions.discrete
 
     @property
     def answering(self) -> str:
@@ -125,12 +134,13 @@ class ActionChooser:
         default = self._noop
         if actions.discrete:
             default = first_legal(self._space, self._noop, mask, legal or moves)
-        return Options(actions, legal, default, _choices_text(actions.names(legal), self._space))
+        names = actions.names(legal) if actions.discrete else ()
+        return Options(actions, legal, default, _choices_text(names, self._space))
 
     def choose(self, model: LanguageModel, turns: Sequence[Turn], options: Options) -> ChosenAction:
         """Send a dialog to a model. After an answer without a legal action, send it once more with the
         reason."""
-        listed = options.names if self.structured else None
+        listed = options.listed if self._restricts else None
         first = model.ask(turns, lambda answer: options.actions.parse(answer, options.legal), choices=listed)
         if first.action is not None:
             return ChosenAction(first.action, options.actions.name(first.action), False, [first])
@@ -164,10 +174,10 @@ class ActionChooser:
 
     def _legal(
         self, mask: Any, moves: Any, description: Mapping[str, Any] | None
-    ) -> tuple[Actions, list[int]]:
+    ) -> tuple[Actions, list[Any]]:
         """Return the actions under their current names, and the legal ones."""
         if not self._actions.discrete:
-            return self._actions, []
+            return self._actions, self._actions.texts(moves)
         named = (description or {}).get("legal_moves")
         if isinstance(named, Mapping) and named:
             return self._actions.called(named), [int(action) for action in named.values()]

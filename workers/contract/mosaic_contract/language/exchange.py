@@ -10,6 +10,9 @@ from typing import Any, Mapping, Sequence
 REPLY_FAULTS = ("truncated", "refused", "tool_call", "cut", "too_long")
 """Faults of the answer itself; others are faults of its parsing."""
 
+PARSE_FAULTS = ("unparsed", "illegal", "ambiguous")
+"""Faults of an answer without an action. A replay keeps them, whatever forms its parser accepts."""
+
 
 @dataclass(frozen=True)
 class Turn:

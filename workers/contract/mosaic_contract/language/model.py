@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Callable, Protocol, Sequence
 
 from mosaic_contract.language.endpoint import chosen
-from mosaic_contract.language.exchange import Exchange, Parsed, Reply, Turn, prompt_of
+from mosaic_contract.language.exchange import PARSE_FAULTS, Exchange, Parsed, Reply, Turn, prompt_of
 from mosaic_contract.language.exchange_store import ExchangeStore
 from mosaic_contract.language.prices import price_of
 from mosaic_contract.language.recording import CallKey, Episode
@@ -168,10 +168,11 @@ class LanguageModel:
 def _parsed(
     exchange: Exchange, parse: Callable[[str], Parsed], restricted: bool, repair: bool, last: bool
 ) -> Exchange:
-    """Return the exchange with the action in its answer and the faults of parsing."""
+    """Return the exchange with the action in its answer and the faults of parsing. An answer recorded without
+    an action has none."""
     parsed = Parsed(None, None)
     empty = not exchange.answer.strip()
-    if not empty:
+    if not empty and not set(exchange.faults).intersection(PARSE_FAULTS):
         parsed = parse(chosen(exchange.answer) if restricted else exchange.answer)
     marks = {"empty": empty, "repair": repair, "default": last and parsed.action is None}
     faults = (*exchange.faults, *parsed.faults, *(name for name, holds in marks.items() if holds))

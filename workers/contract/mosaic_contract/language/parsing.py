@@ -1,15 +1,17 @@
 """Parsing of a text answer into an action of the space and messages. Strict: only legal actions are accepted.
 
-The action is either in the answer's only line of the form `ACTION: go forward`, or the whole answer. Nothing
-is guessed from a sentence, so that a model that repeats its prompt, or text of the environment, chooses
-nothing by accident.
+The action is in the answer's only line of the form `ACTION: go forward`. Without such a line, it is in a
+JSON object (`{"action": "go forward"}`) or in `\\boxed{go forward}`, or it is the whole answer. It may be
+repeated. Nothing is guessed from a sentence, so that a model that repeats its prompt, or text of the
+environment, chooses nothing by accident.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterator, Mapping, Sequence
 
 from mosaic_contract.action_reader import action_reader
 from mosaic_contract.language.exchange import Parsed
@@ -21,6 +23,9 @@ _ACTION = re.compile(r"^[\W_]*action[*_`]*[ \t]*[:：][*_`]*[ \t]*(.*?)[ \t]*$",
 _MESSAGE = re.compile(
     r"^[\W_]*message[ \t]+(?:to[ \t]+)?([\w.-]+)[*_`]*[ \t]*[:：][*_`]*[ \t]*(.+?)[ \t]*$", re.I | re.M
 )
+_BOXED = re.compile(r"\\boxed\s*\{\s*(?:\\text\w*\s*\{)?([^{}]*)\}{1,2}")
+_OBJECT = re.compile(r"^[ \t]*(?=\{)", re.M)
+_REPEATED = re.compile(r"(.+?)(?:[\s,;.!*`\"']+\1)+[\s,;.!*`\"']*", re.I | re.S)
 _AROUND = " \t\r\n\"'`*_.<>“”‘’«»"
 _LONGEST = 200  # maximum characters of an action quoted in a message
 
@@ -68,6 +73,13 @@ class Actions:
             return [action for action in actions if action in listed] or actions
         return actions
 
+    def texts(self, moves: Any) -> list[str]:
+        """Return the actions of a Text space among a list of moves."""
+        if self._kind != "Text" or not isinstance(moves, (list, tuple)):
+            return []
+        texts = dict.fromkeys(move for move in moves if isinstance(move, str))
+        return [text for text in texts if self._fits(text)]
+
     def name(self, action: Any) -> str:
         """Return the name of an action in prompts and on the page."""
         if self.discrete:
@@ -78,24 +90,32 @@ class Actions:
         """Return the names of these actions."""
         return [self._names[action] for action in legal]
 
-    def parse(self, answer: str, legal: Sequence[int]) -> Parsed:
+    def parse(self, answer: str, legal: Sequence[Any]) -> Parsed:
         """Return the one action in an answer; without one, a fault: "unparsed", "illegal" or "ambiguous".
-        `legal` are the currently legal actions of a Discrete space."""
-        actions = list(dict.fromkeys(_stripped(text) for text in _ACTION.findall(answer)))
-        if not actions:
-            whole = _stripped(answer)
-            named = self._by_name.get(_plain(whole)) if self.discrete else None
-            if named is None:
-                return Parsed(None, None, ("unparsed",))
-            actions = [whole]
-        if len({_plain(text) for text in actions}) > 1:
+        `legal` are the currently legal actions of a Discrete space, or known texts of a Text space."""
+        texts = _ACTION.findall(answer) or _marked(answer)
+        if not texts:
+            return self._parse_whole(answer, legal)
+        actions = list(map(_stripped, texts))
+        if len(set(map(_plain, actions))) > 1:
             return Parsed(None, None, ("ambiguous",))
         if not actions[0]:
             return Parsed(None, None, ("unparsed",))
-        try:
-            return Parsed(self._action(actions[0], legal), actions[0][:_LONGEST])
-        except (ValueError, RecursionError):
-            return Parsed(None, None, ("illegal",))
+        for text in (actions[0], *_unwrapped(actions[0]), *_repeated(actions[0])):
+            with contextlib.suppress(ValueError, RecursionError):
+                return Parsed(self._action(text, legal), text[:_LONGEST])
+        return Parsed(None, None, ("illegal",))
+
+    def _parse_whole(self, answer: str, legal: Sequence[Any]) -> Parsed:
+        """Return the action in an answer that is its name, or a known text, and nothing else."""
+        known = self._by_name if self.discrete else {_plain(_stripped(text)): text for text in legal}
+        for text in map(_stripped, (answer, *_repeated(answer))):
+            action = known.get(_plain(text))
+            if action is not None and action in legal:
+                return Parsed(action, text[:_LONGEST])
+            if action is not None:
+                return Parsed(None, None, ("illegal",))
+        return Parsed(None, None, ("unparsed",))
 
     def _action(self, text: str, legal: Sequence[int]) -> Any:
         """Return an action by its text. Raises `ValueError` if it is not a legal action."""
@@ -106,11 +126,59 @@ class Actions:
             return action
         if self._kind != "Text":
             return self._read(json.loads(text))
-        characters, length = self._space.get("characters"), len(text)
-        fits = self._space.get("min_length", 0) <= length <= self._space.get("max_length", length)
-        if not fits or (characters and not set(text) <= set(characters)):
+        if not self._fits(text):
             raise ValueError("the text has a length or characters that the environment does not know")
         return text
+
+    def _fits(self, text: str) -> bool:
+        """Return whether a text is an action of a Text space."""
+        characters, length = self._space.get("characters"), len(text)
+        fits = self._space.get("min_length", 0) <= length <= self._space.get("max_length", length)
+        return bool(fits and (not characters or set(text) <= set(characters)))
+
+
+def _marked(answer: str) -> list[str]:
+    """Return the texts marked as an action in an answer: in JSON objects and in LaTeX's boxes."""
+    return [*_in_objects(answer), *map(_without_escapes, _BOXED.findall(answer))]
+
+
+def _unwrapped(text: str) -> list[str]:
+    """Return the action that is marked in a text, and nothing else with it."""
+    boxed = _BOXED.fullmatch(text.strip("$ "))
+    return list(map(_stripped, [_without_escapes(boxed[1])] if boxed else _in_objects(text)))
+
+
+def _without_escapes(text: str) -> str:
+    return text.replace("\\_", "_")
+
+
+def _repeated(text: str) -> list[str]:
+    """Return the words that a short text repeats."""
+    repeated = _REPEATED.fullmatch(_stripped(text)) if len(text) <= _LONGEST else None
+    return [repeated[1]] if repeated else []
+
+
+def _in_objects(answer: str) -> Iterator[str]:
+    """Yield the "action" of each JSON object that begins and ends a line."""
+    end = 0
+    for start in (match.end() for match in _OBJECT.finditer(answer)):
+        if start < end:  # inside the previous object
+            continue
+        with contextlib.suppress(ValueError, RecursionError):
+            value, end = _JSON.raw_decode(answer, start)
+            if not answer[end:].partition("\n")[0].strip("` \t\r"):
+                for action in (value[key] for key in value if key.lower() == "action"):
+                    yield action if isinstance(action, str) else json.dumps(action)
+
+
+def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object. Raises `ValueError` if a key occurs twice."""
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return dict(pairs)
+
+
+_JSON = json.JSONDecoder(object_pairs_hook=_unique)
 
 
 def action_text(answer: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Iterator, Mapping, Optional, Sequence, Tuple
 
 from mosaic_contract.codec import decode_line, encode_line, is_sealed, seal
 from mosaic_contract.errors import BadLine
-from mosaic_contract.language.exchange import REPLY_FAULTS, Exchange, Turn, hash_of, image_name
+from mosaic_contract.language.exchange import PARSE_FAULTS, REPLY_FAULTS, Exchange, Turn, hash_of, image_name
 
 LINE_LIMIT = 8 << 20
 """Maximum length of a recording's line, in bytes."""
@@ -176,12 +176,15 @@ class RecordingIndex:
 
 
 def exchange_of(entry: Mapping[str, Any]) -> Exchange:
-    """Return a recorded exchange before its answer is parsed, with its cost at the time of recording."""
+    """Return a recorded exchange before its answer is parsed, with its cost at the time of recording.
+
+    An answer that had no action when it was recorded keeps that fault.
+    """
     return Exchange(
         prompt=entry["prompt"],
         answer=str(entry["answer"]),
         parsed=None,
-        faults=tuple(fault for fault in entry["faults"] if fault in REPLY_FAULTS),
+        faults=tuple(fault for fault in entry["faults"] if fault in (*REPLY_FAULTS, *PARSE_FAULTS)),
         model=str(entry["model"]),
         reasoning=str(entry.get("reasoning", "")),
         input_tokens=entry["input_tokens"],
