@@ -120,8 +120,9 @@ class Comparison:
     def steps(self, lane: int | str | Lane) -> pd.DataFrame:
         """Return a table of every step of a lane, read from its telemetry.
 
-        Columns: episode_index, step_index, agent_id, action, reward, terminated, truncated, episode_seed and
-        observation_hash (CRC-32 of the observation on which the agent acted).
+        Columns: episode_index, step_index, agent_id, action, reward, terminated, truncated, episode_seed,
+        observation_hash (CRC-32 of the observation on which the agent acted) and fault (why its operator's
+        own answer was late or not played, or None).
         """
         return steps_table(self._lane(lane).folders)
 

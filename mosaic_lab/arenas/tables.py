@@ -44,6 +44,7 @@ _STEPS = {
     "truncated": "bool",
     "episode_seed": "Int64",
     "observation_hash": "Int64",
+    "fault": "object",
 }
 
 _EPISODE = re.compile(rb'"episode_index":(\d{1,15}),')
