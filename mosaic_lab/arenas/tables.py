@@ -79,6 +79,16 @@ def agent_returns(returns: Mapping[str, float]) -> dict[str, float]:
     return {f"return {agent}": value for agent, value in returns.items()} if len(returns) > 1 else {}
 
 
+def prompt_text(turns: Iterable[Mapping[str, Any]]) -> str:
+    """Return the turns of a recorded prompt as one text; an image is named by its hash."""
+    return "\n\n".join(_turn(turn) for turn in turns)
+
+
+def _turn(turn: Mapping[str, Any]) -> str:
+    images = [f"(image {name[:12]})" for name in turn["images"]]
+    return "\n".join([f"[{turn['role']}]", turn["text"], *images])
+
+
 def steps_table(folders: Sequence[Path]) -> pd.DataFrame:
     """Return every step of every agent in these lane folders, in order of writing."""
     files = (JsonlFollower(folder / "telemetry.jsonl") for folder in folders)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import binascii
+import zlib
 from typing import Any, Mapping
 
 from mosaic_contract.arena.actions import ActionRules
@@ -36,8 +38,8 @@ def state_message(
 ) -> dict[str, Any]:
     """Return the answer to "replay": the last step, and the state in which the agents of `turn` act next.
 
-    The command requests `observations` and a `picture`. A picture that cannot be drawn is null, for the
-    reason `no_picture`.
+    The command requests `observations` and a `picture`, whose pixels are compressed by zlib. A picture that
+    cannot be drawn is null, for the reason `no_picture`.
     """
     turn = [] if episode.done else environment.turn
     observed = {agent: environment.observe(agent).observation for agent in turn}
@@ -46,7 +48,10 @@ def state_message(
         "step_index": episode.steps,
         "rewards": environment.rewards,
         "terminated": environment.terminated,
-        "truncated": environment.truncated,
+        "truncated": {
+            agent: truncated or (episode.done and episode.truncated)
+            for agent, truncated in environment.truncated.items()
+        },
         "done": episode.done,
         "turn": turn,
         "hashes": {agent: observation_hash(observation) for agent, observation in observed.items()},
@@ -55,7 +60,9 @@ def state_message(
         message["observations"] = {agent: pack(observation) for agent, observation in observed.items()}
     if command.get("picture"):
         try:
-            message["picture"] = pack(frames.frame())
+            pixels = frames.frame()
+            data = binascii.b2a_base64(zlib.compress(pixels.tobytes(), 1), newline=False).decode("ascii")
+            message["picture"] = {"shape": list(pixels.shape), "data": data}
         except Exception as error:  # environments raise arbitrary exceptions
             message.update(picture=None, no_picture=one_line(error))
     return message
