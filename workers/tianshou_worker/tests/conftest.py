@@ -26,6 +26,7 @@ SMALL: dict[str, dict[str, Any]] = {  # one of each family: enough to update its
 }
 _EPOCHS = {"total_timesteps": 260, "epoch_num_steps": 130, "test_step_num_episodes": 2}
 OFFLINE: dict[str, dict[str, Any]] = {  # from what sac or dqn has recorded; gail steps its environments
+    "il": {"env_id": "CartPole-v1", **_EPOCHS},
     "bcq": {"env_id": "Pendulum-v1", **_EPOCHS},
     "cql": {"env_id": "Pendulum-v1", **_EPOCHS},
     "discrete_cql": {"env_id": "CartPole-v1", **_EPOCHS, "num_quantiles": 20},
@@ -45,7 +46,7 @@ class TianshouWorker(TrainingWorker):
 
     def configuration(self, name: str) -> dict[str, Any]:
         if name in OFFLINE:
-            dataset = self._recorded("dqn") if name == "discrete_cql" else self.dataset
+            dataset = self._recorded("dqn") if OFFLINE[name]["env_id"] == "CartPole-v1" else self.dataset
             return {"algorithm": name, "dataset": str(dataset), **OFFLINE[name]}
         return super().configuration(name)
 

@@ -30,7 +30,11 @@ _CASES = [
     *((name, PENDULUM, RECORDING) for name in ("ddpg", "td3", "sac")),
     ("redq", PENDULUM, {**RECORDING, "update_step_num_gradient_steps_per_sample": 0.25}),
     ("gail", PENDULUM, {"collection_step_num_env_steps": 500, "dataset": DATASET.format("sac-Pendulum-v1")}),
-    *((name, PENDULUM, {**OFFLINE, "dataset": DATASET.format("td3-Pendulum-v1")}) for name in ("bcq", "cql")),
+    *(
+        (name, PENDULUM, {**OFFLINE, "dataset": DATASET.format("td3-Pendulum-v1")})
+        for name in ("il", "bcq", "cql")
+    ),
+    ("il", CARTPOLE, {**OFFLINE, "dataset": DATASET.format("dqn-CartPole-v1")}),
     ("discrete_bcq", CARTPOLE, {**OFFLINE, "dataset": DATASET.format("rainbow-CartPole-v1")}),
     ("discrete_cql", CARTPOLE, {**OFFLINE, "dataset": DATASET.format("dqn-CartPole-v1")}),
 ]

@@ -30,7 +30,8 @@ made = gymnasium.make(ENV)
 
 
 def read(path: Path) -> Any:
-    return read_dataset(path, EnvironmentSpec.of(ENV, made), ())
+    spec = EnvironmentSpec.of(ENV, made)
+    return read_dataset(path, spec, spec, ())
 
 
 def refusal(name: str, change: Callable[[h5py.File], Any] | None = None, keep: int | None = None) -> str:

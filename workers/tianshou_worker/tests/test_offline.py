@@ -13,7 +13,9 @@ from mosaic_contract.conformance.observed_process import ObservedProcess
 from mosaic_contract.fastlane import Frame, FrameReader
 
 READS = Path(__file__).with_name("reads_dataset.py")
+READS_MINARI = READS.with_name("reads_minari.py")
 LOSSES = {
+    "il": {"policy_loss", "update/loss"},
     "bcq": {"policy_loss", "update/vae_loss", "update/actor_loss", "update/critic1_loss"},
     "cql": {"update/actor_loss", "update/critic1_loss", "update/cql_alpha", "update/alpha_loss"},
     "discrete_cql": {"update/loss", "update/qr_loss", "update/cql_loss"},
@@ -30,7 +32,8 @@ def test_a_training_from_a_dataset_reports_everything_and_saves(worker: Any, alg
     steps = worker.offline[algorithm]["total_timesteps"]
     (done,) = run.events("run_completed")
     assert done["final_metrics"]["steps"] == steps
-    assert LOSSES[algorithm] | {"value_loss", "episode_return", "episode_length"} <= set(run.metrics)
+    values = set() if algorithm == "il" else {"value_loss"}
+    assert LOSSES[algorithm] | values | {"episode_return", "episode_length"} <= set(run.metrics)
     assert run.checkpoints[-1].name == f"step-{steps}.pt"
     described = json.loads(run.checkpoints[-1].with_suffix(".json").read_text())
     assert described["hyperparameters"]["dataset"] == worker.configuration(algorithm)["dataset"]
@@ -63,6 +66,31 @@ def test_a_dataset_is_upstreams_own_file_and_only_its_numbers_are_read(worker: A
     assert "its rew are not all finite numbers" in seen["text"]
     assert "its act reach from 2 to 2; they must be as Tianshou's policies answer" in seen["wide"]
     assert "its obs have the shape (4,), the environment's (3,)" in seen["other"]
+
+
+def test_episodes_of_minari_are_read_as_transitions(worker: Any, tmp_path: Path) -> None:
+    """Two episodes, of three and two steps. The first was not terminated; actions were -1 of -2 to 2."""
+    command = [worker.python, str(READS_MINARI), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout.splitlines()[-1])
+    plain = seen["plain"]
+    assert [row[0] for row in plain["obs"]] == [0, 1, 2, 0, 1]
+    assert [row[0] for row in plain["obs_next"]] == [1, 2, 3, 1, 2]
+    assert plain["act"] == [[-0.5]] * 5
+    assert plain["rew"] == [0, 1, 2, 0, 1]
+    assert plain["terminated"] == [False, False, False, False, True]
+    assert plain["truncated"] == [False, False, True, False, False]
+    assert seen["file"]
+    assert seen["kitchen"]["obs"][1] == [1, 1, 0, 1, 0]
+    assert seen["kitchen"]["act"] == [1] * 5  # counted from 0
+    assert "its observations are not one array; wrappers=['flat']" in seen["unwrapped"]
+    assert "it was recorded on 'Pendulum-v1', this run is on 'Kitchen-v0'" in seen["other"]
+    assert "wrappers=['frame_stack(2)']: recorded observations pass only through" in seen["stacked"]
+    assert "its pictures are JPEG files" in seen["jpeg"]
+    assert "its data_format is 'arrow', not 'hdf5'" in seen["arrow"]
+    assert "the arrays of /episode_0 differ in length" in seen["swapped"]
+    assert "cannot be read as a Minari dataset" in seen["cut"]
 
 
 def test_what_cannot_be_learned_from_is_refused(worker: Any) -> None:

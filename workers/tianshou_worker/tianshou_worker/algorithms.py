@@ -42,7 +42,9 @@ _ACTOR_CRITIC_LR = (
     Parameter("actor_lr", float, 1e-4, "learning rate of Adam for the actor"),
     Parameter("critic_lr", float, 1e-3, "learning rate of Adam for the critics"),
 )
-_DATASET = Parameter("dataset", str, None, "path of a recorded dataset.hdf5, which is learned from")
+_DATASET = Parameter(
+    "dataset", str, None, "path of a recorded dataset.hdf5 or of a Minari dataset, which is learned from"
+)
 _PRIORITIZED = Parameter("prioritized_replay", bool, False, "sample by priority (alpha 0.6, beta 0.4)")
 OWN: Mapping[str, tuple[Parameter, ...]] = {
     VALUE: (_LR, _PRIORITIZED, *_OFF_POLICY),
@@ -71,9 +73,9 @@ _DISC_LR = Parameter("disc_lr", float, 5e-4, "learning rate of Adam for the disc
 
 @dataclass(frozen=True)
 class TianshouAlgorithm(Algorithm):
-    """One algorithm. `upstream` is its class, in the module of the same name in a folder of
-    `tianshou.algorithm`, `policy` the (module, class) of a policy; their signatures define its
-    hyperparameters. `extra` are additional ones, `defaults` the values of upstream's example."""
+    """One algorithm. `upstream` is its class, in its `module` in a folder of `tianshou.algorithm`, `policy`
+    the (module, class) of a policy; their signatures define its hyperparameters. `extra` are additional ones,
+    `defaults` the values of upstream's example."""
 
     name: str
     family: str
@@ -92,9 +94,14 @@ class TianshouAlgorithm(Algorithm):
         return self.family == ON_POLICY
 
     @property
+    def module(self) -> str:
+        """The module of its class in upstream."""
+        return _MODULES.get(self.name, self.name)
+
+    @property
     def sees_pictures(self) -> bool:
         """Whether upstream has convolutional networks for it."""
-        return self.family == VALUE or (self.on_policy and self.name != "gail")
+        return self.family == VALUE or self.name == "il" or (self.on_policy and self.name != "gail")
 
     @property
     def offline(self) -> bool:
@@ -114,6 +121,7 @@ class TianshouAlgorithm(Algorithm):
         return f"{kind}, imitates a dataset" if _DATASET in self.extra else kind
 
 
+_MODULES = {"il": "imitation_base"}
 _Q, _C51 = ("dqn", "DiscreteQLearningPolicy"), ("c51", "C51Policy")
 _BOTH = (DISCRETE, CONTINUOUS)
 _FAMILY_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
@@ -195,6 +203,10 @@ ALGORITHMS: Mapping[str, TianshouAlgorithm] = {
             gamma=0.95, vf_coef=0.25, ent_coef=0.0, max_grad_norm=0.5, return_scaling=True, value_clip=True,
             disc_update_num=2, batch_size=128, collection_step_num_env_steps=3200,
             update_step_num_repetitions=2, num_training_envs=16,
+        ),
+        _algorithm(
+            OFFLINE, "il", "OfflineImitationLearning", None, _BOTH, _LR,
+            hidden_sizes=[128, 128], batch_size=64,
         ),
         _algorithm(
             OFFLINE, "bcq", "BCQ", ("bcq", "BCQPolicy"), (CONTINUOUS,), *_ACTOR_CRITIC_LR, *_BCQ,

@@ -68,8 +68,9 @@ class TianshouPlan(PlannedTraining):
             )
         if "dataset" in values and not values["dataset"]:
             problems.append(
-                f"{self.algorithm.name} learns from a recorded dataset: give dataset, the path of a "
-                "dataset.hdf5, which an off-policy training with save_buffer=True leaves"
+                f"{self.algorithm.name} learns from a recorded dataset: give dataset, the path of a Minari "
+                "dataset, which ev.dataset(…) writes, or of a dataset.hdf5, which an off-policy training "
+                "with save_buffer=True leaves"
             )
         yield from problems
         if not problems:
@@ -81,7 +82,9 @@ class TianshouPlan(PlannedTraining):
     def dataset(self) -> Dataset | None:
         """The dataset of an offline algorithm; None for others. Raises `ConfigError` for an invalid file."""
         path = self.hyperparameters.get("dataset")
-        return read_dataset(Path(path), self.spec, self.config.wrappers) if path else None
+        if not path:
+            return None
+        return read_dataset(Path(path), self.own_spec, self.spec, self.config.wrappers)
 
     @property
     def collection(self) -> int:

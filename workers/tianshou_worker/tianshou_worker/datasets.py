@@ -1,8 +1,8 @@
-"""Datasets: recorded transitions, in the HDF5 format of upstream's replay buffers.
+"""Datasets: recorded transitions, in the HDF5 format of upstream's replay buffers or that of Minari.
 
 A dataset is `dataset.hdf5`, with `dataset.json` beside it, which describes its origin; a file without a
 description is validated by its arrays alone. Upstream's own loader unpickles values that are not arrays; here
-only numeric arrays are read. Upstream is not imported.
+only numeric arrays are read. Upstream is not imported. `minari_files` reads Minari's.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.errors import one_line
 from mosaic_contract.gymnasium_wrappers import Wrapper
 
+from .minari_files import minari_folder, read_minari
+
 FORMAT = "mosaic-tianshou-dataset/1"
 _LARGEST = 8 * 2**30  # bytes of arrays
 _LARGEST_INDEX = 2**19  # bytes of each array with one number per environment, for up to 65,536 environments
@@ -36,14 +38,19 @@ class Dataset:
     arrays: Mapping[str, Array]
 
 
-def read_dataset(path: Path, spec: EnvironmentSpec, wrappers: Sequence[Wrapper]) -> Dataset:
-    """Return a dataset for an environment with these spaces after these wrappers. Raises `ConfigError` with
-    all problems."""
-    if not path.is_file():
+def read_dataset(
+    path: Path, own_spec: EnvironmentSpec, spec: EnvironmentSpec, wrappers: Sequence[Wrapper]
+) -> Dataset:
+    """Return a dataset for an environment with the spaces `own_spec`, and `spec` after these wrappers. Raises
+    `ConfigError` with all problems."""
+    if (folder := minari_folder(path)) is not None:
+        arrays: Mapping[str, Array] = read_minari(folder, own_spec, wrappers, _LARGEST)
+    elif path.is_file():
+        arrays = _read(path, path.stat().st_mtime_ns)
+    else:
         raise ConfigError(f"there is no dataset {path}")
-    arrays = _read(path, path.stat().st_mtime_ns)
     problems = [
-        *_of_another(path, spec.env_id, wrappers),
+        *(_of_another(path, spec.env_id, wrappers) if folder is None else ()),
         *_misfits(arrays, spec.observation_space, spec.action_space),
     ]
     if problems:

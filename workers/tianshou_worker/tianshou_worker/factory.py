@@ -11,6 +11,7 @@ from tianshou import algorithm as upstream
 from tianshou.algorithm.algorithm_base import Algorithm
 from tianshou.algorithm.imitation.bcq import BCQPolicy
 from tianshou.algorithm.imitation.discrete_bcq import DiscreteBCQPolicy
+from tianshou.algorithm.imitation.imitation_base import ImitationPolicy, OfflineImitationLearning
 from tianshou.algorithm.modelfree.c51 import C51Policy
 from tianshou.algorithm.modelfree.ddpg import ContinuousDeterministicPolicy
 from tianshou.algorithm.modelfree.dqn import DiscreteQLearningPolicy
@@ -62,7 +63,13 @@ def make_algorithm(
     if name == "gail":
         parts = _discriminator(observations, actions, values)
         return _on_policy(name, observations, actions, values, expert_buffer=expert, **parts)
-    offline = {"bcq": _bcq, "cql": _actor_critic, "discrete_bcq": _discrete_bcq, "discrete_cql": _value}
+    offline = {
+        "il": _imitation,
+        "bcq": _bcq,
+        "cql": _actor_critic,
+        "discrete_bcq": _discrete_bcq,
+        "discrete_cql": _value,
+    }
     online = {VALUE: _value, ACTOR_CRITIC: _actor_critic}.get(ALGORITHMS[name].family, _on_policy)
     return offline.get(name, online)(name, observations, actions, values)
 
@@ -74,7 +81,8 @@ def gaussian(loc_scale: tuple[torch.Tensor, torch.Tensor]) -> Distribution:
 
 def _assemble(name: str, values: Values, **parts: Any) -> Algorithm:
     """Return the algorithm made from these parts and from the hyperparameters in its own signature."""
-    kind = getattr(upstream, ALGORITHMS[name].upstream)
+    # The package does not export the algorithm of "il".
+    kind = OfflineImitationLearning if name == "il" else getattr(upstream, ALGORITHMS[name].upstream)
     taken = set(kind.__init__.__annotations__) & set(parameters_of(name)) - set(parts)
     return kind(**parts, **{key: values[key] for key in taken})
 
@@ -267,6 +275,22 @@ def _actor_critic(name: str, observations: Any, actions: Any, values: Values) ->
         critic_optim=AdamOptimizerFactory(lr=values["critic_lr"]),
         **parts,
     )
+
+
+def _imitation(name: str, observations: Any, actions: Any, values: Values) -> Algorithm:
+    if is_pictures(observations):
+        features = _image_features(observations)
+    else:
+        features = _net(observations, hidden_sizes=values["hidden_sizes"])
+    spaces = {"action_space": actions, "observation_space": observations}
+    if hasattr(actions, "high"):
+        actor: nn.Module = ContinuousActorDeterministic(preprocess_net=features, action_shape=actions.shape)
+        policy = ImitationPolicy(actor=actor, **spaces, action_scaling=True)
+    else:
+        # The loss takes logits: a softmax, as in upstream's example, would be applied twice.
+        actor = DiscreteActor(preprocess_net=features, action_shape=int(actions.n), softmax_output=False)
+        policy = ImitationPolicy(actor=actor, **spaces, action_bound_method=None)
+    return _assemble(name, values, policy=policy, optim=AdamOptimizerFactory(lr=values["lr"]))
 
 
 def _bcq(name: str, observations: Any, actions: Any, values: Values) -> Algorithm:

@@ -68,7 +68,7 @@ def parameters_of(name: str) -> dict[str, Parameter]:
 
 
 def _of_algorithm(algorithm: TianshouAlgorithm) -> Iterator[tuple[str, Parameter]]:
-    for module, name in filter(None, ((algorithm.name, algorithm.upstream), algorithm.policy)):
+    for module, name in filter(None, ((algorithm.module, algorithm.upstream), algorithm.policy)):
         node = _class(f"algorithm/*/{module}.py", name)
         init = method_of(node, "__init__")
         meanings = meanings_of(ast.get_docstring(init) if init else None)

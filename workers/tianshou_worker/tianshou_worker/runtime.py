@@ -44,6 +44,7 @@ LOSSES = {
         "update/loss",  # of DQN and similar algorithms, which have no other
     ],
 }
+IMITATION_LOSSES = {"policy_loss": ["update/loss"]}
 _OFF_POLICY_STEPS = 250  # between updates with reported metrics
 
 
@@ -188,6 +189,8 @@ def learn_offline(
 
     with ExitStack() as stack:
         log = GradientLog(logger, plan.config.tensorboard_dir, after_each_step)
+        if plan.algorithm.name == "il":
+            log.losses = IMITATION_LOSSES
         stack.callback(log.finalize)
         evaluated = stack.enter_context(environments(plan.config, episodes, logger, counted=False))
         parameters = OfflineTrainerParams(
@@ -216,6 +219,7 @@ class TianshouLogger(TensorboardLogger):
             update_interval=max(1, steps // collection),  # counted in collections
             write_flush=False,
         )
+        self.losses = LOSSES
         self._logger = logger
 
     def write(self, step_type: str, step: int, data: dict[str, Any]) -> None:
@@ -223,7 +227,7 @@ class TianshouLogger(TensorboardLogger):
         if scope == "info":
             return
         values = self._logger.telemetry.numbers({scope: data})
-        self._logger.metrics(with_losses(values, LOSSES))
+        self._logger.metrics(with_losses(values, self.losses))
         self._logger.scalars(self.writer, values)
 
 
