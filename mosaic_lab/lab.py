@@ -28,6 +28,7 @@ from mosaic_lab.widgets.status import announce
 
 if TYPE_CHECKING:
     from mosaic_lab.arenas import Comparison
+    from mosaic_lab.arenas.request import Record
     from mosaic_lab.evaluation import Evaluation, League
     from mosaic_lab.evaluation.request import OnFailure, SeedSequence
     from mosaic_lab.operators.spec import Fallback
@@ -113,6 +114,7 @@ class Lab(Trainer):
         step_timeout: float = STEP_TIMEOUT,
         deadline: float | None = None,
         fallback: Fallback | None = None,
+        record: Record | None = None,
         family: str | None = None,
         pass_env_vars: Iterable[str] = (),
     ) -> Comparison:
@@ -144,6 +146,8 @@ class Lab(Trainer):
             deadline: seconds that each operator has for an action, overriding its own.
             fallback: what happens at the deadline, overriding the operators' own: ``"wait"``, ``"default"``
                 (a default action) or ``"forfeit"`` (the episode ends).
+            record: ``"observations"`` keeps those of each finished episode in the store, compressed, for
+                `Comparison.dataset`; in environments of one agent.
             family: the worker that provides the environment. Default: derived from the id, or if that worker
                 cannot make it, a worker that trained one of the policies in this environment.
             pass_env_vars: names of environment variables to pass on to environments and operators, as in
@@ -167,6 +171,7 @@ class Lab(Trainer):
             step_timeout=step_timeout,
             deadline=deadline,
             fallback=fallback,
+            record=record,
             family=family,
             pass_env_vars=pass_env_vars,
         )
@@ -194,6 +199,7 @@ class Lab(Trainer):
         step_delay: float = 0.0,
         budget: Mapping[str, float] | None = None,
         replay: Any = None,
+        record: Record | None = None,
         pass_env_vars: Iterable[str] = (),
         on: str | None = None,
         run_code: bool = False,
@@ -241,6 +247,8 @@ class Lab(Trainer):
                 repeat their recorded answers at once, without a key or a network; results differ if a
                 deadline with a ``fallback`` other than "wait" had cut off an answer. A prompt that differs
                 from the recorded one fails its episode, with an error that names the step.
+            record: ``"observations"`` keeps those of each finished episode in the run's folder, compressed,
+                for `Evaluation.dataset`; in environments of one agent, on this machine.
             pass_env_vars: names of environment variables to pass on; see `compare`.
             on: a Ray cluster to play on, as in `train`, with at most ``parallel`` runs, queued ones included,
                 each playing a chunk of the episodes of one operator. Episodes and their steps are recorded
@@ -274,6 +282,7 @@ class Lab(Trainer):
             step_delay=step_delay,
             budget=budget,
             replay=replay,
+            record=record,
             pass_env_vars=pass_env_vars,
             on=on,
         )

@@ -110,7 +110,7 @@ def _info(worker: WorkerEnvironment, plan: ArenaPlan) -> EnvironmentInfo | str:
 def _trial(worker: WorkerEnvironment, plan: ArenaPlan) -> EnvironmentInfo | str:
     """Create the environment in an arena and return information about it, or why it cannot be made."""
     with tempfile.TemporaryDirectory(prefix="mosaic-trial-") as folder:
-        commands = [plan.open_command(Path(folder)), {"cmd": "close"}]
+        commands = [plan.open_command(Path(folder)) | {"record": None}, {"cmd": "close"}]
         try:
             done = subprocess.run(
                 [*worker.command(), "--arena"],

@@ -14,21 +14,19 @@ import secrets
 import shutil
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.arenas.arena_client import OPEN_SECONDS
 from mosaic_lab.arenas.arena_process import CLOSE_SECONDS
 from mosaic_lab.arenas.arena_workers import environment_worker, operator_commands, with_provider
+from mosaic_lab.arenas.datasets import RecordedEpisode, warn_of_size, write_dataset
 from mosaic_lab.arenas.driver import Driver, Lockstep
 from mosaic_lab.arenas.lane import Lane, LaneState
 from mosaic_lab.arenas.liveness import Liveness
 from mosaic_lab.arenas.plan import ArenaPlan, ArenaSetup, passed_to
 from mosaic_lab.arenas.planning import plan_arenas
-from mosaic_lab.arenas.replays import Replay, Replays
-from mosaic_lab.arenas.replays.lane_episode import lane_episode
-from mosaic_lab.arenas.replays.replaying import replay_episode
 from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.arenas.request_checks import check_seed
 from mosaic_lab.arenas.snapshot import snapshot
@@ -123,34 +121,29 @@ class Comparison:
     def steps(self, lane: int | str | Lane) -> pd.DataFrame:
         """Return a table of every step of a lane, read from its telemetry.
 
-        Columns: episode_index, step_index, agent_id, action, reward, terminated, truncated, episode_seed,
-        observation_hash (CRC-32 of the observation on which the agent acted) and fault (why its operator's
-        own answer was late or not played, or None).
+        Columns: episode_index, step_index, agent_id, action, reward, terminated, truncated, episode_seed and
+        observation_hash (CRC-32 of the observation on which the agent acted).
         """
         return steps_table(self._lane(lane).folders)
 
-    def replay(
-        self, lane: int | str | Lane | list[int | str | Lane] | None = None, seed: int | None = None
-    ) -> Replay | Replays:
-        """Replay the newest episode on ``seed`` (default: the current seed), finished or not, from its
-        recorded actions; a notebook shows it as a player.
+    def dataset(self, path: Path | str, operators: str | Iterable[str] | None = None) -> Path:
+        """Write the finished episodes, played with ``record="observations"``, as a Minari dataset.
 
-        The default is all lanes side by side; with a list or several lanes, it returns `Replays`, with the
-        first step in which they differ. The lanes themselves are not affected, and no operator is asked.
-
-        Raises ConfigurationError for a lane without a step on this seed, and MosaicError if its actions were
-        not recorded or the environment cannot be made again.
+        Return its folder: ``path``, whose name gets a version if it has none ("played-v0"). ``operators``
+        are names of lanes; default: all. A dataset that was written there before is replaced. See
+        `mosaic_lab.evaluation.Evaluation.dataset`.
         """
-        number = self.seed if seed is None else check_seed(seed)
-        if lane is not None and not isinstance(lane, list):
-            return self._replay(self._lane(lane), number)
-        lanes = self.lanes if lane is None else [self._lane(one) for one in lane]
-        if lane is None and len(lanes) == 1:
-            return self._replay(lanes[0], number)
-        return Replays([self._replay(one, number) for one in lanes])
-
-    def _replay(self, lane: Lane, seed: int) -> Replay:
-        return replay_episode(self._plan, lane_episode(lane, seed))
+        with self._driver.lock:
+            ended = [
+                (lane.label, {str(spec.category) for spec in lane.mapping.values()}, episode)
+                for lane in self._lockstep.lanes
+                for episode in lane.rows
+            ]
+        episodes = [
+            RecordedEpisode.of(episode, label, ", ".join(categories), episode["folder"])
+            for label, categories, episode in ended
+        ]
+        return write_dataset(path, episodes, operators, {})
 
     # ---------------------------------------------------------------- buttons
 
@@ -361,6 +354,10 @@ def compare(root: Path, request: CompareRequest, progress: Callable[[str], None]
         shutil.rmtree(folder, ignore_errors=True)
         raise
     plan.warn()  # after `open`: its error for misfit operators already includes it
+    for lane in comparison.lanes:
+        if lane.environment is not None:
+            warn_of_size(request, lane.environment, len(plan.seeds) * len(plan.lanes), folder)
+            break
     return comparison
 
 

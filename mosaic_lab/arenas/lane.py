@@ -175,7 +175,7 @@ class Lane:
         self.folders: list[Path] = []
         """One run folder per opening, newest last."""
         self.rows: list[dict[str, Any]] = []
-        """The finished episodes, as reported by the arena."""
+        """The finished episodes, as reported by the arena, each with the ``folder`` of that arena."""
         self.usage = ModelUsage()
         """Tokens and costs of the language models, over all episodes."""
         self._setup = setup
@@ -369,7 +369,8 @@ class Lane:
         if episode := message["episode"]:
             if self.rows and self.rows[-1]["episode_index"] == episode["episode_index"]:
                 self.rows.pop()  # replayed after a restart
-            self.rows.append({**episode, "returns": numbers(episode["returns"])})
+            folder = {"folder": self.folder}
+            self.rows.append({**episode, "returns": numbers(episode["returns"]), **folder})
         if self._opened is not None:
             self._opened.kernel_operators.end(self.now.returns, self.now.step)
 

@@ -75,6 +75,7 @@ class ArenaPlan:
             "folder": str(folder),
             "max_steps": self.request.max_steps,
             "step_timeout": self.request.step_timeout,
+            "record": self.request.record,
         }
 
     @property

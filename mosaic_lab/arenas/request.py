@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
 from mosaic_lab.operators.spec import Fallback
 from mosaic_lab.runs.request import SECONDS, STEP_TIMEOUT, Request
+
+Record = Literal["observations"]
 
 
 class CompareRequest(Request, kw_only=True, frozen=True):
@@ -36,6 +38,9 @@ class CompareRequest(Request, kw_only=True, frozen=True):
         float | None, Meta(gt=0, extra=SECONDS, description="seconds of each operator for an action")
     ] = None
     fallback: Annotated[Fallback | None, Meta(description="what happens at the deadline")] = None
+    record: Annotated[
+        Record | None, Meta(description="keep each episode's observations, for a dataset of them")
+    ] = None
     family: Annotated[str | None, Meta(description="the worker that provides the environment")] = None
     pass_env_vars: Annotated[
         Iterable[str], Meta(description="names of environment variables to pass on")

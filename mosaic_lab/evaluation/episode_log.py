@@ -116,6 +116,8 @@ def write_episode(
     returns = {agent: as_number(value) for agent, value in played["returns"].items()}
     kept = ("forfeit", "success", "progression", "operators")
     about = {name: played.get(name) for name in kept} | {"returns": returns}
+    if "recording" in played:
+        about["recording"] = played["recording"]
     _write(
         telemetry,
         job,

@@ -25,7 +25,7 @@ OF_THE_ENDPOINT = ("api_key_env", "base_url", "concurrency", "prices", "retries"
 
 _OF_THE_PLACE = (
     *("arena", "budget", "commands", "digests", "parallel", "step_delay", "step_timeout", "on_failure"),
-    *("module", "on", "only", "pass_env_vars", "places", "replay"),
+    *("module", "on", "only", "pass_env_vars", "places", "record", "replay"),
 )
 _OUTCOME = (
     *("operator", "seed", "episode", "episode_seed", "returns", "steps", "terminated", "truncated"),

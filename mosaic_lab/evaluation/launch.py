@@ -16,6 +16,7 @@ from mosaic_lab.arenas.arena_workers import (
     operator_commands,
     with_provider,
 )
+from mosaic_lab.arenas.datasets import check_recordable, warn_of_size
 from mosaic_lab.engines import clusters
 from mosaic_lab.engines.bridge_environment import bridge_python
 from mosaic_lab.errors import ConfigurationError
@@ -39,7 +40,7 @@ def evaluate(
 
     ``progress`` is called with a line for each worker that is installed; for ``league`` see `start`.
     """
-    plan = _ready(plan_evaluation(request, supervisor.run), request.family, progress)
+    plan = _ready(plan_evaluation(request, supervisor.run), request.family, supervisor.store.root, progress)
     return start(supervisor, plan, "evaluation" if league is None else "league", league, request)
 
 
@@ -58,15 +59,20 @@ def evaluate_script(
     request = structs.replace(request, **changes)
     plan = plan_evaluation(request, supervisor.run, problems)
     check_consent(plan, Path(path).name, run_code)
-    return start(supervisor, _ready(plan, request.family, progress), request=request)
+    return start(supervisor, _ready(plan, request.family, supervisor.store.root, progress), request=request)
 
 
-def _ready(plan: EvaluationPlan, family: str | None, progress: Callable[[str], None]) -> EvaluationPlan:
+def _ready(
+    plan: EvaluationPlan, family: str | None, store: Path, progress: Callable[[str], None]
+) -> EvaluationPlan:
     """Return the plan with its environment's worker (``family`` if given) and commands. Raises
     ConfigurationError if the environment cannot be made or the operators do not fit its agents.
     """
     plan = equipped(with_provider(plan, family, progress), progress)
-    check_lanes({label: plan.mapping(label) for label in plan.lanes}, environment_info(plan, progress))
+    environment = environment_info(plan, progress)
+    check_lanes({label: plan.mapping(label) for label in plan.lanes}, environment)
+    check_recordable(plan.request, environment)
+    warn_of_size(plan.request, environment, len(plan.jobs()), store)
     plan.warn()  # after the checks: their error for misfit operators already includes it
     return plan
 

@@ -179,6 +179,8 @@ def check_cluster(on: Any, plan: ArenaPlan, budget: Any, replay: Any, problems: 
         clusters.find(on)
     except ConfigurationError as error:
         problems.add("on", str(error))
+    if plan.request.record is not None:
+        problems.add("on", f"record: observations are recorded on this machine only: {_HERE}")
     if budget is not None or replay is not None:
         name = "budget" if replay is None else "replay"
         problems.add("on", f"{name}: language models and recordings are played on this machine only: {_HERE}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab._version import __version__
+from mosaic_lab.arenas.datasets import RecordedEpisode, write_dataset
 from mosaic_lab.arenas.plan import EXCHANGES
 from mosaic_lab.arenas.tables import EpisodeSteps
 from mosaic_lab.errors import ConfigurationError, MosaicError
@@ -284,6 +285,27 @@ class Results(Run):
     def to_parquet(self, path: Path | str) -> Path:
         """Write `results` to a Parquet file. Raises MosaicError without pyarrow: the extra ``parquet``."""
         return write_parquet(self.results(), path)
+
+    def dataset(self, path: Path | str, operators: str | Iterable[str] | None = None) -> Path:
+        """Write the finished episodes, played with ``record="observations"``, as a Minari dataset.
+
+        Return its folder: ``path``, whose name gets a version if it has none ("played-v0"). ``operators``
+        selects some; default: all. Observations and actions are those of the environment, before a policy's
+        wrappers. Seeds, returns, operators and versions are in it. Failed episodes are left out, with a
+        warning; a dataset that was written there before is replaced. The first call builds the environment
+        of worker "minari".
+
+        Raises ConfigurationError if no observations were recorded, and MosaicError if it cannot be written.
+        """
+        owners = {lane: label for label, lanes in self.plan.lanes_by_operator.items() for lane in lanes}
+        episodes = [
+            RecordedEpisode.of(
+                record, owners[record["operator"]], record["category"], self.arena_path(record["arena"])
+            )
+            for record in self.records()
+        ]
+        facts = {"run": self.id, "operators": self.versions}
+        return write_dataset(path, episodes, operators, facts)
 
     def fingerprint(self) -> str:
         """Return a SHA-256 hash of what was evaluated (with the contents of checkpoints), the versions used,

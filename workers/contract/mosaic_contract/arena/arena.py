@@ -1,8 +1,7 @@
 """An arena: one environment and the operators that play in it, controlled by commands from the kernel.
 
-`open`, `seat`, `reset`, `step`, `episode`, `replay` and `close` arrive as JSON lines, and each is answered by
-one line, except a step or an episode that another command ends. All randomness in an episode is derived from
-its seed.
+`open`, `seat`, `reset`, `step`, `episode` and `close` arrive as JSON lines, and each is answered by one line,
+except a step or an episode that another command ends. All randomness in an episode is derived from its seed.
 """
 
 from __future__ import annotations
@@ -24,11 +23,12 @@ from mosaic_contract.arena.episode import ArenaEpisode, OperatorStatistics
 from mosaic_contract.arena.errors import Abandoned, ArenaError, KernelDisconnected
 from mosaic_contract.arena.frame_publisher import FramePublisher, seed_libraries
 from mosaic_contract.arena.hints import Hints
-from mosaic_contract.arena.replaying import play_recorded, state_message
+from mosaic_contract.arena.observation_recorder import ObservationRecorder
 from mosaic_contract.arena.seats import Seats
 from mosaic_contract.arena.watchdog import OPERATORS, RESET, STEP, Watchdog
 from mosaic_contract.codec import with_tuples
 from mosaic_contract.environment_check import probe
+from mosaic_contract.episode_recording import OBSERVATIONS
 from mosaic_contract.errors import Cancelled, ConfigError
 from mosaic_contract.fastlane import Hud
 from mosaic_contract.messages import PROTOCOL
@@ -43,12 +43,14 @@ log = logging.getLogger("mosaic_contract")
 
 @dataclass
 class OpenedArena:
-    """The parts of an arena that has been opened. `telemetry` is None before operators have been seated."""
+    """The parts of an arena that has been opened. `telemetry` is None before operators have been seated,
+    `recorder` unless observations are recorded."""
 
     environment: EnvironmentAdapter
     description: EnvironmentDescription
     frames: FramePublisher
     seats: Seats
+    recorder: ObservationRecorder | None = None
     telemetry: ArenaTelemetry | None = None
 
 
@@ -86,10 +88,9 @@ class Arena:
             "reset": self._reset,
             "step": self._step,
             "episode": self._play_episode,
-            "replay": self._replay,
         }
         report_os_exit(self._left)
-        pulsed = ("reset", "step", "episode", "replay")  # the others have their own time limits
+        pulsed = ("reset", "step", "episode")  # the others have their own time limits
         while True:
             command = self._kernel.command(self._idle())
             if command is None:
@@ -135,6 +136,8 @@ class Arena:
         if self._opened is None:
             return
         self._opened.seats.stop()
+        if self._opened.recorder is not None:
+            self._opened.recorder.close()
         if self._opened.telemetry is not None:
             self._opened.telemetry.close(reason)
         self._opened.frames.close()
@@ -164,13 +167,16 @@ class Arena:
             raise ArenaError.of_environment(f"{env_id} cannot be used", error) from error
         folder = Path(command["folder"])
         folder.mkdir(parents=True, exist_ok=True)
+        recorder = None
         try:
+            if command.get("record") == OBSERVATIONS:
+                recorder = ObservationRecorder(folder, environment, description, settings)
             frames = FramePublisher(folder, environment, why_not, self._hud, self._watchdog)
             seats = Seats(self._kernel, folder, self._idle, self._watchdog, self._inside)
         except BaseException:
             environment.close()
             raise
-        self._opened = OpenedArena(environment, description, frames, seats)
+        self._opened = OpenedArena(environment, description, frames, seats, recorder)
         self._watchdog.start(command.get("step_timeout"))
         self._kernel.send(description.opened(frames.ended, dict([self._worker])))
 
@@ -206,18 +212,11 @@ class Arena:
         arena.frames.changed()
 
     def _begin(self, command: Mapping[str, Any]) -> ArenaEpisode:
-        seats = self._arena.seats
+        environment, seats = self._arena.environment, self._arena.seats
         if not seats.of_agent:
             raise ArenaError("no operator is seated in this arena yet: send seat first")
-        operator_seed = _seed(command.get("operator_seed", command.get("seed")))
-        episode = self._reset_environment(command)
-        self._watchdog.enter(OPERATORS)
-        seats.begin_episode(operator_seed, episode.index)
-        return episode
-
-    def _reset_environment(self, command: Mapping[str, Any]) -> ArenaEpisode:
-        environment = self._arena.environment
         seed, index = _seed(command.get("seed")), command.get("episode_index", 0)
+        operator_seed = _seed(command.get("operator_seed", seed))
         self._episode = None
         self._watchdog.enter(RESET)
         seed_libraries(seed)
@@ -229,6 +228,10 @@ class Arena:
             index, seed, environment.agents, self._opening.get("max_steps")
         )
         self._calls = []
+        if self._arena.recorder is not None:
+            self._arena.recorder.begin(episode)
+        self._watchdog.enter(OPERATORS)
+        seats.begin_episode(operator_seed, index)
         return episode
 
     def _step(self, command: Mapping[str, Any]) -> None:
@@ -274,7 +277,7 @@ class Arena:
 
     def _advance(self, episode: ArenaEpisode) -> list[Call]:
         """Advance the episode by one step of all agents whose turn it is."""
-        environment, seats = self._arena.environment, self._arena.seats
+        environment, seats, recorder = self._arena.environment, self._arena.seats, self._arena.recorder
         episode.begin()
         calls = seats.decide(environment, self._arena.description.rules, episode.steps)
         self._watchdog.enter(STEP)
@@ -285,8 +288,12 @@ class Arena:
         else:
             self._play(environment, calls)
             episode.advance(environment)
+            if recorder is not None:
+                recorder.step(calls)
         self._calls = calls
         if episode.done:
+            if recorder is not None:
+                recorder.end(episode)
             self._watchdog.enter(OPERATORS)
             seats.end_episode(episode.returns, episode.steps)
         return calls
@@ -313,20 +320,6 @@ class Arena:
         if self._opened is None:
             raise ArenaError("there is no environment yet: send open first")
         return self._opened
-
-    def _replay(self, command: Mapping[str, Any]) -> None:
-        """Begin an episode without operators, or play the given `actions` in it, and report the state."""
-        arena = self._arena
-        if "actions" in command:
-            episode = self._episode
-            if episode is None or episode.done:
-                raise ArenaError("there is no episode: send replay with a seed first")
-            self._watchdog.enter(STEP)
-            play_recorded(arena.environment, arena.description.rules, command["actions"])
-            episode.advance(arena.environment)
-        else:
-            episode = self._reset_environment(command)
-        self._kernel.send(state_message(arena.environment, episode, command, arena.frames))
 
     # ------------------------------------------------------------------ frames
 

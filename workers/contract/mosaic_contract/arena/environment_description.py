@@ -84,8 +84,14 @@ class EnvironmentDescription:
             "teams": self._teams,
             "renders": why_no_frames is None,
             "render_reason": why_no_frames or "",
-            "versions": {**versions, **_versions(self._environment, self._packages())},
+            "versions": {**versions, **self.versions()},
         }
+
+    def versions(self) -> dict[str, str]:
+        """Return the versions of Python and of the environment's packages."""
+        return _versions(
+            self._environment, [name for facts in self.facts.values() for name in facts.packages]
+        )
 
     def introduction(self, agent: str) -> dict[str, Any]:
         """Return the fields of "init_agent" that are the same for every operator."""
@@ -113,9 +119,6 @@ class EnvironmentDescription:
         teams = self._teams or {"all": self._environment.agents}
         team = next((members for members in teams.values() if agent in members), [])
         return [other for other in team if other != agent]
-
-    def _packages(self) -> list[str]:
-        return [package for facts in self.facts.values() for package in facts.packages]
 
     def _meanings(self, agent: str) -> list[str] | None:
         meanings = self.facts[agent].action_meanings

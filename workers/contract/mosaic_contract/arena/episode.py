@@ -26,6 +26,8 @@ class ArenaEpisode:
         self.terminated = self.truncated = self.done = False
         self.success: bool | None = None
         self.progression: float | None = None
+        self.recording: dict[str, Any] | None = None
+        """The name, SHA-256 and steps of its file of observations, if they are recorded."""
         self._max_steps = max_steps
         self._began: float | None = None
 
@@ -78,6 +80,7 @@ class ArenaEpisode:
             "success": self.success,
             "progression": self.progression,
             "duration_seconds": round(self.seconds, 6),
+            **({} if self.recording is None else {"recording": self.recording}),
         }
 
     def step_message(self, environment: EnvironmentAdapter, calls: Sequence[Call]) -> dict[str, Any]:

@@ -56,6 +56,38 @@ class ExportChecks:
         return [str(form) for form in self.subject.config.get("formats", [])]
 
 
+class DatasetChecks:
+    """Checks of workers that write datasets of recorded episodes."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+
+    def checks(self) -> dict[str, Callable[[], str]]:
+        return {"a missing recording": self.missing}
+
+    def missing(self) -> str:
+        folder = self.subject.empty_folder("dataset")
+        recording = folder / "missing.npz"
+        episode = {"file": str(recording), "sha256": "", "metadata": {}}
+        out = folder / "conformance-v0"
+        request = {
+            "out": str(out),
+            "dataset_id": out.name,
+            "metadata": {},
+            "facts": {},
+            "episodes": [episode],
+        }
+        process = self.subject.start("dataset", "--dataset", talks=True)
+        with process:
+            assert process.popen.stdin is not None
+            process.popen.stdin.write(json.dumps(request).encode())
+            process.popen.stdin.close()
+            expect_exit(process, 2, self.subject.deadline, "for a recording that is missing")
+        if out.exists():
+            raise CheckFailed("no dataset of a missing recording", str(out), process)
+        return f"refused: {recording.name}"
+
+
 @dataclass(frozen=True)
 class CheckResult:
     """The result of a check. `detail` has the expectation and observation, with the last log lines on
@@ -149,6 +181,7 @@ _PARTS: dict[str, Callable[[Subject], Any]] = {
     "operate": _operator_checks,
     "arena": ArenaChecks,
     "export": ExportChecks,
+    "dataset": DatasetChecks,
 }
 
 

@@ -1,0 +1,203 @@
+"""Datasets of recorded episodes, written by the worker "minari" in an environment of its own.
+
+Episodes are recorded by their arenas if ``record="observations"`` was requested; see
+`mosaic_contract.episode_recording`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mosaic_contract.episode_recording import OBSERVATIONS, bytes_of, recording_problem
+
+from mosaic_lab import workers
+from mosaic_lab._version import __version__
+from mosaic_lab.arenas.environment_info import EnvironmentInfo
+from mosaic_lab.arenas.request import CompareRequest
+from mosaic_lab.errors import ConfigurationError, MosaicError, warn_user
+from mosaic_lab.keeper.environment_variables import compose_variables
+from mosaic_lab.keeper.tail import last_lines
+
+_DATA_FILE = Path("data", "metadata.json")
+_OWN = "mosaic_lab"
+"""The key of a dataset's metadata by which ours are recognized."""
+_NAME = re.compile(r"[-\w]+?-v\d+", re.ASCII)
+_LOG_LINES = 15
+_SECONDS, _BYTES_PER_SECOND = 600.0, 2**20
+_USUAL_STEPS = 1_000
+"""Steps of an episode by which the size of recordings is estimated without ``max_steps``."""
+_LARGE = 2**30
+"""Estimated bytes of recordings from which a warning is given."""
+
+
+@dataclass(frozen=True)
+class RecordedEpisode:
+    """An ended episode. ``total`` is its return, None if it has failed. ``recording`` is its file, None
+    without one; ``sha256`` the file's hash.
+    """
+
+    operator: str
+    category: str
+    total: float | None
+    recording: Path | None = None
+    sha256: str = ""
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any], operator: str, category: str, folder: Path) -> RecordedEpisode:
+        """Return the episode of an arena's report or an evaluation's record; ``folder`` is the arena's."""
+        total = None if record.get("status") == "failed" else float(sum(record["returns"].values()))
+        recorded = record.get("recording")
+        if recorded is None:
+            return cls(operator, category, total)
+        path = folder / OBSERVATIONS / recorded["file"]
+        return cls(operator, category, total, path, recorded["sha256"])
+
+
+def write_dataset(
+    path: Path | str,
+    episodes: Sequence[RecordedEpisode],
+    operators: str | Iterable[str] | None,
+    facts: Mapping[str, Any],
+    progress: Callable[[str], object] = print,
+) -> Path:
+    """Write episodes of ``operators`` (None: all) as the Minari dataset ``path``, and return its folder.
+
+    Failed episodes are left out, with a warning. ``facts`` are recorded in the dataset's metadata. A dataset
+    of ours at that path is replaced. Raises
+    ConfigurationError for a path that cannot be a dataset's and for episodes that were not recorded,
+    WorkerEnvironmentError, and MosaicError if the dataset cannot be written.
+    """
+    played = _chosen(episodes, operators)
+    chosen = [episode for episode in played if episode.recording is not None]
+    failed = sum(episode.total is None for episode in played)
+    _check_recorded(len(played), failed, len(chosen))
+    folder = _folder_of(path)
+    environment = workers.ensure("minari", progress)
+    names = list(dict.fromkeys(episode.operator for episode in chosen))
+    request = {
+        "out": str(folder),
+        "dataset_id": folder.name,
+        "metadata": {
+            "algorithm_name": ", ".join(names),
+            "description": f"{len(chosen)} episodes of {', '.join(names)}, recorded by MOSAIC Lab",
+        },
+        "facts": {"version": __version__, "failed_episodes": failed, **facts},
+        "episodes": [_table(episode) for episode in chosen],
+    }
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise MosaicError(f"the dataset {folder} cannot be written: {error}") from error
+    size = sum(episode.recording.stat().st_size for episode in chosen if episode.recording is not None)
+    _run([*environment.command(), "--dataset"], request, _SECONDS + size / _BYTES_PER_SECOND)
+    return folder
+
+
+def check_recordable(request: CompareRequest, environment: EnvironmentInfo) -> None:
+    """Raise ConfigurationError if observations are to be recorded that cannot be."""
+    spaces = {agent: pair.values() for agent, pair in environment.spaces.items()}
+    if request.record is not None and (problem := recording_problem(environment.env_id, spaces)):
+        raise ConfigurationError(problem)
+
+
+def warn_of_size(request: CompareRequest, environment: EnvironmentInfo, episodes: int, store: Path) -> None:
+    """Warn if the recordings of so many episodes may be large."""
+    if request.record is None:
+        return
+    steps = request.max_steps or _USUAL_STEPS
+    (spaces,) = environment.spaces.values()
+    size = episodes * steps * sum(map(bytes_of, spaces.values()))
+    if size >= _LARGE:
+        free = shutil.disk_usage(store).free
+        warn_user(
+            f"record={request.record!r}: {episodes:,} episodes of {steps:,} steps have "
+            f"{size / 2**30:,.1f} GiB of observations, which are compressed; {free / 2**30:,.1f} GiB are "
+            f"free in {store}. max_steps= and fewer seeds record less",
+            UserWarning,
+        )
+
+
+def _chosen(
+    episodes: Sequence[RecordedEpisode], operators: str | Iterable[str] | None
+) -> list[RecordedEpisode]:
+    known = list(dict.fromkeys(episode.operator for episode in episodes))
+    wanted = known if operators is None else [operators] if isinstance(operators, str) else list(operators)
+    for name in wanted:
+        if name not in known:
+            others = ", ".join(map(repr, known)) or "none"
+            raise ConfigurationError(
+                f"operators: {name!r} has ended no episode; operators that have: {others}"
+            )
+    return [episode for episode in episodes if episode.operator in wanted]
+
+
+def _check_recorded(played: int, failed: int, recorded: int) -> None:
+    if not recorded:
+        none = f"none of the {played:,} ended episodes has" if played else "no ended episode has"
+        raise ConfigurationError(
+            f"{none} recorded observations: a dataset needs episodes that were played with "
+            f'record="{OBSERVATIONS}"'
+        )
+    if failed:
+        are = "is" if failed == 1 else "are"
+        warn_user(f"{failed:,} of {played:,} episodes failed and {are} not in the dataset", UserWarning)
+
+
+def _folder_of(path: Path | str) -> Path:
+    """Return the folder of a dataset, whose name is its Minari id, with a version."""
+    given = Path(path).expanduser().resolve()
+    name = given.name.removesuffix(".hdf5")
+    name = name if re.search(r"-v\d+$", name) else f"{name}-v0"
+    folder = given.with_name(name)
+    if not _NAME.fullmatch(name):
+        raise ConfigurationError(
+            f"{given.name!r} is not a valid name of a dataset: use letters, digits, - and _, such as "
+            "'played-v0'"
+        )
+    if folder.exists() and not _is_ours(folder):
+        raise ConfigurationError(f"{folder} exists and is not a dataset of MOSAIC Lab: give another name")
+    return folder
+
+
+def _is_ours(folder: Path) -> bool:
+    try:
+        return _OWN in json.loads((folder / _DATA_FILE).read_bytes())
+    except (OSError, ValueError):
+        return False
+
+
+def _table(episode: RecordedEpisode) -> dict[str, Any]:
+    metadata = {"operator": episode.operator, "category": episode.category, "return": episode.total}
+    return {"file": str(episode.recording), "sha256": episode.sha256, "metadata": metadata}
+
+
+def _run(command: Sequence[str], request: Mapping[str, Any], seconds: float) -> None:
+    with tempfile.TemporaryDirectory(prefix="mosaic-dataset-") as place:
+        log = Path(place, "log")
+        try:
+            with log.open("wb") as errors:
+                done = subprocess.run(
+                    command,
+                    input=json.dumps(request).encode(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors,
+                    cwd=place,
+                    env=compose_variables(os.environ),
+                    timeout=seconds,
+                )
+        except subprocess.TimeoutExpired:
+            raise MosaicError(
+                f"the dataset {request['out']} was not written within {seconds:.0f} s"
+            ) from None
+        if done.returncode:
+            said = "\n".join(last_lines(log, _LOG_LINES if done.returncode != 2 else 1))
+            raise MosaicError(f"the dataset {request['out']} was not written: {said}")

@@ -1,0 +1,216 @@
+"""Recordings of episodes with their observations, one compressed `.npz` file each.
+
+An arena writes them on request; the worker `minari` makes datasets of them. A file has the arrays of the
+steps in numbered parts, such as `0/observations` and `0/rewards` (those of a Dict or Tuple by key:
+`0/observations/image`), and a description in `recording.json`. The first part has one more observation than
+steps. NumPy is imported when an episode begins.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import zipfile
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
+
+OBSERVATIONS = "observations"
+"""The value of `record=`, and the folder of an arena's recordings."""
+DESCRIPTION = "recording.json"
+_ACTIONS, _REWARDS, _TERMINATED, _TRUNCATED = "actions", "rewards", "terminated", "truncated"
+_ARRAYS = ("Box", "Discrete", "MultiBinary", "MultiDiscrete")
+_TEXTS = ("MissionSpace", "Text")
+_PART = 8 * 2**20  # bytes of observations that are held before they are written
+_BLOCK = 2**20
+_TEXT_BYTES = 400  # estimated for a text
+
+Keys = Sequence[Any]
+Arrays = Mapping[str, Any]
+
+
+def leaves(space: Mapping[str, Any], keys: Keys = ()) -> Iterator[tuple[Keys, Mapping[str, Any]]]:
+    """Yield the arrays and texts that a value of a described space consists of: the keys that lead to each,
+    and its own space. Raises `ValueError` for a kind of space that cannot be recorded."""
+    kind, parts = space["type"], space.get("spaces")
+    if kind in ("Dict", "Tuple") and parts is not None:
+        for key, part in parts.items() if kind == "Dict" else enumerate(parts):
+            yield from leaves(part, (*keys, key))
+    elif kind in (*_ARRAYS, *_TEXTS):
+        yield keys, space
+    else:
+        raise ValueError(f"a {kind} cannot be recorded, only arrays, texts, and a Dict or Tuple of them")
+
+
+def recording_problem(env_id: str, agents: Mapping[str, Iterable[Mapping[str, Any]]]) -> str:
+    """Return why the observations of an environment cannot be recorded, given the described spaces of each of
+    its agents; "" if they can."""
+    if len(agents) > 1:
+        return (
+            f"record={OBSERVATIONS!r}: {env_id} has several agents ({', '.join(agents)}); a Minari dataset "
+            "has the observations of one"
+        )
+    try:
+        for space in next(iter(agents.values())):
+            list(leaves(space))
+    except ValueError as error:
+        return f"record={OBSERVATIONS!r}: {env_id}: {error}"
+    return ""
+
+
+def bytes_of(space: Mapping[str, Any]) -> int:
+    """Return the bytes of one value of a described space, before compression; those of texts are
+    estimated."""
+    return sum(_size(leaf) for _, leaf in leaves(space))
+
+
+def _size(leaf: Mapping[str, Any]) -> int:
+    if leaf["type"] in _TEXTS:
+        return _TEXT_BYTES
+    return math.prod(leaf["shape"]) * int(import_module("numpy").dtype(leaf["dtype"]).itemsize)
+
+
+class EpisodeRecorder:
+    """Writes one agent's episodes to `folder`. `description` is recorded with each of them; it has its
+    `observation_space` and `action_space`, which can be recorded. The methods raise `OSError`."""
+
+    def __init__(self, folder: Path, description: Mapping[str, Any]) -> None:
+        self._folder, self._description = folder, description
+        self._observed = _Columns(OBSERVATIONS, description["observation_space"])
+        self._acted = _Columns(_ACTIONS, description["action_space"])
+        self._file: zipfile.ZipFile | None = None
+        self._path = folder
+
+    def begin(self, index: int, seed: int, observation: Any) -> None:
+        """Begin the recording of an episode. An unfinished one is deleted."""
+        self.discard()
+        self._folder.mkdir(exist_ok=True)
+        self._path = self._folder / f"{index}.npz"
+        self._begun = {**self._description, "seed": seed}
+        self._parts = self._steps = 0
+        self._ends: dict[str, list[Any]] = {_REWARDS: [], _TERMINATED: [], _TRUNCATED: []}
+        self._observed.clear()
+        self._acted.clear()
+        self._observed.add(observation)
+        self._file = zipfile.ZipFile(self._unfinished, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
+
+    def step(self, action: Any, reward: float, terminated: bool, truncated: bool, observation: Any) -> None:
+        """Record a step with the observation after it."""
+        if self._observed.bytes >= _PART:
+            self._write_part()
+        self._acted.add(action)
+        for name, value in zip(self._ends, (reward, terminated, truncated)):
+            self._ends[name].append(value)
+        self._observed.add(observation)
+        self._steps += 1
+
+    def end(self, truncated: bool) -> dict[str, Any] | None:
+        """Finish the episode's file and return its name, SHA-256 and number of steps; None for an episode
+        without a step. `truncated`: the arena has ended the episode."""
+        if self._file is None or not self._steps:
+            self.discard()
+            return None
+        last = self._ends[_TRUNCATED]
+        last[-1] = last[-1] or (truncated and not self._ends[_TERMINATED][-1])
+        self._write_part()
+        self._file.writestr(DESCRIPTION, json.dumps({**self._begun, "steps": self._steps}))
+        self._file.close()
+        self._file = None
+        self._unfinished.replace(self._path)
+        return {"file": self._path.name, "sha256": sha256_of(self._path), "steps": self._steps}
+
+    def discard(self) -> None:
+        """Delete the file of an episode that has not ended."""
+        if self._file is not None:
+            file, self._file = self._file, None
+            with suppress(OSError, ValueError):  # on a full disk, or within an array
+                file.close()
+            self._unfinished.unlink(missing_ok=True)
+
+    @property
+    def _unfinished(self) -> Path:
+        return self._path.with_suffix(".part")
+
+    def _write_part(self) -> None:
+        """Write the steps since the last part."""
+        numpy = import_module("numpy")
+        columns = {
+            **self._observed.take(),
+            **self._acted.take(),
+            **{name: numpy.array(values) for name, values in self._ends.items()},
+        }
+        for values in self._ends.values():
+            values.clear()
+        assert self._file is not None
+        for name, array in columns.items():
+            with self._file.open(f"{self._parts}/{name}.npy", "w", force_zip64=True) as member:
+                numpy.lib.format.write_array(member, array, allow_pickle=False)
+        self._parts += 1
+
+
+class _Columns:
+    """The values of one space at each step, as a list for each array or text in it."""
+
+    def __init__(self, name: str, space: Mapping[str, Any]) -> None:
+        self._leaves = [
+            ("/".join([name, *map(str, keys)]), keys, None if leaf["type"] in _TEXTS else leaf["dtype"])
+            for keys, leaf in leaves(space)
+        ]
+        self.clear()
+
+    def clear(self) -> None:
+        self.bytes = 0
+        self._values: list[list[Any]] = [[] for _ in self._leaves]
+
+    def add(self, value: Any) -> None:
+        asarray = import_module("numpy").array  # copies: environments reuse their arrays
+        for (_, keys, dtype), values in zip(self._leaves, self._values):
+            part = value
+            for key in keys:
+                part = part[key]
+            values.append(str(part) if dtype is None else asarray(part, dtype=dtype))
+            self.bytes += len(part) if dtype is None else values[-1].nbytes
+
+    def take(self) -> dict[str, Any]:
+        """Return the values as arrays by name, and begin again."""
+        numpy = import_module("numpy")
+        taken = {name: numpy.array(values) for (name, _, _), values in zip(self._leaves, self._values)}
+        self.clear()
+        return taken
+
+
+def read_recording(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a recording's description, and its observations, actions, rewards, terminated and truncated:
+    arrays, lists of texts, and dicts and tuples of these. Raises `OSError`, `ValueError` or `KeyError` for
+    other files."""
+    numpy = import_module("numpy")
+    with numpy.load(path, allow_pickle=False) as file:
+        described = json.loads(file.zip.read(DESCRIPTION))
+        parts = sorted({int(name.partition("/")[0]) for name in file.files if "/" in name})
+
+        def joined(name: str) -> Any:
+            return numpy.concatenate([file[f"{part}/{name}"] for part in parts])
+
+        columns = {name: joined(name) for name in (_REWARDS, _TERMINATED, _TRUNCATED)}
+        for name, space in ((OBSERVATIONS, "observation_space"), (_ACTIONS, "action_space")):
+            columns[name] = _nested(described[space], name, joined)
+    return described, columns
+
+
+def _nested(space: Mapping[str, Any], name: str, joined: Callable[[str], Any]) -> Any:
+    if space["type"] == "Dict":
+        return {key: _nested(part, f"{name}/{key}", joined) for key, part in space["spaces"].items()}
+    if space["type"] == "Tuple":
+        return tuple(_nested(part, f"{name}/{key}", joined) for key, part in enumerate(space["spaces"]))
+    return joined(name).tolist() if space["type"] in _TEXTS else joined(name)
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file. Raises `OSError`."""
+    hashed = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            hashed.update(block)
+    return hashed.hexdigest()

@@ -1,0 +1,1 @@
+"""MOSAIC Lab's datasets: recorded episodes as Minari datasets."""

@@ -1,0 +1,109 @@
+"""Writing of recorded episodes as a Minari dataset, by Minari itself."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Iterator, Mapping
+
+import minari
+from gymnasium.envs.registration import EnvSpec
+from minari.data_collector import EpisodeBuffer
+from minari.dataset.minari_storage import MinariStorage
+from mosaic_contract.episode_recording import read_recording, sha256_of
+from mosaic_contract.spaces import make_space
+
+_OWN = "mosaic_lab"
+"""The key of the metadata with what Minari has no names for."""
+_DATA = "data"
+
+
+@dataclass(frozen=True)
+class DatasetRequest:
+    """A dataset to write: the folder `out`, which is replaced if it exists, and its episodes in order.
+
+    Each episode is a table with the `file` of a recording, its `sha256`, and `metadata`, the attributes of
+    the episode. `metadata` are those of the dataset beyond its spaces and versions; `facts` are added to the
+    environment's id, keyword arguments and versions of the recordings.
+    """
+
+    out: str
+    dataset_id: str
+    metadata: Mapping[str, Any]
+    facts: Mapping[str, Any]
+    episodes: list[Mapping[str, Any]]
+
+
+def write_dataset(request: DatasetRequest) -> dict[str, Any]:
+    """Write the dataset and return its path and the numbers of its episodes and steps.
+
+    Raises `ValueError` for a recording that is not as it was written, and `OSError`.
+    """
+    out = Path(request.out)
+    unfinished = out.with_name(f".{out.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    (unfinished / _DATA).mkdir(parents=True)
+    try:
+        described, _ = _recording(request.episodes[0])
+        storage = MinariStorage.new(
+            unfinished / _DATA,
+            make_space(described["observation_space"]),
+            make_space(described["action_space"]),
+            _spec_of(described),
+            jpeg_encoding=False,  # what was observed, bit for bit
+        )
+        storage.update_episodes(_buffers(request.episodes))
+        storage.update_episode_metadata(episode["metadata"] for episode in request.episodes)
+        recorded = {name: described[name] for name in ("env_id", "env_kwargs", "versions")}
+        storage.update_metadata(
+            {
+                "dataset_id": request.dataset_id,
+                "minari_version": minari.__version__,
+                "requirements": _requirements(described["versions"]),
+                **request.metadata,
+                _OWN: {**recorded, **request.facts},
+            }
+        )
+        written = {"episodes": storage.total_episodes, "steps": storage.total_steps}
+        if out.exists():
+            shutil.rmtree(out)
+        unfinished.rename(out)
+        return {"path": str(out), **written}
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _buffers(episodes: list[Mapping[str, Any]]) -> Iterator[EpisodeBuffer]:
+    for episode in episodes:
+        described, columns = _recording(episode)
+        yield EpisodeBuffer(
+            seed=described["seed"],
+            observations=columns["observations"],
+            actions=columns["actions"],
+            rewards=columns["rewards"],
+            terminations=columns["terminated"],
+            truncations=columns["truncated"],
+            infos={},
+        )
+
+
+def _recording(episode: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    path = Path(episode["file"])
+    if sha256_of(path) != episode["sha256"]:
+        raise ValueError(f"{path} is damaged: its checksum is not that of the episode's record")
+    return read_recording(path)
+
+
+def _spec_of(described: Mapping[str, Any]) -> EnvSpec | None:
+    """Return the environment's specification, by which Minari makes it again; None if it has none."""
+    if described["env_spec"] is None:
+        return None
+    content = json.loads(described["env_spec"])
+    content["kwargs"].pop("render_mode", None)  # of the arena
+    return EnvSpec.from_json(json.dumps(content))
+
+
+def _requirements(versions: Mapping[str, str]) -> list[str]:
+    return [f"{name}=={version}" for name, version in versions.items() if name != "python"]
