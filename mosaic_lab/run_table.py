@@ -114,10 +114,11 @@ class RunList(Sequence[Run]):
 
         Columns: id, name, kind ("training", "evaluation" …), state, tags (a tuple), worker, algorithm, env,
         seed, group, step, total_steps, last_return (mean of the last 20 episodes), best_return (best mean
-        over 20 consecutive episodes), duration (seconds), created, started, ended (UTC); each hyperparameter,
-        given or upstream's default, as "params.<name>"; the last value of each metric as "metrics.<name>";
-        mosaic_lab, worker_version, upstream, python (the worker's), platform, git_commit, git_dirty; notes.
-        Absent values are missing (NaN, NA or None).
+        over 20 consecutive episodes), speed (steps per second over the last 12 seconds or, for ended runs,
+        over the whole duration, as in panels and lists), duration (seconds), created, started, ended (UTC);
+        each hyperparameter, given or upstream's default, as "params.<name>"; the last value of each metric
+        other than ``steps_per_second`` as "metrics.<name>"; mosaic_lab, worker_version, upstream, python (the
+        worker's), platform, git_commit, git_dirty; notes. Absent values are missing (NaN, NA or None).
 
         The first call reads all telemetry, later calls only new data.
         """

@@ -95,17 +95,22 @@ def test_a_run_is_one_line_of_a_text_whatever_its_reason(lab: mosaic.Lab) -> Non
     assert len(shown.splitlines()) == 21
 
 
-def test_every_view_of_a_run_has_its_last_reported_step(lab: mosaic.Lab) -> None:
+def test_every_view_of_a_run_has_its_last_reported_step_and_its_speed(lab: mosaic.Lab) -> None:
     for run in lab.runs[:2]:
-        saved = {"event": "checkpoint_saved", "run_id": run.id, "timestamp": time.time()}
+        event = {"run_id": run.id, "timestamp": time.time()}
+        saved = {"event": "checkpoint_saved", **event, "payload": {"checkpoint_path": "last", "step": 3050}}
+        speed = {"event": "metrics", **event, "payload": {"metrics": {"steps_per_second": 710.0}}}
         with run.folder.telemetry_path.open("a") as file:
-            file.write(json.dumps({**saved, "payload": {"checkpoint_path": "last", "step": 3050}}) + "\n")
+            file.writelines(json.dumps(line) + "\n" for line in (speed, saved))
     views = [RunView(run, "", "") for run in lab.runs[:2]]
     for view in views:
         view.catch_up()
     for _ in ("read", "cached"):
         shown = [*lab.runs[:2].table()["step"], *(view.feed.step for view in views)]
         assert shown == [3050] * 4 == [run.step for run in lab.runs[:2]] * 2
+    table = lab.runs[:2].table()
+    assert [view.speed() for view in views] == table["speed"].to_list()
+    assert "metrics.steps_per_second" not in table.columns, "the speed in the last second"
 
 
 def test_the_table_has_a_row_a_run_for_pandas(lab: mosaic.Lab) -> None:

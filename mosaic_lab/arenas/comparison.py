@@ -27,6 +27,9 @@ from mosaic_lab.arenas.lane import Lane, LaneState
 from mosaic_lab.arenas.liveness import Liveness
 from mosaic_lab.arenas.plan import ArenaPlan, ArenaSetup, passed_to
 from mosaic_lab.arenas.planning import plan_arenas
+from mosaic_lab.arenas.replays import Replay, Replays
+from mosaic_lab.arenas.replays.lane_episode import lane_episode
+from mosaic_lab.arenas.replays.replaying import replay_episode
 from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.arenas.request_checks import check_seed
 from mosaic_lab.arenas.snapshot import snapshot
@@ -121,10 +124,34 @@ class Comparison:
     def steps(self, lane: int | str | Lane) -> pd.DataFrame:
         """Return a table of every step of a lane, read from its telemetry.
 
-        Columns: episode_index, step_index, agent_id, action, reward, terminated, truncated, episode_seed and
-        observation_hash (CRC-32 of the observation on which the agent acted).
+        Columns: episode_index, step_index, agent_id, action, reward, terminated, truncated, episode_seed,
+        observation_hash (CRC-32 of the observation on which the agent acted) and fault (why its operator's
+        own answer was late or not played, or None).
         """
         return steps_table(self._lane(lane).folders)
+
+    def replay(
+        self, lane: int | str | Lane | list[int | str | Lane] | None = None, seed: int | None = None
+    ) -> Replay | Replays:
+        """Replay the newest episode on ``seed`` (default: the current seed), finished or not, from its
+        recorded actions; a notebook shows it as a player.
+
+        The default is all lanes side by side; with a list or several lanes, it returns `Replays`, with the
+        first step in which they differ. The lanes themselves are not affected, and no operator is asked.
+
+        Raises ConfigurationError for a lane without a step on this seed, and MosaicError if its actions were
+        not recorded or the environment cannot be made again.
+        """
+        number = self.seed if seed is None else check_seed(seed)
+        if lane is not None and not isinstance(lane, list):
+            return self._replay(self._lane(lane), number)
+        lanes = self.lanes if lane is None else [self._lane(one) for one in lane]
+        if lane is None and len(lanes) == 1:
+            return self._replay(lanes[0], number)
+        return Replays([self._replay(one, number) for one in lanes])
+
+    def _replay(self, lane: Lane, seed: int) -> Replay:
+        return replay_episode(self._plan, lane_episode(lane, seed))
 
     def dataset(self, path: Path | str, operators: str | Iterable[str] | None = None) -> Path:
         """Write the finished episodes, played with ``record="observations"``, as a Minari dataset.

@@ -44,6 +44,7 @@ _STEPS = {
     "truncated": "bool",
     "episode_seed": "Int64",
     "observation_hash": "Int64",
+    "fault": "object",
 }
 
 _EPISODE = re.compile(rb'"episode_index":(\d{1,15}),')
@@ -76,6 +77,16 @@ def table_of(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, str]) -> pd.
 def agent_returns(returns: Mapping[str, float]) -> dict[str, float]:
     """Return a row's columns of returns per agent, if there are several agents."""
     return {f"return {agent}": value for agent, value in returns.items()} if len(returns) > 1 else {}
+
+
+def prompt_text(turns: Iterable[Mapping[str, Any]]) -> str:
+    """Return the turns of a recorded prompt as one text; an image is named by its hash."""
+    return "\n\n".join(_turn(turn) for turn in turns)
+
+
+def _turn(turn: Mapping[str, Any]) -> str:
+    images = [f"(image {name[:12]})" for name in turn["images"]]
+    return "\n".join([f"[{turn['role']}]", turn["text"], *images])
 
 
 def steps_table(folders: Sequence[Path]) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from mosaic_lab.errors import ConfigurationError, RunFailed
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration
 from mosaic_lab.runs import Supervisor
-from mosaic_lab.runs.kinds import find_run
+from mosaic_lab.runs.kinds import of_class
 
 if TYPE_CHECKING:
     from mosaic_lab.evaluation import Evaluation
@@ -113,7 +113,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
             return _verify(bundle, arguments.sample, supervisor)
         script, replay = bundle.script, bundle.replay
     if arguments.resume is not None:
-        evaluation = find_run(supervisor, arguments.resume, Evaluation).resume(budget or None)
+        evaluation = of_class(supervisor.run(arguments.resume), Evaluation).resume(budget or None)
     else:
         options = {"budget": budget, "replay": replay, "on": arguments.on}
         options = {name: value for name, value in options.items() if value}

@@ -8,7 +8,7 @@ from pathlib import Path
 from mosaic_lab.cli.runs import add_store
 from mosaic_lab.runs import Supervisor
 from mosaic_lab.runs.exporting import FORMATS, export
-from mosaic_lab.runs.kinds import find_run
+from mosaic_lab.runs.kinds import of_class
 
 _UPLOAD = "nothing was sent; to upload: wandb sync"
 
@@ -50,7 +50,7 @@ def _export(arguments: argparse.Namespace) -> int:
     if arguments.evaluation is not None:
         from mosaic_lab.evaluation import Evaluation
 
-        evaluation = find_run(Supervisor(arguments.store), arguments.evaluation, Evaluation)
+        evaluation = of_class(Supervisor(arguments.store).run(arguments.evaluation), Evaluation)
         target = arguments.output or Path(f"{evaluation.id}.zip")
         print(evaluation.bundle(target, notebook))
         print(f"mosaic-lab evaluate {target.name} --verify plays it again, anywhere")

@@ -23,6 +23,7 @@ from mosaic_lab.sanitize import sanitize
 from mosaic_lab.text_table import text_table
 
 _ID = "the run's id, an unambiguous beginning or end of it, or its name"
+_WHOLE_ID = "the run's whole id or name"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -78,7 +79,7 @@ def _add_show(command: argparse.ArgumentParser) -> None:
 
 def _add_stop(command: argparse.ArgumentParser) -> None:
     which = command.add_mutually_exclusive_group(required=True)
-    which.add_argument("ids", nargs="*", default=[], metavar="ID")
+    which.add_argument("ids", nargs="*", default=[], metavar="ID", help=_WHOLE_ID)
     which.add_argument("--all", action="store_true", help="every live run of the store")
     command.add_argument("--grace", type=float, metavar="SECONDS", help="time for a run to end by itself")
     command.set_defaults(run=_stop)
@@ -90,7 +91,7 @@ def _add_resume(command: argparse.ArgumentParser) -> None:
 
 
 def _add_remove(command: argparse.ArgumentParser) -> None:
-    command.add_argument("ids", nargs="+", metavar="ID")
+    command.add_argument("ids", nargs="+", metavar="ID", help=_WHOLE_ID)
     command.set_defaults(run=_remove)
 
 
@@ -221,7 +222,7 @@ def _stop(arguments: argparse.Namespace) -> int:
     if arguments.all:
         runs = [run for run in supervisor.runs() if run.alive]
     else:
-        runs = [supervisor.run(run_id) for run_id in arguments.ids]
+        runs = [supervisor.exact_run(name) for name in arguments.ids]
     RunGroup(runs).stop(arguments.grace)
     print(RunList(runs, empty=NOTHING_TO_STOP))
     return 0
@@ -240,7 +241,7 @@ def _resume(arguments: argparse.Namespace) -> int:
 
 def _remove(arguments: argparse.Namespace) -> int:
     supervisor = Supervisor(arguments.store)
-    runs = RunGroup(dict.fromkeys(supervisor.run(run_id) for run_id in arguments.ids))
+    runs = RunGroup(dict.fromkeys(supervisor.exact_run(name) for name in arguments.ids))
     runs.remove()
     for run in runs:
         print(f"removed {run.id}")

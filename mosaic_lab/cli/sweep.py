@@ -15,7 +15,7 @@ from mosaic_lab.cli.runs import add_store
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import number
 from mosaic_lab.runs import Supervisor
-from mosaic_lab.runs.kinds import find_run
+from mosaic_lab.runs.kinds import of_class
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.text_table import text_table
 
@@ -82,7 +82,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
         arguments.parser.error("--csv and --parquet write the trials when the sweep ends: leave out --detach")
     supervisor = Supervisor(arguments.store)
     if arguments.resume is not None:
-        sweep = find_run(supervisor, arguments.resume, Sweep).resume(arguments.trials)
+        sweep = of_class(supervisor.run(arguments.resume), Sweep).resume(arguments.trials)
     else:
         sweep = start_sweep(Trainer(supervisor), read_sweep(arguments.file))
     print(f"{sweep.label}: {sweep.path}", flush=True)

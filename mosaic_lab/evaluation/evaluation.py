@@ -15,10 +15,12 @@ from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from msgspec import structs
 
+from mosaic_lab.arenas.replays import Replay, Replays
+from mosaic_lab.arenas.replays.replaying import checked_names, replay_episode
 from mosaic_lab.engines.clusters import process_variables
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation.budgets import BUDGET_SPENT, budget_to_go_on
@@ -28,6 +30,7 @@ from mosaic_lab.evaluation.parts import GRACE_SECONDS, PARTS, parts_text
 from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan, Key
 from mosaic_lab.evaluation.pool import ARENAS, Stall, read_stalls
 from mosaic_lab.evaluation.replay_check import Verification, check_by_replay
+from mosaic_lab.evaluation.replaying import recorded_episode
 from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.evaluation.results import Results
 from mosaic_lab.keeper.environment_variables import USER_SITE
@@ -203,6 +206,26 @@ class Evaluation(Results):
             return start(supervisor, plan, f"verification of {self.id},")
 
         return check_by_replay(self, sample, play)
+
+    @overload
+    def replay(self, operator: str, seed: int, episode: int = 0) -> Replay: ...
+    @overload
+    def replay(self, operator: list[str] | tuple[str, ...], seed: int, episode: int = 0) -> Replays: ...
+    def replay(
+        self, operator: str | list[str] | tuple[str, ...], seed: int, episode: int = 0
+    ) -> Replay | Replays:
+        """Replay a finished episode from its seed and recorded actions; a notebook shows it as a player.
+
+        Needs the environment's worker, but no policy, model or key. Each observation is compared with the
+        recorded one. A list of operators returns `Replays`, with the first step in which they differ. A
+        training of an algorithm is an operator named "PPO s1" here.
+
+        Raises ConfigurationError for an unknown operator or episode, and MosaicError if its actions were not
+        recorded or the environment cannot be made again.
+        """
+        if isinstance(operator, str):
+            return replay_episode(self.plan, recorded_episode(self, operator, seed, episode))
+        return Replays([self.replay(name, seed, episode) for name in checked_names(operator)])
 
     def bundle(self, path: Path | str, notebook: Path | str | None = None, recordings: bool = True) -> Path:
         """Pack the evaluation into a zip file that `mosaic-lab evaluate FILE --verify` reproduces elsewhere.

@@ -31,7 +31,7 @@ from mosaic_lab.evaluation.reports.units import (
     sentence,
     units_text,
 )
-from mosaic_lab.evaluation.statistics.averages import summary
+from mosaic_lab.evaluation.statistics.averages import AVERAGES, summary
 from mosaic_lab.evaluation.statistics.curves import Profile, performance_profile
 from mosaic_lab.evaluation.statistics.custom import Statistic, statistic
 from mosaic_lab.evaluation.statistics.paired import (
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 THRESHOLDS = 101
 """Scores at which a profile is taken unless the caller says otherwise."""
 
-_ESTIMATES = ("mean", "median", "iqm", "task_median", "optimality_gap")
 _UNIT = "normalised score"
 
 
@@ -117,7 +116,7 @@ class Suite:
         for label, estimated in summaries.items():
             episodes = sum(len(played[label]) for played in self._played.values())
             row = {"operator": label, "environments": len(estimated.tasks), "episodes": episodes}
-            estimates = {name: getattr(estimated, name) for name in _ESTIMATES}
+            estimates = {name: getattr(estimated, name) for name in AVERAGES}
             rows.append(
                 row | {name: estimate for name, estimate in estimates.items() if estimate is not None}
             )

@@ -34,6 +34,7 @@ LARGE_BYTES = 512 << 10
 a JPEG."""
 FLAT = 0.15
 """Maximum compression ratio (deflated size / size) of a flat frame."""
+_KEPT_FLAT = 0.5  # the same for frames that are kept, where size counts for more than time
 MOST_PIXELS = 2 << 20
 """Maximum pixels of a frame on a page; larger frames are reduced by integer factors."""
 QUALITY = 80
@@ -112,6 +113,23 @@ def encode(frame: Frame, encoding: Encoding) -> Packet:
     elif encoding == "jpeg":
         channels, data = _jpeg(height, width, channels, pixels)
     return Packet(frame.sequence, frame.published, width, height, channels, encoding, data, frame.hud)
+
+
+def compact(frame: Frame, side: int) -> Packet:
+    """Return the frame as one of many to keep: at most ``side`` pixels long, a flat one without loss."""
+    small = _reduced(frame, side)
+    return encode(small, "deflate" if Content(small).ratio < _KEPT_FLAT else "jpeg")
+
+
+def _reduced(frame: Frame, side: int) -> Frame:
+    if max(frame.height, frame.width) <= side:
+        return frame
+    from PIL import Image
+
+    mode = _MODES[frame.channels]
+    image = Image.frombuffer(mode, (frame.width, frame.height), frame.pixels, "raw", mode, 0, 1)
+    image.thumbnail((side, side), Image.Resampling.BICUBIC)
+    return frame._replace(height=image.height, width=image.width, pixels=image.tobytes())
 
 
 def _sample(pixels: bytes) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from io import BytesIO
 from pathlib import Path
@@ -29,6 +30,9 @@ _TICK = Fraction(1, MP4_TICKS)
 MP4_SIDE = 480
 """Films of smaller frames are enlarged by integer factors, because players blur them and some reject tiny
 ones."""
+FILM_FPS = 30.0
+"""Maximum frames per second of a film with one frame per step."""
+_SHORTEST, _SLOWEST = 3.0, 2.0  # seconds of such a film, frames per second
 _LONGEST = 0xFFFF
 _SAMPLE = 1 << 14
 _QUALITY = {"crf": "18", "preset": "veryfast", "threads": "2"}
@@ -128,6 +132,16 @@ def mp4(packets: Sequence[Packet], side: int = MP4_SIDE, quality: Mapping[str, s
             film.mux(stream.encode(picture))
         film.mux(stream.encode())
     return file.getvalue()
+
+
+def film_speed(frames: int) -> float:
+    """Return the frames per second of a film with one frame per step, so that a short one can be followed."""
+    return min(FILM_FPS, max(_SLOWEST, frames / _SHORTEST))
+
+
+def evenly_timed(packets: Sequence[Packet], per_second: float) -> list[Packet]:
+    """Return the frames of a film, each shown for the same time."""
+    return [replace(packet, published=number / per_second) for number, packet in enumerate(packets)]
 
 
 def first_frame(film: bytes, side: int) -> bytes:

@@ -9,20 +9,19 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mosaic_contract import as_number
 from mosaic_contract.fastlane import Frame, FrameReader
 from mosaic_contract.priority import stretched
-from PIL import Image
 
 from mosaic_lab.arenas.arena_client import LOG_LINES, ArenaClient, ArenaFailed, ArenaLoop
 from mosaic_lab.arenas.environment_info import EnvironmentInfo
 from mosaic_lab.arenas.plan import ArenaSetup
-from mosaic_lab.fastlane.encoding import Content, Packet, encode
-from mosaic_lab.fastlane.pictures import SMALL_FILM, mp4
+from mosaic_lab.fastlane.encoding import Packet, compact
+from mosaic_lab.fastlane.pictures import FILM_FPS, SMALL_FILM, evenly_timed, film_speed, mp4
 from mosaic_lab.keeper.states import State
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.policies import Assignment
@@ -33,15 +32,12 @@ SIDE = 320
 """Length of a film's longer side in pixels."""
 MOST_STEPS = 3_000
 """Maximum number of steps of an episode."""
-_FPS = 30  # steps per second, unless the episode is too short or too long for a film
-_SHORTEST, _LONGEST = 3.0, 20.0  # seconds of a film
-_SLOWEST = 2.0  # steps per second
-_MOST_FRAMES = int(_FPS * _LONGEST)
+_LONGEST = 20.0  # seconds of a film
+_MOST_FRAMES = int(FILM_FPS * _LONGEST)
 _REQUESTED_FPS = 60.0
 _FRAME_SECONDS = 30.0  # to draw an environment, including the loading of its libraries
 _PLAY_SECONDS = 120.0  # for a whole episode; like the limit above, at normal priority
 _LOOK_SECONDS = 0.002
-_MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
 
 class FilmFailed(RunAborted):
@@ -162,10 +158,7 @@ class _EpisodeRecorder:
 
     def _shoot(self, arena: ArenaClient, step: int) -> None:
         """Store the frame of this step."""
-        frame = self._frame(arena, step)
-        small = _reduced(frame)
-        content = Content(small)
-        self._packets.append(encode(small, "deflate" if content.ratio < 0.5 else "jpeg"))
+        self._packets.append(compact(self._frame(arena, step), SIDE))
         if len(self._packets) > _MOST_FRAMES:
             self._packets = self._packets[::2]
             self._stride *= 2
@@ -188,25 +181,10 @@ class _EpisodeRecorder:
 
     def _film(self, returns: dict[str, float], length: int, complete: bool) -> FilmedEpisode:
         """Make the film; each step, including the last, is shown for the same time."""
-        shown = len(self._packets)
-        per_second = min(float(_FPS), max(_SLOWEST, shown / _SHORTEST))
-        timed = [
-            replace(packet, published=number / per_second) for number, packet in enumerate(self._packets)
-        ]
-        return FilmedEpisode(
-            mp4(timed, SIDE, SMALL_FILM), round(shown / per_second, 3), returns, length, complete
-        )
+        shown, per_second = len(self._packets), film_speed(len(self._packets))
+        film = mp4(evenly_timed(self._packets, per_second), SIDE, SMALL_FILM)
+        return FilmedEpisode(film, round(shown / per_second, 3), returns, length, complete)
 
 
 def _no_pictures(reason: str) -> str:
     return f"the environment has no pictures: {reason}" if reason else "the environment has no pictures"
-
-
-def _reduced(frame: Frame) -> Frame:
-    """Return the frame, reduced to the size of a film."""
-    if max(frame.height, frame.width) <= SIDE:
-        return frame
-    mode = _MODES[frame.channels]
-    image = Image.frombuffer(mode, (frame.width, frame.height), frame.pixels, "raw", mode, 0, 1)
-    image.thumbnail((SIDE, SIDE), Image.Resampling.BICUBIC)
-    return frame._replace(height=image.height, width=image.width, pixels=image.tobytes())

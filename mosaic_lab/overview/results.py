@@ -23,7 +23,7 @@ from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.runs.kinds import as_kind, kind_of
 from mosaic_lab.sweeps import Sweep
 from mosaic_lab.telemetry.columns import RunColumns
-from mosaic_lab.telemetry.metrics import RETURN_NAMES, episodes_return, is_usable, ordered
+from mosaic_lab.telemetry.metrics import RETURN_NAMES, SPEED, episodes_return, is_usable, ordered
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,13 +35,23 @@ SPARKS = 40
 Counted = Evaluation | Sweep
 COLUMNS = (
     *("id", "name", "kind", "state", "tags", "worker", "algorithm", "env", "seed", "group"),
-    *("step", "total_steps", "last_return", "best_return", "duration", "created", "started", "ended"),
+    *(
+        "step",
+        "total_steps",
+        "last_return",
+        "best_return",
+        "speed",
+        "duration",
+        "created",
+        "started",
+        "ended",
+    ),
 )
 """The first columns, fields of `RunRow`."""
 _INTEGERS = ("seed", "step", "total_steps")
 _TIMES = ("created", "started", "ended")
 _LARGEST = 1 << 63
-_NUMBERS = ("last_return", "best_return", "duration")
+_NUMBERS = ("last_return", "best_return", "speed", "duration")
 _GROUPS = ("params", "metrics")
 _VERSIONS = ("worker_version", "upstream", "python")
 
@@ -125,7 +135,8 @@ class RunResults:
     """The results of a run.
 
     ``last`` is the last value of each metric, the default ones first; None for NaN and infinities, which JSON
-    cannot represent. ``complete``: whether all telemetry has been read.
+    cannot represent. The speed in the last second is left out: ``returns`` have the run's speed.
+    ``complete``: whether all telemetry has been read.
     """
 
     last: dict[str, float | None] = field(default_factory=dict)
@@ -144,7 +155,9 @@ def results(run: Run, pool: ColumnPool, seconds: float = READ_SECONDS) -> RunRes
 
 def last_values(columns: RunColumns) -> dict[str, float | None]:
     """Return the last value of each metric, as in `RunResults.last`."""
-    last = {name: float(columns.pieces(name)[-1].value[-1]) for name in ordered(columns.names)}
+    last = {
+        name: float(columns.pieces(name)[-1].value[-1]) for name in ordered(columns.names) if name != SPEED
+    }
     return {name: value if math.isfinite(value) else None for name, value in last.items()}
 
 

@@ -14,6 +14,7 @@ from mosaic_lab.keeper.run_store import is_run_id
 from mosaic_lab.runs.checkpoints import Checkpoint, newest_intact
 from mosaic_lab.runs.group import RunGroup
 from mosaic_lab.runs.isolation import isolated
+from mosaic_lab.runs.kinds import kind_of
 from mosaic_lab.runs.run import Run
 
 _NAMED = 3  # maximum checkpoints listed in an error
@@ -77,8 +78,10 @@ def source_of(run: Run) -> str | None:
 def _newest(run: Run, intact: bool) -> Path:
     saved = run.checkpoints
     if not saved:
-        when = "it ended before it saved one" if run.finished else f"it is {run.state} and has saved none yet"
-        raise ConfigurationError(f"run {run.id} ({run.label}) has no checkpoint: {when}")
+        why = "it ended before it saved one" if run.finished else f"it is {run.state} and has saved none yet"
+        if (kind := kind_of(run)).policies:
+            why = f"its kind is {kind.name}, not training. Pass {kind.policies}"
+        raise ConfigurationError(f"run {run.id} ({run.label}) has no checkpoint: {why}")
     if not intact:
         return saved[-1].path.resolve()
     newest, note = newest_intact(saved)

@@ -10,7 +10,7 @@ from typing import Any
 from mosaic_contract.checkpoints import damage
 
 from mosaic_lab.errors import MosaicError
-from mosaic_lab.keeper.events import CHECKPOINT_SAVED
+from mosaic_lab.keeper.events import CHECKPOINT_SAVED, METRICS
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.tail import is_there
 
@@ -87,10 +87,16 @@ def newest_intact(saved: Sequence[Checkpoint]) -> tuple[Checkpoint | None, str]:
 
 def mean_returns(folder: RunFolder) -> dict[int, float]:
     """Return the mean return of each evaluated checkpoint, by step."""
-    from mosaic_lab.telemetry import read_metrics
+    from mosaic_lab.telemetry import JsonlFollower
+    from mosaic_lab.telemetry.tables import messages
 
-    points = read_metrics(folder.evaluations_path, RETURN)
-    return dict(zip(points["step"].tolist(), points["value"].tolist(), strict=True))
+    evaluations = messages(JsonlFollower(folder.evaluations_path))
+    payloads = [message.payload for message in evaluations if message.event == METRICS]
+    return {
+        payload.step: float(payload.values[RETURN])
+        for payload in payloads
+        if payload and payload.step is not None and payload.values and RETURN in payload.values
+    }
 
 
 def best_checkpoint(folder: RunFolder) -> Checkpoint:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Sequence
+from typing import Any
 
 from mosaic_lab.errors import ConfigurationError
 
+_CUDA = re.compile(r"(?:cuda|gpu)(?::(\d{1,3}))?")
 _DEADLINE = 15.0  # seconds; the first call after a boot loads the driver
 
 
@@ -36,6 +39,19 @@ def choose_gpus(gpus: int | Sequence[int]) -> tuple[list[int], int | None]:
     if missing:
         raise ConfigurationError(f"gpus={list(gpus)!r}, but GPU {missing[0]} is not available here: {seen}")
     return wanted, None
+
+
+def check_device(device: Any, gpus: int | Sequence[int]) -> None:
+    """Raise ConfigurationError if a training's device is a GPU that its run does not get."""
+    gpu = _CUDA.fullmatch(device) if isinstance(device, str) else None
+    count = gpus if isinstance(gpus, int) else len(set(gpus))
+    if gpu is None or (index := int(gpu[1] or 0)) < count:
+        return
+    seen = f"this run gets {count or 'no'} GPU{'s' if count > 1 else ''}"
+    raise ConfigurationError(
+        f"device={device!r}, and {seen}: give it one (lab.train(..., gpus={index + 1})), or choose "
+        "device='auto' or 'cpu'"
+    )
 
 
 def _usable_gpus() -> tuple[list[int], str]:

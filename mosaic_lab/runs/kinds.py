@@ -13,7 +13,6 @@ from mosaic_lab.errors import MosaicError, UnknownRun
 from mosaic_lab.runs.request import Request
 from mosaic_lab.runs.run import Run
 from mosaic_lab.runs.run_record import RunRecord
-from mosaic_lab.runs.supervisor import Supervisor
 
 AnyRun = TypeVar("AnyRun", bound=Run)
 
@@ -22,13 +21,14 @@ class RunKind(NamedTuple):
     """A kind of run. ``name`` appears in tables; the other fields are paths for `pkgutil.resolve_name`.
 
     ``panel`` is empty if runs share a panel. ``request`` is a function that returns a run's request, empty if
-    no single call creates such a run.
+    no single call creates such a run. ``policies``: which runs have the policies, empty for a training.
     """
 
     name: str
     run_class: str = "mosaic_lab.runs:Run"
     panel: str = ""
     request: str = ""
+    policies: str = ""
 
 
 _TRAINING = RunKind("training", request="mosaic_lab.runs.train_request:TrainRequest.of_run")
@@ -39,15 +39,17 @@ _BY_WORKER = {
         "mosaic_lab.evaluation:Evaluation",
         "mosaic_lab.widgets.evaluation.evaluation_panel:EvaluationPanel",
         "mosaic_lab.evaluation.plan:request_of",
+        "a training that it evaluates",
     ),
-    "checkpoint-evaluation": RunKind("checkpoint evaluation"),
-    "films": RunKind("films"),
+    "checkpoint-evaluation": RunKind("checkpoint evaluation", policies="the training that it evaluates"),
+    "films": RunKind("films", policies="the training that it films"),
     "script": _TRAINING._replace(name="script"),
     "sweep": RunKind(
         "sweep",
         "mosaic_lab.sweeps:Sweep",
         "mosaic_lab.widgets.sweeps.sweep_panel:SweepPanel",
         "mosaic_lab.sweeps.plan:request_of",
+        "a training of it, such as sweep.runs(sweep.best)[0]",
     ),
 }
 
@@ -80,10 +82,9 @@ def code_of(run: RunRecord, lab: str = "lab") -> str:
         return ""
 
 
-def find_run(supervisor: Supervisor, run_id: str, run_class: type[AnyRun]) -> AnyRun:
-    """Return a run of the store, found as in `Supervisor.run`. Raises UnknownRun if there is none of this
-    class."""
-    run = as_kind(supervisor.run(run_id))
+def of_class(run: Run, run_class: type[AnyRun]) -> AnyRun:
+    """Return the run as an instance of this class. Raises UnknownRun if it is of another kind."""
+    run = as_kind(run)
     if not isinstance(run, run_class):
         raise UnknownRun(f"run {run.id} is not of the kind {run_class.__name__}: it is {run.label}")
     return run

@@ -6,7 +6,7 @@ import re
 import secrets
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -141,9 +141,12 @@ def distinct_labels(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
     ]
 
 
-def is_shown_as(run: Run, text: str) -> bool:
+def is_shown_as(run: Run, text: str, names: Container[str]) -> bool:
     """Return whether ``text`` consists of words of the run's name in lists and charts: of its label or name,
-    settings, the number of its steps, the end of its id."""
+    settings, the number of its steps, the end of its id.
+
+    ``names`` are the settings of the runs beside it, whose default may be among the words.
+    """
     settings = run_settings(run)
     steps = run.total_timesteps
     parts = [run.label, run.name, id_end(run), "" if steps is None else f"({steps:,} steps)"]
@@ -151,7 +154,9 @@ def is_shown_as(run: Run, text: str) -> bool:
     known = _words(" ".join(parts).replace(",", ""))
     words = _words(text.replace(",", ""))
     defaults = [
-        word for word in words if word.endswith("=default") and word.partition("=")[0] not in settings
+        word
+        for word in words
+        if word.endswith("=default") and (name := word.partition("=")[0]) in names and name not in settings
     ]
     return bool(words) and {*words} <= {*known, *defaults}
 

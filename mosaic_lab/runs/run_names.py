@@ -20,7 +20,7 @@ from mosaic_lab.runs.checkpoint_path import source_of
 from mosaic_lab.runs.group import RunGroup
 from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.runs.run import Run, RunDisplay
-from mosaic_lab.runs.run_labels import comparison_label, is_shown_as, title_and_labels
+from mosaic_lab.runs.run_labels import comparison_label, is_shown_as, run_settings, title_and_labels
 
 AnyRuns = Run | str | Iterable[Run | str | Iterable[Run]]
 """A run or its name, or several, which may be groups."""
@@ -59,17 +59,32 @@ def find_run(run: Run | str, store: RunStore | None = None, display: RunDisplay 
         raise UnknownRun(f"no run {run!r}: give its id or its name as a string")
     if (folder := store.exact(run)) is not None:
         return Run(folder, display)
-    runs = [Run(folder, display) for folder in store.folders()] if run else []
-    seen = [names for one in runs if (names := isolated(partial(_names, one), lambda reason: None))]
+    seen = _all(store, display) if run else []
     if found := next(_called(seen, run), None):
         return _only(found, run, store)
     try:
         return Run(store.folder(run), display)
     except UnknownRun as error:
-        if found := [one.run for one in seen if _is_shown_as(one.run, run)]:
+        if found := _shown_as([one.run for one in seen], run):
             return _only(found, run, store)
         hint = _suggestion(seen, run) or _comparison_called(store, run)
         raise UnknownRun(f"{error}{hint}") from None
+
+
+def exact_run(name: str, store: RunStore, display: RunDisplay | None = None) -> Run:
+    """Return the run with this whole id or displayed name, to stop or remove it.
+
+    Raises UnknownRun, with the runs that `find_run` finds, if there is none or several have the name.
+    """
+    if (folder := store.exact(name)) is not None:
+        return Run(folder, display)
+    found = next(_displayed(_all(store, display), name), [])
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UnknownRun(_several(found, name, store))
+    near = find_run(name, store)
+    raise UnknownRun(f"no run has the whole id or name {name!r}: give {near.id} if you mean it")
 
 
 def find_group(name: str, groups: Mapping[str, RunGroup], root: Path) -> RunGroup:
@@ -80,7 +95,8 @@ def find_group(name: str, groups: Mapping[str, RunGroup], root: Path) -> RunGrou
     if name in groups:
         return groups[name]
     titled = [group for group in groups.values() if title_and_labels(group)[0] == name]
-    found = titled or [group for group in groups.values() if _is_titled(group, name)]
+    runs = [run for group in groups.values() for run in group]
+    found = titled or [group for group in groups.values() if _is_titled(group, name, runs)]
     if len(found) == 1:
         return found[0]
     if found:
@@ -126,9 +142,7 @@ def resumed_title(run: Run) -> str:
     """
     if source_of(run) is None:
         return run.name
-    runs = [Run(folder) for folder in RunStore(run.path.parent).folders()]
-    seen = [names for one in runs if (names := isolated(partial(_names, one), lambda reason: None))]
-    place = _resumed(seen, run.name).index(run) + 1
+    place = _resumed(_all(RunStore(run.path.parent)), run.name).index(run) + 1
     return f"{run.name} (resumed)" if place == 1 else f"{run.name} (resumed {place})"
 
 
@@ -141,16 +155,27 @@ class _Seen(NamedTuple):
     name: str
 
 
+def _all(store: RunStore, display: RunDisplay | None = None) -> list[_Seen]:
+    """Return the runs of a store with their names, without unreadable ones."""
+    runs = (Run(folder, display) for folder in store.folders())
+    return [names for run in runs if (names := isolated(partial(_names, run), lambda reason: None))]
+
+
 def _names(run: Run) -> _Seen:
     return _Seen(run, run.group or "", run.label, run.name)
 
 
-def _called(seen: Sequence[_Seen], text: str) -> Iterator[list[Run]]:
-    """Yield the runs of this name, for each way in which it may be meant."""
+def _displayed(seen: Sequence[_Seen], text: str) -> Iterator[list[Run]]:
+    """Yield the runs that are displayed under this name, and those with this title of a resumed run."""
     if called := [one.run for one in seen if one.name == text]:
         yield called
     if (title := _RESUMED.fullmatch(text)) and (resumed := _resumed(seen, title[1])):
         yield resumed[int(title[2] or 1) - 1 :][:1]
+
+
+def _called(seen: Sequence[_Seen], text: str) -> Iterator[list[Run]]:
+    """Yield the runs of this name, for each way in which it may be meant."""
+    yield from _displayed(seen, text)
     if called := [one.run for one in seen if one.label == text]:
         yield called
 
@@ -160,13 +185,17 @@ def _resumed(seen: Sequence[_Seen], name: str) -> list[Run]:
     return [one.run for one in seen if one.name == name and source_of(one.run) is not None]
 
 
-def _is_titled(group: RunGroup, text: str) -> bool:
+def _is_titled(group: RunGroup, text: str, runs: Sequence[Run]) -> bool:
     text = text.removesuffix(f" {str(group.name).rpartition('-')[2]}")
-    return all(_is_shown_as(run, text) for run in group)
+    return len(_shown_as(group, text, runs)) == len(group)
 
 
-def _is_shown_as(run: Run, text: str) -> bool:
-    return isolated(partial(is_shown_as, run, text), lambda reason: False)
+def _shown_as(runs: Sequence[Run], text: str, beside: Sequence[Run] = ()) -> list[Run]:
+    """Return the runs that lists and charts show as ``text``, beside these runs or each other."""
+    settings = {
+        name for run in beside or runs for name in isolated(partial(run_settings, run), lambda reason: {})
+    }
+    return [run for run in runs if isolated(partial(is_shown_as, run, text, settings), lambda reason: False)]
 
 
 def _only(called: Sequence[Run], text: str, store: RunStore) -> Run:
@@ -181,9 +210,13 @@ def _only(called: Sequence[Run], text: str, store: RunStore) -> Run:
         and (run.checkpoints or last.get(sources[run.id], run) is run)
     ] or called
     if len(called) > 1:
-        names = ", ".join(run.id for run in called[-_NAMED:])
-        raise UnknownRun(f"{text!r} is the name of {len(called)} runs in {store.root} ({names}): give an id")
+        raise UnknownRun(_several(called, text, store))
     return called[0]
+
+
+def _several(runs: Sequence[Run], text: str, store: RunStore) -> str:
+    names = ("…, " if len(runs) > _NAMED else "") + ", ".join(run.id for run in runs[-_NAMED:])
+    return f"{text!r} is the name of {len(runs)} runs in {store.root} ({names}): give an id"
 
 
 def _suggestion(seen: Sequence[_Seen], text: str) -> str:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mosaic_lab.runs.checkpoints import Checkpoint
     from mosaic_lab.runs.films import Films
     from mosaic_lab.telemetry import RunFeed
+    from mosaic_lab.telemetry.columns import RunColumns
 
 
 class RunRecord:
@@ -323,6 +324,7 @@ class RunRecord:
         The worker's metrics are followed by system metrics, measured by the keeper: ``system/cpu_percent``
         (100 is one core), ``system/memory_mb``, ``system/disk_mb`` (the run folder) and, for each of the
         run's GPUs as a whole, ``system/gpu<i>_percent`` and ``system/gpu<i>_memory_mb``. MB are MiB.
+        A run has at most 1,024 metrics; values of further ones are counted in `health`.
 
         Raises ConfigurationError if the run has ended without reporting ``name``; while it is alive, the
         table is empty.
@@ -367,11 +369,14 @@ class RunRecord:
     @property
     def health(self) -> dict[str, int]:
         """Counts of telemetry lines read, faulty and dropped; see `mosaic_lab.telemetry.Health`."""
-        feed = self._feed
-        feed.poll()
-        while feed.behind:
-            feed.poll()
-        return feed.health.counts()
+        return self.read_columns().health.counts()
+
+    def read_columns(self) -> RunColumns:
+        """Return all metric points written so far. Raises OSError if a file cannot be read."""
+        columns = self._feed.columns
+        while columns.read(lambda: self.finished):
+            pass
+        return columns
 
     @cached_property
     def _feed(self) -> RunFeed:
@@ -410,21 +415,14 @@ def metric_points(runs: Sequence[RunRecord], name: str | None) -> list[pd.DataFr
     Raises ConfigurationError for a ``name`` that none of them has reported to its end, with the nearest one;
     runs that reported no metrics at all have no points.
     """
-    from mosaic_lab.telemetry import read_metrics
+    from mosaic_lab.telemetry import metrics_table
 
-    def read(name: str | None) -> list[pd.DataFrame]:
-        folders = [run.folder for run in runs]
-        return [
-            read_metrics(folder.telemetry_path, name, (folder.system_path, folder.evaluations_path))
-            for folder in folders
-        ]
-
-    points = read(name)
-    if name is not None and all(table.empty for table in points) and all(run.finished for run in runs):
-        names = {reported for table in read(None) for reported in table["name"]}
-        if any(not reported.startswith(SYSTEM_PREFIX) for reported in names):
-            raise ConfigurationError(f"metric {name!r} was not reported{nearest(name, names)}")
-    return points
+    of_runs = [run.read_columns() for run in runs]
+    names = {reported for columns in of_runs for reported in columns.names}
+    of_workers = [reported for reported in names if not reported.startswith(SYSTEM_PREFIX)]
+    if name is not None and name not in names and of_workers and all(run.finished for run in runs):
+        raise ConfigurationError(f"metric {name!r} was not reported{nearest(name, names)}")
+    return [metrics_table(columns, name) for columns in of_runs]
 
 
 def training_phase(state: State, step: int, *, learns: bool) -> str:

@@ -35,7 +35,7 @@ from mosaic_lab.runs.hardware import choose_gpus, cpu_cores
 from mosaic_lab.runs.provenance import provenance, recorded_module
 from mosaic_lab.runs.run import DEFAULT_GRACE, Run, RunDisplay
 from mosaic_lab.runs.run_labels import default_label, new_run_id
-from mosaic_lab.runs.run_names import find_run
+from mosaic_lab.runs.run_names import exact_run, find_run
 
 _LEAVE_DEADLINE = 5.0  # seconds for a keeper to exit after recording the end
 
@@ -88,6 +88,11 @@ class Supervisor:
     def run(self, run: Run | str) -> Run:
         """Return a run by its id or any name under which users see it; see `find_run`. Raises UnknownRun."""
         return find_run(run, self.store, self.display)
+
+    def exact_run(self, name: str) -> Run:
+        """Return a run by its whole id or displayed name, to stop or remove it; see `exact_run`. Raises
+        UnknownRun."""
+        return exact_run(name, self.store, self.display)
 
     def start(
         self,

@@ -38,7 +38,7 @@ from mosaic_lab.runs.curriculum_plan import plan_curriculum
 from mosaic_lab.runs.dry_run import dry_run
 from mosaic_lab.runs.films import FilmMode
 from mosaic_lab.runs.group import record_starting
-from mosaic_lab.runs.hardware import choose_gpus
+from mosaic_lab.runs.hardware import check_device, choose_gpus
 from mosaic_lab.runs.run import DEFAULT_GRACE
 from mosaic_lab.runs.run_names import run_or_path
 from mosaic_lab.runs.stages import Stage
@@ -304,6 +304,8 @@ class Trainer:
         _check_origin(worker, request.on)
         recorded = worker.recorded()
         resolved = self._resolve(request, worker, config, recorded, variables, progress)
+        if worker.name != "script":  # whose hyperparameters have a meaning of their own
+            check_device(config["hyperparameters"].get("device"), gpus)
         config.setdefault("algorithm", resolved.get("algorithm", worker.name))  # used in the run's label
         return TrainingPlan(
             structs.replace(request, worker=worker.name, resume_from=config["checkpoint"]["resume_from"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mosaic_lab.telemetry.decoding import Health
 from mosaic_lab.telemetry.feed import RunFeed
 from mosaic_lab.telemetry.follower import JsonlFollower
-from mosaic_lab.telemetry.tables import read_episodes, read_metrics
+from mosaic_lab.telemetry.tables import metrics_table, read_episodes
 from mosaic_lab.telemetry.watcher import Watcher, watcher
 
-__all__ = ["Health", "JsonlFollower", "RunFeed", "Watcher", "read_episodes", "read_metrics", "watcher"]
+__all__ = ["Health", "JsonlFollower", "RunFeed", "Watcher", "metrics_table", "read_episodes", "watcher"]

@@ -12,6 +12,7 @@ import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -38,9 +39,17 @@ class Piece:
     """Consecutive points of one metric. Each column is float64[n]; ``time`` is NaN if a line has none."""
 
     value: Floats
+    _first: int
+    """The number of rows in earlier chunks."""
     _rows: Floats
     _index: Rows | None
     """The row of each value; None if every row has a value."""
+
+    @property
+    def row(self) -> NDArray[np.int64]:
+        """The row of each point in its file."""
+        index = np.arange(len(self.value)) if self._index is None else self._index
+        return self._first + index.astype(np.int64)
 
     @property
     def step(self) -> Floats:
@@ -156,13 +165,13 @@ class OpenChunk:
         """Bytes that `write` needs, or slightly fewer."""
         return 8 * _ROWS * self.rows + 12 * self.values
 
-    def piece(self, name: str) -> Piece | None:
-        """Return the points of a metric in the chunk; None if it has none."""
+    def piece(self, name: str, first: int) -> Piece | None:
+        """Return the points of a metric in the chunk, which follows ``first`` rows; None if it has none."""
         if name not in self._columns:
             return None
         indices, values = self._columns[name]
         index = None if values.length == self.rows else indices.numbers[0]
-        return Piece(values.numbers[0], self._rows.numbers, index)
+        return Piece(values.numbers[0], first, self._rows.numbers, index)
 
     def write(self, file: IO[bytes], begin: int) -> Chunk:
         """Write the chunk at ``begin`` of a file and return its position. Raises OSError."""
@@ -192,17 +201,24 @@ class MappedChunks:
         """Bytes of the chunks, which are at the beginning of the file."""
         return max((chunk.end for chunk in self.chunks), default=0)
 
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return sum(chunk.rows for chunk in self.chunks)
+
     def count(self, name: str) -> int:
         """Return the number of points of a metric."""
         return sum(chunk.columns[name].count for chunk in self.chunks if name in chunk.columns)
 
     def pieces(self, name: str, first: int = 0) -> Iterator[Piece]:
         """Yield the points of a metric in order of writing, from the ``first`` piece on."""
-        for chunk in [chunk for chunk in self.chunks if name in chunk.columns][first:]:
+        befores = accumulate((chunk.rows for chunk in self.chunks), initial=0)
+        chunks = [pair for pair in zip(self.chunks, befores, strict=False) if name in pair[0].columns]
+        for chunk, before in chunks[first:]:
             column = chunk.columns[name]
             rows = self._floats(chunk.begin, _ROWS * chunk.rows).reshape(_ROWS, chunk.rows)
             index = None if column.count == chunk.rows else self._index(column)
-            yield Piece(self._floats(column.begin, column.count), rows, index)
+            yield Piece(self._floats(column.begin, column.count), before, rows, index)
 
     def reduced(self, name: str, reduce: Callable[[Piece], T], key: Hashable) -> list[T]:
         """Return ``reduce(piece)`` of each piece of a metric.

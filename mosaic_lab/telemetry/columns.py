@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import threading
-from collections.abc import Callable, Collection, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from mosaic_lab.keeper.events import METRICS
 from mosaic_lab.telemetry.column_cache import ColumnCache, StreamVersion, version_of
 from mosaic_lab.telemetry.column_chunks import MappedChunks, OpenChunk, Piece, SpilledChunks
-from mosaic_lab.telemetry.decoding import Health, parse
+from mosaic_lab.telemetry.decoding import Health, parse_lines
 from mosaic_lab.telemetry.follower import JsonlFollower
 from mosaic_lab.telemetry.metrics import RETURN_NAMES, ReturnMeans
 from mosaic_lab.telemetry.progress import RunClock, StreamFacts
@@ -23,7 +22,7 @@ from mosaic_lab.telemetry.progress import RunClock, StreamFacts
 BYTES_PER_READ = 1 << 20
 """Maximum bytes per read, about ten milliseconds of work."""
 T = TypeVar("T")
-MAX_NAMES = 256
+MAX_NAMES = 1024
 """Maximum metric names per stream; values of further names are counted in ``health.dropped_values``."""
 MAX_NAME_LENGTH = 500
 """Maximum length of a name; longer ones are dropped in the same way."""
@@ -121,6 +120,13 @@ class RunColumns:
         with self._lock:
             return [piece for stream in self._streams for piece in stream.pieces(name)]
 
+    def pieces_by_stream(self, names: Sequence[str]) -> list[list[tuple[str, Piece]]]:
+        """Return the points of metrics, with their names, in a list for each file."""
+        with self._lock:
+            return [
+                [(name, piece) for name in names for piece in stream.pieces(name)] for stream in self._streams
+            ]
+
     def reduced(self, name: str, reduce: Callable[[Piece], T], key: Hashable) -> list[T]:
         """Return ``reduce(piece)`` of each piece of a metric.
 
@@ -183,12 +189,12 @@ class _Stream:
 
     def pieces(self, name: str) -> Iterator[Piece]:
         yield from self._full.pieces(name)
-        if (last := self._last.piece(name)) is not None:
+        if (last := self._last.piece(name, self._full.rows)) is not None:
             yield last
 
     def reduced(self, name: str, reduce: Callable[[Piece], T], key: Hashable) -> Iterator[T]:
         yield from self._full.reduced(name, reduce, key)
-        if (last := self._last.piece(name)) is not None:
+        if (last := self._last.piece(name, self._full.rows)) is not None:
             yield reduce(last)
 
     def _begin(self) -> None:
@@ -229,25 +235,27 @@ class _Stream:
             self._last = OpenChunk()
 
     def _take(self, lines: list[bytes], clock: RunClock | None) -> None:
-        batch, facts, health = Batch(), self.facts, self.health
-        for line in lines:
-            message = parse(line, health)
-            if message is None:
+        facts, health = self.facts, self.health
+        messages = parse_lines(lines, health)
+        steps, episodes, seconds = facts.take(messages)
+        of_rows, reported = [], []
+        for index, message in enumerate(messages):
+            payload = message.payload
+            if payload is None:
                 continue
-            time, payload = message.timestamp, message.payload
-            seconds = facts.take(message)
-            if payload is not None:
+            if payload.dropped_lines or payload.missed:
                 health.dropped_by_worker = max(health.dropped_by_worker, payload.dropped_lines)
                 health.missed_by_keeper = max(health.missed_by_keeper, payload.missed)
-            if message.event == METRICS:
-                assert payload is not None and payload.values is not None  # ensured by parse()
-                if clock is not None and clock.zero is not None and time is not None:
-                    seconds = clock.since_start(time)
-                at = math.nan if time is None else time
-                batch.add(facts.progress.row_step, facts.episodes.ended, at, seconds, payload.values)
-        columns = list(batch.columns(self.counts, health))
+            if message.event == METRICS and payload.values is not None:
+                of_rows.append(index)
+                reported.append(payload.values)
+        times = [message.timestamp for message in messages]  # None becomes NaN
+        rows = np.array([steps, episodes, times, seconds], dtype=np.float64)[:, of_rows]
+        if clock is not None and clock.zero is not None:
+            rows[3] = np.where(np.isnan(rows[2]), rows[3], clock.since_start(rows[2]))
+        columns = list(_columns(reported, self.counts, health))
         if columns:
-            self._last.extend(batch.rows(), columns)
+            self._last.extend(rows, columns)
             added = {name: self.counts.get(name, 0) + len(values) for name, _, values in columns}
             self.counts = {**self.counts, **added}
         for name, _, values in columns:
@@ -255,46 +263,27 @@ class _Stream:
                 facts.returns.setdefault(name, ReturnMeans()).add(values)
 
 
-class Batch:
-    """Rows of four numbers (step, episodes ended, time, seconds since the start) with their metric values."""
+def _columns(
+    rows: Sequence[dict[str, Any]], former: Collection[str], health: Health
+) -> Iterator[tuple[str, NDArray[np.uint32], NDArray[np.float64]]]:
+    """Yield each metric's name, the rows of its values (uint32[k]) and the values (float64[k]).
 
-    def __init__(self) -> None:
-        self._rows: tuple[list[float], ...] = ([], [], [], [])
-        self._columns: dict[str, tuple[list[int], list[float | str]]] = {}
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self._rows[0])
-
-    def add(self, step: float, episode: float, time: float, seconds: float, values: dict[str, Any]) -> None:
-        """Append a row and its values by metric name."""
-        row = len(self._rows[0])
-        for column, number in zip(self._rows, (step, episode, time, seconds), strict=True):
-            column.append(number)
-        for name, value in values.items():
-            points = self._columns.get(name)
-            if points is None:
-                points = self._columns[name] = ([], [])
-            points[0].append(row)
-            points[1].append(value)
-
-    def rows(self) -> NDArray[np.float64]:
-        """Return the numbers of all rows, float64[4, n]."""
-        return np.array(self._rows, dtype=np.float64)
-
-    def columns(
-        self, former: Collection[str], health: Health
-    ) -> Iterator[tuple[str, NDArray[np.uint32], NDArray[np.float64]]]:
-        """Yield each metric's name, the rows of its values (uint32[k]) and the values (float64[k]).
-
-        Names that are neither ``former`` nor within the limits are dropped and counted in ``health``.
-        """
-        names = len(former)
-        for name, (rows, values) in self._columns.items():
-            if name not in former:
-                if names >= MAX_NAMES or len(name) > MAX_NAME_LENGTH:
-                    health.dropped_values += len(values)
-                    continue
-                names += 1
-            # NumPy parses the strings that represent NaN and infinities.
-            yield name, np.array(rows, dtype=np.uint32), np.array(values, dtype=np.float64)
+    Names that are neither ``former`` nor within the limits are dropped and counted in ``health``.
+    """
+    columns: dict[str, tuple[list[int], list[float | str]]] = {}
+    for row, reported in enumerate(rows):
+        for name, value in reported.items():
+            column = columns.get(name)
+            if column is None:
+                column = columns[name] = ([], [])
+            column[0].append(row)
+            column[1].append(value)
+    names = len(former)
+    for name, (indices, values) in columns.items():
+        if name not in former:
+            if names >= MAX_NAMES or len(name) > MAX_NAME_LENGTH:
+                health.dropped_values += len(values)
+                continue
+            names += 1
+        # NumPy parses the strings that represent NaN and infinities.
+        yield name, np.array(indices, dtype=np.uint32), np.array(values, dtype=np.float64)

@@ -7,7 +7,7 @@ is slower and more lenient.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -89,30 +89,33 @@ class Message(msgspec.Struct, gc=False):
     step: Count | None = None
 
 
-_decode = msgspec.json.Decoder(Message).decode
+_decoder = msgspec.json.Decoder(Message)
 _decode_whole = msgspec.json.Decoder(dict[str, Any]).decode
 _PAYLOAD_TYPES = get_type_hints(Payload, include_extras=True)
+
+
+def parse_lines(lines: Sequence[bytes], health: Health) -> list[Message]:
+    """Return the messages in ``lines``, as `parse` does. If all lines are valid, this takes half the time."""
+    try:
+        messages = _decoder.decode_lines(b"\n".join(lines))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        messages = []
+    if len(messages) != len(lines):
+        return [message for line in lines if (message := parse(line, health)) is not None]
+    return [message for message in messages if _is_known(message, health)]
 
 
 def parse(line: bytes, health: Health) -> Message | None:
     """Return the message in ``line``, or None after counting the problem in ``health``."""
     try:
-        message = _decode(line)
+        message = _decoder.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         try:
             message = _salvage(line, health)
         except (BadLine, msgspec.ValidationError, RecursionError):
             health.malformed += 1
             return None
-    if message.event == METRICS:
-        payload = message.payload
-        if payload is None or payload.values is None:
-            health.malformed += 1
-            return None
-    elif message.event not in EVENTS and message.type not in DATA:
-        health.unknown += 1
-        return None
-    return message
+    return message if _is_known(message, health) else None
 
 
 def decode_message(line: bytes, kind: str) -> dict[str, Any] | None:
@@ -127,6 +130,18 @@ def decode_message(line: bytes, kind: str) -> dict[str, Any] | None:
         except BadLine:
             return None
     return message if kind in (message.get("event"), message.get("type")) else None
+
+
+def _is_known(message: Message, health: Health) -> bool:
+    """Return whether this version reads such messages, after counting the problem in ``health`` if not."""
+    if message.event == METRICS:
+        if message.payload is None or message.payload.values is None:
+            health.malformed += 1
+            return False
+    elif message.event not in EVENTS and message.type not in DATA:
+        health.unknown += 1
+        return False
+    return True
 
 
 def _salvage(line: bytes, health: Health) -> Message:

@@ -75,19 +75,20 @@ class JsonlFollower:
     def lines(self) -> Iterator[bytes]:
         """Return the lines up to the current end of the file, then close it. Raises OSError as `poll`
         does."""
-        return chain.from_iterable(self._batches())
+        return chain.from_iterable(self.batches())
+
+    def batches(self) -> Iterator[list[bytes]]:
+        """Return the same lines in lists, one for each `poll`."""
+        while True:
+            yield self.poll()
+            if not self.behind:
+                return self.close()
 
     def close(self) -> None:
         """Close the file. A later poll opens it again at the current offset."""
         if self._file is not None:
             self._file.close()
             self._file = None
-
-    def _batches(self) -> Iterator[list[bytes]]:
-        while True:
-            yield self.poll()
-            if not self.behind:
-                return self.close()
 
     def _open(self, status: os.stat_result) -> None:
         self._file = open_file(self.path, buffering=0)

@@ -21,7 +21,9 @@ LAST, BEST = f"return, last {WINDOW}", f"best mean of {WINDOW}"
 """Their titles in tables."""
 RETURN_NAMES = ("episode_return", "charts/episodic_return", "rollout/ep_rew_mean")
 """Metrics that are a run's return, in order of preference."""
-COMMON_NAMES = ("episode_return", "episode_length", "policy_loss", "value_loss", "steps_per_second")
+SPEED = "steps_per_second"
+"""The worker's speed in each second. A run's own speed is derived from its steps, see `StepProgress`."""
+COMMON_NAMES = ("episode_return", "episode_length", "policy_loss", "value_loss", SPEED)
 """Metrics that all workers report under the same name, in addition to upstream's own."""
 
 

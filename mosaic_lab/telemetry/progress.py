@@ -5,12 +5,16 @@ All are structs, so that the cache of columns can store them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
+import numpy as np
 from msgspec import Struct, field
+from numpy.typing import NDArray
 
 from mosaic_lab.keeper.events import CHECKPOINT_SAVED, EPISODE, HEARTBEAT, METRICS
-from mosaic_lab.telemetry.decoding import Message, Payload
+from mosaic_lab.telemetry.decoding import Message
 from mosaic_lab.telemetry.metrics import RETURN_NAMES, ReturnMeans
 
 JITTER_SECONDS = 1.0
@@ -35,23 +39,25 @@ class RunClock(Struct):
     zero: float | None = None
     """The timestamp of zero seconds; None before the first timestamp."""
 
-    def since_start(self, timestamp: float) -> float:
-        """Return the seconds since the start at a timestamp of another stream; 0 before the start."""
-        return max(0.0, timestamp - (self.zero or timestamp))
+    def since_start(self, timestamps: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the seconds since the start at timestamps of another stream; 0 before the start."""
+        return np.maximum(0.0, timestamps - (self.zero or 0.0))
 
-    def at(self, timestamp: float | None) -> float:
-        """Return the seconds since the start at ``timestamp``."""
-        if timestamp is None:
-            return self.seconds
-        if self.zero is None:
-            self.zero = timestamp
-            return 0.0
-        seconds = timestamp - self.zero
-        if seconds < self.seconds - JITTER_SECONDS:
-            self.zero = timestamp - self.seconds
-        elif seconds > self.seconds:
-            self.seconds = seconds
-        return self.seconds
+    def at(self, timestamps: Iterable[float | None]) -> list[float]:
+        """Return the seconds since the start at each of consecutive timestamps."""
+        latest, zero, all_seconds = self.seconds, self.zero, []
+        for timestamp in timestamps:
+            if timestamp is not None:
+                if zero is None:
+                    zero = timestamp
+                seconds = timestamp - zero
+                if seconds > latest:
+                    latest = seconds
+                elif seconds < latest - JITTER_SECONDS:
+                    zero = timestamp - latest
+            all_seconds.append(latest)
+        self.seconds, self.zero = latest, zero
+        return all_seconds
 
 
 class SpeedEstimate(Struct):
@@ -68,17 +74,20 @@ class SpeedEstimate(Struct):
     furthest: float | None = None
     now: float = 0.0
 
-    def observe(self, seconds: float, step: float) -> None:
-        """Record that the run was at ``step`` at ``seconds`` on its clock."""
-        self.now = max(self.now, seconds)
-        furthest, self.furthest = self.furthest, max(self.furthest or 0, step)
-        if furthest is None or step <= furthest:
-            return
-        if self.advances and seconds - self.advances[-1][0] < SPACING_SECONDS:
-            return
-        self.advances.append((seconds, step))
-        while len(self.advances) > MIN_ADVANCES and seconds - self.advances[0][0] > WINDOW_SECONDS:
-            self.advances.pop(0)
+    def observe(self, reached: Iterable[tuple[float, float]]) -> None:
+        """Record that the run was at a step at a time on its clock, for each pair of ``(seconds, step)``."""
+        advances, furthest, now = self.advances, self.furthest, self.now
+        for now, step in reached:
+            if furthest is None:
+                furthest = max(0, step)
+            elif step > furthest:
+                furthest = step
+                if advances and now - advances[-1][0] < SPACING_SECONDS:
+                    continue
+                advances.append((now, step))
+                while len(advances) > MIN_ADVANCES and now - advances[0][0] > WINDOW_SECONDS:
+                    advances.pop(0)
+        self.furthest, self.now = furthest, max(self.now, now)
 
     @property
     def steps_per_second(self) -> float | None:
@@ -101,7 +110,7 @@ class StepProgress(Struct):
     """The highest step reported."""
     first: int | None = None
     """The first nonzero step reported. For a resumed run, this is where it began."""
-    row_step: float = 0
+    row_step: int = 0
     """The step of the newest row of metrics."""
     clock: RunClock = field(default_factory=RunClock)
     speed: SpeedEstimate = field(default_factory=SpeedEstimate)
@@ -111,24 +120,17 @@ class StepProgress(Struct):
         """The recent speed (see `SpeedEstimate`)."""
         return self.speed.steps_per_second
 
-    def take(self, message: Message) -> float:
-        """Process a message and return its seconds since the run's start."""
-        seconds = self.clock.at(message.timestamp)
-        payload = message.payload or Payload()
-        if message.event == METRICS:
-            if payload.step is not None:
-                self.row_step = payload.step
-            step = int(self.row_step)
-        elif message.event in (HEARTBEAT, CHECKPOINT_SAVED):  # the last checkpoint is often of the last step
-            step = payload.step or 0
-        elif message.type == EPISODE:
-            step = message.step or 0
-        else:
-            return seconds
-        self.step = max(self.step, step)
-        self.first = self.first or step or None
-        self.speed.observe(seconds, self.step)
-        return seconds
+    def reach(self, steps: Sequence[int | None], seconds: Sequence[float]) -> None:
+        """Process the step of each message, None if it reports none, at its time on the run's clock."""
+        furthest, reached = self.step, []
+        for step, at in zip(steps, seconds, strict=True):
+            if step is not None:
+                if step > furthest:
+                    furthest = step
+                reached.append((at, furthest))
+        self.step = furthest
+        self.first = self.first or next(filter(None, steps), None)
+        self.speed.observe(reached)
 
 
 class EpisodeCount(Struct):
@@ -153,9 +155,16 @@ class EpisodeCount(Struct):
         self.lines += 1
         self.agents = max(self.agents, self.lines)
 
-    def at_least(self, ended: int) -> None:
-        """Process a reported number of episodes."""
-        self.ended = max(self.ended, ended)
+
+class Moments(NamedTuple):
+    """The state of a run at each of consecutive messages."""
+
+    steps: list[int | None]
+    """The step that a message reports, or for a row of metrics without one that of the row before."""
+    episodes: list[int]
+    """Number of episodes ended so far."""
+    seconds: list[float]
+    """The time since the run's start."""
 
 
 class StreamFacts(Struct):
@@ -168,16 +177,33 @@ class StreamFacts(Struct):
     memory_mb: float | None = None
     """Memory of the worker at its newest heartbeat, in MiB."""
 
-    def take(self, message: Message) -> float:
-        """Process a message and return its seconds since the run's start."""
-        payload = message.payload or Payload()
-        if message.event in (METRICS, HEARTBEAT):
-            self.episodes.at_least(payload.episode)
-        if message.event == HEARTBEAT:
-            self.memory_mb = payload.memory_mb
-        elif message.type == EPISODE:
-            self.episodes.observe(message)
-        return self.progress.take(message)
+    def take(self, messages: Sequence[Message]) -> Moments:
+        """Process messages, and return the state of the run at each."""
+        progress, episodes = self.progress, self.episodes
+        row_step, steps, ended = progress.row_step, [], []
+        for message in messages:
+            event, payload, step = message.event, message.payload, None
+            if event == METRICS and payload is not None:
+                if payload.step is not None:
+                    row_step = payload.step
+                step = row_step
+                if payload.episode > episodes.ended:
+                    episodes.ended = payload.episode
+            elif event == HEARTBEAT and payload is not None:
+                step = payload.step or 0
+                episodes.ended = max(episodes.ended, payload.episode)
+                self.memory_mb = payload.memory_mb
+            elif event == CHECKPOINT_SAVED and payload is not None:  # the last is often of the last step
+                step = payload.step or 0
+            elif message.type == EPISODE:
+                step = message.step or 0
+                episodes.observe(message)
+            ended.append(episodes.ended)
+            steps.append(step)
+        progress.row_step = row_step
+        seconds = progress.clock.at([message.timestamp for message in messages])
+        progress.reach(steps, seconds)
+        return Moments(steps, ended, seconds)
 
     @property
     def preferred_returns(self) -> ReturnMeans:

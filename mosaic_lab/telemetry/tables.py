@@ -5,15 +5,16 @@ pandas is imported on first use, because its import takes a second.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import chain, repeat
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mosaic_lab.keeper.events import EPISODE, METRICS
-from mosaic_lab.telemetry.decoding import Message, parse
+from mosaic_lab.keeper.events import EPISODE
+from mosaic_lab.telemetry.columns import RunColumns
+from mosaic_lab.telemetry.decoding import Message, parse_lines
 from mosaic_lab.telemetry.follower import JsonlFollower
 
 if TYPE_CHECKING:
@@ -34,56 +35,31 @@ EPISODE_COLUMNS = {
 """Columns of :func:`read_episodes` and their dtypes. Fields missing from a line are missing in its row."""
 
 
-def read_metrics(path: Path | str, name: str | None = None, beside: Iterable[Path] = ()) -> pd.DataFrame:
-    """Return all metric points in the file in order of writing, one row per point.
+def metrics_table(columns: RunColumns, name: str | None = None) -> pd.DataFrame:
+    """Return all metric points that have been read, in order of writing (in a line, in the order in which its
+    metrics first appeared), one row per point.
 
     Columns: ``step`` int64, ``timestamp`` float64 (Unix seconds, NaN if the line has none), ``name``
     category, ``value`` float64 (including NaN and infinities). A line without a step has the step of the
-    previous line. ``name`` selects one metric. A missing file yields an empty table. ``beside`` are
-    further files of the run, whose points follow; the health counts refer to the worker's file.
+    previous line. ``name`` selects one metric. The worker's points are followed by the keeper's and those of
+    evaluations; the health counts refer to the worker's file.
     """
     import pandas as pd
 
-    follower = JsonlFollower(path)
-    followers = [follower, *map(JsonlFollower, beside)]
-    steps: list[int] = []
-    timestamps: list[float | None] = []
-    sizes: list[int] = []
-    codes: list[int] = []
-    values: list[float | str] = []
-    code_of: dict[str, int] = {}
-    step = 0
-    for message in chain.from_iterable(map(_messages, followers)):
-        if message.event != METRICS:
-            continue
-        payload = message.payload
-        assert payload is not None  # ensured by parse()
-        metrics = payload.values
-        assert metrics is not None
-        step = step if payload.step is None else payload.step
-        if name is not None:
-            if name not in metrics:
-                continue
-            metrics = {name: metrics[name]}
-        steps.append(step)
-        timestamps.append(message.timestamp)
-        sizes.append(len(metrics))
-        values.extend(metrics.values())
-        for key in metrics:
-            code = code_of.get(key)
-            if code is None:
-                code = code_of[key] = len(code_of)
-            codes.append(code)
-    names = pd.Categorical.from_codes(np.array(codes, dtype=np.int64), categories=pd.Index(list(code_of)))
-    table = pd.DataFrame(
-        {
-            "step": np.repeat(np.array(steps, dtype=np.int64), sizes),
-            "timestamp": np.repeat(np.array(timestamps, dtype=np.float64), sizes),
-            "name": names,
-            "value": np.array(values, dtype=np.float64),
-        }
-    )
-    table.attrs["health"] = follower.health.counts()
+    names = columns.names if name is None else [name]
+    parts: list[list[NDArray[Any]]] = []
+    for points in columns.pieces_by_stream(names):
+        codes = [np.full(len(piece.value), names.index(of), np.int64) for of, piece in points]
+        pieces = [piece for _, piece in points]
+        order = np.argsort(_joined(np.int64, [piece.row for piece in pieces]), kind="stable")
+        steps = _joined(np.float64, [piece.step for piece in pieces]).astype(np.int64)
+        times = _joined(np.float64, [piece.time for piece in pieces])
+        values = _joined(np.float64, [piece.value for piece in pieces])
+        parts.append([steps[order], times[order], _joined(np.int64, codes)[order], values[order]])
+    step, timestamp, code, value = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    of_code = pd.Categorical.from_codes(code, categories=pd.Index(names, dtype=object))
+    table = pd.DataFrame({"step": step, "timestamp": timestamp, "name": of_code, "value": value})
+    table.attrs["health"] = columns.health.counts()
     return table
 
 
@@ -95,7 +71,7 @@ def read_episodes(path: Path | str) -> pd.DataFrame:
     import pandas as pd
 
     follower = JsonlFollower(path)
-    episodes = [message for message in _messages(follower) if message.type == EPISODE]
+    episodes = [message for message in messages(follower) if message.type == EPISODE]
     table = pd.DataFrame(
         {
             column: _column([getattr(episode, column) for episode in episodes], dtype)
@@ -106,6 +82,10 @@ def read_episodes(path: Path | str) -> pd.DataFrame:
     return table
 
 
+def _joined(dtype: type[np.generic], arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return np.concatenate([np.empty(0, dtype), *arrays])
+
+
 def _column(values: list[Any], dtype: str) -> Any:
     if dtype == "float64":
         return np.array(values, dtype=np.float64)  # parses "NaN" and "Infinity"; None becomes NaN
@@ -114,5 +94,7 @@ def _column(values: list[Any], dtype: str) -> Any:
     return pd.Series(values, dtype=dtype)
 
 
-def _messages(follower: JsonlFollower) -> Iterator[Message]:
-    return filter(None, map(parse, follower.lines(), repeat(follower.health)))
+def messages(follower: JsonlFollower) -> Iterator[Message]:
+    """Yield the messages up to the current end of a file. Problems are counted in the follower's health."""
+    for lines in follower.batches():
+        yield from parse_lines(lines, follower.health)

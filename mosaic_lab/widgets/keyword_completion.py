@@ -1,8 +1,8 @@
 """Tab completion of hyperparameters as keywords of ``lab.train(…)`` and ``lab.sweep(…)`` in IPython.
 
 The names are those for the worker and algorithm given as literals in the call. They come from a worker
-process, which takes longer than a page waits for completions. If no answer is cached, it is fetched in a
-thread, and a later Tab uses it.
+process, which takes longer than a page waits for completions. A thread fetches them, once for each
+installation of a worker, and a later Tab uses what it has fetched.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import io
 import re
 import threading
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,9 @@ _NAME = "mosaic_lab.hyperparameters"
 _WAIT_SECONDS = 0.7
 _CALL = re.compile(r"([A-Za-z_]\w*(?:\.\w+)*)\.(?:train|sweep)\(")
 _SKIPPED = (tokenize.NL, tokenize.NEWLINE, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT)
-_describing: dict[str, threading.Thread] = {}
+_Installation = tuple[str, float]
+_described: dict[_Installation, Mapping[str, Any]] = {}
+_describing: dict[_Installation, threading.Thread] = {}
 
 
 def register_completion(shell: Any) -> None:
@@ -87,20 +89,20 @@ def _given_keywords(arguments: str) -> dict[str, str] | None:
 
 def _hyperparameters(worker: str, algorithm: str) -> list[str]:
     """Return the names of an algorithm's hyperparameters that are available in time."""
-    if not worker or not algorithm:
+    installed = find(worker) if worker and algorithm else None
+    if installed is None:
         return []
-    thread = _describing.get(worker)
-    if thread is None or not thread.is_alive():
-        thread = _describing[worker] = threading.Thread(target=_describe, args=(worker,), daemon=True)
-        thread.start()
-    thread.join(_WAIT_SECONDS)
-    with suppress(MosaicError):
-        if not thread.is_alive() and (installed := find(worker)) is not None:
-            rows = description(worker)["hyperparameters"].get(installed.algorithm(algorithm), ())
-            return [str(row["name"]) for row in rows]
-    return []
+    key = (installed.name, installed.created)
+    if key not in _described:
+        thread = _describing.get(key)
+        if thread is None or not thread.is_alive():
+            thread = _describing[key] = threading.Thread(target=_describe, args=key, daemon=True)
+            thread.start()
+        thread.join(_WAIT_SECONDS)
+    rows = _described.get(key, {}).get(installed.algorithm(algorithm) or "", ())
+    return [str(row["name"]) for row in rows]
 
 
-def _describe(worker: str) -> None:
+def _describe(worker: str, created: float) -> None:
     with suppress(MosaicError):  # no completions
-        description(worker)
+        _described[worker, created] = description(worker)["hyperparameters"]

@@ -110,8 +110,14 @@ def test_the_same_lane_twice_is_the_same_episode_step_for_step(start_comparison:
     assert len(first.results().groupby("seed")["return"].unique().loc[7]) == 1
     assert list(first.steps(0).columns) == [
         *("episode_index", "step_index", "agent_id", "action", "reward", "terminated", "truncated"),
-        "episode_seed",
+        *("episode_seed", "observation_hash", "fault"),
     ]
+    replays = second.replay(seed=7)
+    assert [replay.operator for replay in replays] == [*lanes] and replays.first_difference is None
+    assert [step.actions["agent_0"] for step in replays[0]] == played[1, "random", 7]
+    assert [(replay.difference, replay.note) for replay in replays] == [(None, "")] * len(lanes)
+    with pytest.raises(ConfigurationError, match="has made no step on seed 9: its seeds are 7, 8"):
+        second.replay("random", seed=9)
 
 
 def test_one_lane_alone_and_then_those_that_are_behind_go_first(start_comparison: Compare) -> None:

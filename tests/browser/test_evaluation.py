@@ -39,7 +39,7 @@ def test_an_evaluation_is_followed_watched_and_stopped_while_a_cell_runs(
     expect(rows).to_have_count(2)
     expect(rows.nth(0)).to_contain_text(re.compile(r"random\d+ of 5,000[\d.]+ \[[\d.]+, [\d.]+\]"))
     expect(panel.locator(".bqplot")).to_have_count(3)
-    expect(panel.locator(".bqplot .mainheading")).to_have_text(["IQM", "Mean", "Median"])
+    expect(panel.locator(".bqplot .mainheading")).to_have_text(["Mean", "Median", "IQM"])
     expect(panel.locator(".bqplot").first.locator(".dot_grp, .dot")).not_to_have_count(0)
     before = facts.inner_text()
     wait_until(lambda: facts.inner_text() != before)

@@ -35,6 +35,7 @@ KNOWN = {
     "start": Parameter("start", float, 0.0, "skill at first"),
     "seconds": Parameter("seconds", float, 0.001, "of a step"),
     "imports": Parameter("imports", float, 0.0, "seconds before the training begins"),
+    "device": Parameter("device", str, "auto", "where the networks would be"),
     "update": Parameter("update", int, 1, "steps of an update, of which only whole ones are trained"),
 }
 DIFFICULTY = {"Hill-v0": 0.0, "Peak-v0": 50.0, "Cave-v0": 0.0, "Cliff-v0": 0.0}

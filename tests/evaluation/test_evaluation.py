@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from textwrap import indent
 
@@ -72,6 +74,64 @@ def test_an_episode_is_that_of_a_comparison_step_by_step(tmp_path: Path, played:
     pd.testing.assert_frame_equal(played.steps("random", 5)[columns], theirs[columns])
     with pytest.raises(ConfigurationError, match="no finished episode 0 of 'random' on seed 20"):
         played.steps("random", 20)
+
+
+def test_an_episode_is_replayed_from_its_actions(tmp_path: Path, played: Evaluation) -> None:
+    replay = played.replay("random", seed=3)
+    steps = played.steps("random", 3)
+    assert (replay.difference, replay.verified, replay.versions) == (None, True, {})
+    assert [step.actions["agent_0"] for step in replay] == steps["action"].tolist()
+    assert {name for step in replay for name in step.names.values()} == {"push left", "push right"}
+    table = replay.table()
+    assert (
+        table["return"].iloc[-1]
+        == played.results().query("operator == 'random' and seed == 3")["return"].item()
+    )
+    assert list(table["terminated"]) == [False] * (len(replay) - 1) + [True]
+    start = replay[0].observations["agent_0"]
+    assert start.shape == (4,) and abs(start).max() < 0.05
+    assert replay.picture(len(replay)).startswith(b"\x89PNG") and replay.picture(0) != replay.picture(-1)
+    assert replay.save(tmp_path / "episode.mp4").stat().st_size > 1_000
+    assert "11 steps, return 11; as recorded" in repr(replay)
+
+
+def test_replays_side_by_side_say_where_they_differ(tmp_path: Path, played: Evaluation) -> None:
+    both = played.replay(["random", "still"], seed=3)
+    ours, theirs = (played.steps(name, 3)["action"].tolist() for name in ("random", "still"))
+    step = both.first_difference
+    assert step is not None and ours[:step] == theirs[:step] and ours[step] != theirs[step]
+    assert both["still"].operator == "still" and f"differ from step {both.first_difference}" in repr(both)
+    assert both.save(tmp_path / "both.gif").read_bytes().startswith(b"GIF89a")
+
+
+def test_a_replay_that_differs_says_from_which_step(tmp_path: Path, played: Evaluation) -> None:
+    def changed(change: Callable[[bytes], bytes]) -> Evaluation:
+        """The evaluation with other steps."""
+        copy = tmp_path / f"copy-{len([*tmp_path.iterdir()])}"
+        shutil.copytree(played.path, copy)
+        for file in copy.glob("arenas/*/telemetry.jsonl"):
+            file.write_bytes(b"".join(change(line) for line in file.read_bytes().splitlines(keepends=True)))
+        return Evaluation(copy)
+
+    mark = b'"step_index":4,'
+    other = changed(
+        lambda line: line.replace(b'"observation_hash":', b'"observation_hash":1') if mark in line else line
+    )
+    assert str(other.replay("random", seed=3).difference) == "differs from step 4 on: the observation"
+    earlier = changed(lambda line: re.sub(rb',"observation_hash":\d+', b"", line))
+    assert "no observations were recorded" in repr(earlier.replay("random", seed=3))
+    without = changed(lambda line: b"" if b'"type":"step"' in line else line)
+    with pytest.raises(MosaicError, match="random, seed 3 has no recorded actions"):
+        without.replay("random", seed=3)
+
+
+def test_what_cannot_be_replayed_is_refused(played: Evaluation) -> None:
+    with pytest.raises(ConfigurationError, match="no operator 'radnom', did you mean 'random'"):
+        played.replay("radnom", seed=3)
+    with pytest.raises(ConfigurationError, match="seed 40: the nearest of its seeds are 16, 17, 18, 19"):
+        played.replay("random", seed=40)
+    with pytest.raises(ConfigurationError, match="must be the name of an operator, or a list of names"):
+        played.replay([], seed=3)
 
 
 def test_two_random_operators_draw_numbers_of_their_own(start_evaluation: Evaluate) -> None:

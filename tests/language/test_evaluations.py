@@ -72,6 +72,20 @@ def test_every_exchange_is_in_a_table_with_what_it_cost(played: Evaluation, serv
     assert facet.marks[0].points[0][0] == pytest.approx(summary.loc["LLM", "episode_usd"])
 
 
+def test_a_replay_needs_no_key_and_has_what_the_model_read_and_wrote(
+    played: Evaluation, server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(KEY)
+    calls = len(server.requests())
+    replay = played.replay("LLM", seed=4)
+    assert (len(replay), replay.difference, len(server.requests())) == (4, None, calls)
+    (exchange,) = replay[0].exchanges
+    assert "[system]" in exchange.prompt and exchange.answer == exchange.parsed and not exchange.faults
+    table = played.exchanges("LLM")
+    assert replay.table()["prompt"].tolist() == table[table["seed"] == 4]["prompt"].tolist()
+    assert "prompt" not in played.replay("random", seed=4).table()
+
+
 def test_played_again_from_the_recording_without_a_key_or_an_endpoint(
     tmp_path: Path,
     played: Evaluation,

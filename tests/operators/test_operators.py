@@ -175,6 +175,13 @@ def test_a_policy_from_a_run_or_one_of_its_checkpoints(tmp_path: Path) -> None:
         none = start_peer(supervisor, "train").wait(60)
         assert f"run {none.id} (" in refusal(operators.rl, none)
         assert refusal(operators.rl, none).endswith("has no checkpoint: it ended before it saved one")
+        for worker, instead in (
+            ("evaluation", "Pass a training that it evaluates"),
+            ("sweep", "Pass a training of it, such as sweep.runs(sweep.best)[0]"),
+        ):
+            launch = json.loads(none.folder.launch_path.read_text())
+            none.folder.launch_path.write_text(json.dumps({**launch, "worker": worker}))
+            assert refusal(operators.rl, none.path).endswith(f"its kind is {worker}, not training. {instead}")
 
 
 def test_a_model_of_stable_baselines3_from_elsewhere(tmp_path: Path) -> None:

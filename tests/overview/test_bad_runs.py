@@ -25,7 +25,7 @@ from mosaic_lab.overview.rows import RunRow
 from mosaic_lab.overview.service import Service
 from mosaic_lab.run_table import RunList
 from mosaic_lab.runs import Supervisor
-from mosaic_lab.runs.kinds import as_kind, find_run
+from mosaic_lab.runs.kinds import as_kind, of_class
 from mosaic_lab.sweeps import Sweep
 from mosaic_lab.sweeps.trial_log import TrialWriter
 
@@ -153,7 +153,7 @@ def test_a_flipped_bit_costs_a_sweep_one_trial_and_no_other_run_anything(tmp_pat
     first, rest = (sweep.path / "trials.jsonl").read_bytes().split(b"\n", 1)
     (sweep.path / "trials.jsonl").write_bytes(bytes([first[0] ^ 4]) + first[1:] + b"\n" + rest)
     supervisor = Supervisor(tmp_path)
-    found = find_run(supervisor, sweep.id, Sweep)
+    found = of_class(supervisor.run(sweep.id), Sweep)
     assert list(found.trials().index) == [1, 2, 3] and "3 of 4 trials" in repr(found)
     assert "left out as unreadable: 11 lines of its trials.jsonl" in found.explained(found.status)
     assert "3 of 4 trials" in repr(RunList(supervisor.runs()))

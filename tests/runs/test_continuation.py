@@ -11,7 +11,7 @@ from curricula.staged_worker import hiker  # noqa: F401
 from support import wait_until
 
 import mosaic_lab as mosaic
-from mosaic_lab.errors import UnknownRun
+from mosaic_lab.errors import ConfigurationError, UnknownRun
 from mosaic_lab.runs import Run
 from mosaic_lab.widgets.runs.run_chart import run_views
 from mosaic_lab.widgets.runs.run_view import RunView
@@ -123,3 +123,9 @@ def test_a_first_run_without_a_checkpoint_is_started_again(lab: mosaic.Lab) -> N
     run = stopped_early(lab)
     with pytest.raises(mosaic.MosaicError, match="has no checkpoint to resume from: start it again by lab"):
         run.resume()
+
+
+def test_a_gpu_that_the_run_does_not_get_is_refused_before_it_starts(lab: mosaic.Lab) -> None:
+    with pytest.raises(ConfigurationError, match=r"device='cuda', and this run gets no GPU: .*gpus=1"):
+        lab.train("hiker", **HIKE, device="cuda")
+    assert len(lab.runs) == 0

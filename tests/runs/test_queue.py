@@ -14,6 +14,7 @@ from support import at_work, start_peer, store, wait_until
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.runs import Run, Supervisor
+from mosaic_lab.runs.hardware import check_device
 
 
 def hold(tmp_path: Path, name: str) -> dict[str, str]:
@@ -122,6 +123,14 @@ def test_gpus_that_are_not_there_are_refused_at_once(two_gpus: Supervisor, gpus:
     with pytest.raises(ConfigurationError, match="gpus="):
         start_peer(two_gpus, "train", gpus=gpus)
     assert two_gpus.runs() == []
+
+
+def test_a_device_is_one_of_the_runs_gpus() -> None:
+    for device, gpus in ((None, 0), ("cpu", 0), ("cuda", 1), ("cuda:0", [3]), ("cuda:1", [2, 3]), (7, 0)):
+        check_device(device, gpus)
+    for device, gpus in (("cuda", 0), ("gpu", []), ("cuda:1", 1), ("cuda:2", [2, 3])):
+        with pytest.raises(ConfigurationError, match=f"device={device!r}, and this run gets "):
+            check_device(device, gpus)
 
 
 def test_what_limits_this_session_limits_its_runs(

@@ -10,6 +10,7 @@ import pytest
 from overview.run_folders import metrics, run_in
 
 import mosaic_lab as mosaic
+from mosaic_lab.cli import main
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.evaluation.league import expanded
 from mosaic_lab.evaluation.reports.plots import learning_curve_plot
@@ -64,6 +65,30 @@ def test_the_label_in_the_chart_of_a_selection_is_refused_where_several_runs_hav
     walk(lab, "cccc", lr=0.1, gamma=0.9)
     with pytest.raises(UnknownRun, match=r"'lr=0.1' is the name of 2 runs .*aaaa.*cccc\): give an id"):
         lab.run("lr=0.1")
+
+
+def test_a_default_is_part_of_a_name_only_if_another_run_sets_the_value(lab: mosaic.Lab) -> None:
+    run = walk(lab, "aaaa")
+    with pytest.raises(UnknownRun, match="no run 'gamma=default'"):
+        lab.run("gamma=default")
+    walk(lab, "bbbb", gamma=0.9)
+    assert lab.run("gamma=default") == run
+
+
+def test_only_a_whole_id_or_displayed_name_stops_and_removes_a_run(
+    lab: mosaic.Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, _, _ = walk(lab, "aaaa"), walk(lab, "bbbb", "two"), walk(lab, "cccc", "two")
+    store = ["--store", str(lab.root)]
+    for verb in ("stop", "remove"):
+        for part in ("aaaa", "Line-v0", run.id[:-1]):
+            assert main(["runs", verb, part, *store]) == 1
+            said = capsys.readouterr().err
+            assert f"no run has the whole id or name {part!r}: give {run.id} if you mean it" in said
+        assert main(["runs", verb, "two", *store]) == 1
+        assert "'two' is the name of 2 runs" in (said := capsys.readouterr().err) and "bbbb" in said
+    assert main(["runs", "remove", LABEL, *store]) == 0
+    assert [run.label for run in lab.runs] == ["two", "two"]
 
 
 def test_a_group_is_found_by_its_title(lab: mosaic.Lab) -> None:

@@ -1,4 +1,4 @@
-"""The columns of a run are what `read_metrics` reads, whatever happens to the file, and are parsed once."""
+"""A run's columns and tables have all points of its lines, whatever happens to the file, parsed once."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from mosaic_lab.telemetry import RunFeed, read_metrics
+from mosaic_lab.telemetry import JsonlFollower, RunFeed, metrics_table
 from mosaic_lab.telemetry import column_chunks as chunks
 from mosaic_lab.telemetry.column_cache import ColumnCache, version_of
 from mosaic_lab.telemetry.columns import RunColumns
+from mosaic_lab.telemetry.decoding import Health, parse
 
 START = 1_760_000_000.0
 
@@ -63,13 +65,26 @@ def column(columns: RunColumns, name: str, what: str) -> np.ndarray:
 
 
 def assert_true(columns: RunColumns, folder: Path) -> None:
-    """They are the points that `read_metrics` finds, to the last bit."""
-    table = read_metrics(folder / "telemetry.jsonl")
-    assert columns.names == list(table["name"].cat.categories)
-    for name, points in table.groupby("name", observed=True):
-        np.testing.assert_array_equal(column(columns, str(name), "value"), points["value"])
-        np.testing.assert_array_equal(column(columns, str(name), "step"), points["step"])
-        np.testing.assert_array_equal(column(columns, str(name), "time"), points["timestamp"])
+    """They are the points of the file's lines, to the last bit."""
+    written, step = [], 0
+    for line in JsonlFollower(folder / "telemetry.jsonl").lines():
+        message = parse(line, Health())
+        if message is None or message.payload is None or message.payload.values is None:
+            continue
+        step = step if message.payload.step is None else message.payload.step
+        written += [
+            (step, message.timestamp, name, float(value)) for name, value in message.payload.values.items()
+        ]
+    points = pd.DataFrame(written, columns=["step", "timestamp", "name", "value"])
+    assert columns.names == list(dict.fromkeys(points["name"]))
+    table = metrics_table(columns)
+    assert list(table["name"]) == list(points["name"])
+    for name in ("step", "timestamp", "value"):
+        np.testing.assert_array_equal(table[name], points[name].astype(float))
+    for name in columns.names:
+        np.testing.assert_array_equal(
+            metrics_table(columns, name)["value"], table["value"][table["name"] == name]
+        )
 
 
 def cached(cache: ColumnCache) -> list[Path]:
@@ -81,7 +96,7 @@ def test_columns_are_all_points_of_the_file_in_slices_and_again_from_the_cache(
     folder: Path, cache: ColumnCache, max_bytes: int
 ) -> None:
     write(folder, lines(0, 200))
-    write(folder, metrics(None, {"late": "NaN", "loss": "-Infinity"}, None))
+    write(folder, metrics(None, {"loss": "-Infinity", "late": "NaN"}, None))
     columns = RunColumns(folder, cache)
     assert columns.read(lambda: True, 100) and columns.unread and not cached(cache)
     read(columns, max_bytes=max_bytes)

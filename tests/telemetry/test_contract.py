@@ -10,7 +10,7 @@ from pathlib import Path
 from mosaic_contract.messages import DATA, EVENTS
 
 from mosaic_lab.keeper import events
-from mosaic_lab.telemetry import RunFeed, read_episodes, read_metrics
+from mosaic_lab.telemetry import RunFeed, metrics_table, read_episodes
 
 WORKER = """
 import numpy
@@ -44,7 +44,7 @@ def test_everything_the_contract_writes_is_read(tmp_path: Path) -> None:
     assert feed.memory_mb == 123.4
     assert [piece.value.tolist() for piece in feed.columns.pieces("loss")] == [[0.5, 0.25]]
 
-    metrics = read_metrics(path).set_index(["step", "name"])["value"]
+    metrics = metrics_table(feed.columns).set_index(["step", "name"])["value"]
     assert math.isnan(metrics[10, "nan"])
     assert metrics[10, "inf"] == -math.inf
     episode = read_episodes(path).iloc[0]

@@ -7,14 +7,22 @@ import math
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
-from mosaic_lab.telemetry import read_episodes, read_metrics
+from mosaic_lab.telemetry import RunFeed, metrics_table, read_episodes
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "telemetry.jsonl"
+
+
+def read_metrics(path: Path, name: str | None = None) -> pd.DataFrame:
+    feed = RunFeed(path.parent)
+    while feed.poll() or feed.behind:
+        pass
+    return metrics_table(feed.columns, name)
 
 
 def write(path: Path, *lines: dict[str, Any]) -> None:

@@ -53,12 +53,16 @@ def test_tab_completes_hyperparameters_in_a_terminal(tmp_path: Path) -> None:
     code = """
 from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
+from mosaic_lab.widgets import keyword_completion
 
 shell = InteractiveShell.instance()
 shell.run_cell("import sys, mosaic_lab; lab = mosaic_lab.Lab(sys.argv[1])")
 line = 'lab.train("toy", algorithm="walk", lea'
 with provisionalcompleter():
     print([one.text for one in shell.Completer.completions(line, len(line))])
+    keyword_completion._WAIT_SECONDS = 0  # as on a busy machine
+    for _ in range(50):
+        assert "learning_rate=" in [one.text for one in shell.Completer.completions(line, len(line))]
 """
     command = [sys.executable, "-c", code, str(tmp_path / "runs")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation.statistics.averages import AVERAGES
 from mosaic_lab.evaluation.statistics.resampling import Estimate
 from mosaic_lab.number_format import DASH, full_number
 
@@ -22,7 +23,6 @@ _BEST: dict[str, Callable[[pd.Series], Any]] = {
     "optimality_gap": lambda values: values.min(),
 }
 """The best value of a column."""
-_TITLES = {"iqm": "IQM", "task_median": "Median of environments"}
 _SPECIAL = re.compile(r"[&%$#_{}~^\\]|[×−–]")
 _ESCAPED = {
     **{character: rf"\{character}" for character in "&%$#_{}"},
@@ -136,7 +136,7 @@ def escaped(text: str) -> str:
 
 
 def _title(name: str) -> str:
-    return _TITLES.get(name, escaped(name.replace("_", " ")).capitalize())
+    return AVERAGES.get(name, escaped(name.replace("_", " ")).capitalize())
 
 
 def _column(table: pd.DataFrame, name: str) -> list[str]:

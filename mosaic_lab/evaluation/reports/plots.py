@@ -12,6 +12,7 @@ from mosaic_contract.language.budget import dollars
 from mosaic_lab.chart_style import outline
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.reports.plot import NEUTRAL, Facet, Plot, PlotMark, Points
+from mosaic_lab.evaluation.statistics.averages import AVERAGES
 from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS, Profile, learning_curve
 from mosaic_lab.evaluation.statistics.paired import PairedDifference
 from mosaic_lab.evaluation.statistics.scores import Floats
@@ -34,7 +35,6 @@ TICK = np.array([-0.25, 0.25])
 """The ends of a training's tick, in rows from its operator's."""
 
 _ENDS = ("", "_low", "_high")  # column suffixes of an estimate
-_TITLES = {"iqm": "IQM", "mean": "Mean", "median": "Median", "optimality_gap": "Optimality gap"}
 _RATING = ["rating", "rating_low", "rating_high"]  # columns
 _RATING_NOTE = "95% bootstrap intervals over games"
 
@@ -47,8 +47,8 @@ def interval_plot(table: pd.DataFrame, title: str, unit: str) -> Plot:
     trainings = table.attrs.get("trainings", {})
     rows = tuple(str(label) for label in table.index)
     facets = []
-    for name, heading in _TITLES.items():
-        if name not in table:
+    for name, heading in AVERAGES.items():
+        if name not in table or name == "task_median":
             continue
         columns = (table[name + suffix].to_numpy(np.float64) for suffix in _ENDS)
         estimates = zip(rows, *columns, strict=True)

@@ -27,7 +27,7 @@ from mosaic_lab.evaluation.reports.units import (
     scores_of,
     training_means,
 )
-from mosaic_lab.evaluation.statistics.averages import summary
+from mosaic_lab.evaluation.statistics.averages import AVERAGES, summary
 from mosaic_lab.evaluation.statistics.custom import Interval, Statistic, statistic
 from mosaic_lab.evaluation.statistics.paired import (
     MeanDifference,
@@ -50,7 +50,7 @@ UNKNOWN = Estimate(np.nan, np.nan, np.nan)
 
 _ZERO_SUM = "The returns of the agents cancel out: .ratings() and .games() say who won."
 
-_ESTIMATES = ("mean", "median", "iqm", "optimality_gap")
+_ESTIMATES = [name for name in AVERAGES if name != "task_median"]  # of one environment
 
 
 def summary_table(

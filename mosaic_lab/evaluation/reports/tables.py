@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from mosaic_contract.language.recording import read
 
-from mosaic_lab.arenas.tables import agent_returns, table_of
+from mosaic_lab.arenas.tables import agent_returns, prompt_text, table_of
 from mosaic_lab.errors import MosaicError, warn_user
 from mosaic_lab.evaluation.episode_log import Record
 from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan
@@ -228,11 +228,6 @@ def _exchange_row(entry: Mapping[str, Any], job: EpisodeJob) -> dict[str, Any]:
         "seed": job.seed,
         "episode": job.episode,
         "step": entry["step_index"],
-        "prompt": "\n\n".join(_turn(turn) for turn in entry["prompt"]),
+        "prompt": prompt_text(entry["prompt"]),
         "faults": ", ".join(entry["faults"]),
     }
-
-
-def _turn(turn: Mapping[str, Any]) -> str:
-    images = [f"(image {name[:12]})" for name in turn["images"]]
-    return "\n".join([f"[{turn['role']}]", turn["text"], *images])

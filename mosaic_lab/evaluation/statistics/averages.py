@@ -27,6 +27,15 @@ from mosaic_lab.evaluation.statistics.scores import (
     same_tasks,
 )
 
+AVERAGES = {
+    "mean": "Mean",
+    "median": "Median",
+    "iqm": "IQM",
+    "task_median": "Median of environments",
+    "optimality_gap": "Optimality gap",
+}
+"""The names of averages with their headings, in the order of every table and plot."""
+
 
 @dataclass(frozen=True, slots=True)
 class Summary:

@@ -16,7 +16,8 @@ from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.evaluation.reports.plot import Plot
 from mosaic_lab.evaluation.reports.plots import cost_plot, costs_differ, interval_plot
 from mosaic_lab.evaluation.reports.summary_table import summary_table
-from mosaic_lab.number_format import DASH, milliseconds, money, number
+from mosaic_lab.evaluation.statistics.averages import AVERAGES
+from mosaic_lab.number_format import DASH, full_number, milliseconds, money, number
 from mosaic_lab.widgets.evaluation.result_panel import ResultReader, due_again
 
 if TYPE_CHECKING:
@@ -26,9 +27,8 @@ if TYPE_CHECKING:
 SHARE = 0.05
 """Maximum share of time for counting, and for resampling."""
 _ESTIMATES = {
+    **AVERAGES,
     "mean": "Mean return",
-    "iqm": "IQM",
-    "median": "Median",
     "length": "Mean length",
     "success": "Success",
     "input_tokens": "Tokens in",
@@ -40,6 +40,7 @@ _ESTIMATES = {
     "parse_faults": "Parse failures",
 }
 _SHARES = ("success",)
+_FULL = (*AVERAGES, "length")  # as in the summary
 _LATENCIES = ("exchange_ms_p50", "exchange_ms_p95")
 
 
@@ -172,10 +173,13 @@ def _cell(values: Mapping[Any, Any], name: str) -> str:
 
 def _estimate(values: Mapping[Any, Any], name: str) -> str:
     """Return an estimate as ``21.3 [19.8, 23]``, or without an interval if there is none."""
-    share = name in _SHARES
-    value, *bounds = (_text(values.get(name + suffix), share) for suffix in ("", "_low", "_high"))
-    return f"{value} [{bounds[0]}, {bounds[1]}]" if bounds[0] != _text(None, share) else value
+    value, *bounds = (_text(name, values.get(name + suffix)) for suffix in ("", "_low", "_high"))
+    return f"{value} [{bounds[0]}, {bounds[1]}]" if bounds[0] != DASH else value
 
 
-def _text(value: float | None, share: bool) -> str:
-    return f"{value:.0%}" if share and value is not None and value == value else number(value)
+def _text(name: str, value: float | None) -> str:
+    if value is None or value != value:
+        return DASH
+    if name in _SHARES:
+        return f"{value:.0%}"
+    return full_number(value) if name in _FULL else number(value)

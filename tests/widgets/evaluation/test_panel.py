@@ -15,7 +15,10 @@ from support import wait_until
 
 from mosaic_lab import notebooks, operators
 from mosaic_lab.evaluation import Evaluation, wilson
+from mosaic_lab.evaluation.reports.estimate_table import estimates_table
+from mosaic_lab.evaluation.reports.plots import interval_plot
 from mosaic_lab.evaluation.reports.summary_table import summary_table
+from mosaic_lab.evaluation.statistics.resampling import Estimate
 from mosaic_lab.run_table import RunList
 from mosaic_lab.widgets import show
 from mosaic_lab.widgets.evaluation.evaluation_panel import EvaluationPanel
@@ -89,6 +92,16 @@ def operator_texts(summary: pd.DataFrame, total: int) -> list[dict[str, str]]:
     table = operators_table(summary, dict.fromkeys(summary.index, total))
     titles = [column["title"] for column in table["columns"]]
     return [dict(zip(titles, (cell["text"] for cell in row), strict=True)) for row in table["rows"]]
+
+
+def test_averages_have_one_order_and_one_text_in_the_summary_the_panel_and_the_plot() -> None:
+    averages = {name: Estimate(-12_345.6, -12_400.0, 0.5) for name in ("mean", "median", "iqm")}
+    row = {"operator": "one", "episodes": 3, "failed": 0, **averages, "length": 20_000.4}
+    summary = estimates_table([row], "operator", over="", rng=0)
+    (shown,) = operator_texts(summary, 3)
+    assert list(shown)[2:] == ["Mean return", "Median", "IQM", "Mean length"]
+    assert list(shown.values())[2:] == summary.compact().iloc[0, 2:].to_list()
+    assert [facet.title for facet in interval_plot(summary, "", "").facets] == ["Mean", "Median", "IQM"]
 
 
 def test_failures_are_counted_and_shown(odd_home: Path, start_evaluation: Evaluate) -> None:

@@ -175,8 +175,9 @@ class Data(WorkerMessage):
 class Step(Data):
     """One step of one agent.
 
-    `messages` were sent to other agents; omitted if empty. `observation_hash` is the hash of the observation
-    on which the agent acted; omitted if unknown.
+    `messages` were sent to other agents, `observation_hash` is the hash of the observation on which the agent
+    acted, and `fault` says why its operator's own answer was late or not played. Each is omitted if there is
+    none.
     """
 
     KIND = "step"
@@ -191,13 +192,13 @@ class Step(Data):
     ts_unix_ns: int = 0
     messages: list[Any] = field(default_factory=list, metadata={"added": True})
     observation_hash: int | None = _added(None)
+    fault: str = _added("")
 
     def to_dict(self) -> dict[str, Any]:
         document = super().to_dict()
-        if not self.messages:
-            del document["messages"]
-        if self.observation_hash is None:
-            del document["observation_hash"]
+        for name, none in (("messages", []), ("observation_hash", None), ("fault", "")):
+            if document[name] == none:
+                del document[name]
         return document
 
 

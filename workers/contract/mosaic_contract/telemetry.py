@@ -235,10 +235,10 @@ class Telemetry:
         agent_id: str = ALONE,
         messages: Sequence[Mapping[str, str]] = (),
         observation_hash: int | None = None,
+        fault: str = "",
     ) -> None:
         """Write one step of one agent, if individual steps were requested. `messages` are the messages that
-        the agent sent with this step, as {"to", "text"}; `observation_hash` is that of the observation on
-        which it acted."""
+        the agent sent with this step, as {"to", "text"}; for the others see `Step`."""
         self._send(
             Step(
                 self.run_id,
@@ -253,6 +253,7 @@ class Telemetry:
                 self.now_ns(),
                 list(messages),
                 observation_hash,
+                fault,
             )
         )
 

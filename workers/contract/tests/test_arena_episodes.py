@@ -46,3 +46,31 @@ class WholeEpisodes(Arenas):
         self.walk(reset=False)
         self.assertIn("seed", self.play("one", kind="error")["message"])
         self.assertEqual(self.play(5)["episode"]["seed"], 5)
+
+
+class Replays(Arenas):
+    """The environment plays recorded actions, without operators, and each state is compared by its hash."""
+
+    def test_are_those_of_the_recorded_episode(self):
+        lane = self.walk(reset=False)
+        played = lane.do("played", "episode", seed=7, episode_index=3)["episode"]
+        steps = [line for line in lane.lines() if line.get("type") == "step"]
+        states = [lane.do("replayed", "replay", seed=7, episode_index=3, observations=True)]
+        for step in steps:
+            states.append(lane.do("replayed", "replay", actions={"agent_0": step["action"]}, picture=True))
+        self.assertEqual(
+            [state["hashes"]["agent_0"] for state in states[:-1]], [s["observation_hash"] for s in steps]
+        )
+        self.assertEqual([state["rewards"]["agent_0"] for state in states[1:]], [s["reward"] for s in steps])
+        self.assertEqual(states[-1]["done"], played["terminated"])
+        self.assertIn("agent_0", states[0]["observations"])
+        self.assertIn("nothing to see", states[1]["no_picture"])
+        again = lane.do("error", "replay", actions={"agent_0": 0})
+        self.assertIn("send replay with a seed first", again["message"])
+
+    def test_refuse_actions_that_do_not_fit_the_state(self):
+        lane = self.walk(reset=False)
+        lane.do("replayed", "replay", seed=1, episode_index=0)
+        self.assertIn("the turn of agent_0", lane.do("error", "replay", actions={"other": 0})["message"])
+        self.assertIn("9", lane.do("error", "replay", actions={"agent_0": 9})["message"])
+        lane.do("replayed", "replay", actions={"agent_0": 2})

@@ -102,6 +102,7 @@ class ProcessesOfThePage(Arenas):
             "seat": {"operators": {"a": player()}, "seats": {"agent_0": "a"}},
             "reset": {"seed": 1},
             "episode": {"seed": 1},
+            "replay": {"seed": 1},
         }
         for command, (kind, answered) in table.items():
             answer = lane.do(kind, command, **sent.get(command, {}))

@@ -1,7 +1,8 @@
 """An arena: one environment and the operators that play in it, controlled by commands from the kernel.
 
-`open`, `seat`, `reset`, `step`, `episode` and `close` arrive as JSON lines, and each is answered by one line,
-except a step or an episode that another command ends. All randomness in an episode is derived from its seed.
+`open`, `seat`, `reset`, `step`, `episode`, `replay` and `close` arrive as JSON lines, and each is answered by
+one line, except a step or an episode that another command ends. All randomness in an episode is derived from
+its seed.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from mosaic_contract.arena.errors import Abandoned, ArenaError, KernelDisconnect
 from mosaic_contract.arena.frame_publisher import FramePublisher, seed_libraries
 from mosaic_contract.arena.hints import Hints
 from mosaic_contract.arena.observation_recorder import ObservationRecorder
+from mosaic_contract.arena.replaying import play_recorded, state_message
 from mosaic_contract.arena.seats import Seats
 from mosaic_contract.arena.watchdog import OPERATORS, RESET, STEP, Watchdog
 from mosaic_contract.codec import with_tuples
@@ -88,9 +90,10 @@ class Arena:
             "reset": self._reset,
             "step": self._step,
             "episode": self._play_episode,
+            "replay": self._replay,
         }
         report_os_exit(self._left)
-        pulsed = ("reset", "step", "episode")  # the others have their own time limits
+        pulsed = ("reset", "step", "episode", "replay")  # the others have their own time limits
         while True:
             command = self._kernel.command(self._idle())
             if command is None:
@@ -212,11 +215,20 @@ class Arena:
         arena.frames.changed()
 
     def _begin(self, command: Mapping[str, Any]) -> ArenaEpisode:
-        environment, seats = self._arena.environment, self._arena.seats
+        seats = self._arena.seats
         if not seats.of_agent:
             raise ArenaError("no operator is seated in this arena yet: send seat first")
+        operator_seed = _seed(command.get("operator_seed", command.get("seed")))
+        episode = self._reset_environment(command)
+        if self._arena.recorder is not None:
+            self._arena.recorder.begin(episode)
+        self._watchdog.enter(OPERATORS)
+        seats.begin_episode(operator_seed, episode.index)
+        return episode
+
+    def _reset_environment(self, command: Mapping[str, Any]) -> ArenaEpisode:
+        environment = self._arena.environment
         seed, index = _seed(command.get("seed")), command.get("episode_index", 0)
-        operator_seed = _seed(command.get("operator_seed", seed))
         self._episode = None
         self._watchdog.enter(RESET)
         seed_libraries(seed)
@@ -228,10 +240,6 @@ class Arena:
             index, seed, environment.agents, self._opening.get("max_steps")
         )
         self._calls = []
-        if self._arena.recorder is not None:
-            self._arena.recorder.begin(episode)
-        self._watchdog.enter(OPERATORS)
-        seats.begin_episode(operator_seed, index)
         return episode
 
     def _step(self, command: Mapping[str, Any]) -> None:
@@ -320,6 +328,20 @@ class Arena:
         if self._opened is None:
             raise ArenaError("there is no environment yet: send open first")
         return self._opened
+
+    def _replay(self, command: Mapping[str, Any]) -> None:
+        """Begin an episode without operators, or play the given `actions` in it, and report the state."""
+        arena = self._arena
+        if "actions" in command:
+            episode = self._episode
+            if episode is None or episode.done:
+                raise ArenaError("there is no episode: send replay with a seed first")
+            self._watchdog.enter(STEP)
+            play_recorded(arena.environment, arena.description.rules, command["actions"])
+            episode.advance(arena.environment)
+        else:
+            episode = self._reset_environment(command)
+        self._kernel.send(state_message(arena.environment, episode, command, arena.frames))
 
     # ------------------------------------------------------------------ frames
 

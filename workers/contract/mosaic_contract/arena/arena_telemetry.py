@@ -80,6 +80,7 @@ class ArenaTelemetry:
                     agent_id=agent,
                     messages=() if call is None else call.messages,
                     observation_hash=None if call is None else call.observation_hash,
+                    fault="" if call is None else call.fault_line,
                 )
 
     def _plain(self, episode: ArenaEpisode, environment: EnvironmentAdapter, call: Call) -> bool:
@@ -89,7 +90,7 @@ class ArenaTelemetry:
         The line equals that of `Telemetry.step`, which takes several times as long.
         """
         action, reward = call.action, environment.rewards[call.agent]
-        if episode.done or type(action) is not int or not isfinite(reward) or call.messages:
+        if episode.done or type(action) is not int or not isfinite(reward) or call.messages or call.fault:
             return False
         seen = "" if call.observation_hash is None else f',"observation_hash":{call.observation_hash}'
         self._held.append(

@@ -17,6 +17,7 @@ from mosaic_contract.errors import BadMessage
 
 FIRST_THOUGHT = 0.25  # seconds until an operator is reported as thinking
 NEXT_THOUGHT = 0.5
+_FAULT_LIMIT = 500  # characters
 _TEXT_LIMIT = 100_000  # maximum characters of reasoning and similar texts
 
 WAIT, DEFAULT, FORFEIT = "wait", "default", "forfeit"
@@ -123,6 +124,11 @@ class Call:
     def exchanges(self) -> list[Exchange]:
         """The requests to language models reported in its answer."""
         return exchanges_of(self.answer)
+
+    @property
+    def fault_line(self) -> str:
+        """The fault as one short text for the telemetry; empty if there is none."""
+        return "" if self.fault is None else f"{self.fault}: {self.fault_text}"[:_FAULT_LIMIT]
 
     def to_move(self) -> dict[str, Any]:
         answer = self.answer

@@ -1,0 +1,222 @@
+"""Play a recorded episode again in an arena of its environment's worker, and compare each state."""
+
+from __future__ import annotations
+
+import binascii
+import math
+import tempfile
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mosaic_contract import as_number
+from mosaic_contract.arrays import unpack
+from mosaic_contract.fastlane import Frame, Hud
+
+from mosaic_lab.arenas.arena_client import ArenaClient, ArenaFailed, ArenaLoop
+from mosaic_lab.arenas.environment_info import EnvironmentInfo
+from mosaic_lab.arenas.plan import ArenaSetup
+from mosaic_lab.arenas.replays.recorded_episode import RecordedEpisode, RecordedStep
+from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.fastlane.encoding import Packet, compact
+from mosaic_lab.keeper.states import State
+from mosaic_lab.policies import Assignment
+
+SIDE = 640
+"""Length of a picture's longer side in pixels."""
+MOST_PICTURES = 1_500
+"""Maximum number of pictures; a longer episode has one of every second step, or fewer."""
+OBSERVATION_BYTES = 128 << 20
+"""Maximum size of the kept observations; later steps have none."""
+_KEPT = 0.1  # of its size: a picture compressed to less is kept as it is
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where a replay begins to differ from the recording: at ``step``, in ``what``."""
+
+    step: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"differs from step {self.step:,} on: {self.what}"
+
+
+@dataclass
+class Playback:
+    """What the environment showed. Pictures and observations are of the states before each step; the last
+    picture is of the end. ``played`` is the number of steps that could be played."""
+
+    environment: EnvironmentInfo
+    assignment: Assignment
+    pictures: dict[int, Packet] = field(default_factory=dict)
+    observations: dict[int, dict[str, Any]] = field(default_factory=dict)
+    difference: Difference | None = None
+    no_picture: str = ""
+    played: int = 0
+
+
+def play(
+    episode: RecordedEpisode, setup: ArenaSetup, progress: Callable[[int], None] = lambda _: None
+) -> Playback:
+    """Play an episode again. ``progress`` is called with the number of steps played.
+
+    Raises MosaicError if the environment cannot be made or fails before anything differs.
+    """
+    with tempfile.TemporaryDirectory(prefix="mosaic-replay-") as folder:
+        player = _Player(episode, setup, Path(folder) / "arena")
+        try:
+            return player.play(progress)
+        finally:
+            player.loop.close(State.COMPLETED, "the replay is done")
+
+
+class _Player:
+    """The owner of a replay's arena."""
+
+    def __init__(self, episode: RecordedEpisode, setup: ArenaSetup, folder: Path) -> None:
+        self.loop = ArenaLoop()
+        self._episode = episode
+        self._opened: tuple[EnvironmentInfo, Assignment] | None = None
+        self._state: dict[str, Any] | None = None
+        self._failure: ArenaFailed | None = None
+        self._unkept: tuple[dict[str, Any], int] = {}, 0
+        self._stride = math.ceil((len(episode.steps) + 1) / MOST_PICTURES)
+        self._room = OBSERVATION_BYTES
+        mapping = setup.plan.mapping(episode.label)
+        try:
+            self._arena = self.loop.add(ArenaClient(self, setup, episode.label, mapping, folder))
+        except ArenaFailed as failure:
+            raise MosaicError(str(failure)) from None
+
+    def opened(self, arena: ArenaClient, environment: EnvironmentInfo, assignment: Assignment) -> None:
+        arena.answered()
+        self._opened = environment, assignment
+
+    def received(self, arena: ArenaClient, message: dict[str, Any]) -> None:
+        if message.get("type") == "replayed":
+            arena.answered()
+            self._state = message
+
+    def failed(self, failure: ArenaFailed) -> None:
+        self._failure = failure
+
+    def play(self, progress: Callable[[int], None]) -> Playback:
+        while self._opened is None:
+            self._work("its environment cannot be made again")
+        environment, assignment = self._opened
+        playback = Playback(environment, assignment)
+        playback.no_picture = "" if environment.renders else environment.render_reason or "no pictures"
+        begin = {"seed": self._episode.episode_seed, "episode_index": self._episode.index}
+        state = self._request(begin, playback)
+        for index, step in enumerate(self._episode.steps):
+            before = _difference_before(step, state)
+            self._differs(playback, before)
+            if state["done"] or sorted(step.actions) != sorted(state["turn"]):
+                break
+            try:
+                state = self._request({"actions": step.actions}, playback)
+            except _Refused as refusal:
+                self._differs(playback, str(refusal))
+                break
+            playback.played = index + 1
+            self._differs(playback, _difference_after(step, state), index)
+            progress(playback.played)
+        if self._episode.complete and not state["done"]:
+            self._differs(playback, "the episode does not end")
+        self._keep(playback)
+        return playback
+
+    def _differs(self, playback: Playback, what: str, step: int | None = None) -> None:
+        """Note the first difference."""
+        if what and playback.difference is None:
+            playback.difference = Difference(playback.played if step is None else step, what)
+
+    def _request(self, command: Mapping[str, Any], playback: Playback) -> dict[str, Any]:
+        """Send a "replay" command and return the state that follows; `_keep` keeps its picture and its
+        observations. Raises `_Refused` if recorded actions do not fit the state."""
+        at = playback.played + ("actions" in command)
+        last = at == len(self._episode.steps)
+        picture = not playback.no_picture and (last or at % self._stride == 0)
+        wanted = {"picture": picture, "observations": self._room > 0}
+        self._state = None
+        self._arena.request({"cmd": "replay", **command, **wanted})
+        self._keep(playback)  # while the arena works
+        while self._state is None:
+            self._work(f"the replay of {self._episode.label} failed at step {playback.played:,}", playback)
+        state = self._state
+        state["rewards"] = {agent: as_number(value) for agent, value in state["rewards"].items()}
+        playback.no_picture = state.get("no_picture") or playback.no_picture
+        self._unkept = state, at
+        return state
+
+    def _keep(self, playback: Playback) -> None:
+        """Keep the picture and the observations of the last state."""
+        state, at = self._unkept
+        if (picture := state.pop("picture", None)) is not None:
+            playback.pictures[at] = _packet(picture, at)
+        if observed := state.pop("observations", None):
+            observations = {agent: unpack(value) for agent, value in observed.items()}
+            self._room -= sum(map(_size, observations.values()))
+            playback.observations[at] = observations
+
+    def _work(self, what: str, playback: Playback | None = None) -> None:
+        """Wait for the arena. Raises MosaicError for a failure, `_Refused` for actions that do not fit."""
+        self.loop.work(self.loop.wait())
+        failure, self._failure = self._failure, None
+        if failure is None:
+            return
+        if playback is not None and (failure.usable or playback.difference is not None):
+            raise _Refused(str(failure).partition("\n")[0])
+        kind = ConfigurationError if failure.refused else MosaicError
+        raise kind("\n".join([f"{what}: {failure}", *failure.log]))
+
+
+class _Refused(Exception):
+    """The environment did not play recorded actions."""
+
+
+def _difference_before(step: RecordedStep, state: Mapping[str, Any]) -> str:
+    """Return how a state differs from the one in which a step was recorded; empty if it does not."""
+    if state["done"]:
+        return "the episode has ended already"
+    if sorted(step.actions) != sorted(state["turn"]):
+        return f"it is the turn of {', '.join(state['turn'])}, not of {', '.join(step.actions)}"
+    for agent, recorded in step.hashes.items():
+        if state["hashes"].get(agent) != recorded:
+            return "the observation" if len(state["rewards"]) == 1 else f"the observation of {agent}"
+    return ""
+
+
+def _difference_after(step: RecordedStep, state: Mapping[str, Any]) -> str:
+    for agent, reward in step.rewards.items():
+        whose = "" if len(state["rewards"]) == 1 else f" of {agent}"
+        if repr(now := state["rewards"][agent]) != repr(reward):  # repr: NaN equals NaN
+            return f"the reward{whose} is {now:g}, not {reward:g}"
+        for name, then in (("terminated", step.terminated), ("truncated", step.truncated)):
+            if state[name][agent] != then[agent]:
+                return f"it is {'' if state[name][agent] else 'not '}{name}{whose}"
+    return ""
+
+
+def _packet(picture: Mapping[str, Any], step: int) -> Packet:
+    """Return a picture as sent if it is small enough to be kept so, which is faster than to encode it."""
+    height, width, channels = picture["shape"]
+    size, data, hud = height * width * channels, binascii.a2b_base64(picture["data"]), Hud(step=step)
+    if max(height, width) <= SIDE and len(data) <= _KEPT * size:
+        return Packet(step, 0.0, width, height, channels, "deflate", data, hud)
+    pixels = zlib.decompressobj().decompress(data, size)
+    return compact(Frame(step, 0.0, height, width, channels, pixels, hud), SIDE)
+
+
+def _size(value: Any) -> int:
+    """Return the approximate size of an observation in bytes."""
+    if hasattr(value, "nbytes"):
+        return int(value.nbytes)
+    if isinstance(value, Mapping):
+        return sum(map(_size, value.values()))
+    if isinstance(value, list):
+        return sum(map(_size, value))
+    return len(value) if isinstance(value, str) else 8

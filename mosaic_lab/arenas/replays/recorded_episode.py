@@ -1,0 +1,112 @@
+"""An episode as recorded: the steps in its arena's telemetry, the exchanges of its language models."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mosaic_contract.codec import encode_line
+from mosaic_contract.language.recording import read
+
+from mosaic_lab.arenas.tables import prompt_text
+from mosaic_lab.errors import MosaicError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class StepExchange:
+    """A request to a language model in one step. ``parsed`` is the action in its answer, ``faults`` what was
+    wrong with it."""
+
+    agent: str
+    model: str
+    prompt: str
+    answer: str
+    parsed: str
+    faults: tuple[str, ...]
+
+
+@dataclass
+class RecordedStep:
+    """One step: values by agent. ``hashes`` are those of the observations on which the agents acted."""
+
+    actions: dict[str, Any] = field(default_factory=dict)
+    hashes: dict[str, int] = field(default_factory=dict)
+    rewards: dict[str, float] = field(default_factory=dict)
+    terminated: dict[str, bool] = field(default_factory=dict)
+    truncated: dict[str, bool] = field(default_factory=dict)
+    faults: dict[str, str] = field(default_factory=dict)
+    exchanges: list[StepExchange] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class RecordedEpisode:
+    """An episode of the lane ``label``.
+
+    ``seed`` is the user's, ``episode`` the episode's number on it; ``episode_seed`` and ``index`` are those
+    with which the environment was reset. ``complete``: whether the steps lead to the episode's end.
+    ``versions`` are those of the packages that played it, ``note`` says how it ended if not by a step.
+    """
+
+    label: str
+    seed: int
+    episode: int
+    episode_seed: int
+    index: int
+    steps: list[RecordedStep]
+    complete: bool
+    versions: Mapping[str, str] = field(default_factory=dict)
+    note: str = ""
+
+    @property
+    def has_hashes(self) -> bool:
+        """Whether the observations can be compared."""
+        return any(step.hashes for step in self.steps)
+
+
+def recorded_steps(table: pd.DataFrame, place: str) -> list[RecordedStep]:
+    """Return the steps of an episode from its table. ``place`` names the episode in errors.
+
+    Raises MosaicError if actions are missing.
+    """
+    steps: dict[int, RecordedStep] = defaultdict(RecordedStep)
+    for row in table.to_dict("records"):
+        step, agent = steps[int(row["step_index"])], str(row["agent_id"])
+        step.rewards[agent] = row["reward"]
+        step.terminated[agent], step.truncated[agent] = bool(row["terminated"]), bool(row["truncated"])
+        if row["action"] is not None:
+            step.actions[agent] = row["action"]
+        if isinstance(row["observation_hash"], int):
+            step.hashes[agent] = row["observation_hash"]
+        if row["fault"]:
+            step.faults[agent] = row["fault"]
+    if not steps or sorted(steps) != list(range(len(steps))) or not all(s.actions for s in steps.values()):
+        raise MosaicError(
+            f"{place} has no recorded actions: it was played by a version that did not record them, or the "
+            "files of its arena were removed. Play it again to replay it"
+        )
+    return [steps[index] for index in range(len(steps))]
+
+
+def add_exchanges(steps: list[RecordedStep], recording: Path, lane: str, index: int) -> None:
+    """Add the exchanges of a lane's episode, in the order of the calls."""
+    begins = encode_line({"lane": lane})[:-2] + b","
+    found: dict[tuple[int, str, int], StepExchange] = {}
+    for _, _, entry in read(recording).located(begins):
+        step = entry["step_index"]
+        if entry["episode_index"] == index and step < len(steps):
+            found[step, entry["agent"], entry["call"]] = StepExchange(  # the latest, if called again
+                entry["agent"],
+                str(entry.get("model", "")),
+                prompt_text(entry["prompt"]),
+                str(entry["answer"]),
+                "" if entry.get("parsed") is None else str(entry["parsed"]),
+                tuple(entry["faults"]),
+            )
+    for (step, _, _), exchange in sorted(found.items(), key=lambda pair: pair[0]):
+        steps[step].exchanges.append(exchange)

@@ -1,0 +1,337 @@
+"""`Replay`, a recorded episode played again, and `Replays`, several of one seed side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from mosaic_lab.arenas.replays.player import Difference, Playback
+from mosaic_lab.arenas.replays.recorded_episode import RecordedEpisode, StepExchange
+from mosaic_lab.arenas.tables import table_of
+from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.fastlane.encoding import Packet, Pixels, rgb
+from mosaic_lab.fastlane.pictures import evenly_timed, film_path, film_speed, png
+from mosaic_lab.number_format import number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_GAP = 8  # pixels between films side by side
+_NUMBERS = 6  # of an action, in its name
+_TABLE = {
+    "step": "int64",
+    "agent": "object",
+    "operator": "object",
+    "action": "object",
+    "reward": "float64",
+    "return": "float64",
+    "terminated": "bool",
+    "truncated": "bool",
+    "fault": "object",
+}
+_EXCHANGES = {"prompt": "object", "answer": "object"}
+
+
+@dataclass(frozen=True)
+class ReplayStep:
+    """One step of a replay, counted from 0; values are by agent.
+
+    ``observations`` are those on which the agents acted, ``names`` their actions as texts, ``rewards`` the
+    rewards of the step and ``returns`` their sums so far. ``faults`` say why an operator's own answer was
+    late or not played. ``exchanges`` are the requests to language models.
+    """
+
+    index: int
+    actions: dict[str, Any]
+    names: dict[str, str]
+    observations: dict[str, Any]
+    rewards: dict[str, float]
+    returns: dict[str, float]
+    terminated: dict[str, bool]
+    truncated: dict[str, bool]
+    faults: dict[str, str]
+    exchanges: tuple[StepExchange, ...]
+    packet: Packet | None = field(repr=False, default=None)
+    """The picture as kept; see `picture`."""
+
+    @property
+    def picture(self) -> bytes | None:
+        """The state before the step as PNG, at most 640 pixels long; None without pictures."""
+        return None if self.packet is None else png(self.packet.decode())
+
+    @property
+    def pixels(self) -> Pixels | None:
+        """The same picture as an array, height × width × channels."""
+        return None if self.packet is None else self.packet.decode()
+
+    @property
+    def text(self) -> str:
+        """The observations that are texts; empty if none is."""
+        texts = {agent: value for agent, value in self.observations.items() if isinstance(value, str)}
+        if len(texts) == 1 == len(self.observations):
+            return next(iter(texts.values()))
+        return "\n\n".join(f"{agent}:\n{text}" for agent, text in texts.items())
+
+
+class Replay(Sequence[ReplayStep]):
+    """A recorded episode played again: its steps, with pictures and observations.
+
+    Actions, rewards and ends are those of the recording. Made by `Evaluation.replay`, `Comparison.replay` and
+    `Film.replay`; a notebook shows it as a player.
+    """
+
+    def __init__(self, environment: str, episode: RecordedEpisode, playback: Playback) -> None:
+        self.environment = environment
+        """The environment's id."""
+        self.operator = episode.label
+        self.seed = episode.seed
+        self.episode = episode.episode
+        """The episode's number on the seed."""
+        self.note = episode.note
+        """How the episode ended, if not by a step."""
+        self.agents = playback.environment.agents
+        seats = playback.assignment.seats
+        self.operators = {agent: playback.assignment.operators[seats[agent]].name for agent in self.agents}
+        """The name of each agent's operator."""
+        self.difference: Difference | None = playback.difference
+        """Where the replay begins to differ from the recording; None if it does not."""
+        self.verified = episode.has_hashes
+        """Whether observations were compared; otherwise only rewards and ends were."""
+        self.no_picture = playback.no_picture
+        """Why there are no pictures; empty if there are."""
+        now = playback.environment.versions
+        self.versions = {
+            name: (then, now[name])
+            for name, then in episode.versions.items()
+            if name in now and now[name] != then
+        }
+        """Packages that have changed since: {name: (then, now)}."""
+        self._pictures = playback.pictures
+        self._steps = list(_steps(episode, playback))
+
+    @overload
+    def __getitem__(self, index: int) -> ReplayStep: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[ReplayStep]: ...
+    def __getitem__(self, index: int | slice) -> ReplayStep | list[ReplayStep]:
+        return self._steps[index]
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    @property
+    def steps(self) -> list[ReplayStep]:
+        """All steps."""
+        return list(self._steps)
+
+    @property
+    def title(self) -> str:
+        """``PPO, seed 3 in CartPole-v1``."""
+        numbered = f", episode {self.episode}" if self.episode else ""
+        return f"{self.operator}, seed {self.seed}{numbered} in {self.environment}"
+
+    @property
+    def returns(self) -> dict[str, float]:
+        """Each agent's return."""
+        return self._steps[-1].returns
+
+    @property
+    def packets(self) -> list[Packet]:
+        """The pictures of all states as kept, including the end; of a long episode, of every nth state."""
+        return [self._pictures[step] for step in sorted(self._pictures)]
+
+    def shown(self, step: int) -> Packet | None:
+        """Return the picture of the state after ``step`` steps as kept, or the latest one before it."""
+        known = [at for at in self._pictures if at <= step]
+        return self._pictures[max(known)] if known else None
+
+    def picture(self, step: int) -> bytes:
+        """Return the picture of the state after ``step`` steps as PNG; `len` is the end.
+
+        Of a long episode, it may be an earlier one. Raises MosaicError without pictures.
+        """
+        packet = self.shown(step if step >= 0 else len(self) + 1 + step)
+        if packet is None:
+            raise MosaicError(f"{self.title} has no pictures: {self.no_picture}")
+        return png(packet.decode())
+
+    def table(self) -> pd.DataFrame:
+        """Return a table with a row for each agent that acted in a step or received a reward.
+
+        Columns: step, agent, operator, action (its name, or None), reward, return (so far), terminated,
+        truncated, fault and, with language models, prompt and answer of the last request.
+        """
+        rows = [
+            {
+                "step": step.index,
+                "agent": agent,
+                "operator": self.operators[agent],
+                "action": step.names.get(agent),
+                "reward": reward,
+                "return": step.returns[agent],
+                "terminated": step.terminated[agent],
+                "truncated": step.truncated[agent],
+                "fault": step.faults.get(agent),
+                **_last_exchange(step, agent),
+            }
+            for step in self._steps
+            for agent, reward in step.rewards.items()
+        ]
+        any_model = any(step.exchanges for step in self._steps)
+        return table_of(
+            [row if any_model else {name: row[name] for name in _TABLE} for row in rows],
+            _TABLE | (_EXCHANGES if any_model else {}),
+        )
+
+    def save(self, path: Path | str, fps: float | None = None) -> Path:
+        """Write the pictures to an MP4 or GIF file, ``fps`` steps per second; by default a film is 3 seconds
+        or longer.
+
+        Raises MosaicError without pictures.
+        """
+        return _save(self.packets, self, path, fps)
+
+    @property
+    def verdict(self) -> str:
+        """How the replay compares with the recording, as text."""
+        if self.difference is None:
+            return "as recorded" if self.verified else "rewards as recorded; no observations were recorded"
+        versions = ", ".join(f"{name} {then} then, {now} now" for name, (then, now) in self.versions.items())
+        return str(self.difference) + (f" ({versions})" if versions else "")
+
+    def __repr__(self) -> str:
+        total = number(sum(self.returns.values()))
+        note = f", {self.note}" if self.note else ""
+        return f"<Replay of {self.title}: {len(self)} steps, return {total}{note}; {self.verdict}>"
+
+
+class Replays(Sequence[Replay]):
+    """Replays of several operators on one seed, side by side."""
+
+    def __init__(self, replays: Sequence[Replay]) -> None:
+        self._replays = list(replays)
+
+    @overload
+    def __getitem__(self, index: int | str) -> Replay: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Replay]: ...
+    def __getitem__(self, index: int | str | slice) -> Replay | list[Replay]:
+        if not isinstance(index, str):
+            return self._replays[index]
+        for replayed in self._replays:
+            if replayed.operator == index:
+                return replayed
+        raise ConfigurationError(
+            f"no replay of {index!r}: there are {', '.join(one.operator for one in self._replays)}"
+        )
+
+    def __len__(self) -> int:
+        return len(self._replays)
+
+    def __iter__(self) -> Iterator[Replay]:
+        return iter(self._replays)
+
+    @cached_property
+    def first_difference(self) -> int | None:
+        """The first step in which they differ: in an action, a reward, or because one has ended. None if all
+        are the same."""
+        longest = max(map(len, self._replays))
+        for step in range(longest):
+            if len({_compared(replayed, step) for replayed in self._replays}) > 1:
+                return step
+        return None
+
+    def save(self, path: Path | str, fps: float | None = None) -> Path:
+        """Write the pictures side by side to an MP4 or GIF file; see `Replay.save`. A replay that has ended
+        shows its end."""
+        steps = range(max(map(len, self._replays)) + 1)
+        rows = [[replayed.shown(step) for replayed in self._replays] for step in steps]
+        shown = [[packet for packet in row if packet is not None] for row in rows]
+        return _save([_beside(row) for row in shown if row], self._replays[0], path, fps)
+
+    def __repr__(self) -> str:
+        step = self.first_difference
+        differ = "all the same" if step is None else f"they differ from step {step:,} on"
+        return "\n".join([f"<Replays: {differ}", *(f"  {replayed!r}" for replayed in self._replays)]) + ">"
+
+
+def _steps(episode: RecordedEpisode, playback: Playback) -> Iterator[ReplayStep]:
+    returns = dict.fromkeys(playback.environment.agents, 0.0)
+    names = {agent: _namer(playback, agent) for agent in returns}
+    for index, step in enumerate(episode.steps):
+        returns = {agent: total + step.rewards.get(agent, 0.0) for agent, total in returns.items()}
+        yield ReplayStep(
+            index,
+            step.actions,
+            {agent: names[agent](action) for agent, action in step.actions.items()},
+            playback.observations.get(index, {}),
+            step.rewards,
+            returns,
+            step.terminated,
+            step.truncated,
+            step.faults,
+            tuple(step.exchanges),
+            playback.pictures.get(index),
+        )
+
+
+def _namer(playback: Playback, agent: str) -> Any:
+    """Return the function that names an agent's actions."""
+    named = {action: name for name, action in playback.environment.named_actions(agent).items()}
+
+    def name(action: Any) -> str:
+        return named.get(action, str(action)) if type(action) is int else action_text(action)
+
+    return name
+
+
+def action_text(action: Any) -> str:
+    """Return an action without a name as a short text."""
+    if isinstance(action, list):
+        more = ", …" if len(action) > _NUMBERS else ""
+        return f"[{', '.join(map(action_text, action[:_NUMBERS]))}{more}]"
+    if isinstance(action, Mapping):
+        return ", ".join(f"{key}: {action_text(value)}" for key, value in action.items())
+    return number(action) if isinstance(action, float) else str(action)
+
+
+def _last_exchange(step: ReplayStep, agent: str) -> dict[str, Any]:
+    own = [exchange for exchange in step.exchanges if exchange.agent == agent]
+    return {"prompt": own[-1].prompt, "answer": own[-1].answer} if own else {"prompt": None, "answer": None}
+
+
+def _compared(replayed: Replay, step: int) -> str:
+    """Return what is compared of a step of several replays."""
+    if step >= len(replayed):
+        return "ended"
+    one = replayed[step]
+    return repr((sorted(one.actions.items()), sorted(one.rewards.items())))
+
+
+def _beside(row: Sequence[Packet]) -> Packet:
+    """Return pictures in a row as one."""
+    pictures = [rgb(packet.decode()) for packet in row]
+    height = max(picture.shape[0] for picture in pictures)
+    padded = [
+        np.pad(picture, ((0, height - picture.shape[0]), (0, _GAP), (0, 0)), constant_values=255)
+        for picture in pictures
+    ]
+    whole = np.concatenate(padded, axis=1)[:, :-_GAP]
+    return replace(
+        row[0], width=whole.shape[1], height=height, channels=3, encoding="raw", data=whole.tobytes()
+    )
+
+
+def _save(packets: Sequence[Packet], replayed: Replay, path: Path | str, fps: float | None) -> Path:
+    target, film = film_path(path)
+    if not packets:
+        raise MosaicError(f"{replayed.title} has no pictures: {replayed.no_picture}")
+    if fps is not None and not fps > 0:
+        raise ConfigurationError(f"fps={fps!r}: must be a number of steps per second > 0")
+    target.write_bytes(film(evenly_timed(packets, fps or film_speed(len(packets)))))
+    return target

@@ -1,0 +1,77 @@
+"""Find a recorded episode of an evaluation, for its replay."""
+
+from __future__ import annotations
+
+import difflib
+from bisect import bisect_left
+
+from mosaic_lab.arenas.replays.recorded_episode import RecordedEpisode, add_exchanges, recorded_steps
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation.episode_log import PlayedEvaluation, Record, key_of
+from mosaic_lab.evaluation.plan import EvaluationPlan, episode_text
+
+_NEAREST = 4  # seeds in an error
+
+
+def recorded_episode(played: PlayedEvaluation, operator: str, seed: int, episode: int) -> RecordedEpisode:
+    """Return an episode as recorded, with the exchanges of its language models.
+
+    Raises ConfigurationError for an unknown operator or episode, and MosaicError without recorded actions.
+    """
+    plan = played.plan
+    lane = _lane(plan, operator)
+    record = _record(plan, {key_of(record): record for record in played.records()}, lane, seed, episode)
+    place = episode_text(lane, seed, episode)
+    steps = recorded_steps(played.steps(lane, seed, episode), place)
+    (job,) = [job for job in plan.jobs() if job.key == (lane, seed, episode)]
+    add_exchanges(steps, played.recording, lane, job.index)
+    forfeit = record.get("forfeit")
+    return RecordedEpisode(
+        label=lane,
+        seed=seed,
+        episode=episode,
+        episode_seed=record["episode_seed"],
+        index=job.index,
+        steps=steps,
+        complete=forfeit is None,
+        versions=played.versions.get(lane, {}),
+        note="" if forfeit is None else f"{forfeit} forfeited",
+    )
+
+
+def _lane(plan: EvaluationPlan, operator: str) -> str:
+    if operator in plan.lanes:
+        return operator
+    if trainings := plan.trainings.get(operator):
+        names = ", ".join(map(repr, trainings.values()))
+        raise ConfigurationError(f"{operator!r} has {len(trainings)} trainings: replay one of {names}")
+    near = difflib.get_close_matches(operator, plan.lanes, n=1)
+    guess = f", did you mean {near[0]!r}?" if near else ""
+    raise ConfigurationError(f"no operator {operator!r}{guess} The operators are {', '.join(plan.lanes)}")
+
+
+def _record(
+    plan: EvaluationPlan, records: dict[tuple[str, int, int], Record], lane: str, seed: int, episode: int
+) -> Record:
+    record = records.get((lane, seed, episode))
+    if record is None:
+        seeds = sorted({own for label, own, _ in records if label == lane})
+        raise ConfigurationError(
+            f"no finished {episode_text(f'episode of {lane}', seed, episode)}: {_nearest(seeds, seed)}"
+            + (
+                f"; each has the episodes 0 to {plan.request.episodes - 1}"
+                if plan.request.episodes > 1
+                else ""
+            )
+        )
+    if record["status"] != "ok":
+        raise ConfigurationError(f"{episode_text(lane, seed, episode)} failed: {record['error']}")
+    return record
+
+
+def _nearest(seeds: list[int], seed: int) -> str:
+    if not seeds:
+        return "none has ended yet"
+    at = min(max(bisect_left(seeds, seed) - _NEAREST // 2, 0), max(0, len(seeds) - _NEAREST))
+    listed = ", ".join(map(str, seeds[at : at + _NEAREST]))
+    return f"its seeds are {listed}" if len(seeds) <= _NEAREST else f"the nearest of its seeds are {listed}"
