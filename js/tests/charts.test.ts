@@ -136,7 +136,12 @@ describe('ranges', () => {
     assert.ok(low !== undefined && high !== undefined && low < -5 && low > -8 && high > 20 && high < 23);
     assert.deepEqual(xRange(lines, false), [0, 2]);
     const [least = 0, most = 0] = yRange([line('a', [0, 9], [10, 20])], [4, 5], false) ?? [];
-    assert.ok(least < 10 && least > 9 && most > 20, 'also of a line that only passes through');
+    assert.ok(
+      least < 14.5 && least > 14 && most > 15.5 && most < 16,
+      'also of a line that only passes through'
+    );
+    const [, top = 0] = yRange([line('a', [0, 10], [1, 1], [0, 0], [2, 12])], [0, 5], false) ?? [];
+    assert.ok(top > 7, 'an interval is not cut where it leaves');
   });
 
   test('without a value of any line are recognized, by the axis that leaves them out', () => {
@@ -149,6 +154,8 @@ describe('ranges', () => {
     assert.equal(empty([20, 30]), 'x');
     assert.equal(empty([0, 4], [25, 30]), 'y');
     assert.equal(empty([0, 4], [15, 30]), null);
+    const all = { limits: [null, null], log: false } as const;
+    assert.equal(emptyAxis([line('a', [0, 4], [0, -1])], all, { ...all, log: true }), 'log');
     assert.equal(
       emptyAxis([], { limits: [null, null], log: false }, { limits: [null, null], log: false }),
       'x'
@@ -284,6 +291,9 @@ test('a logarithmic scale maps powers of ten evenly, and what is not positive no
   const project = projection({ min: 1, max: 100, log: true, from: 0, to: 200 });
   assert.deepEqual([1, 10, 100].map(project).map(Math.round), [0, 100, 200]);
   assert.ok(Number.isNaN(project(0)));
+  const bound = projection({ min: 1, max: 100, log: true, from: 200, to: 0 }, true);
+  assert.ok(Math.round(bound(10)) === 100 && bound(-1) > 1000, 'an interval reaches the foot of the axis');
+  assert.ok(Number.isNaN(bound(Number.NaN)));
 });
 
 test('an answer becomes lines, whose numbers are in the order of its buffers', () => {

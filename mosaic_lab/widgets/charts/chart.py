@@ -183,7 +183,8 @@ class Chart:
             for scale in (self._linear, self._log)
         )
         self._reach = (0.0, 1.0)  # of the drawn values
-        self._linear.observe(self._number, names=["min", "max"])
+        for scale in (self._linear, self._log):
+            scale.observe(self._number, names=["min", "max"])
         self._pan_zoom = bqplot.PanZoom(scales={"x": [self._x]})  # zooming y would empty the chart
         self.figure = bqplot.Figure(
             marks=[*self._marks, *(self._verticals.figure_marks if self._verticals else ())],
@@ -225,10 +226,12 @@ class Chart:
         such as "smoothed"."""
         if self._verticals is not None:
             self._verticals.draw(marks_of((line.color, line.marks) for line in lines))
-        bands = [(self._shown(line.band), line.color) for line in lines if line.band and len(line.band[0])]
+        outlines = [(line.band, line.color) for line in lines if line.band and len(line.band[0])]
         thin = [(self._shown(curve), line.color) for line in lines for curve in line.thin if len(curve[0])]
         drawn = [line for line in lines if len(line.curve[0])]
         top = [(self._shown(line.curve), line.color) for line in drawn]
+        values = [curve[1] for curve, _ in (*top, *thin, *outlines)]
+        bands = [(positive_band(curve, values) if self._is_log else curve, key) for curve, key in outlines]
         values = [curve[1] for curve, _ in (*top, *thin, *bands)]
         padding = [
             (curve, "#000000") for curve in axis_padding([curve for curve, _ in top], values, self._is_log)
@@ -254,9 +257,6 @@ class Chart:
             ticks = round_ticks(*span)  # bqplot's own ticks would overlap
         self._x_axis.tick_values = ticks
         self._x_axis.tick_format = tick_format(value_range(xs))
-        if self._is_log:
-            self._log_axis.tick_values = log_ticks(values)
-            self._log_axis.tick_format = tick_format(value_range([self._log_axis.tick_values]))
 
     def use_log(self, log: bool) -> None:
         """Use a logarithmic or a linear y axis."""
@@ -319,13 +319,18 @@ class Chart:
             axis.tick_format = form
 
     def _number(self, _: object = None) -> None:
-        """Choose ticks for the visible range of the linear axis."""
+        """Choose ticks for the visible range of the y axis."""
+        scale = self._log if self._is_log else self._linear
         low, high = self._reach
-        margin = self.figure.padding_y * (high - low)
-        top, bottom = self._linear.max, self._linear.min
-        low, high = low - margin if bottom is None else bottom, high + margin if top is None else top
-        self._linear_axis.tick_values = ticks = round_ticks(low, high)
-        self._linear_axis.tick_format = tick_format((low, high), ticks)
+        margin = 0.0 if self._is_log else self.figure.padding_y * (high - low)
+        low = low - margin if scale.min is None else scale.min
+        high = high + margin if scale.max is None else scale.max
+        if self._is_log:
+            self._log_axis.tick_values = ticks = log_ticks([np.array([low, high])])
+            self._log_axis.tick_format = tick_format(value_range([ticks]))
+        else:
+            self._linear_axis.tick_values = ticks = round_ticks(low, high)
+            self._linear_axis.tick_format = tick_format((low, high), ticks)
 
     def _shown(self, curve: Curve) -> Curve:
         return (curve[0], positive(curve[1])) if self._is_log else curve
@@ -380,7 +385,8 @@ def log_ticks(parts: Sequence[Floats]) -> Floats:
         return np.ones(1)
     low, high = float(values.min()), float(values.max())
     decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
-    for ticks in (np.outer(decades, [1.0, 2.0, 5.0]).ravel(), np.outer(decades, [1.0, 3.0]).ravel(), decades):
+    for factors in ([1.0, 2.0, 5.0], [1.0, 2.0, 3.0, 5.0, 7.0], [1.0, 3.0], [1.0]):
+        ticks = np.outer(decades, factors).ravel()
         inside: Floats = ticks[(ticks >= low) & (ticks <= high)]
         if 2 <= len(inside) <= FEW_TICKS + 1:
             return inside
@@ -408,6 +414,13 @@ def tick_format(span: tuple[float, float] | None, ticks: Sequence[float] | Float
         return kind
     digits = math.floor(math.log10(peak)) - math.floor(math.log10(ticks[1] - ticks[0]) + 1e-9) + 1
     return f".{digits}{kind}" if digits > _D3_DIGITS else kind
+
+
+def positive_band(band: Curve, values: Sequence[Floats]) -> Curve:
+    """Return the outline of an interval for a logarithmic axis: where it reaches 0 or less, it reaches the
+    least positive one of ``values``, those of the whole chart."""
+    found = value_range([positive(part) for part in values])
+    return band[0], np.where(band[1] <= 0, found[0] if found else np.nan, band[1])
 
 
 def positive(y: Floats) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mosaic_lab.chart_style import (
     DOTS_PER_INCH,
@@ -16,7 +17,16 @@ from mosaic_lab.chart_style import (
     png_of,
 )
 from mosaic_lab.fastlane.montage import INK
-from mosaic_lab.widgets.charts.chart import EVERYTHING, FEW_TICKS, Line, Window, log_ticks, step_ticks
+from mosaic_lab.overview.averages import Floats
+from mosaic_lab.widgets.charts.chart import (
+    EVERYTHING,
+    FEW_TICKS,
+    Line,
+    Window,
+    log_ticks,
+    positive_band,
+    step_ticks,
+)
 
 WIDTH_SCALE = 0.86
 """Points in this picture per pixel of a chart in the page."""
@@ -39,6 +49,8 @@ def picture(
     """
     from matplotlib.ticker import NullLocator
 
+    if log:
+        lines = [replace(line, band=line.band and positive_band(line.band, _values(lines))) for line in lines]
     figure = new_figure(sharpness)
     axes = figure.add_subplot(facecolor="none")
     for line in lines:
@@ -57,9 +69,7 @@ def picture(
     draw_marks(axes, marks_of((line.color, line.marks) for line in lines))
     if log:
         axes.set_yscale("log", nonpositive="mask")
-        curves = [curve for line in lines for curve in (line.curve, *line.thin, line.band) if curve]
-        values = [curve[1] for curve in curves]
-        axes.set_yticks(log_ticks(values))
+        axes.set_yticks(log_ticks(_values(lines)))
         axes.yaxis.set_minor_locator(NullLocator())
     else:
         axes.locator_params(axis="y", nbins=FEW_TICKS)
@@ -72,6 +82,11 @@ def picture(
     if len(lines) > 1 or any(line.band is not None or len(line.thin) > 1 for line in lines):
         legend(figure)
     return png_of(figure, background)
+
+
+def _values(lines: Sequence[Line]) -> list[Floats]:
+    curves = [curve for line in lines for curve in (line.curve, *line.thin, line.band) if curve]
+    return [y for _, y in curves]
 
 
 def stacked(pictures: Sequence[bytes]) -> bytes | None:

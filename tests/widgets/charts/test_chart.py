@@ -112,6 +112,19 @@ def test_few_runs_are_drawn_beside_their_mean_and_a_band_is_shown_whole(tmp_path
     assert ticks[-1] > many.curve[1].max(), "the axis is numbered to the top of the band"
 
 
+def test_a_band_that_reaches_zero_reaches_the_foot_of_a_logarithmic_axis() -> None:
+    at, mean = np.arange(4.0), np.array([9.0, 8.0, 5.0, 2.0])
+    line = Line("a", "a", "#000", (at, mean), band=outline(at, mean - 5, mean + 5))
+    chart = Chart()
+    chart.use_log(True)
+    chart.draw([line], "steps")
+    assert chart.figure.marks[0].y.ravel().tolist() == [14, 13, 10, 7, 2, 2, 3, 4]
+    chart.limit(6, 7.5)
+    assert chart.figure.axes[1].tick_values.tolist() == [6, 7.5], "ticks are those of the visible part"
+    cut = replace(line, band=outline(at[:2], mean[:2] - 5, mean[:2] + 5))
+    assert picture([line], "steps", "", log=True) != picture([cut], "steps", "", log=True)
+
+
 @pytest.mark.parametrize("log", [False, True])
 def test_equal_values_have_a_scale_with_their_own_tick_in_the_middle(log: bool) -> None:
     chart = Chart()
@@ -165,6 +178,7 @@ def test_logarithmic_ticks_are_few_and_inside() -> None:
     assert log_ticks([np.array([1e-6, 1.0]), np.array([1e6])]).tolist() == pytest.approx(
         [10.0**k for k in range(-6, 7, 3)]
     )
+    assert log_ticks([np.array([2.1, 8.4])]).tolist() == [3, 5, 7]
     assert len(log_ticks([np.array([-1.0, np.nan])])) == 1
 
 

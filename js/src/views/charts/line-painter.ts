@@ -35,8 +35,11 @@ interface Cached {
   readonly band: Path2D | null;
 }
 
-/** The function from a value to its pixel, which is clamped far outside instead of infinite. */
-export function projection({ min, max, log, from, to }: Scale): (value: number) => number {
+/**
+ * The function from a value to its pixel, which is clamped far outside instead of infinite. On a logarithmic axis values
+ * ≤ 0 have none, but a `bound` of an interval is then far below.
+ */
+export function projection({ min, max, log, from, to }: Scale, bound = false): (value: number) => number {
   const clamp = (pixel: number) => Math.max(-FAR, Math.min(FAR, pixel));
   if (!log) {
     const factor = (to - from) / (max - min);
@@ -44,7 +47,11 @@ export function projection({ min, max, log, from, to }: Scale): (value: number) 
   }
   const start = Math.log(min);
   const factor = (to - from) / (Math.log(max) - start);
-  return value => (value > 0 ? clamp(from + (Math.log(value) - start) * factor) : Number.NaN);
+  const below = bound ? clamp(-factor * Infinity) : Number.NaN;
+  return value => {
+    if (value > 0) return clamp(from + (Math.log(value) - start) * factor);
+    return value <= 0 ? below : Number.NaN;
+  };
 }
 
 /** A picture of the lines unchanged since the last drawing. */
@@ -167,7 +174,7 @@ export class LinePainter {
     const path = trace(xs, pixels(data.y, projection(y)));
     const band =
       data.low && data.high
-        ? outline(xs, pixels(data.low, projection(y)), pixels(data.high, projection(y)))
+        ? outline(xs, pixels(data.low, projection(y, true)), pixels(data.high, projection(y, true)))
         : null;
     const cached = { scales, path, band };
     this.cache.set(data, cached);

@@ -34,29 +34,39 @@ export function xRange(lines: readonly ChartLine[], log: boolean): Range | null 
   return low <= high ? widened([low, high], log) : null;
 }
 
-/** The range of values, including intervals, within an x range. */
+/** The range of values, including intervals, within an x range, with those of lines at its edges. */
 function valuesIn(lines: readonly ChartLine[], [start, end]: Range, log: boolean): Range | null {
   let low = Infinity;
   let high = -Infinity;
-  const take = ({ x }: LineData, y: Numbers | undefined) => {
-    if (!y) return;
-    for (let i = 0; i < x.length; i++) {
+  const take = (value: number) => {
+    if (!Number.isFinite(value) || (log && value <= 0)) return;
+    if (value < low) low = value;
+    if (value > high) high = value;
+  };
+  const takeAll = ({ x }: LineData, y: Numbers | undefined) => {
+    for (let i = 0; y && i < x.length; i++) {
       const place = x[i] as number;
-      // For a segment across the whole range, both ends count.
-      const crosses = place < start ? (x[i + 1] ?? end) > end : place > end && (x[i - 1] ?? start) < start;
-      if ((place < start || place > end) && !crosses) continue;
       const value = y[i] as number;
-      if (!Number.isFinite(value) || (log && value <= 0)) continue;
-      if (value < low) low = value;
-      if (value > high) high = value;
+      if (place >= start && place <= end) take(value);
+      const next = x[i + 1];
+      if (next === undefined) continue;
+      for (const edge of [start, end]) {
+        if (place < edge && next > edge)
+          take(between(value, y[i + 1] as number, (edge - place) / (next - place), log));
+      }
     }
   };
   for (const { data } of lines) {
-    take(data, data.y);
-    take(data, data.low);
-    take(data, data.high);
+    takeAll(data, data.y);
+    takeAll(data, data.low);
+    takeAll(data, data.high);
   }
   return low <= high ? [low, high] : null;
+}
+
+/** The value of a segment at a part of its way; NaN if a logarithmic axis has no place for an end. */
+function between(from: number, to: number, part: number, log: boolean): number {
+  return log ? Math.exp((1 - part) * Math.log(from) + part * Math.log(to)) : from + part * (to - from);
 }
 
 /** The range of values, including intervals, within an x range, with a small margin. */
@@ -72,11 +82,15 @@ export function yRange(lines: readonly ChartLine[], range: Range, log: boolean):
   return [least - padding, greatest + padding];
 }
 
-/** The limits that leave no value of any line in view, x or y; null if there is a value. */
-export function emptyAxis(lines: readonly ChartLine[], x: AxisView, y: AxisView): 'x' | 'y' | null {
+/**
+ * Why no value of any line is in view: the limits of x or y, or a logarithmic y axis, as all values are ≤ 0; null if
+ * there is a value.
+ */
+export function emptyAxis(lines: readonly ChartLine[], x: AxisView, y: AxisView): 'x' | 'y' | 'log' | null {
   const all = xRange(lines, x.log);
-  const found = all && valuesIn(lines, limited(all, x.limits, x.log), y.log);
-  if (!found) return 'x';
+  const range = all && limited(all, x.limits, x.log);
+  const found = range && valuesIn(lines, range, y.log);
+  if (!found) return range && y.log && valuesIn(lines, range, false) ? 'log' : 'x';
   const [low, high] = limited(found, y.limits, y.log);
   return found[1] < low || found[0] > high ? 'y' : null;
 }

@@ -141,7 +141,9 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
               ? trans.__('No visible run has values in this part of the x axis: a double-click shows all.')
               : empty === 'y'
                 ? trans.__('No visible run has values within the y limits.')
-                : '';
+                : empty === 'log'
+                  ? trans.__('A logarithmic axis shows no values ≤ 0, and there are no others here.')
+                  : '';
   const span = Math.min(props.columns, resized?.span ?? chart.span);
   return (
     <section
