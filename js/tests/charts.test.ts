@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Answer } from '../src/shared/run-api.ts';
 import { projection } from '../src/views/charts/line-painter.ts';
-import { type ChartLine, linesOf } from '../src/views/charts/lines.ts';
+import { type ChartLine, lineRun, linesOf } from '../src/views/charts/lines.ts';
 import { marksOf, withMarks } from '../src/views/charts/marks.ts';
 import {
   intervalAt,
@@ -12,7 +12,7 @@ import {
   rowText,
   valuesInRow
 } from '../src/views/charts/nearest.ts';
-import { color, PALETTE, withColors } from '../src/views/charts/palette.ts';
+import { color, PALETTE, paletteIndices } from '../src/views/charts/palette.ts';
 import {
   emptyAxis,
   type Limits,
@@ -273,17 +273,24 @@ describe('ticks of a logarithmic axis', () => {
 });
 
 describe('colours', () => {
-  test('stay with runs, and are used equally', () => {
-    const first = withColors({}, ['a', 'b']);
-    const more = withColors(first, ['c', 'b']);
-    assert.deepEqual(more, { a: 0, b: 1, c: 2 });
-    assert.equal(withColors(more, ['c']), more, 'nothing is new');
-    const many = withColors(
-      {},
-      [...Array(PALETTE.length + 1).keys()].map(i => `run ${i}`)
-    );
-    assert.equal(many[`run ${PALETTE.length}`], 0);
-    assert.equal(color(PALETTE.length), PALETTE[0]);
+  const runs = [...Array(40).keys()].map(i => `run ${i}`);
+  const places = new Map(runs.map((run, place) => [run, place]));
+
+  test('are those of runs in their store, whatever else is selected and in which order', () => {
+    assert.deepEqual(paletteIndices(['run 2', 'run 1', 'run 15'], places), {
+      'run 1': 1,
+      'run 2': 2,
+      'run 15': 15
+    });
+    assert.equal(paletteIndices(runs, places)['run 15'], 15);
+    assert.equal(color(PALETTE.length + 1), PALETTE[1]);
+  });
+
+  test('are used equally', () => {
+    const first = PALETTE.length + 1;
+    assert.deepEqual(paletteIndices(['run 1', `run ${first}`], places), { 'run 1': 1, [`run ${first}`]: 2 });
+    const used = Object.values(paletteIndices(runs.slice(3, 3 + PALETTE.length), places));
+    assert.equal(new Set(used).size, PALETTE.length);
   });
 });
 
@@ -338,4 +345,12 @@ test('an answer becomes lines, whose numbers are in the order of its buffers', (
   assert.deepEqual([...(b?.x ?? []), ...(b?.y ?? [])], [5, 7]);
   assert.equal(b?.thin, 'a');
   assert.throws(() => linesOf({ ...answer, buffers: [] }), /fewer numbers/);
+});
+
+test('a line shows one run, or a group, also where it has a single run', () => {
+  const { data } = line('run', [0], [1]);
+  assert.equal(lineRun(data), 'run');
+  assert.equal(lineRun({ ...data, key: '["sb3", 1] run', thin: '["sb3", 1]' }), 'run', 'beside a mean');
+  assert.equal(lineRun({ ...data, key: '["sb3", 1]' }), null);
+  assert.equal(lineRun({ ...data, key: 'run', runs: ['run', 'other'] }), null);
 });

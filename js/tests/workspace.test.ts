@@ -11,6 +11,7 @@ import {
   groupingNames,
   groupNumbers,
   passes,
+  setting,
   sorted,
   varying
 } from '../src/views/workspace/settings.ts';
@@ -87,6 +88,12 @@ describe('settings', () => {
     assert.deepEqual(grouped.varying, ['group'], 'runs without a group are one, too');
   });
 
+  test('name a group as charts do', () => {
+    const group = '20261121-053012-sb3-ppo-CartPole-v1-ac25';
+    assert.equal(setting(row('a', {}, { group }), 'group'), 'sb3-ppo-CartPole-v1-ac25');
+    assert.equal(setting(row('a', {}, { group: 'baseline' }), 'group'), 'baseline');
+  });
+
   test('number the groups as their means are: different libraries are never one group', () => {
     const libraries = [
       row('a', {}, { worker: 'sb3' }),
@@ -94,6 +101,11 @@ describe('settings', () => {
       row('c', {}, { worker: 'sb3', seed: 2 })
     ];
     assert.deepEqual([...groupNumbers(libraries, ['group']).values()], [0, 1, 0]);
+    assert.equal(
+      groupNumbers(libraries.toReversed(), ['group']).get('b'),
+      1,
+      'in whichever order they are shown'
+    );
     assert.deepEqual([...groupNumbers(libraries, ['seed']).values()], [0, 1, 2]);
   });
 
@@ -173,9 +185,7 @@ describe('the state of a workspace', () => {
     const same = states.restoredState(saved, []);
     assert.equal(same.smoothing, 0.5);
     assert.deepEqual(same.runs, ['a', 'b']);
-    const others = states.restoredState(saved, ['c', 'b']);
-    assert.equal(others.colors.b, three.colors.b, 'a run that stays keeps its colour');
-    assert.notEqual(others.colors.c, others.colors.b);
+    assert.deepEqual(states.restoredState(saved, ['c', 'b']).runs, ['c', 'b']);
     assert.equal(states.restoredState({ version: 7 }, ['a']).charts, null);
     assert.equal(states.restoredState(undefined, ['a']).x, 'step');
   });

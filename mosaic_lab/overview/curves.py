@@ -21,7 +21,7 @@ from mosaic_lab.overview.column_pool import READ_SECONDS, ColumnPool, Reading
 from mosaic_lab.overview.curve_model import FEWEST_POINTS, CurveLine, CurveRequest, Curves
 from mosaic_lab.overview.run_points import Points, read_points, stage_places
 from mosaic_lab.runs import Run
-from mosaic_lab.runs.run_labels import distinct_names
+from mosaic_lab.runs.run_labels import distinct_names, group_label
 from mosaic_lab.telemetry.metrics import ordered
 from mosaic_lab.text_table import shortened
 
@@ -103,7 +103,7 @@ def setting(run: Run, name: str) -> Any:
         "algorithm": run.config.get("algorithm"),
         "env": run.config.get("env_id"),
         "seed": run.seed,
-        "group": run.group,
+        "group": None if run.group is None else group_label(run.group),
         "total_steps": run.total_timesteps,
     }
     if name in common:

@@ -38,6 +38,11 @@ def id_end(run: Run) -> str:
     return run.id.rpartition("-")[2]
 
 
+def group_label(group: str) -> str:
+    """Return a group's name without the time of its start, as charts and tables show it."""
+    return re.sub(r"^\d{8}-\d{6}-", "", group)
+
+
 def default_label(worker: str, config: Mapping[str, Any]) -> str:
     """Return the default label of a run, such as ``cleanrl ppo CartPole-v1 seed 1``."""
     parts = [worker, *(str(config[key]) for key in ("algorithm", "env_id") if config.get(key))]

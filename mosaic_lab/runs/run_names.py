@@ -20,7 +20,13 @@ from mosaic_lab.runs.checkpoint_path import source_of
 from mosaic_lab.runs.group import RunGroup
 from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.runs.run import Run, RunDisplay
-from mosaic_lab.runs.run_labels import comparison_label, is_shown_as, run_settings, title_and_labels
+from mosaic_lab.runs.run_labels import (
+    comparison_label,
+    group_label,
+    is_shown_as,
+    run_settings,
+    title_and_labels,
+)
 
 AnyRuns = Run | str | Iterable[Run | str | Iterable[Run]]
 """A run or its name, or several, which may be groups."""
@@ -94,7 +100,9 @@ def find_group(name: str, groups: Mapping[str, RunGroup], root: Path) -> RunGrou
     """
     if name in groups:
         return groups[name]
-    titled = [group for group in groups.values() if title_and_labels(group)[0] == name]
+    titled = [
+        group for key, group in groups.items() if name in (title_and_labels(group)[0], group_label(key))
+    ]
     runs = [run for group in groups.values() for run in group]
     found = titled or [group for group in groups.values() if _is_titled(group, name, runs)]
     if len(found) == 1:

@@ -103,6 +103,8 @@ def test_a_group_is_found_by_its_title(lab: mosaic.Lab) -> None:
         lab.group(LABEL)
     with pytest.raises(UnknownRun, match=r"no group 'other' in .*g-aaaa"):
         lab.group("other")
+    walk(lab, "cccc", group="20261126-120000-toy-walk-cccc")
+    assert lab.group("toy-walk-cccc").name == "20261126-120000-toy-walk-cccc", "as charts by group name it"
 
 
 @pytest.mark.parametrize("broken", ["config.json", "launch.json"])

@@ -1,6 +1,6 @@
 /** Notices about ended runs: one per run, or one for a group whose runs end in quick succession. */
 
-import { shortened } from '../shared/names.ts';
+import { groupLabel, shortened } from '../shared/names.ts';
 import type { RunState } from '../shared/run-api.ts';
 import { trans } from '../views/translation.ts';
 import type { IEndedRun } from './tokens.ts';
@@ -75,7 +75,7 @@ export class Endings {
       count('cancelled') && trans.__('%1 stopped', count('cancelled')),
       remaining && trans.__('%1 still alive', remaining)
     ];
-    const name = shortened(runs[0]?.row.group ?? '', MOST_CHARACTERS / 2);
+    const name = shortened(groupLabel(runs[0]?.row.group ?? ''), MOST_CHARACTERS / 2);
     return trans.__('%1, %2 runs: %3', name, runs.length + remaining, parts.filter(Boolean).join(', '));
   }
   private readonly _now: () => number;

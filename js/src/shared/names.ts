@@ -20,6 +20,11 @@ export function idEnd(id: string): string {
   return id.slice(id.lastIndexOf('-') + 1);
 }
 
+/** A group's name without the time of its start; as `group_label` in `mosaic_lab/runs/run_labels.py`. */
+export function groupLabel(group: string): string {
+  return group.replace(/^\d{8}-\d{6}-/, '');
+}
+
 /** The words before the seed that all names with a seed share; empty for names given by users. */
 export function wordsAlike(names: readonly string[]): ReadonlySet<string> {
   const heads = names.flatMap(name => SEEDED.exec(name)?.[1] ?? []);

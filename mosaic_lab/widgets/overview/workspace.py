@@ -134,6 +134,8 @@ class RunWorkspace:
             return [ExportedChart(runs, ChartRequest(name)) for name in names]
         start, end = state["xLimits"]
         grouped = state["groupBy"]
+        if grouped is not None:
+            runs = sorted(runs, key=lambda run: run.id)  # groups are numbered from that of the oldest run
         run_colors = {run: color(place) for run, place in state["colors"].items()} if grouped is None else {}
         return [
             ExportedChart(

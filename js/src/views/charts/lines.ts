@@ -50,3 +50,9 @@ export function linesOf({ result, buffers }: Answer<'curves'>): LineData[] {
     return { key, runs, label, thin, marks, x: precise, y, low, high };
   });
 }
+
+/** The run whose own values a line shows; null for the line of a group. */
+export function lineRun({ key, runs }: LineData): string | null {
+  const [run = '', ...others] = runs;
+  return others.length === 0 && key.endsWith(run) ? run : null;
+}

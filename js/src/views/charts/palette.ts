@@ -23,23 +23,25 @@ export function color(index: number): string {
   return PALETTE[index % PALETTE.length] as string;
 }
 
-/** The palette indices of these runs. A run keeps its index; a new one gets the first of the least used. */
-export function withColors(
-  known: Readonly<Record<string, number>>,
-  runs: readonly string[]
+/**
+ * The palette indices of these runs by their places in the run store, so that a run has one colour wherever it is shown.
+ * Of two runs with the same index, the later one gets the next of the least used.
+ */
+export function paletteIndices(
+  runs: readonly string[],
+  places: ReadonlyMap<string, number>
 ): Readonly<Record<string, number>> {
-  const fresh = runs.filter(run => known[run] === undefined);
-  if (fresh.length === 0) return known;
   const used = new Array<number>(PALETTE.length).fill(0);
-  for (const place of Object.values(known))
-    used[place % PALETTE.length] = (used[place % PALETTE.length] ?? 0) + 1;
-  const places: Record<string, number> = { ...known };
-  for (const run of fresh) {
-    const place = used.indexOf(Math.min(...used));
-    used[place] = (used[place] ?? 0) + 1;
-    places[run] = place;
+  const place = (run: string) => places.get(run) ?? 0;
+  const found: Record<string, number> = {};
+  for (const run of runs.toSorted((a, b) => place(a) - place(b))) {
+    const least = Math.min(...used);
+    let index = place(run) % PALETTE.length;
+    while (used[index] !== least) index = (index + 1) % PALETTE.length;
+    used[index] = least + 1;
+    found[run] = index;
   }
-  return places;
+  return found;
 }
 
 /** From low to high, each legible on white and on black. */

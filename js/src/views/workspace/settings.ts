@@ -1,6 +1,6 @@
 /** The settings of runs, their differences, and filtering by them. */
 
-import { idEnd } from '../../shared/names.ts';
+import { groupLabel, idEnd } from '../../shared/names.ts';
 import { duration, number, settingText } from '../../shared/numbers.ts';
 import { ordered, settingValue } from '../../shared/order.ts';
 import type { RunRow } from '../../shared/run-api.ts';
@@ -30,6 +30,7 @@ export const ROW_RESULTS: Readonly<Record<string, (row: RunRow) => number | null
 };
 
 export function setting(row: RunRow, name: string): unknown {
+  if (name === 'group') return row.group === null ? null : groupLabel(row.group);
   return (COMMON as readonly string[]).includes(name) ? row[name as Common] : row.hyperparameters[name];
 }
 
@@ -75,15 +76,16 @@ export function groupingNames(rows: readonly RunRow[]): GroupingNames {
 /** The settings that always separate groups; as in `mosaic_lab/overview/curves.py`. */
 const APART = ['worker', 'algorithm', 'env'];
 
-/** The number of each run's group, from 0: a group has equal values of these settings. */
+/** The number of each run's group, from 0 for the oldest run's: a group has equal values of these settings. */
 export function groupNumbers(
   rows: readonly RunRow[],
   groupBy: readonly string[]
 ): ReadonlyMap<string, number> {
   const names = [...APART, ...groupBy];
   const numbers = new Map<string, number>();
+  const oldestFirst = ordered(rows, ({ id }) => id, false);
   return new Map(
-    rows.map(row => {
+    oldestFirst.map(row => {
       const key = JSON.stringify(names.map(name => setting(row, name) ?? null));
       const number = numbers.get(key) ?? numbers.size;
       numbers.set(key, number);

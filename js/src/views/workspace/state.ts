@@ -1,7 +1,6 @@
 /** The state of a workspace as one JSON object, and its updates. Nothing here changes a state in place. */
 
 import type { Axis, RunKind, RunRow } from '../../shared/run-api.ts';
-import { withColors } from '../charts/palette.ts';
 import type { Limits } from '../charts/ranges.ts';
 import type { Filters } from './settings.ts';
 
@@ -22,7 +21,7 @@ export interface WorkspaceState {
   readonly version: 1;
   readonly runs: readonly string[];
   readonly hidden: readonly string[];
-  /** Palette indices by run. */
+  /** Palette indices by run, as last shown; see `paletteIndices`. */
   readonly colors: Readonly<Record<string, number>>;
   readonly view: ViewName;
   /** null: the default charts, as soon as the metrics are known. */
@@ -60,7 +59,7 @@ export function initialState(runs: readonly string[]): WorkspaceState {
     version: 1,
     runs,
     hidden: [],
-    colors: withColors({}, runs),
+    colors: {},
     view: 'charts',
     charts: null,
     x: 'step',
@@ -86,7 +85,7 @@ export function restoredState(remembered: unknown, runs: readonly string[]): Wor
   return withRuns({ ...initialState(runs), ...known, version: 1 }, runs.length ? runs : (known.runs ?? []));
 }
 
-const WITHOUT_CURVES: ReadonlySet<RunKind> = new Set([
+export const WITHOUT_CURVES: ReadonlySet<RunKind> = new Set([
   'sweep',
   'evaluation',
   'comparison',
@@ -114,9 +113,9 @@ export function chartedRuns(chosen: readonly string[], rows: readonly RunRow[]):
   return found.size ? [...found] : chosen.filter(id => !comparisons.has(id));
 }
 
-/** The same workspace with other runs: remaining runs keep their colours. */
+/** The same workspace with other runs. */
 export function withRuns(state: WorkspaceState, runs: readonly string[]): WorkspaceState {
-  return { ...state, runs, colors: withColors(state.colors, runs) };
+  return { ...state, runs };
 }
 
 export function toggleRun(state: WorkspaceState, run: string): WorkspaceState {

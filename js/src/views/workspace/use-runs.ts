@@ -3,10 +3,11 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { RunRow } from '../../shared/run-api.ts';
 import type { RunSource } from '../../shared/run-source.ts';
-import { color } from '../charts/palette.ts';
+import { color, paletteIndices } from '../charts/palette.ts';
 import { resumedTitles } from '../runs/tree.ts';
+import { useSame } from '../use-answer.ts';
 import { groupNumbers, type Results } from './settings.ts';
-import type { WorkspaceState } from './state.ts';
+import { WITHOUT_CURVES, type WorkspaceState } from './state.ts';
 
 const PACE_MS = 1000;
 const RESULTS_AT_ONCE = 50;
@@ -18,6 +19,8 @@ export interface Runs {
   readonly rows: ReadonlyMap<string, RunRow>;
   /** The titles of resumed runs by id; see `resumedTitles`. */
   readonly titles: ReadonlyMap<string, string>;
+  /** The place of each run with curves in the store, the oldest first. */
+  readonly places: ReadonlyMap<string, number>;
   /** Whether the store has answered. */
   readonly known: boolean;
   /** Call a function, at most once a second, with runs that have more points; returns how to end it. */
@@ -29,6 +32,7 @@ export function useRuns(source: RunSource, runs: readonly string[]): Runs {
   const [state, setState] = useState<Omit<Runs, 'onGrown'>>({
     rows: new Map(),
     titles: new Map(),
+    places: new Map(),
     known: false
   });
   const listeners = useRef(new Set<Grown>());
@@ -50,7 +54,8 @@ export function useRuns(source: RunSource, runs: readonly string[]): Runs {
       grown.clear();
       const entries = [...all.current.values()].map(row => ({ key: row.id, store: source.store, row }));
       const titles = resumedTitles(entries);
-      setState({ rows: chosen(all.current, wanted.current), titles, known: true });
+      const places = placesOf(all.current.values());
+      setState({ rows: chosen(all.current, wanted.current), titles, places, known: true });
       if (found.length) for (const listener of listeners.current) listener(found);
     };
     const end = source.subscribe(({ rows, removed }) => {
@@ -132,9 +137,31 @@ function chosen(all: ReadonlyMap<string, RunRow>, wanted: ReadonlySet<string>): 
   return found;
 }
 
+function placesOf(rows: Iterable<RunRow>): ReadonlyMap<string, number> {
+  const ids = [...rows].filter(({ kind }) => !WITHOUT_CURVES.has(kind)).map(({ id }) => id);
+  return new Map(ids.sort().map((id, place) => [id, place]));
+}
+
+/** The palette indices of a workspace's runs: those last shown until the store has answered. */
+export function usePaletteIndices(runs: Runs, state: WorkspaceState): WorkspaceState['colors'] {
+  const now = useMemo(
+    () => (runs.known ? paletteIndices(state.runs, runs.places) : state.colors),
+    [runs.known, runs.places, state.runs, state.colors]
+  );
+  return useSame(now, sameColors);
+}
+
+function sameColors(before: WorkspaceState['colors'], now: WorkspaceState['colors']): boolean {
+  const runs = Object.keys(now);
+  return Object.keys(before).length === runs.length && runs.every(run => before[run] === now[run]);
+}
+
 /** The colour of each run: its own, or its group's. */
-export function useColors(rows: readonly RunRow[], state: WorkspaceState): (run: string) => string {
-  const { groupBy, colors } = state;
+export function useColors(
+  rows: readonly RunRow[],
+  colors: WorkspaceState['colors'],
+  groupBy: WorkspaceState['groupBy']
+): (run: string) => string {
   const grouped = groupBy ? rows : null;
   return useMemo(() => {
     if (!groupBy || !grouped) return run => color(colors[run] ?? 0);

@@ -11,7 +11,7 @@ import type { RunSource } from '../../shared/run-source.ts';
 import { messageOf } from '../../shared/transport.ts';
 import { download } from '../../widgets/common/elements.ts';
 import { CursorLink } from '../charts/chart-card.tsx';
-import type { LineData } from '../charts/lines.ts';
+import { type LineData, lineRun } from '../charts/lines.ts';
 import { WordsAlike } from '../runs/run-name.tsx';
 import { trans } from '../translation.ts';
 import { useAnswer, useSame } from '../use-answer.ts';
@@ -44,7 +44,7 @@ import {
   toggleRun,
   type WorkspaceState
 } from './state.ts';
-import { useColors, useResults, useRuns } from './use-runs.ts';
+import { useColors, usePaletteIndices, useResults, useRuns } from './use-runs.ts';
 
 /** Interval between requests while no worker has reported a metric. */
 const METRICS_MS = 3000;
@@ -102,12 +102,13 @@ export function Workspace({ source, state, onState, onVisible }: WorkspaceProps)
     sameNames
   );
   const alike = useMemo(() => wordsAlike([...names.values()]), [names]);
-  const colorOf = useColors(rows, state);
+  const colors = usePaletteIndices(runs, state);
+  useEffect(() => {
+    if (colors !== state.colors) change({ colors }); // for the picture in a saved notebook
+  }, [colors, state.colors, change]);
+  const colorOf = useColors(rows, colors, state.groupBy);
   const lineColor = useCallback((line: LineData) => colorOf(line.runs[0] ?? ''), [colorOf]);
-  const lineName = useCallback(
-    (line: LineData) => (line.runs.length === 1 && !state.groupBy ? names.get(line.key) : null) ?? line.label,
-    [names, state.groupBy]
-  );
+  const lineName = useCallback((line: LineData) => names.get(lineRun(line) ?? '') ?? line.label, [names]);
   const link = useMemo(() => new CursorLink(), []);
   const [failure, setFailure] = useState('');
   const [moment, setMoment] = useState<Moment | null>(null);
