@@ -15,7 +15,7 @@ import { fineNumber } from '../../shared/numbers.ts';
 import { RunName } from '../runs/run-name.tsx';
 import { trans } from '../translation.ts';
 import { type ChartView, type Cursor, LineChart } from './line-chart.ts';
-import type { ChartLine } from './lines.ts';
+import { type ChartLine, lineRun } from './lines.ts';
 import { marksOf } from './marks.ts';
 import { intervalAt, type Near } from './nearest.ts';
 import type { Range } from './ranges.ts';
@@ -118,10 +118,8 @@ export function ChartBody(props: ChartCardProps): ReactNode {
         data-lm-suppress-shortcuts="true"
       />
       <span id={help} className="mosaic-unseen">
-        {trans.__(
-          '%1 lines. Arrow keys move the cursor and choose a line; Enter shows the film of that moment.',
-          lines.length
-        )}{' '}
+        {trans._n('%1 line.', '%1 lines.', lines.length)}{' '}
+        {trans.__('Arrow keys move the cursor and choose a line; Enter shows the film of that moment.')}{' '}
         {marks.length > 0 &&
           trans.__(
             'Stages begin here: %1.',
@@ -172,9 +170,13 @@ function Values({ cursor, view, xLabel, kind }: ValuesProps): ReactNode {
       {points.map(point => (
         <div key={point.line.data.key} className={point === nearest ? 'mosaic-values-nearest' : ''}>
           <i style={{ background: point.line.color }} />
-          <span>
-            <RunName name={point.line.label} />
-          </span>
+          {lineRun(point.line.data) === null ? (
+            <span className="mosaic-values-group">{point.line.label}</span>
+          ) : (
+            <span>
+              <RunName name={point.line.label} />
+            </span>
+          )}
           <b>{fineNumber(point.y)}</b>
           <small>{intervalText(point)}</small>
         </div>

@@ -11,7 +11,8 @@ import { type Results, result, resultText, setting } from './settings.ts';
 import type { WorkspaceState } from './state.ts';
 
 const ROW_PX = 26;
-const LEAST_NAME_PX = 130;
+/** Room for what distinguishes a name, such as "sb3 … trial 0 seed 1". */
+const LEAST_NAME_PX = 180;
 
 interface RunTableProps {
   readonly rows: readonly RunRow[];
