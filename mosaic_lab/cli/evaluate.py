@@ -92,7 +92,9 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         arguments.parser.error("give either a SCRIPT or --resume ID")
     is_bundle = str(arguments.script).endswith(".zip")
     if not is_bundle and (arguments.verify or arguments.into is not None):
-        arguments.parser.error("--verify and --into are for bundles, whose names end with .zip")
+        is_folder = arguments.script is not None and Path(arguments.script).is_dir()
+        what = f", and {arguments.script} is a folder" if is_folder else ""
+        arguments.parser.error(f"--verify and --into are for bundles, whose names end with .zip{what}")
     if arguments.sample is not None and not arguments.verify:
         arguments.parser.error("--sample requires --verify")
     if arguments.detach and arguments.verify:

@@ -124,6 +124,8 @@ def read_script(path: Path | str, find_run: FindRun) -> tuple[EvaluateRequest, P
 
 
 def _parsed(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
+    if path.is_dir():
+        raise ConfigurationError(f"{path} is a folder: give the file of a script, or a bundle's zip file")
     if path.suffix.lower() not in (".toml", ".json"):
         raise ConfigurationError(
             f"{path.name}: a script must be a .toml or .json file, from which nothing is executed"

@@ -273,6 +273,10 @@ def write_bundle(
 ) -> Path:
     """Write a completed evaluation as one zip file; see `Evaluation.bundle`."""
     target = Path(path)
+    if target.is_dir():
+        raise ConfigurationError(
+            f"{target} is a folder: give the bundle's file, such as {target / 'share.zip'}"
+        )
     if target.suffix != ".zip":
         raise ConfigurationError(f"{target}: the name of a bundle must end with .zip")
     plan, fingerprint = evaluation.plan, evaluation.fingerprint()

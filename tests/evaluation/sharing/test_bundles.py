@@ -161,6 +161,10 @@ def test_what_cannot_be_shared(tmp_path: Path, start_evaluation: Evaluate) -> No
         own.bundle(tmp_path / "share.zip")
     with pytest.raises(ConfigurationError, match=r"must end with \.zip"):
         own.bundle(tmp_path / "share.tar")
+    with pytest.raises(
+        ConfigurationError, match=r"is a folder: give the bundle's file, such as .*share\.zip"
+    ):
+        own.bundle(tmp_path)
     assert not list(tmp_path.glob("share*"))
 
 
