@@ -103,7 +103,7 @@ def returns_of(run: Run, columns: RunColumns) -> Returns:
     if last is None and kind_of(run).name not in ("evaluation", "films", "checkpoint evaluation"):
         last = episodes_return(run.folder.telemetry_path)
     return Returns(
-        step=progress.step or None,
+        step=max(progress.step, run.resumed_step or 0) or None,
         begun=first_step(run, progress.first),
         speed=progress.steps_per_second,
         last=last,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -47,7 +46,7 @@ def checkpoint_path(source: Any, *, intact: bool = False) -> Path:
 
 def continued_run(run: Run) -> str | None:
     """Return the id of the run whose checkpoint this run resumes from; None if it began at step 0."""
-    source = _resumed_from(run)
+    source = run.resumed_from
     parts = () if source is None else source.parts
     return next((part for part in reversed(parts) if is_run_id(part) and part != run.id), None)
 
@@ -57,17 +56,10 @@ def first_step(run: Run, reported: int | None) -> int:
 
     ``reported``: the first step that it reported, for checkpoints whose names lack their step.
     """
-    if continued_run(run) is None:
+    if run.resumed_from is None:
         return 0
-    source = _resumed_from(run)
-    saved = "" if source is None else source.stem.removeprefix("step-")
-    return min(int(saved), reported or 0) if saved.isdecimal() else reported or 0
-
-
-def _resumed_from(run: Run) -> Path | None:
-    checkpoint = run.config.get("checkpoint")
-    source = checkpoint.get("resume_from") if isinstance(checkpoint, Mapping) else None
-    return Path(source) if isinstance(source, str) else None
+    known = [step for step in (run.resumed_step, reported) if step is not None]
+    return min(known, default=0)
 
 
 def source_of(run: Run) -> str | None:

@@ -200,7 +200,7 @@ class RunRecord:
         status, why = self.status, self.explained(self.status)
         if self.total_timesteps is None or status.state not in (State.STARTING, State.RUNNING):
             return why
-        step = self.step or 0
+        step = self._reported_step or 0
         doing = with_duration(
             training_phase(status.state, step, learns=step > 0), self.session_seconds(status)
         )
@@ -244,8 +244,27 @@ class RunRecord:
 
     @property
     def step(self) -> int | None:
-        """The last step reported by the worker; None before the first."""
+        """The last step reported by the worker, at first that of the checkpoint that the run continues; None
+        without either."""
+        known = [step for step in (self._reported_step, self.resumed_step) if step is not None]
+        return max(known, default=None)
+
+    @property
+    def _reported_step(self) -> int | None:
         return progress(self.folder.telemetry_path).get("step")
+
+    @property
+    def resumed_from(self) -> Path | None:
+        """The checkpoint that the run continues; None if it began at step 0."""
+        checkpoint = self.config.get("checkpoint")
+        source = checkpoint.get("resume_from") if isinstance(checkpoint, Mapping) else None
+        return Path(source) if isinstance(source, str) else None
+
+    @property
+    def resumed_step(self) -> int | None:
+        """The step of that checkpoint; None without one, and if its name has no step."""
+        saved = "" if self.resumed_from is None else self.resumed_from.stem.removeprefix("step-")
+        return int(saved) if saved.isdecimal() else None
 
     @property
     def progress(self) -> float | None:

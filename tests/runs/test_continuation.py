@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from support import wait_until
 
 import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, UnknownRun
+from mosaic_lab.run_table import RunList
 from mosaic_lab.runs import Run
 from mosaic_lab.widgets.runs.run_chart import run_views
 from mosaic_lab.widgets.runs.run_view import RunView
@@ -43,6 +45,12 @@ def test_a_resumed_run_without_a_checkpoint_resumes_from_its_parents(lab: mosaic
     wait_until(lambda: len(first.checkpoints) > 0)
     first.stop()
     second = stopped_early(lab, resume_from=first)
+    step = first.checkpoints[-1].step
+    view = RunView(second, "", "")
+    assert (second.step, view.step) == (step, step)
+    assert header_summary([view], "", "", "", [view])["facts"][0] == [f"{step:,} / 4,000", "steps"]
+    row = RunList([second]).table().iloc[0]
+    assert row["step"] == step and math.isnan(row["speed"]), "it trained none of them"
     third = second.resume()
     assert third.config["checkpoint"]["resume_from"] == str(first.checkpoints[-1].path)
     for shown, run in ((first.name, third), (f"{first.name} (resumed)", second)):

@@ -329,8 +329,7 @@ def _origin(run: Run) -> str:
         return run.id
     folder = run.path.parent / before
     name = Run(RunFolder(folder)).name if folder.is_dir() else before
-    saved = Path(run.config["checkpoint"]["resume_from"]).stem.removeprefix("step-")
-    step = f" from step {int(saved):,}" if saved.isdecimal() else ""
+    step = "" if run.resumed_step is None else f" from step {run.resumed_step:,}"
     return f"{run.id} · continues {name}" + ("" if name == before else f" ({before})") + step
 
 

@@ -85,6 +85,11 @@ class RunView:
             self.status = self.run.status
             self.reason = self.run.explained(self.status)
 
+    @property
+    def step(self) -> int:
+        """The last step reported, at first that of the checkpoint that the run continues."""
+        return max(self.feed.step, self.run.resumed_step or 0)
+
     def doing(self) -> str:
         """Return the run's activity before its first data, and for how long; empty afterwards."""
         if self.status.state is State.QUEUED:
@@ -116,7 +121,7 @@ class RunView:
         if self.status.state in (State.QUEUED, State.STARTING):
             return 0.0
         total = self.run.total_timesteps
-        return min(1.0, self.feed.step / total) if total else None
+        return min(1.0, self.step / total) if total else None
 
     def elapsed(self) -> float | None:
         """Return the worker's run time in seconds; see `Run.elapsed`."""
@@ -137,7 +142,7 @@ class RunView:
 
     def trained(self) -> int:
         """Return the steps of this run itself, without those before the checkpoint that it continues."""
-        return self.feed.step - first_step(self.run, self.feed.progress.first)
+        return self.step - first_step(self.run, self.feed.progress.first)
 
     def speed(self) -> float | None:
         """Return the steps per second over the last seconds or, after the end, over the whole run; ``None``

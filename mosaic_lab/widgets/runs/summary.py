@@ -68,7 +68,7 @@ def _row(view: RunView) -> list[str]:
     return [
         view.label,
         view.status.state + (f": {why}" if why else ""),
-        f"{view.feed.step:,}",
+        f"{view.step:,}",
         f"{view.feed.episodes:,}",
         number(view.feed.last_return),
         number(view.feed.returns.best),
@@ -95,7 +95,7 @@ def _overall(states: Counter[State]) -> State:
 
 def _facts(views: Sequence[RunView], at_work: Sequence[RunView], live: bool) -> list[list[str]]:
     last = _not_continued(views)
-    steps, totals = sum(view.feed.step for view in last), [view.run.total_timesteps for view in last]
+    steps, totals = sum(view.step for view in last), [view.run.total_timesteps for view in last]
     planned, requested = sum(_defined(totals)), sum(_defined(view.run.requested_timesteps for view in last))
     facts = [[number(steps) + (f" / {number(planned)}" if all(totals) else ""), "steps"]]
     if all(totals) and planned != requested:  # in full: the two are close together
