@@ -39,6 +39,7 @@ RUN_FOLDER = {
 
 def test_the_training_completes_at_its_last_step(finished: Any) -> None:
     assert finished.code == 0, finished.log
+    assert "WARN: env." not in finished.log, "Gymnasium's warning about our checks"
     (started,) = finished.events("run_started")
     assert finished.messages[-1]["event"] == "run_completed"
     steps = max(metrics["step"] for metrics in finished.events("metrics"))

@@ -10,7 +10,7 @@ import logging
 from importlib import import_module
 from typing import Any, Mapping
 
-from mosaic_contract.environment_check import ReturnsCheck, TeamCheck, check_first_returns, close
+from mosaic_contract.environment_check import ReturnsCheck, TeamCheck, check_first_returns, close, offers
 from mosaic_contract.spaces import from_zero, start_of
 
 _STATISTICS = "episode"
@@ -22,7 +22,7 @@ log = logging.getLogger("mosaic_contract")
 def checked(env: Any, env_id: str) -> Any:
     """Return a Gymnasium or parallel PettingZoo environment for a training: its returned values are checked,
     discrete actions start at 0, and info has no "episode" of its own."""
-    if hasattr(env, "possible_agents"):
+    if offers(env, "possible_agents"):
         return CheckedTeam(env, env_id)
     check_first_returns(env, env_id)
     return _checked_class()(env, env_id)

@@ -82,6 +82,13 @@ def close(env: Any, env_id: str) -> None:
         log.warning("close() of %s has failed: %s", env_id, one_line(error))
 
 
+def offers(env: Any, name: str) -> bool:
+    """Return whether an environment has an attribute, without the warning of Gymnasium 0.29's wrappers."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return hasattr(env, name)
+
+
 def check_first_returns(env: Any, env_id: str) -> None:
     """Check the form of the values that the environment's own code returns from its first reset and first
     step.
@@ -125,12 +132,12 @@ def check_form(name: str, returned: Any, env_id: str, interface: str = "Gymnasiu
 
 def _try_out(env: Any, env_id: str) -> Mapping[str, Any]:
     """Reset an environment and step it once. Return the info of its reset. Raises `EnvironmentFault`."""
-    team = hasattr(env, "possible_agents")
+    team = offers(env, "possible_agents")
     if not team:
         _check_spaces(env, env_id)
         check_first_returns(env, env_id)
     try:
-        if hasattr(env, "agent_iter"):
+        if offers(env, "agent_iter"):
             env.reset(seed=0)
             return {}
         check: Any = TeamCheck(env, env_id) if team else ReturnsCheck(env.observation_space, env_id)

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Collection, Iterator, Mapping, Sequence
 
+from mosaic_contract.environment_check import offers
 from mosaic_contract.errors import ConfigError
 from mosaic_contract.gymnasium_wrappers import Statistics, Wrapper, in_short, limited, outside_class
 from mosaic_contract.messages import ALONE
@@ -32,7 +33,7 @@ class EnvironmentSpec:
     @classmethod
     def of(cls, env_id: str, env: Any, **details: Any) -> Any:
         """Return the spec of a Gymnasium or PettingZoo environment; `details` are fields of a subclass."""
-        agents = list(getattr(env, "possible_agents", ()))
+        agents = list(env.possible_agents) if offers(env, "possible_agents") else []
         if not agents:
             return cls(
                 env_id, {ALONE: env.observation_space}, {ALONE: env.action_space}, several=False, **details

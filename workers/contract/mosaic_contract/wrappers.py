@@ -26,6 +26,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, Sequenc
 from mosaic_contract.atari import ATARI, SPACE, signs_of_rewards
 from mosaic_contract.checked_environment import TeamWrapper
 from mosaic_contract.config import nearest
+from mosaic_contract.environment_check import offers
 from mosaic_contract.errors import ConfigError
 from mosaic_contract.gymnasium_wrappers import (
     NAMES,
@@ -118,7 +119,7 @@ def wrap(env: Any, wrappers: Sequence[Wrapper], env_id: str, statistics: Optiona
     is applied by `limited`. `statistics` are by default the training's; for a policy that plays, `env` only
     passes observations and actions on. Raises `ConfigError` like `observation_transform`.
     """
-    if wrappers and hasattr(env, "possible_agents"):
+    if wrappers and offers(env, "possible_agents"):
         return WrappedTeam(env, wrappers, env_id)
     statistics = training_statistics() if statistics is None else statistics
     if ATARI in wrappers and not statistics.plays:

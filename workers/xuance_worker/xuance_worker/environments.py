@@ -14,7 +14,7 @@ from mosaic_contract import ConfigError, registry
 from mosaic_contract.atari import make as make_environment
 from mosaic_contract.checked_environment import checked
 from mosaic_contract.codec import with_tagged_tuples
-from mosaic_contract.environment_check import probe
+from mosaic_contract.environment_check import offers, probe
 from mosaic_contract.environment_spec import CONTINUOUS, EnvironmentSpec, space_kind
 from mosaic_contract.errors import EnvironmentMissing
 from mosaic_contract.gymnasium_wrappers import Wrapper
@@ -120,14 +120,14 @@ def spec_of(env_id: str, keywords: Mapping[str, Any], *, continuous: bool) -> Xu
         env, _ = probe(env_id, make_one)
     except EnvironmentMissing as error:
         raise EnvironmentMissing(f"{error}{_nearest(env_id)}") from None
-    if hasattr(env, "agent_iter"):
+    if offers(env, "agent_iter"):
         raise ConfigError(
             f"{env_id} is played in turns, XuanCe trains parallel environments: train with worker 'rllib' or "
             "'tianshou'"
         )
     longest = (
         getattr(env.unwrapped, "max_cycles", 0)
-        if hasattr(env, "possible_agents")
+        if offers(env, "possible_agents")
         else getattr(env.spec, "max_episode_steps", 0)
     )
     chooses = own_team and _chooses(parallel_module(env_id))

@@ -17,6 +17,7 @@ from mosaic_contract.environment_check import (
     TeamCheck,
     check_first_returns,
     check_mask,
+    offers,
 )
 from mosaic_contract.fastlane import RENDER_MODE
 from mosaic_contract.messages import ALONE
@@ -256,9 +257,9 @@ class TurnBasedAdapter(PettingZooAdapter):
 
 def adapt(env: Any, env_id: str) -> EnvironmentAdapter:
     """Return the adapter of an environment. Raises `TypeError` for any other kind of object."""
-    if hasattr(env, "agent_iter"):
+    if offers(env, "agent_iter"):
         return TurnBasedAdapter(env, env_id)
-    if hasattr(env, "possible_agents"):
+    if offers(env, "possible_agents"):
         return ParallelAdapter(env, env_id)
     if hasattr(env, "observation_space") and hasattr(env, "step"):
         return SingleAgentAdapter(env, env_id)

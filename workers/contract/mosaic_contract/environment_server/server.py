@@ -19,7 +19,7 @@ from mosaic_contract.arena.frame_publisher import seed_libraries
 from mosaic_contract.arena.watchdog import RENDER, RESET, STEP, Watchdog
 from mosaic_contract.arrays import pack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, encode_line, with_tuples
-from mosaic_contract.environment_check import ReturnsCheck, check_first_returns, close
+from mosaic_contract.environment_check import ReturnsCheck, check_first_returns, close, offers
 from mosaic_contract.environment_server.shared_arrays import Region, make_room
 from mosaic_contract.errors import ConfigError, EnvironmentFault, LineTooLong, one_line, traceback_of
 from mosaic_contract.fastlane.render import draw
@@ -222,7 +222,7 @@ class EnvironmentServer:
             "max_episode_steps": _longest_episode(env, inner),
             "metadata": {"render_modes": list(metadata.get("render_modes") or [])},
         }
-        if hasattr(env, "possible_agents"):
+        if offers(env, "possible_agents"):
             description.update(self._make_team(env, env_id, paradigms))
         else:
             region, described = self._region(env.observation_space, env.action_space)
