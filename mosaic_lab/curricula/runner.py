@@ -99,11 +99,24 @@ class CurriculumRunner(Runner):
     # ------------------------------------------------------------------ starting
 
     def _next(self) -> Segment | None:
-        """Return the segment in training, or record and return the next one; None at the end."""
+        """Return the segment in training, or record and return the next one; None at the end.
+
+        A segment whose run was not started before a kill is recorded again, because its checkpoint may be
+        gone.
+        """
         if self._segments and self._segments[-1].end is None:
-            return self._segments[-1]
+            if self._is_begun(self._segments[-1]):
+                return self._segments[-1]
+            self._segments.pop()
         stage = next_stage(self._segments, self._plan.stages)
         return None if stage is None else self._begin(stage)
+
+    def _is_begun(self, segment: Segment) -> bool:
+        """Return whether the run of a segment was started; remove the folder of an interrupted start."""
+        run = Run(self._root / segment.run)
+        if run.path.is_dir() and run.state is State.LOST and run.status.keeper_pid is None:
+            run.folder.remove()
+        return run.path.is_dir()
 
     def _begin(self, stage: int) -> Segment:
         """Record the next run of a stage. Raises StageFailed if no checkpoint since the stage's start
@@ -126,8 +139,6 @@ class CurriculumRunner(Runner):
     def _follow(self, segment: Segment) -> tuple[Run, Relay]:
         """Return the run of a segment, started if necessary, with the relay of its reports."""
         run = Run(self._root / segment.run)
-        if run.path.is_dir() and run.state is State.LOST and run.status.keeper_pid is None:
-            run.folder.remove()  # its start was interrupted before a worker was started
         if not run.path.is_dir():
             run = self._start(segment)
         relay = Relay(

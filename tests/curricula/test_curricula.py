@@ -30,6 +30,7 @@ from mosaic_lab.overview.curve_model import ChartRequest
 from mosaic_lab.overview.curves import CurveRequest, curves
 from mosaic_lab.runs.curriculum import stage_marks
 from mosaic_lab.runs.kinds import code_of
+from mosaic_lab.runs.stages import Segment, read_segments, write_segments
 from mosaic_lab.widgets.runs.run_panel import RunPanel
 from mosaic_lab.widgets.runs.run_view import RunView
 
@@ -193,12 +194,17 @@ def test_a_stage_whose_checkpoints_were_deleted_does_not_begin_from_random_weigh
     assert list(skills(curriculum)) == list(range(1, 501))
 
 
-def test_a_damaged_newest_checkpoint_of_a_stage_is_left_out(lab: mosaic.Lab) -> None:
+@pytest.mark.parametrize("chosen", [False, True], ids=["", "chosen before a kill"])
+def test_a_damaged_newest_checkpoint_of_a_stage_is_left_out(lab: mosaic.Lab, chosen: bool) -> None:
     curriculum = hike(lab, mosaic.Stage("Hill-v0", steps=500), HILL, seconds=0.004)
     wait_until(lambda: (curriculum.step or 0) > 70)
     curriculum.stop()
     saved = curriculum.stage_runs[0].checkpoints
     saved[-1].path.write_bytes(saved[-1].path.read_bytes()[:50])
+    if chosen:  # killed between this record and the start of the run
+        path = os.path.relpath(saved[-1].path, lab.root)
+        unstarted = Segment(0, "20261127-120000-hiker-aaaa", saved[-1].step or 0, path)
+        write_segments(curriculum.path, [*read_segments(curriculum.path), unstarted])
     instead = rf"{saved[-1].path} cannot be loaded: .*; resumed from step {saved[-2].step} instead"
     with pytest.warns(UserWarning, match=instead):
         curriculum.resume()
