@@ -25,7 +25,7 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -135,7 +135,7 @@ def read_shim(folder: Path) -> Shim:
         advice = f"Workers are in {', '.join(below)}." if below else "workers/README.md shows what one needs."
         raise WorkerEnvironmentError(f"{folder} is not a worker's folder: it has no pyproject.toml. {advice}")
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        document = _document(file, file.stat().st_mtime_ns)
         return _shim(folder, document["project"], document.get("tool", {}).get("mosaic-lab", {}))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise WorkerEnvironmentError(f"{file} cannot be read: {error}") from error
@@ -145,6 +145,12 @@ def read_shim(folder: Path) -> Shim:
             f'[project] with a name and [project.entry-points."{ENTRY_POINT_GROUP}"]; workers/README.md '
             "shows one."
         ) from error
+
+
+@lru_cache(maxsize=128)
+def _document(file: Path, modified_ns: int) -> dict[str, Any]:
+    """Return a parsed TOML file, once for each time of modification: starting a run reads all shims."""
+    return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
 def _shims_below(folder: Path) -> Iterator[Path]:
