@@ -22,6 +22,7 @@ const WIDGETS = {
   plot_note: './src/widgets/panel/plot-note.ts',
   frame_wall: './src/widgets/frames/wall.ts',
   comparison: './src/widgets/comparison/comparison.tsx',
+  replay: './src/widgets/replays/replay.tsx',
   run_table: './src/widgets/overview/run-table.tsx',
   workspace: './src/widgets/overview/workspace.tsx'
 };

@@ -36,6 +36,7 @@ def recorded_episode(played: PlayedEvaluation, operator: str, seed: int, episode
         complete=forfeit is None,
         versions=played.versions.get(lane, {}),
         note="" if forfeit is None else f"{forfeit} forfeited",
+        recording=played.recording,
     )
 
 

@@ -26,10 +26,11 @@ from mosaic_lab.widgets.page.kernel import ipython_shell, notebook_shell
 
 if TYPE_CHECKING:
     from mosaic_lab.arenas import Comparison
+    from mosaic_lab.arenas.replays import Replay, Replays
     from mosaic_lab.evaluation import Plot
     from mosaic_lab.widgets.frames.wall import FrameWall
 
-__all__ = ["frame_wall", "register", "show", "show_comparison", "show_plot"]
+__all__ = ["frame_wall", "register", "show", "show_comparison", "show_plot", "show_replay"]
 
 DISPLAY = NotebookDisplay()
 
@@ -83,6 +84,13 @@ def show_plot(plot: Plot) -> None:
     show(plot)
 
 
+def show_replay(replay: Replay | Replays) -> None:
+    """Show a replay in the running cell as a player, with its static form."""
+    from mosaic_lab.widgets.replays.replay_player import show
+
+    show(replay)
+
+
 def register() -> None:
     """Make IPython complete hyperparameters, and a notebook's kernel display runs, groups and other results;
     do nothing elsewhere.
@@ -104,6 +112,8 @@ def register() -> None:
     # By name, so that a notebook without comparisons does not import their code.
     formatter.for_type_by_name("mosaic_lab.arenas.comparison", "Comparison", show_comparison)
     formatter.for_type_by_name("mosaic_lab.evaluation.reports.plot", "Plot", show_plot)
+    for name in ("Replay", "Replays"):
+        formatter.for_type_by_name("mosaic_lab.arenas.replays.replay", name, show_replay)
     register_target()
 
 

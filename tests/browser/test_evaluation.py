@@ -60,6 +60,7 @@ def test_charts_are_live_and_stay_as_pictures(page: Page, jupyterlab: JupyterLab
         f"{SETUP}{call}ev.interval_plot()",
         "ev.paired_plot('random', 'still')",
         "ev.summary(target=500)",
+        "ev.replay(['random', 'still'], seed=3)",
     ]
     page.set_viewport_size({"width": 1300, "height": 900})
     notebook = opened(page, jupyterlab, folder, *cells)
@@ -86,13 +87,45 @@ def test_charts_are_live_and_stay_as_pictures(page: Page, jupyterlab: JupyterLab
     table = notebook.output(2).locator("table")
     expect(table.locator("thead")).to_contain_text("optimality_gap")
     assert table.evaluate("t => t.clientWidth <= t.closest('.jp-OutputArea-output').clientWidth")
+    notebook.run(3)
+    plays_a_replay(page)
     pictures = page.locator(".jp-RenderedImage img")
-    expect(pictures).to_have_count(2)
+    expect(pictures).to_have_count(3)
     expect(pictures.first).to_be_hidden()  # the live chart is there
 
+    table.click()  # the player keeps keys to itself
     notebook.restart_kernel()
     page.keyboard.press("Control+s")
     wait_until(lambda: "mosaic-saved" in (folder / "work.ipynb").read_text())
     notebook.reload()
+    saved = page.locator(".mosaic-saved").last
+    expect(saved).to_contain_text("they differ from step 2 on", timeout=SOON_MS)
+    saved.get_by_text("11 steps").click()
+    expect(saved.locator("table").first.locator("tbody tr")).to_have_count(11)
+    expect(saved.locator("video")).to_have_count(2)
     expect(pictures.first).to_be_visible(timeout=SOON_MS)
     expect(page.locator(".mosaic-saved").first).to_contain_text("95% stratified bootstrap intervals")
+
+
+def plays_a_replay(page: Page) -> None:
+    """Play and step the replays of two operators on a seed, in 11 and 9 steps, which differ at step 2."""
+    player = page.locator(".mosaic-replay")
+    at, lanes = player.locator("output"), player.locator(".mosaic-lane")
+    expect(at).to_have_text("0 / 11", timeout=SOON_MS)
+    expect(lanes.locator(".mosaic-chip:visible")).to_have_text(["as recorded"] * 2)
+    player.get_by_role("button", name="First difference: step 2").click()
+    expect(at).to_have_text("2 / 11")
+    expect(lanes.locator(".mosaic-action")).to_have_text(["push right", "push left"])
+    expect(lanes.first.locator("pre")).to_have_text(re.compile(r"^\[-?0\.\d+(, -?[\d.]+){3}\]$"))
+    moments = "all => all.map(film => film.currentTime)"
+    wait_until(lambda: player.locator("video").evaluate_all(moments)[0] > 0.4)
+    page.keyboard.press("ArrowLeft")
+    expect(at).to_have_text("1 / 11")
+    player.get_by_label("Steps per second").select_option("60")
+    player.locator(".mosaic-title").first.click()
+    page.keyboard.press("Space")
+    expect(at).to_have_text("11 / 11")
+    expect(lanes.first).to_contain_text("ended: terminated")
+    expect(lanes.first.locator(".mosaic-lane-facts")).to_have_text(re.compile(r"return 11$"))
+    page.keyboard.press("Home")
+    expect(at).to_have_text("0 / 11")

@@ -15,8 +15,8 @@ from mosaic_contract.fastlane import FrameReader
 from support import wait_until
 
 import mosaic_lab as mosaic
+from mosaic_lab.arenas.action_text import action_text
 from mosaic_lab.keeper.environment_variables import compose_variables
-from mosaic_lab.widgets.comparison.page_state import action_text
 from mosaic_lab.workers import WorkerEnvironment
 
 STEPS = 200

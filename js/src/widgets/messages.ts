@@ -376,6 +376,50 @@ export interface LanguageTraits {
   drawn: number;
 }
 
+/* ---- replays: `widgets/replays/` ---- */
+
+/** One step: the actions of its agents, and what they have observed, read and written. */
+interface ReplayStep {
+  moves: Move[];
+  more: number;
+  facts: Fact[];
+  /** The observation as text; empty if it is no text and not small. */
+  text: string;
+  calls: (Exchange & { agent: string })[];
+}
+
+/** A replay as made by `page_replay`. */
+export interface Replay {
+  label: string;
+  color: string;
+  /** How it compares with the recording, and the step from which on it differs. */
+  verdict: string;
+  differs: number | null;
+  note: string;
+  several: boolean;
+  speaks: boolean;
+  /** The numbers of steps after which there is a picture: the frames of its film. */
+  pictured: number[];
+  fps: number;
+  /** Why there are no pictures. */
+  blank: string;
+  steps: ReplayStep[];
+  end: { facts: Fact[]; flags: string[] };
+  /** The number of steps that are left out. */
+  omitted: number;
+}
+
+export interface ReplayTraits {
+  title: string;
+  replays: Replay[];
+  films: DataView[];
+  first_difference: number | null;
+  /** The number of steps played so far. */
+  at: number;
+  /** Steps per second. */
+  speed: number;
+}
+
 /** The table of runs in a cell; `RunTableView` in `mosaic_lab/widgets/overview/run_table.py`. */
 export interface RunTableTraits {
   readonly store: string;

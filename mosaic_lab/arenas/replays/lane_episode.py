@@ -26,7 +26,8 @@ def lane_episode(lane: Lane, seed: int) -> RecordedEpisode:
     tables = (EpisodeSteps(folder).table(index) for folder in reversed(lane.folders))
     table = next((table for table in tables if len(table)), EpisodeSteps(lane.folders[-1]).table(index))
     steps = recorded_steps(table, f"{lane.label}, seed {seed}")
-    add_exchanges(steps, lane.folders[-1].parent / EXCHANGES, lane.label, index)
+    recording = lane.folders[-1].parent / EXCHANGES
+    add_exchanges(steps, recording, lane.label, index)
     forfeit = ended[index].get("forfeit") if index in ended else None
     return RecordedEpisode(
         label=lane.label,
@@ -37,4 +38,5 @@ def lane_episode(lane: Lane, seed: int) -> RecordedEpisode:
         steps=steps,
         complete=index in ended and forfeit is None,
         note=f"{forfeit} forfeited" if forfeit is not None else "" if index in ended else "not finished",
+        recording=recording,
     )

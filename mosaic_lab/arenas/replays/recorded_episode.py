@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class StepExchange:
     """A request to a language model in one step. ``parsed`` is the action in its answer, ``faults`` what was
-    wrong with it."""
+    wrong with it, ``recorded`` the whole entry of the recording."""
 
     agent: str
     model: str
@@ -29,6 +29,7 @@ class StepExchange:
     answer: str
     parsed: str
     faults: tuple[str, ...]
+    recorded: Mapping[str, Any] = field(repr=False, compare=False)
 
 
 @dataclass
@@ -50,7 +51,8 @@ class RecordedEpisode:
 
     ``seed`` is the user's, ``episode`` the episode's number on it; ``episode_seed`` and ``index`` are those
     with which the environment was reset. ``complete``: whether the steps lead to the episode's end.
-    ``versions`` are those of the packages that played it, ``note`` says how it ended if not by a step.
+    ``versions`` are those of the packages that played it, ``note`` says how it ended if not by a step,
+    ``recording`` is the folder of its exchanges.
     """
 
     label: str
@@ -62,6 +64,7 @@ class RecordedEpisode:
     complete: bool
     versions: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
+    recording: Path | None = None
 
     @property
     def has_hashes(self) -> bool:
@@ -107,6 +110,7 @@ def add_exchanges(steps: list[RecordedStep], recording: Path, lane: str, index: 
                 str(entry["answer"]),
                 "" if entry.get("parsed") is None else str(entry["parsed"]),
                 tuple(entry["faults"]),
+                entry,
             )
     for (step, _, _), exchange in sorted(found.items(), key=lambda pair: pair[0]):
         steps[step].exchanges.append(exchange)

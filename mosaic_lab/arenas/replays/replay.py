@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from mosaic_lab.arenas.action_text import action_text
+from mosaic_lab.arenas.environment_info import EnvironmentInfo
 from mosaic_lab.arenas.replays.player import Difference, Playback
 from mosaic_lab.arenas.replays.recorded_episode import RecordedEpisode, StepExchange
 from mosaic_lab.arenas.tables import table_of
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _GAP = 8  # pixels between films side by side
-_NUMBERS = 6  # of an action, in its name
 _TABLE = {
     "step": "int64",
     "agent": "object",
@@ -94,6 +95,8 @@ class Replay(Sequence[ReplayStep]):
         """The episode's number on the seed."""
         self.note = episode.note
         """How the episode ended, if not by a step."""
+        self.recording = episode.recording
+        """The folder of the exchanges with language models."""
         self.agents = playback.environment.agents
         seats = playback.assignment.seats
         self.operators = {agent: playback.assignment.operators[seats[agent]].name for agent in self.agents}
@@ -141,9 +144,14 @@ class Replay(Sequence[ReplayStep]):
         return self._steps[-1].returns
 
     @property
+    def pictured(self) -> list[int]:
+        """The numbers of steps after which there is a picture: 0 to `len`, or every nth of a long episode."""
+        return sorted(self._pictures)
+
+    @property
     def packets(self) -> list[Packet]:
-        """The pictures of all states as kept, including the end; of a long episode, of every nth state."""
-        return [self._pictures[step] for step in sorted(self._pictures)]
+        """The pictures as kept, in the order of `pictured`."""
+        return [self._pictures[step] for step in self.pictured]
 
     def shown(self, step: int) -> Packet | None:
         """Return the picture of the state after ``step`` steps as kept, or the latest one before it."""
@@ -262,13 +270,12 @@ class Replays(Sequence[Replay]):
 
 def _steps(episode: RecordedEpisode, playback: Playback) -> Iterator[ReplayStep]:
     returns = dict.fromkeys(playback.environment.agents, 0.0)
-    names = {agent: _namer(playback, agent) for agent in returns}
     for index, step in enumerate(episode.steps):
         returns = {agent: total + step.rewards.get(agent, 0.0) for agent, total in returns.items()}
         yield ReplayStep(
             index,
             step.actions,
-            {agent: names[agent](action) for agent, action in step.actions.items()},
+            {agent: _name(playback.environment, agent, action) for agent, action in step.actions.items()},
             playback.observations.get(index, {}),
             step.rewards,
             returns,
@@ -280,24 +287,11 @@ def _steps(episode: RecordedEpisode, playback: Playback) -> Iterator[ReplayStep]
         )
 
 
-def _namer(playback: Playback, agent: str) -> Any:
-    """Return the function that names an agent's actions."""
-    named = {action: name for name, action in playback.environment.named_actions(agent).items()}
-
-    def name(action: Any) -> str:
-        return named.get(action, str(action)) if type(action) is int else action_text(action)
-
-    return name
-
-
-def action_text(action: Any) -> str:
-    """Return an action without a name as a short text."""
-    if isinstance(action, list):
-        more = ", …" if len(action) > _NUMBERS else ""
-        return f"[{', '.join(map(action_text, action[:_NUMBERS]))}{more}]"
-    if isinstance(action, Mapping):
-        return ", ".join(f"{key}: {action_text(value)}" for key, value in action.items())
-    return number(action) if isinstance(action, float) else str(action)
+def _name(environment: EnvironmentInfo, agent: str, action: Any) -> str:
+    named = {number: name for name, number in environment.named_actions(agent).items()}
+    if named and type(action) is int:
+        return named.get(action, str(action))
+    return action_text(action, environment.action_meanings.get(agent))
 
 
 def _last_exchange(step: ReplayStep, agent: str) -> dict[str, Any]:

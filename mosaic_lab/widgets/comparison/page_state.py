@@ -12,9 +12,9 @@ from pathlib import PurePath
 from typing import Any, NamedTuple
 
 import numpy as np
-from mosaic_contract import unpack
 from mosaic_contract.arena.exchanges import exchanges_of, number_of
 
+from mosaic_lab.arenas.action_text import action_text
 from mosaic_lab.chart_style import color
 from mosaic_lab.number_format import UNKNOWN, duration, milliseconds, number
 from mosaic_lab.widgets.charts.chart import DISTINCT_STYLES, Line, LineStyle
@@ -30,7 +30,6 @@ MOST_RETURNS = 4
 """Maximum number of agents whose own returns are shown in the table beside the sum."""
 _LONGEST = 4000  # characters of a reason, a reasoning, a log
 _LONGEST_TEXT = 20_000  # characters of a description
-_DIGITS = 3
 Y_LABEL = "return"
 _EPISODE_COLUMNS = {
     "Lane": False,
@@ -73,25 +72,6 @@ def episodes_table(view: Mapping[str, Any]) -> dict[str, Any]:
     more = f", the last {len(rows)} of them here" if view["ended"] > len(rows) else ""
     columns = [{"title": title, "numeric": numeric} for title, numeric in _EPISODE_COLUMNS.items()]
     return {"columns": columns, "rows": rows, "caption": f"Finished episodes: {view['ended']}{more}"}
-
-
-def action_text(action: Any, meanings: Sequence[str] | None = None) -> str:
-    """Return an action as readable text: ``push left``, ``3``, ``[0.12, -1]``, or ``thigh 1`` (the nonzero
-    values of named dimensions)."""
-    if isinstance(action, int) and meanings and 0 <= action < len(meanings):
-        return meanings[action]
-    if isinstance(action, Mapping):
-        action = unpack(action)
-    if hasattr(action, "tolist"):
-        action = action.tolist()
-    if isinstance(action, list | tuple) and meanings and len(meanings) == len(action):
-        parts = zip(meanings, action, strict=True)
-        return ", ".join(f"{name} {action_text(part)}" for name, part in parts if part) or "all 0"
-    if isinstance(action, list | tuple):
-        return f"[{', '.join(map(action_text, action))}]"
-    if isinstance(action, float):
-        return f"{action:.{_DIGITS}g}"
-    return str(action)
 
 
 def person_action_text(action: Any, agent: str, view: Mapping[str, Any]) -> str:

@@ -18,10 +18,11 @@ from widgets.pages import bring_up_to_date
 
 from mosaic_lab import operators
 from mosaic_lab.arenas import CompareRequest, Comparison, compare
+from mosaic_lab.arenas.action_text import action_text
 from mosaic_lab.widgets.charts.chart import EMPTY
 from mosaic_lab.widgets.comparison import early_keys
 from mosaic_lab.widgets.comparison.comparison_panel import ComparisonPanel, panel_of
-from mosaic_lab.widgets.comparison.page_state import action_text, episodes_table, operator_facts
+from mosaic_lab.widgets.comparison.page_state import episodes_table, operator_facts
 from mosaic_lab.widgets.comparison.saved_comparison import follow, shows_last_step
 from mosaic_lab.widgets.frames.saved_frames import LastFrame
 from mosaic_lab.widgets.overview.actions import Tabs

@@ -104,7 +104,7 @@ export function Exchanges({ model, waiting, hidden }: ExchangesProps) {
 }
 
 /** One request and its answer: the prompt by turns, the reasoning, the answer with the parsed action, the cost. */
-function Call({ exchange, name }: { exchange: Exchange; name: string }) {
+export function Call({ exchange, name }: { exchange: Exchange; name: string }) {
   const { note, turns, reasoning, answer, facts, faults } = exchange;
   const [before, action, after] = answer;
   const prompt = useRef<HTMLDivElement>(null);

@@ -77,7 +77,11 @@ function MoveLine({ move, several, speaks }: { move: Move; several: boolean; spe
   );
 }
 
-export function Moves({ lane: { moves, more, several, speaks } }: { lane: Lane }) {
+interface MovesProps {
+  readonly lane: Pick<Lane, 'moves' | 'more' | 'several' | 'speaks'>;
+}
+
+export function Moves({ lane: { moves, more, several, speaks } }: MovesProps) {
   return (
     <div
       className={`mosaic-moves${moves.length > MANY ? ' mosaic-many' : ''}`}

@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { frameOf, keyTarget, momentOf } from '../src/widgets/replays/moments.ts';
+
+test('a step has the newest picture before it, and the moment in the middle of its frame', () => {
+  const every = [0, 1, 2, 3];
+  assert.deepEqual(
+    [0, 2, 3, 9].map(step => frameOf(every, step)),
+    [0, 2, 3, 3]
+  );
+  const third = [0, 3, 6, 7];
+  assert.deepEqual(
+    [0, 2, 3, 5, 6, 7].map(step => frameOf(third, step)),
+    [0, 0, 1, 1, 2, 3]
+  );
+  assert.equal(momentOf(2, 10), 0.25);
+});
+
+test('keys lead to steps of the episode', () => {
+  const keys = ['ArrowLeft', 'ArrowRight', 'PageUp', 'PageDown', 'Home', 'End', 'x'];
+  assert.deepEqual(
+    keys.map(key => keyTarget(key, 4, 12)),
+    [3, 5, 0, 12, 0, 12, null]
+  );
+  assert.equal(keyTarget('ArrowRight', 12, 12), 12);
+});
