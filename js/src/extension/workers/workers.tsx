@@ -140,7 +140,9 @@ function Worker(props: {
           {stateText(row)}
         </span>
         <strong title={row.about}>{row.name}</strong>
-        <span className="mosaic-worker-version">{versionText(row)}</span>
+        <span className="mosaic-worker-version" title={versionText(row)}>
+          {versionText(row)}
+        </span>
         <button
           type="button"
           className="jp-mod-styled jp-mod-minimal"
