@@ -254,6 +254,11 @@ def test_every_control_of_the_charts_has_its_effect(page: Page, jupyterlab: Jupy
     wait_until(lambda: len(shown(0.7)) == 4)
     expect(workspace.locator(".mosaic-values")).to_contain_text("no interval: fewer than five runs")
     grouped.uncheck()
+    workspace.get_by_text("other settings").click()
+    long = workspace.get_by_role("checkbox", name="batch_size")
+    long.check()
+    long.uncheck()
+    expect(long).to_be_visible()
     page.keyboard.press("Escape")
     wait_until(lambda: len(shown(0.7)) == 3)
 

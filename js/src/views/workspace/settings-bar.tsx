@@ -155,6 +155,7 @@ function Grouping(props: {
   readonly change: (change: Partial<WorkspaceState>) => void;
 }): ReactNode {
   const { settings, groupBy, change } = props;
+  const [open, setOpen] = useState(() => settings.others.some(name => groupBy?.includes(name)));
   const toggle = (name: string) => {
     const names = groupBy ?? [];
     const next = names.includes(name) ? names.filter(other => other !== name) : [...names, name];
@@ -184,7 +185,7 @@ function Grouping(props: {
       <p>{trans.__('for each value of')}</p>
       {settings.varying.map(choice)}
       {settings.others.length > 0 && (
-        <details open={settings.others.some(name => groupBy?.includes(name))}>
+        <details open={open} onToggle={event => setOpen(event.currentTarget.open)}>
           <summary>{trans._n('%1 other setting', '%1 other settings', settings.others.length)}</summary>
           {settings.others.map(choice)}
         </details>
