@@ -44,6 +44,8 @@ _MODULES = {
 """The variable of the acting network in the scripts. (The release's `c51` collects with its target network, a
 copy of this network that is a few steps old.)"""
 _CPU = torch.device("cpu")
+_SAMPLING = ("ppo", "ppo_atari", "sac_atari")
+"""The algorithms with discrete actions whose scores are logits."""
 
 
 def make_network(
@@ -110,6 +112,25 @@ def scores_of(network: Any, algorithm: str, *, legacy: bool) -> Scores:
         return (torch.softmax(layers(x).view(1, -1, count), dim=2) * atoms).sum(2)
 
     return expected
+
+
+def answers_of(network: Any, algorithm: str, scores: Scores | None) -> dict[str, Scores]:
+    """Return the answers of the networks to N observations besides actions.
+
+    These are the probabilities and logits of policies that sample by their scores, the values of actions of
+    others, and the value of the state if the algorithm learns one.
+    """
+    answers: dict[str, Scores] = {}
+    if scores is not None and algorithm in _SAMPLING:
+        answers["probabilities"] = lambda x: torch.softmax(scores(x), dim=1)
+        answers["logits"] = scores
+    elif scores is not None:
+        answers["action_values"] = scores
+        answers["value"] = lambda x: scores(x).amax(1)
+    if hasattr(network, "critic"):
+        games = algorithm.endswith("_atari")
+        answers["value"] = lambda x: network.critic(network.network(x / 255.0) if games else x)[:, 0]
+    return {name: torch.inference_mode()(answer) for name, answer in answers.items()}
 
 
 def exploration(description: Mapping[str, Any]) -> float | None:

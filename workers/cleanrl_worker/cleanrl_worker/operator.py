@@ -10,12 +10,13 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Callable, Mapping
 
 import numpy as np
 import torch
 from mosaic_contract import AgentSetup, ConfigError, Operator, make_space
 from mosaic_contract.played_wrappers import through_wrappers
+from mosaic_contract.policy_queries import ACTION, Answer, PolicyQueries
 from mosaic_contract.pytorch import load_torch
 from mosaic_contract.spaces import start_of
 from mosaic_contract.trained_policy import trained_policy, transform_of
@@ -23,7 +24,7 @@ from mosaic_contract.wrappers import ObservationTransform
 
 from .algorithms import ALGORITHMS
 from .config import FORMAT
-from .networks import Acts, Scores, acts_of, exploration, make_network, scores_of
+from .networks import Acts, Scores, acts_of, answers_of, exploration, make_network, scores_of
 from .upstream import Upstream, installed
 
 _DESCRIBED = {"legacy", "upstream", "preprocessing"}
@@ -40,6 +41,7 @@ class CleanRLPolicy:
     action_space: Any
     scores: Scores | None
     acts: Acts | None
+    answers: Mapping[str, Scores]
 
 
 def operate(setup: AgentSetup) -> Operator:
@@ -54,7 +56,7 @@ class ScriptOperator:
     """The base class of operators from checkpoints, with the agent's own random generator."""
 
     def __init__(self, policy: CleanRLPolicy, deterministic: bool, seed: int | None) -> None:
-        self._observe = policy.observe
+        self._policy, self._observe = policy, policy.observe
         self._generator = None if deterministic else torch.Generator()
         self.episode_begin(seed, 0)
 
@@ -62,6 +64,19 @@ class ScriptOperator:
         """Seed the exploration generator; without a seed its stream continues."""
         if self._generator is not None and seed is not None:
             self._generator.manual_seed(seed)
+
+    def queries(self) -> PolicyQueries:
+        """Return the queries that the policy answers."""
+        answers = {ACTION: lambda x: self.actions(x), **self._policy.answers}
+        return PolicyQueries(
+            self._policy.description["observation_space"],
+            {name: _of_arrays(answer) for name, answer in answers.items()},
+            lambda observation, alone: self._observe(observation)[0].numpy(),
+        )
+
+    def actions(self, x: torch.Tensor) -> np.ndarray[Any, Any]:
+        """Return the actions for N inputs of the network."""
+        raise NotImplementedError
 
 
 class DiscreteOperator(ScriptOperator):
@@ -75,16 +90,22 @@ class DiscreteOperator(ScriptOperator):
         self._epsilon = exploration(policy.description)
 
     def select_action(self, observation: Any) -> int:
-        return self._start + self._choose(self._scores(self._observe(observation)))
+        return int(self.actions(self._observe(observation))[0])
 
-    def _choose(self, scores: torch.Tensor) -> int:
+    def actions(self, x: torch.Tensor) -> np.ndarray[Any, Any]:
+        return self._start + self._choose(self._scores(x)).numpy()
+
+    def _choose(self, scores: torch.Tensor) -> torch.Tensor:
+        best = scores.argmax(1)
         if self._generator is None:
-            return int(scores.argmax())
+            return best
         if self._epsilon is None:
-            return int(torch.multinomial(torch.softmax(scores, dim=1), 1, generator=self._generator))
-        if float(torch.rand((), generator=self._generator)) >= self._epsilon:
-            return int(scores.argmax())
-        return int(torch.randint(self._count, (), generator=self._generator))
+            drawn = torch.multinomial(torch.softmax(scores, dim=1), 1, generator=self._generator)
+            return drawn[:, 0]
+        explores = torch.rand(len(best), generator=self._generator) < self._epsilon
+        if count := int(explores.sum()):
+            best[explores] = torch.randint(self._count, (count,), generator=self._generator)
+        return best
 
 
 class ContinuousOperator(ScriptOperator):
@@ -96,13 +117,22 @@ class ContinuousOperator(ScriptOperator):
         self._acts = policy.acts
         space = policy.action_space
         self._low, self._high, self._shape, self._dtype = space.low, space.high, space.shape, space.dtype
-        self._size = (1, int(np.prod(space.shape)))
+        self._size = int(np.prod(space.shape))
 
     def select_action(self, observation: Any) -> np.ndarray[Any, Any]:
-        x = self._observe(observation)
-        noise = None if self._generator is None else torch.randn(self._size, generator=self._generator)
-        action = self._acts(x, noise).numpy().reshape(self._shape)
-        return np.clip(action, self._low, self._high).astype(self._dtype, copy=False)
+        action: np.ndarray[Any, Any] = self.actions(self._observe(observation))[0]
+        return action
+
+    def actions(self, x: torch.Tensor) -> np.ndarray[Any, Any]:
+        size = len(x), self._size
+        noise = None if self._generator is None else torch.randn(size, generator=self._generator)
+        actions = self._acts(x, noise).numpy().reshape(len(x), *self._shape)
+        return np.clip(actions, self._low, self._high).astype(self._dtype, copy=False)
+
+
+def _of_arrays(answer: Callable[[torch.Tensor], Any]) -> Answer:
+    """Return the answer to N inputs as arrays."""
+    return lambda inputs, state: np.asarray(answer(torch.from_numpy(np.asarray(inputs, np.float32))))
 
 
 class Observe:
@@ -169,7 +199,8 @@ def _make(path: Path, description: dict[str, Any]) -> CleanRLPolicy:
             keywords = {"action_space": action_space, "hyperparameters": hyperparameters}
             acts = acts_of(network, algorithm.name, legacy=legacy, **keywords)
             acts(nothing, None)
-    return CleanRLPolicy(description, observe, action_space, scores, acts)
+    answers = answers_of(network, algorithm.name, scores)
+    return CleanRLPolicy(description, observe, action_space, scores, acts, answers)
 
 
 def _fitting_upstream(path: Path, description: Mapping[str, Any]) -> Upstream:

@@ -49,7 +49,7 @@ class Operators(Conversation):
 
     def made(self, agent: str, checkpoint: Path, deterministic: bool = True, **setup: Any) -> None:
         answer = self.make(agent, checkpoint, deterministic, **setup)
-        assert answer == {"type": "agent_ready", "player_id": agent}, answer
+        assert (answer["type"], answer["player_id"]) == ("agent_ready", agent), answer
 
     def action(self, agent: str, observation: Any) -> Any:
         """The action for an observation, as plain numbers."""

@@ -45,6 +45,11 @@ def is_numeric(dtype: object) -> bool:
     return dtype in _DTYPES
 
 
+def is_numeric_code(code: object) -> bool:
+    """Return whether the same holds for the dtype with this code of NumPy, such as "<f4"."""
+    return code in _NAMES
+
+
 def pack(value: Any) -> Any:
     """Return a value in a form that JSON can represent, also inside dicts and lists: arrays in the form
     above, scalars of numeric libraries as Python's, tuples as lists.

@@ -94,10 +94,15 @@ def _contained(space: Any) -> Convert:
 
 
 def _box(space: Any) -> Convert:
+    return array_converter(tuple(space.shape), space.dtype, text_of(describe_space(space)))
+
+
+def array_converter(shape: tuple[int, ...], dtype: Any, expected: str) -> Convert:
+    """Return the function that converts a value to an array of this shape and dtype, without loss, or raises
+    `Misfit`. `expected` is the text of the space."""
     numpy = import_module("numpy")
-    shape, dtype, array = tuple(space.shape), numpy.dtype(space.dtype), numpy.ndarray
+    dtype, array = numpy.dtype(dtype), numpy.ndarray
     floats, product, isfinite = dtype.kind == "f", numpy.vdot, math.isfinite
-    expected = text_of(describe_space(space))
 
     def convert(value: Any) -> Any:
         if type(value) is not array or value.dtype != dtype or value.shape != shape:

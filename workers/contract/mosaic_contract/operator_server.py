@@ -22,10 +22,12 @@ from typing import Any, Callable, Mapping
 from mosaic_contract.agent_threads import AgentThreads, is_current
 from mosaic_contract.arrays import unpack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, LineSplitter, decode_line, encode_line
-from mosaic_contract.errors import FINAL, BadLine, BadMessage
+from mosaic_contract.errors import FINAL, BadLine, BadMessage, ConfigError
 from mosaic_contract.messages import PROTOCOL
 from mosaic_contract.operators import Decision, Describe, Operate
+from mosaic_contract.policy_queries import ACTION
 from mosaic_contract.served_agent import ServedAgent, setup_of
+from mosaic_contract.shared_values import SharedValues
 
 _READ_BYTES = 1 << 16  # larger buffers would be memory-mapped and released for every line
 _ERROR_LIMIT = 8_000  # characters
@@ -47,9 +49,11 @@ class OperatorServer:
         self._threads = AgentThreads(self._do) if concurrent else None
         self._agents: dict[str, ServedAgent] = {}
         self._answers: int | None = None
+        self._memories: dict[int, SharedValues] = {}
         self._writing = threading.Lock()
         self._commands: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "select_action": self._select_action,
+            "query": self._query,
             "hello": self._hello,
             "init_agent": self._init_agent,
             "episode_begin": self._episode_begin,
@@ -148,7 +152,10 @@ class OperatorServer:
         replaced, self._agents[setup.player_id] = self._agents.get(setup.player_id), agent
         if replaced is not None:
             replaced.retire()
-        return {"type": "agent_ready", "player_id": setup.player_id}
+        ready: dict[str, Any] = {"type": "agent_ready", "player_id": setup.player_id}
+        if (queries := agent.queries) is not None:
+            ready.update(provides=list(queries.answers), observation_space=queries.observation_space)
+        return ready
 
     def _select_action(self, command: dict[str, Any]) -> dict[str, Any]:
         agent = self.agent(command.get("player_id"))
@@ -170,6 +177,23 @@ class OperatorServer:
             **decision.to_dict(),
             "latency_ms": round(1e3 * latency, 4),
         }
+
+    def _query(self, command: dict[str, Any]) -> dict[str, Any]:
+        agent = self.agent(command.get("player_id"))
+        descriptor, what = command["memory"], command["what"]
+        memory = self._memories.get(descriptor)
+        if memory is None:
+            memory = self._memories[descriptor] = SharedValues(descriptor)
+        observation = memory.read(command["observation"])
+        with agent.in_call():
+            if command["alone"] and what == ACTION:
+                hints = {name: memory.read(command[name]) for name in agent.hints if name in command}
+                answer = agent.operator.select_action(observation, **hints)
+            else:
+                answer = _answer(agent, what, observation, command["alone"])
+        if isinstance(answer, Decision):
+            answer = answer.action
+        return {"type": "answered", "player_id": agent.player_id, "answer": memory.write(answer)}
 
     def _abandon(self, command: dict[str, Any]) -> dict[str, Any]:
         if self._threads is not None:
@@ -195,6 +219,16 @@ class OperatorServer:
         for agent in named:
             agent.call(name, *values)
         return {"type": "ok"}
+
+
+def _answer(agent: ServedAgent, what: str, observations: Any, alone: bool) -> Any:
+    """Return the answer of an agent's policy to a query. Raises `ConfigError` for one that it has not."""
+    queries = agent.queries
+    if queries is None:
+        raise ConfigError("this operator only acts, and on one observation at a time")
+    if what not in queries.answers:
+        raise ConfigError(f"this policy has no {what!r:.100}; it has {', '.join(queries.answers)}")
+    return queries.answer_alone(what, observations) if alone else queries.answer(what, observations)
 
 
 def _failed(error: Exception, command: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,9 @@ are applied to an environment that only passes both on (`outside_class`).
 
 from __future__ import annotations
 
+import copy
+import functools
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, Mapping
 
@@ -13,6 +16,7 @@ from mosaic_contract.atari import ATARI, SPACE, as_trained
 from mosaic_contract.checkpoints import wrappers_of
 from mosaic_contract.gymnasium_wrappers import TRAINING_ONLY, Statistics, layers, name_of, outside_class
 from mosaic_contract.operators import Operator
+from mosaic_contract.policy_queries import ACTION, PolicyQueries, queries_of
 from mosaic_contract.served_agent import accepted_hints
 from mosaic_contract.spaces import describe_space, make_space
 from mosaic_contract.wrappers import is_plain, wrap
@@ -56,7 +60,7 @@ class _Player:
     """A player whose operator acts within the wrappers."""
 
     def __init__(self, operator: Operator, described: Mapping[str, Any]) -> None:
-        self._operator = operator
+        self._operator, self._described = operator, described
         self._env, self._outside = _environment(described)
         action_wrapper = import_module("gymnasium").ActionWrapper
         self._actions = [layer for layer in layers(self._env) if isinstance(layer, action_wrapper)]
@@ -78,11 +82,52 @@ class _Player:
         seen = self._env.reset()[0] if self._begins else self._env.step(self._choice)[0]
         self._begins = False
         accepted = {name: hints[name] for name in self._hints if name in hints}
-        self._choice = action = self._operator.select_action(seen, **accepted)
+        self._choice = self._operator.select_action(seen, **accepted)
+        self._outside.sent = action = self._played(self._choice)
+        return action
+
+    def queries(self) -> PolicyQueries | None:
+        """Return the operator's queries, of observations and actions outside the wrappers."""
+        inner = queries_of(self._operator)
+        if inner is None:
+            return None
+        observe, choose = inner.observe, inner.answers[ACTION]
+
+        def input_of(observation: Any, alone: bool) -> Any:
+            seen = self._seen(observation, alone and not self._begins)
+            return seen if observe is None else observe(seen, alone)
+
+        def actions(inputs: Any, state: Any) -> Any:
+            return import_module("numpy").stack([self._played(choice) for choice in choose(inputs, state)])
+
+        return replace(
+            inner,
+            observation_space=self._described["observation_space"],
+            answers={**inner.answers, ACTION: actions},
+            observe=input_of,
+        )
+
+    def _seen(self, observation: Any, follows: bool) -> Any:
+        """Return an observation as its wrappers show it: the next one of the episode if it `follows`, which
+        the episode itself does not notice, otherwise the first of another."""
+        if follows:
+            env = copy.deepcopy(self._env)
+            env.unwrapped.observation = observation
+            return env.step(self._choice)[0]
+        env, outside = self._another
+        outside.observation = observation
+        return env.reset()[0]
+
+    @functools.cached_property
+    def _another(self) -> tuple[Any, Any]:
+        return _environment(self._described)
+
+    def _played(self, choice: Any) -> Any:
+        """Return the environment's action for one of the operator."""
+        action = choice
         for layer in self._actions:
             action = layer.action(action)
         if hasattr(self._outside.action_space, "low"):
             space = self._outside.action_space
             action = import_module("numpy").clip(action, space.low, space.high).astype(space.dtype)
-        self._outside.sent = action
         return action

@@ -12,6 +12,7 @@ from typing import Any, Callable, Iterator
 from mosaic_contract.errors import BadMessage
 from mosaic_contract.messages import ALONE
 from mosaic_contract.operators import AgentSetup
+from mosaic_contract.policy_queries import queries_of
 
 _HINTS = ("action_mask", "info", "step_index", "frame", "teammates", "description", "messages")
 _PARTIAL_SECONDS = 0.2  # between two partial lines of an agent
@@ -21,13 +22,14 @@ log = logging.getLogger("mosaic_contract")
 
 
 class ServedAgent:
-    """One agent's operator, and the hints that it accepts."""
+    """One agent's operator, the hints that it accepts and the queries that it answers."""
 
     def __init__(self, setup: AgentSetup, operator: Any) -> None:
         self.setup = setup
         self.player_id = setup.player_id
         self.operator = operator
         self.hints = accepted_hints(operator.select_action)
+        self.queries = queries_of(operator)
         self._lock = threading.Lock()
         self._calling = self._retired = False
 

@@ -25,6 +25,7 @@ from mosaic_contract.gymnasium_wrappers import check_own_code
 from mosaic_contract.messages import ALONE
 from mosaic_contract.operators import AgentSetup
 from mosaic_contract.played_wrappers import as_policy_sees
+from mosaic_contract.policy_queries import ACTION, Answer, PolicyQueries
 from mosaic_contract.space_compatibility import misfit, same_settings
 from mosaic_contract.spaces import start_of
 from mosaic_contract.wrappers import ObservationTransform, observation_transform
@@ -133,18 +134,30 @@ class AgentGenerators:
 
 
 class TrainedOperator:
-    """An operator that acts for one agent by a network. It has its own random generators and does not change
-    the process's generators.
+    """An operator that acts as `agent` by a network. It has its own random generators and does not change the
+    process's generators.
 
-    Subclasses implement `forward`, and `initial_memory` for recurrent networks or `bounded` for scaled
-    actions. `epsilon` is the probability of a random discrete action, `noise` the standard deviation of the
-    normal noise added to continuous actions.
+    `described` is the policy's description, `observations` and `actions` are the spaces of the network, after
+    the described wrappers. Subclasses implement `forward`, and `initial_memory` for recurrent networks or
+    `bounded` for scaled actions; `answers` are the queries that they answer besides actions. `epsilon` is the
+    probability of a random discrete action, `noise` the standard deviation of the normal noise added to
+    continuous actions.
     """
 
     def __init__(
-        self, observations: Any, actions: Any, *, seed: int | None, epsilon: float = 0.0, noise: float = 0.0
+        self,
+        described: Description,
+        agent: str,
+        observations: Any,
+        actions: Any,
+        *,
+        seed: int | None,
+        epsilon: float = 0.0,
+        noise: float = 0.0,
     ) -> None:
         self.actions = actions
+        self._space = spaces_of(described)[agent]["observation_space"]
+        self._observe = transform_of(described, agent).observe if wrappers_of(described) else None
         self._shape = observations.shape
         self._discrete, self._start = hasattr(actions, "n"), start_of(actions)
         self._epsilon, self._noise = epsilon, noise
@@ -158,25 +171,62 @@ class TrainedOperator:
         self._generators.begin(seed)
 
     def select_action(self, observation: Any) -> Any:
-        x = checked_vector(observation, self._shape)
-        with self._generators.torch_generator():
-            action, self._memory = self.forward(x, self._memory)
-        generator = self._generators.numpy
-        if self._discrete:
-            explores = self._epsilon and generator.random() < self._epsilon
-            return self._start + int(generator.integers(self.actions.n) if explores else action)
-        action = self._numpy.asarray(action)
-        if self._noise:
-            action = action + generator.normal(0.0, self._noise, self.actions.shape)
-        return self.bounded(action).astype(self.actions.dtype, copy=False)
+        if self._observe is not None:
+            observation = self._observe(observation)
+        return self.act(observation)
 
-    def initial_memory(self) -> Any:
-        """Return the initial state of a recurrent network, None for any other network."""
+    def act(self, observation: Any) -> Any:
+        """Return the action for one input of the network."""
+        actions, self._memory = self._act(checked_vector(observation, self._shape)[None], self._memory)
+        return int(actions[0]) if self._discrete else actions[0]
 
-    def forward(self, x: Any, memory: Any) -> tuple[Any, Any]:
-        """Return the action of the network, a number or an array (n,), and its new recurrent state."""
+    def queries(self) -> PolicyQueries | None:
+        """Return the queries that the policy answers, None if it answers none."""
+        observe = self._observe
+
+        def input_of(observation: Any, alone: bool) -> Any:
+            return observation if observe is None else observe(observation)
+
+        return PolicyQueries(
+            self._space,
+            {ACTION: lambda xs, memory: self._act(xs, memory)[0], **self._checked_answers()},
+            None if observe is None else input_of,
+            lambda: self._memory,
+        )
+
+    def answers(self) -> Mapping[str, Answer]:
+        """Return the answers to queries besides actions, whose inputs are float32."""
+        return {}
+
+    def initial_memory(self, count: int = 1) -> Any:
+        """Return the initial state of a recurrent network for N inputs, None for any other network."""
+
+    def forward(self, xs: Any, memory: Any) -> tuple[Any, Any]:
+        """Return the actions of the network for N inputs, (N,) or (N, n), and its new recurrent state."""
         raise NotImplementedError
 
     def bounded(self, action: Any) -> Any:
-        """Return a continuous action within the bounds of the action space."""
+        """Return continuous actions within the bounds of the action space."""
         return self._numpy.clip(action, self.actions.low, self.actions.high)
+
+    def _checked_answers(self) -> dict[str, Answer]:
+        def checked(answer: Answer) -> Answer:
+            return lambda xs, memory: answer(self._numpy.asarray(xs, "float32"), memory)
+
+        return {name: checked(answer) for name, answer in self.answers().items()}
+
+    def _act(self, xs: Any, memory: Any) -> tuple[Any, Any]:
+        """Return the actions for N inputs, with the operator's exploration, and the new recurrent state."""
+        numpy, generator, count = self._numpy, self._generators.numpy, len(xs)
+        xs = numpy.asarray(xs, "float32")
+        with self._generators.torch_generator():
+            actions, memory = self.forward(xs, self.initial_memory(count) if memory is None else memory)
+        actions = numpy.asarray(actions)
+        if self._discrete:
+            if self._epsilon and (explores := generator.random(count) < self._epsilon).any():
+                actions = actions.copy()
+                actions[explores] = [generator.integers(self.actions.n) for _ in range(explores.sum())]
+            return self._start + actions, memory
+        if self._noise:
+            actions = actions + generator.normal(0.0, self._noise, (count, *self.actions.shape))
+        return self.bounded(actions).astype(self.actions.dtype, copy=False), memory

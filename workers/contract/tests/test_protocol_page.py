@@ -15,6 +15,7 @@ from mosaic_contract.messages import DATA, EVENTS
 from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
 from mosaic_contract.operator_server import OperatorServer
 from mosaic_contract.operators import Decision
+from mosaic_contract.policy_queries import PolicyQueries
 
 PAGE = Path(__file__).parents[2] / "PROTOCOL.md"
 OPTION = re.compile(r"--[a-z-]+")
@@ -59,6 +60,9 @@ class ThePage(unittest.TestCase):
 
     def test_has_the_commands_of_operators(self):
         class Everything:
+            def queries(self):
+                return PolicyQueries({"type": "Text"}, {"action": lambda inputs, state: inputs})
+
             def select_action(self, observation):
                 return Decision(
                     0, exchanges=[{"model": "m"}], messages=[{"to": "all", "text": "hi"}], forfeit="x"
@@ -71,8 +75,10 @@ class ThePage(unittest.TestCase):
         table = commands("Operators")
         known = server.perform({"cmd": "?"})["message"].partition("known: ")[2].split(", ")
         self.assertEqual(set(table), set(known))
+        sent = {"query": {"what": "action", "alone": True, "memory": -1}}
         for command, (kind, answered) in table.items():
-            answer = server.perform({"cmd": command, "player_id": "agent_0", "observation": 0})
+            message = {"cmd": command, "player_id": "agent_0", "observation": 0, **sent.get(command, {})}
+            answer = server.perform(message)
             self.assertEqual((answer.pop("type"), set(answer)), (kind, set(answered)), command)
 
 

@@ -7,7 +7,7 @@ probability of its `epsilon`. Agents with the same checkpoint share only its net
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable, Mapping
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from mosaic_contract import AgentSetup, ConfigError, Operator, make_space
 from mosaic_contract.checkpoints import spaces_of
 from mosaic_contract.messages import ALONE
 from mosaic_contract.played_wrappers import through_wrappers
+from mosaic_contract.policy_queries import Answer
 from mosaic_contract.pytorch import load_torch
 from mosaic_contract.trained_policy import TrainedOperator, trained_policy, transform_of
 from ray.rllib.utils.spaces.space_utils import clip_action, unsquash_action
@@ -34,7 +35,7 @@ def operate(setup: AgentSetup) -> Operator:
     policies, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, RllibPolicies)
     agent = setup.player_id if "agents" in described else ALONE
     kind = RllibTurnOperator if described.get("in_turns") else RllibOperator
-    return through_wrappers(described, kind(policies, agent, deterministic, setup.seed))
+    return through_wrappers(described, kind(policies, described, agent, deterministic, setup.seed))
 
 
 class RllibPolicies:
@@ -44,10 +45,7 @@ class RllibPolicies:
         spaces = spaces_of(described)
         self.values = described["hyperparameters"]
         self.policy_of = {agent: described["policy_of"][agent] for agent in spaces}
-        self.transforms = {agent: transform_of(described, agent) for agent in spaces}
-        self.observations = {
-            agent: make_space(transform.space) for agent, transform in self.transforms.items()
-        }
+        self.observations = {agent: make_space(transform_of(described, agent).space) for agent in spaces}
         self.actions = {agent: make_space(of["action_space"]) for agent, of in spaces.items()}
         if described.get("in_turns"):
             self.observations = {
@@ -69,39 +67,68 @@ class RllibPolicies:
 class RllibOperator(TrainedOperator):
     """An operator that acts for one agent by its policy."""
 
-    def __init__(self, policies: RllibPolicies, agent: str, deterministic: bool, seed: int | None) -> None:
+    def __init__(
+        self,
+        policies: RllibPolicies,
+        described: Mapping[str, Any],
+        agent: str,
+        deterministic: bool,
+        seed: int | None,
+    ) -> None:
         self._module = policies.modules[policies.policy_of[agent]]
-        self._observe = policies.transforms[agent].observe
         self._deterministic = deterministic
         self._normalized = policies.values["normalize_actions"]
         schedule = policies.values.get("epsilon")
         epsilon = schedule[-1][1] if schedule and not deterministic else 0.0
-        super().__init__(policies.observations[agent], policies.actions[agent], seed=seed, epsilon=epsilon)
+        spaces = policies.observations[agent], policies.actions[agent]
+        super().__init__(described, agent, *spaces, seed=seed, epsilon=epsilon)
 
-    def select_action(self, observation: Any) -> Any:
-        return super().select_action(self._observe(observation))
-
-    def initial_memory(self) -> Any:
+    def initial_memory(self, count: int = 1) -> Any:
         if not self._module.is_stateful():
             return None
         initial = self._module.get_initial_state()
-        return tree.map_structure(lambda state: torch.as_tensor(state)[None], initial)
+        return tree.map_structure(lambda state: torch.stack([torch.as_tensor(state)] * count), initial)
 
-    def forward(self, x: Any, memory: Any) -> tuple[Any, Any]:
-        batch: dict[str, Any] = {"obs": torch.from_numpy(x)[None]}
-        if memory is not None:
-            batch = {"obs": batch["obs"][None], _STATE_IN: memory}
+    def forward(self, xs: Any, memory: Any) -> tuple[Any, Any]:
         with torch.inference_mode():
-            outputs = self._module.forward_inference(batch)
+            outputs = self._module.forward_inference(self._batch(xs, memory))
             if "actions" in outputs:  # from DQN, whose networks select the action
-                return outputs["actions"][0].numpy(), None
+                return outputs["actions"].numpy(), None
             inputs = outputs["action_dist_inputs"]
             if memory is not None:
-                inputs = inputs[0]
+                inputs = inputs[:, 0]
             inputs = self.allowed(inputs)
             drawn = self._module.get_inference_action_dist_cls().from_logits(inputs)
-            action = (drawn.to_deterministic() if self._deterministic else drawn).sample()[0].numpy()
-        return action, outputs.get(_STATE_OUT)
+            actions = (drawn.to_deterministic() if self._deterministic else drawn).sample().numpy()
+        return actions, outputs.get(_STATE_OUT)
+
+    def answers(self) -> dict[str, Answer]:
+        answers: dict[str, Answer] = {}
+        module = self._module
+        if hasattr(module, "compute_q_values"):
+            answers["action_values"] = self._answer(lambda batch: module.compute_q_values(batch)["qf_preds"])
+            answers["value"] = self._answer(lambda batch: module.compute_q_values(batch)["qf_preds"].amax(1))
+            return answers
+        if self._discrete and not module.is_stateful():
+            answers["probabilities"] = self._answer(lambda batch: self._logits(batch).softmax(1))
+            answers["logits"] = self._answer(self._logits)
+        if hasattr(module, "compute_values") and not module.is_stateful():
+            answers["value"] = self._answer(module.compute_values)
+        return answers
+
+    def _answer(self, function: Callable[[Any], Any]) -> Answer:
+        def answer(xs: Any, memory: Any) -> Any:
+            with torch.inference_mode():
+                return function(self._batch(xs, None)).numpy()
+
+        return answer
+
+    def _logits(self, batch: dict[str, Any]) -> Any:
+        return self._module.forward_inference(batch)["action_dist_inputs"]
+
+    def _batch(self, xs: Any, memory: Any) -> dict[str, Any]:
+        observations = torch.from_numpy(xs)
+        return {"obs": observations} if memory is None else {"obs": observations[:, None], _STATE_IN: memory}
 
     def allowed(self, inputs: Any) -> Any:
         """Return the inputs of the action distribution, with illegal actions masked out."""
@@ -121,7 +148,10 @@ class RllibTurnOperator(RllibOperator):
         if action_mask is None:
             action_mask = np.ones(self.actions.n)
         self._legal = torch.from_numpy(np.asarray(action_mask, bool))
-        return super().select_action(seen_vector(observation, action_mask))
+        return self.act(seen_vector(observation, action_mask))
+
+    def queries(self) -> None:
+        """Return None: moves are chosen by the mask of one position."""
 
     def allowed(self, inputs: Any) -> Any:
         return inputs.masked_fill(~self._legal, -torch.inf)

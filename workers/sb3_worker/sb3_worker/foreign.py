@@ -9,6 +9,7 @@ from typing import Any, Callable, Iterator, Mapping
 from mosaic_contract import AgentSetup, ConfigError, make_space
 from mosaic_contract.checkpoints import check_file, loading
 from mosaic_contract.space_compatibility import misfit
+from mosaic_contract.spaces import describe_space
 from mosaic_contract.training_plan import nearest_algorithm
 
 from .algorithms import ALGORITHMS, Sb3Algorithm
@@ -28,15 +29,17 @@ _MARKS = (  # the first attribute found in a model identifies its algorithm
     ("clip_range", "ppo"),
     ("gae_lambda", "a2c"),
 )
+_SPACES = {"observation_space": "observations", "action_space": "actions"}
 _TRUST = "trust=True unpickles it, for files of whose origin you are sure"
 
 
-def foreign_policy(setup: AgentSetup) -> tuple[SavedPolicy, str, bool, Observe | None]:
-    """Return the policy, the name of its algorithm, whether it acts deterministically, and the function that
-    normalizes its observations.
+def foreign_policy(setup: AgentSetup) -> tuple[SavedPolicy, str, bool, Mapping[str, Any], Observe | None]:
+    """Return the policy, the name of its algorithm, whether it acts deterministically, its observation space,
+    and the function that normalizes its observations.
 
-    `setup.settings` are {"checkpoint": path, "algorithm": name or None, "deterministic": bool, "trust":
-    bool}; `trust` loads the file with upstream's own `load`, which unpickles. Raises `ConfigError`.
+    Without spaces in `setup`, they are those that the file describes. `setup.settings` are {"checkpoint":
+    path, "algorithm": name or None, "deterministic": bool, "trust": bool}; `trust` loads the file with
+    upstream's own `load`, which unpickles. Raises `ConfigError`.
     """
     path = Path(str(setup.settings.get("checkpoint"))).expanduser().resolve()
     if not path.is_file():
@@ -44,17 +47,16 @@ def foreign_policy(setup: AgentSetup) -> tuple[SavedPolicy, str, bool, Observe |
     check_file(path)
     saved = ModelZip(path)
     algorithm = _algorithm(saved, setup.settings.get("algorithm"))
-    if setup.observation_space is None or setup.action_space is None:
-        raise ConfigError("an agent that acts from a zip needs its observation_space and its action_space")
+    described = [getattr(setup, name) or _whole(saved, name) for name in _SPACES]
     if problems := list(_misfits(saved, setup)):
         raise ConfigError(problems)
     deterministic = setup.settings.get("deterministic", True) is True
-    spaces = make_space(setup.observation_space), make_space(setup.action_space)
-    normalize = normalization_of(path, spaces[0])
+    observations, actions = map(make_space, described)
+    facts = algorithm.name, deterministic, described[0], normalization_of(path, observations)
     if setup.settings.get("trust") is True:
-        return _unpickled(path, algorithm), algorithm.name, deterministic, normalize
+        return _unpickled(path, algorithm), *facts
     try:
-        return load_policy(path, algorithm, *spaces), algorithm.name, deterministic, normalize
+        return load_policy(path, algorithm, observations, actions), *facts
     except ConfigError as error:
         hint = f". {_TRUST}" if "unpickled" in str(error) else ""
         raise ConfigError(f"{error}{hint}") from None
@@ -90,8 +92,9 @@ def _unpickled(path: Path, algorithm: Sb3Algorithm) -> SavedPolicy:
 
 def _misfits(saved: ModelZip, setup: AgentSetup) -> Iterator[str]:
     """Yield why the policy cannot act for the agent, one sentence for each of its spaces."""
-    for name, what in (("observation_space", "observations"), ("action_space", "actions")):
-        offered = getattr(setup, name)
+    for name, what in _SPACES.items():
+        if (offered := getattr(setup, name)) is None:
+            continue
         trained = _described(saved, name)
         space = (
             {**offered, **_shape_of(channels_first(make_space(offered)))}
@@ -104,6 +107,24 @@ def _misfits(saved: ModelZip, setup: AgentSetup) -> Iterator[str]:
 
 def _shape_of(space: Any) -> dict[str, Any]:
     return {"shape": list(space.shape)} if type(space).__name__ == "Box" else {}
+
+
+def _whole(saved: ModelZip, name: str) -> dict[str, Any]:
+    """Return a space as a file describes it. Raises `ConfigError` if it does not describe all of it."""
+    described, texts = _described(saved, name), saved.attributes(name)
+    if described.get("type") == "Box":
+        described["dtype"] = str(texts.get("dtype", "float32"))
+        bounds = {bound: _numbers(texts.get(bound)) for bound in ("low", "high")}
+        if name == "observation_space":  # whose bounds do not matter to a policy
+            described |= {"low": "-Infinity", "high": "Infinity"}
+        elif described["shape"] == [len(bounds["low"])] == [len(bounds["high"])]:
+            described |= bounds
+    if not described or ("dtype" in described and "low" not in described):
+        raise ConfigError(
+            f"{saved.path.name} does not describe its {name}: give the agent its observation_space and its "
+            "action_space"
+        )
+    return describe_space(make_space(described))
 
 
 def _described(saved: ModelZip, name: str) -> dict[str, Any]:

@@ -7,22 +7,27 @@ the probability `eps_training`, or with `exploration_noise`.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 import torch
 from mosaic_contract import AgentSetup, Operator, make_space
 from mosaic_contract.checkpoints import spaces_of
 from mosaic_contract.played_wrappers import through_wrappers
+from mosaic_contract.policy_queries import Answer
 from mosaic_contract.pytorch import load_torch
 from mosaic_contract.trained_policy import TrainedOperator, trained_policy, transform_of
 from tianshou.algorithm.algorithm_base import Policy
+from tianshou.algorithm.modelfree.a2c import ActorCriticOnPolicyAlgorithm
 from tianshou.data import Batch
 
 from .algorithms import ALGORITHMS, VALUE
 from .config import FORMAT
 from .factory import make_algorithm
 from .self_play import board_space, seen
+
+CRITIC = "mosaic_critic"
+"""The attribute of a policy with the critic of its algorithm."""
 
 
 def operate(setup: AgentSetup) -> Operator:
@@ -41,10 +46,11 @@ class TianshouOperator(TrainedOperator):
     ) -> None:
         self._policy, self._deterministic = policy, deterministic
         values = described["hyperparameters"]
-        by_value = ALGORITHMS[described["algorithm"]].family == VALUE
-        self._observe = transform_of(described, next(iter(spaces_of(described)))).observe
-        self._exploration = values["eps_training"] if by_value and not deterministic else 0.0
+        self._by_value = ALGORITHMS[described["algorithm"]].family == VALUE
+        self._exploration = values["eps_training"] if self._by_value and not deterministic else 0.0
         super().__init__(
+            described,
+            next(iter(spaces_of(described))),
             policy.observation_space,
             policy.action_space,
             seed=seed,
@@ -52,14 +58,35 @@ class TianshouOperator(TrainedOperator):
             noise=0.0 if deterministic else values.get("exploration_noise", 0.0),
         )
 
-    def select_action(self, observation: Any) -> Any:
-        return super().select_action(self._observe(observation))
-
-    def forward(self, x: Any, memory: Any) -> tuple[Any, Any]:
+    def forward(self, xs: Any, memory: Any) -> tuple[Any, Any]:
         self._policy.deterministic_eval = self._deterministic
+        actions = self._outputs(xs).act
+        return (actions.numpy() if isinstance(actions, torch.Tensor) else np.asarray(actions)), None
+
+    def answers(self) -> dict[str, Answer]:
+        answers: dict[str, Callable[[Any], Any]] = {}
+        policy: Any = self._policy
+        if self._by_value:
+
+            def action_values(xs: Any) -> torch.Tensor:
+                values: torch.Tensor = policy.compute_q_value(self._outputs(xs).logits, None)
+                return values
+
+            answers["action_values"] = action_values
+            answers["value"] = lambda xs: action_values(xs).amax(1)
+        elif isinstance(self._outputs(self._nothing()).get("dist"), torch.distributions.Categorical):
+            answers["probabilities"] = lambda xs: self._outputs(xs).dist.probs
+            answers["logits"] = lambda xs: self._outputs(xs).dist.logits
+        if (critic := getattr(policy, CRITIC, None)) is not None:
+            answers["value"] = lambda xs: critic[0](xs).flatten()
+        return {name: _of_arrays(answer) for name, answer in answers.items()}
+
+    def _outputs(self, xs: Any) -> Any:
         with torch.inference_mode():
-            action = self._policy(Batch(obs=x[None], info={})).act
-        return (action.numpy() if isinstance(action, torch.Tensor) else np.asarray(action))[0], None
+            return self._policy(Batch(obs=xs, info={}))
+
+    def _nothing(self) -> Any:
+        return np.zeros((1, *self._shape), np.float32)
 
     def bounded(self, action: Any) -> Any:
         return super().bounded(self._policy.map_action(action))
@@ -71,26 +98,45 @@ class TianshouTurnOperator(TianshouOperator):
     def select_action(self, observation: Any, action_mask: Any = None) -> Any:
         now = seen(observation, np.ones(self.actions.n) if action_mask is None else action_mask)
         self._legal = now["mask"]
-        return TrainedOperator.select_action(self, now["obs"])
+        return self.act(now["obs"])
 
-    def forward(self, x: Any, memory: Any) -> tuple[Any, Any]:
+    def queries(self) -> None:
+        """Return None: moves are chosen by the mask of one position."""
+
+    def forward(self, xs: Any, memory: Any) -> tuple[Any, Any]:
         generator = self._generators.numpy
         if self._exploration and generator.random() < self._exploration:
-            return generator.choice(np.flatnonzero(self._legal)), None
+            return [generator.choice(np.flatnonzero(self._legal))], None
         with torch.inference_mode():
-            return self._policy(Batch(obs=Batch(obs=x[None], mask=self._legal[None]), info={})).act[0], None
+            return self._policy(Batch(obs=Batch(obs=xs, mask=self._legal[None]), info={})).act, None
 
 
 def _make(path: Path, described: dict[str, Any]) -> Policy:
     state = load_torch(path, "algorithm")["algorithm"]
     observations, actions = _spaces(described)
     name, values = described["algorithm"], described["hyperparameters"]
-    policy = make_algorithm(name, observations, actions, values).policy
+    algorithm = make_algorithm(name, observations, actions, values)
+    policy = algorithm.policy
     policy.observation_space = observations
-    policy.load_state_dict(
-        {key.removeprefix("policy."): value for key, value in state.items() if key.startswith("policy.")}
-    )
+    policy.load_state_dict(_part(state, "policy."))
+    if isinstance(algorithm, ActorCriticOnPolicyAlgorithm):
+        algorithm.critic.load_state_dict(_part(state, "critic."))
+        setattr(policy, CRITIC, (algorithm.critic.eval(),))  # in a tuple, it is not a part of the network
     return policy.eval()
+
+
+def _part(state: dict[str, Any], prefix: str) -> dict[str, Any]:
+    return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
+
+
+def _of_arrays(answer: Callable[[Any], Any]) -> Answer:
+    """Return the answer to inputs and a recurrent state, which these networks do not have, as an array."""
+
+    def array(xs: Any, memory: Any) -> Any:
+        with torch.inference_mode():
+            return answer(xs).numpy()
+
+    return array
 
 
 def _spaces(described: dict[str, Any]) -> tuple[Any, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable, Mapping
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from mosaic_contract import AgentSetup, Operator, make_space
 from mosaic_contract.checkpoints import spaces_of
 from mosaic_contract.messages import ALONE
 from mosaic_contract.played_wrappers import through_wrappers
+from mosaic_contract.policy_queries import Answer
 from mosaic_contract.pytorch import load_torch
 from mosaic_contract.trained_policy import TrainedOperator, trained_policy, transform_of
 
@@ -26,13 +27,16 @@ from .config import FORMAT
 from .environments import XuanceEnvironmentSpec
 from .factory import make_acting_agent
 
+_BY_VALUE = ("BasicQnetwork", "DuelQnetwork", "NoisyQnetwork")
+"""Upstream's classes of policies whose third output has the value of each action."""
+
 
 def operate(setup: AgentSetup) -> Operator:
     """Return the operator of one agent. Raises `ConfigError` for an unusable checkpoint."""
     torch.set_num_threads(1)
     policies, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, XuancePolicies)
     agent = setup.player_id if policies.several else ALONE
-    return through_wrappers(described, XuanceOperator(policies, agent, deterministic, setup.seed))
+    return through_wrappers(described, XuanceOperator(policies, described, agent, deterministic, setup.seed))
 
 
 class XuancePolicies:
@@ -42,8 +46,7 @@ class XuancePolicies:
         spaces = spaces_of(described)
         self.name = described["algorithm"]
         self.values = described["hyperparameters"]
-        self.observe = {agent: transform_of(described, agent) for agent in spaces}
-        self.observations = {agent: make_space(transform.space) for agent, transform in self.observe.items()}
+        self.observations = {agent: make_space(transform_of(described, agent).space) for agent in spaces}
         self.actions = {agent: make_space(of["action_space"]) for agent, of in spaces.items()}
         spec = XuanceEnvironmentSpec(
             described["env_id"],
@@ -64,61 +67,103 @@ class XuancePolicies:
             agent: np.zeros(space.shape, space.dtype) for agent, space in self.observations.items()
         }
 
-    def memory(self) -> Any:
+    def memory(self, count: int) -> Any:
         """Return the initial state of a recurrent network, None for any other network."""
         if not self.values.get("use_rnn"):
             return None
-        hidden = self._agent.init_rnn_hidden(1)
+        hidden = self._agent.init_rnn_hidden(count)
         return hidden[0] if isinstance(hidden, tuple) else hidden
 
-    def act(self, agent: str, x: Any, memory: Any, *, deterministic: bool) -> tuple[Any, Any]:
-        """Return the action of one agent, and its new recurrent state."""
+    def act(self, agent: str, xs: Any, memory: Any, *, deterministic: bool) -> tuple[Any, Any]:
+        """Return the actions of one agent for N observations, and its new recurrent state."""
         with torch.inference_mode():
             if self.several:
-                return self._act_in_team(agent, x, memory, deterministic)
-            return self._act_alone(x, deterministic), None
+                return self._act_in_team(agent, xs, memory, deterministic)
+            return self._act_alone(xs, deterministic), None
 
-    def _act_in_team(self, agent: str, x: Any, memory: Any, deterministic: bool) -> tuple[Any, Any]:
-        """Return the action of one agent, computed for the whole team as upstream requires. Each action
+    def answers(self) -> dict[str, Answer]:
+        """Return the answers to queries besides actions; a team's policies have none."""
+        policy = self._agent.policy
+        if self.several:
+            return {}
+        if type(policy).__name__ in _BY_VALUE:
+            return {
+                "action_values": self._answer(lambda seen: policy(seen)[2]),
+                "value": self._answer(lambda seen: policy(seen)[2].amax(1)),
+            }
+        if not ALGORITHMS[self.name].on_policy:
+            return {}
+        answers = {}
+        if type(next(iter(self.actions.values()))).__name__ == "Discrete":
+            answers["probabilities"] = self._answer(lambda seen: policy(seen)[1].probs)
+            answers["logits"] = self._answer(lambda seen: policy(seen)[1].logits)
+        if self._values(policy) is not None:
+            answers["value"] = self._answer(lambda seen: policy(seen)[2].flatten())
+        return answers
+
+    def _values(self, policy: Any) -> Any:
+        """Return the values of a state, None if the policy has no critic."""
+        with torch.inference_mode():
+            nothing = next(iter(self._nothing.values()))[None]
+            return policy(self._agent._process_observation(nothing))[2]
+
+    def _answer(self, function: Callable[[Any], Any]) -> Answer:
+        def answer(xs: Any, memory: Any) -> Any:
+            with torch.inference_mode():
+                return function(self._agent._process_observation(xs)).numpy()
+
+        return answer
+
+    def _act_in_team(self, agent: str, xs: Any, memory: Any, deterministic: bool) -> tuple[Any, Any]:
+        """Return the actions of one agent, computed for the whole team as upstream requires. Each action
         depends only on the agent's own observation, so the others' observations are left empty."""
-        seen = [{**self._nothing, agent: x}]
+        seen = [{**self._nothing, agent: x} for x in xs]
         on_policy = ALGORITHMS[self.name].on_policy
         hidden = {"rnn_hidden_actor" if on_policy else "rnn_hidden": memory}
         samples_coma = self.name == "coma" and not deterministic
         if samples_coma:  # upstream then also uses its critic
-            hidden["rnn_hidden_critic"] = self._agent.init_rnn_hidden(1)[1]
+            hidden["rnn_hidden_critic"] = self._agent.init_rnn_hidden(len(xs))[1]
         answer = self._agent.get_actions(
             obs_dict=seen,
-            state=[np.concatenate(list(self._nothing.values()))],
+            state=[np.concatenate(list(self._nothing.values()))] * len(xs),
             test_mode=not samples_coma,
             deterministic=deterministic,
             **hidden,
         )
-        return answer["actions"][0][agent], answer["rnn_hidden_actor" if on_policy else "hidden_state"]
+        actions = np.asarray([actions[agent] for actions in answer["actions"]])
+        return actions, answer["rnn_hidden_actor" if on_policy else "hidden_state"]
 
-    def _act_alone(self, x: Any, deterministic: bool) -> Any:
+    def _act_alone(self, xs: Any, deterministic: bool) -> Any:
         agent = self._agent
-        seen = agent._process_observation(x[None])
+        seen = agent._process_observation(xs)
         if self.name == "noisydqn":  # its noise replaces upstream's arguments for exploration
-            return agent.get_actions(seen)[0]
+            return agent.get_actions(seen)
         if ALGORITHMS[self.name].on_policy:
-            return agent.get_actions(seen, deterministic=deterministic)["actions"][0]
+            return agent.get_actions(seen, deterministic=deterministic)["actions"]
         if self.name == "sac" and deterministic:  # upstream itself always samples
             distribution = agent.policy.actor(agent.policy.actor_representation(seen)["state"])
             best = distribution.deterministic_sample()
             activate = getattr(distribution, "activation_fn", None)
-            return (activate(best) if activate else best)[0].numpy()
-        return agent.get_actions(seen, test_mode=True)["actions"][0]
+            return (activate(best) if activate else best).numpy()
+        return agent.get_actions(seen, test_mode=True)["actions"]
 
 
 class XuanceOperator(TrainedOperator):
     """An operator that acts for one agent by its policy."""
 
-    def __init__(self, policies: XuancePolicies, agent: str, deterministic: bool, seed: int | None) -> None:
+    def __init__(
+        self,
+        policies: XuancePolicies,
+        described: Mapping[str, Any],
+        agent: str,
+        deterministic: bool,
+        seed: int | None,
+    ) -> None:
         self._policies, self._agent, self._deterministic = policies, agent, deterministic
-        self._observe = policies.observe[agent].observe
         explores = not deterministic and not ALGORITHMS[policies.name].on_policy
         super().__init__(
+            described,
+            agent,
             policies.observations[agent],
             policies.actions[agent],
             seed=seed,
@@ -126,11 +171,11 @@ class XuanceOperator(TrainedOperator):
             noise=policies.values.get("end_noise", 0.0) if explores else 0.0,
         )
 
-    def select_action(self, observation: Any) -> Any:
-        return super().select_action(self._observe(observation))
+    def initial_memory(self, count: int = 1) -> Any:
+        return self._policies.memory(count)
 
-    def initial_memory(self) -> Any:
-        return self._policies.memory()
+    def answers(self) -> dict[str, Answer]:
+        return self._policies.answers()
 
-    def forward(self, x: Any, memory: Any) -> tuple[Any, Any]:
-        return self._policies.act(self._agent, x, memory, deterministic=self._deterministic)
+    def forward(self, xs: Any, memory: Any) -> tuple[Any, Any]:
+        return self._policies.act(self._agent, xs, memory, deterministic=self._deterministic)

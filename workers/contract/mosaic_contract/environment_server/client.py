@@ -9,7 +9,6 @@ import os
 import select
 import signal
 import subprocess
-import tempfile
 import time
 from contextlib import suppress
 from importlib import import_module
@@ -19,6 +18,7 @@ from mosaic_contract.codec import OPERATING_LINE_LIMIT, LineSplitter, decode_lin
 from mosaic_contract.errors import ConfigError, EnvironmentFault, UpstreamFailed
 from mosaic_contract.messages import PROTOCOL
 from mosaic_contract.registry import variables_of_server
+from mosaic_contract.shared_values import unnamed_file
 from mosaic_contract.signals import signals_held
 
 STEP_TIMEOUT = 300.0
@@ -52,7 +52,7 @@ class EnvironmentClient:
         self._sent = self._received = 0
         self._failure: Exception | None = None
         self.environments = 0
-        self.memory = _unnamed_file()
+        self.memory = unnamed_file()
         self._process = subprocess.Popen(
             [*command, "--environments"],
             stdin=subprocess.PIPE,
@@ -186,11 +186,3 @@ def client_of(server: Mapping[str, Any]) -> EnvironmentClient:
 def _clients(server: str, pid: int) -> list[EnvironmentClient]:
     """Return the clients of this process and, after a fork, none of its parent's."""
     return []
-
-
-def _unnamed_file() -> int:
-    """Return the descriptor of an empty file without a name, in memory if possible."""
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create("mosaic-environments")
-    with tempfile.TemporaryFile() as file:
-        return os.dup(file.fileno())

@@ -1,0 +1,129 @@
+"""Values whose arrays are in memory that two processes share, with references to them in messages.
+
+A reference has the form of the value, with `{"__shared__": [dtype, shape, start]}` for each array. Each value
+overwrites the last one, so the two processes take turns. Requires NumPy.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import tempfile
+from importlib import import_module
+from typing import Any
+
+from mosaic_contract.arrays import is_numeric_code, pack, unpack
+from mosaic_contract.errors import BadMessage
+
+SIZE_LIMIT = 1 << 30
+"""Maximum size of the memory in bytes."""
+
+_MARK = "__shared__"
+_ALIGNED = 16  # bytes
+_MOST_VIEWS = 64
+
+
+def unnamed_file() -> int:
+    """Return the descriptor of an empty file without a name, in memory if possible."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("mosaic")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+class SharedValues:
+    """The memory of the file with this descriptor, which both processes have."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._map: mmap.mmap | None = None
+        self._size = 0
+        self._views: dict[tuple[Any, ...], Any] = {}
+
+    def write(self, value: Any) -> Any:
+        """Write the arrays of a value, and return the reference to the value for a message.
+
+        Raises `ValueError` for more than `SIZE_LIMIT`, and `OSError` if there is no space.
+        """
+        return self._put(value, 0)[0]
+
+    def read(self, reference: Any) -> Any:
+        """Return a copy of a value. Raises `BadMessage` for an invalid reference."""
+        if type(reference) is dict:
+            if _MARK in reference:
+                return self._array(*reference[_MARK])
+            if "__ndarray__" not in reference:
+                return {key: self.read(part) for key, part in reference.items()}
+        if type(reference) is list:
+            return [self.read(part) for part in reference]
+        return unpack(reference)
+
+    def _put(self, value: Any, start: int) -> tuple[Any, int]:
+        """Write a value from `start` on; return its reference and the start of the next one."""
+        if _is_array(value):
+            end = start + value.nbytes
+            if end > self._size:
+                self._make_room(end)
+            dtype, shape = value.dtype.str, value.shape
+            self._view(dtype, shape, start)[...] = value
+            return {_MARK: [dtype, shape, start]}, start + _aligned(value.nbytes)
+        if isinstance(value, dict):
+            parts = {}
+            for key, part in value.items():
+                parts[key], start = self._put(part, start)
+            return parts, start
+        if isinstance(value, (list, tuple)):
+            several = []
+            for part in value:
+                reference, start = self._put(part, start)
+                several.append(reference)
+            return several, start
+        return pack(value), start
+
+    def _array(self, dtype: str, shape: Any, start: int) -> Any:
+        try:
+            return self._view(dtype, tuple(shape), start).copy()
+        except (TypeError, ValueError) as error:
+            raise BadMessage(f"invalid reference to shared memory {dtype, shape, start}: {error}") from None
+
+    def _view(self, dtype: str, shape: tuple[int, ...], start: int) -> Any:
+        """Return an array in the memory; those of recent forms are kept."""
+        view = self._views.get((dtype, shape, start))
+        if view is None:
+            numpy = import_module("numpy")
+            if start + numpy.dtype(dtype).itemsize * math.prod(shape) > self._size:
+                self._remap()
+            if len(self._views) >= _MOST_VIEWS:
+                self._views.clear()
+            view = self._views[dtype, shape, start] = numpy.ndarray(shape, dtype, self._map, start)
+        return view
+
+    def _make_room(self, size: int) -> None:
+        """Reserve memory: a write to memory that is not there would be a fatal SIGBUS."""
+        if size > SIZE_LIMIT:
+            raise ValueError(
+                f"{size >> 20} MiB of arrays; the maximum is {SIZE_LIMIT >> 20} MiB: split them into parts"
+            )
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(self._descriptor, 0, size)
+        else:
+            os.ftruncate(self._descriptor, max(size, os.fstat(self._descriptor).st_size))
+        self._remap()
+
+    def _remap(self) -> None:
+        """Map all of the file. Raises `ValueError` if it is empty."""
+        self._views.clear()
+        self._size = os.fstat(self._descriptor).st_size
+        self._map = mmap.mmap(self._descriptor, self._size)
+
+
+def _is_array(value: Any) -> bool:
+    dtype = getattr(value, "dtype", None)
+    return (
+        dtype is not None and is_numeric_code(getattr(dtype, "str", "")) and value.size > 0 < len(value.shape)
+    )
+
+
+def _aligned(size: int) -> int:
+    return math.ceil(size / _ALIGNED) * _ALIGNED
