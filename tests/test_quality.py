@@ -28,6 +28,7 @@ FLOORS = {
     "mosaic_lab.fastlane": 1,
     "mosaic_lab.engines": 1,
     "mosaic_lab.keeper": 1,
+    "mosaic_lab.kernel_policy": 1,
     "mosaic_lab.runs": 1,
     "mosaic_lab.telemetry": 1,
     "mosaic_lab.workers": 1,

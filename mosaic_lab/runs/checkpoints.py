@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mosaic_contract.checkpoints import damage
 
@@ -13,6 +14,9 @@ from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.events import CHECKPOINT_SAVED, METRICS
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.tail import is_there
+
+if TYPE_CHECKING:
+    from mosaic_lab.kernel_policy import Policy
 
 EVALUATED = "evaluation/"
 RETURN = f"{EVALUATED}return"
@@ -34,6 +38,17 @@ class Checkpoint:
     episode: int = 0
     metrics: dict[str, Any] = field(default_factory=dict)
     format: str = ""
+
+    def policy(self, deterministic: bool = True, **options: Any) -> Policy:
+        """Return the policy as a function of observations; ``options`` as in `mosaic_lab.policy`."""
+        return policy_of(self, deterministic, **options)
+
+
+def policy_of(source: Any, deterministic: bool, **options: Any) -> Policy:
+    """Return the policy of a checkpoint, or of a run's newest one."""
+    loaded = import_module("mosaic_lab.operators.loaded")  # built on runs, and imported when used
+    policy: Policy = loaded.policy(source, deterministic, **options)
+    return policy
 
 
 class CheckpointFollower:

@@ -13,13 +13,15 @@ from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import State
 from mosaic_lab.keeper.tail import final_message, last_lines
 from mosaic_lab.runs.annotations import annotate
-from mosaic_lab.runs.checkpoints import background_runs
+from mosaic_lab.runs.checkpoints import background_runs, policy_of
 from mosaic_lab.runs.run_record import RunRecord
 from mosaic_lab.runs.stopping import end
 from mosaic_lab.validation import checked_methods
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from mosaic_lab.kernel_policy import Policy
 
 
 _POLL = 0.05  # seconds between looks while waiting
@@ -210,6 +212,17 @@ class Run(RunRecord):
         file, make = film_path(path)
         file.write_bytes(make(next_frames(self.path, seconds, fps, timeout)))
         return file
+
+    # -------------------------------------------------------------- its policy
+
+    def policy(self, deterministic: bool = True, **options: Any) -> Policy:
+        """Return the policy of the newest checkpoint as a function of observations.
+
+        Its process is the worker's, and ends with the kernel, with ``close()``, at the end of a ``with``
+        block and when the policy is garbage-collected. ``options`` (``seed``, ``agent``, ``deadline``,
+        ``run_code``) and errors as in `mosaic_lab.policy`.
+        """
+        return policy_of(self, deterministic, **options)
 
     # ------------------------------------------------------------ other tools
 

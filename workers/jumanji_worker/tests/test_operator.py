@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from shim_kit.policies import Refusals, actions_of, begin, sampled_twice
 
+import mosaic_lab as mosaic
+
 UPSTREAM = Path(__file__).with_name("upstream_acts.py")
 SMALL_NETWORK = ("num_blocks=1", "num_heads=1", "key_size=4", "mlp_units=[8]")
 
@@ -30,6 +32,16 @@ def test_actions_are_those_of_upstreams_own_networks(
     found = actions_of(operators, upstream["seen"])
     assert found == upstream[algorithm]
     assert len(set(found)) > 1
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("algorithm", ["a2c", "ppo"])
+def test_in_the_kernel_it_acts_on_arrays_of_observations(worker: Any, upstream: Any, algorithm: str) -> None:
+    seen = upstream["seen"]
+    with mosaic.policy(worker.trained(algorithm).checkpoints[-1]) as policy:
+        together = policy({key: np.array([one[key] for one in seen]) for key in seen[0]})
+        assert together.tolist() == upstream[algorithm]
+        assert policy({key: np.array(part) for key, part in seen[3].items()}) == together[3]
 
 
 @pytest.mark.extended

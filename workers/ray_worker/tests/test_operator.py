@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shim_kit.kernel_policies import assert_answers_agree
 from shim_kit.policies import Refusals, actions_of, begin, sampled_twice
 
 UPSTREAM = Path(__file__).with_name("upstream_acts.py")
@@ -49,3 +50,11 @@ def test_what_cannot_be_acted_from_is_refused(worker: Any, operators: Any, tmp_p
     refused.check_all("Discrete(5)")
     assert "has no policy for red_0; it has those of" in refused.message("red_0", settings=refused.settings)
     assert "no policy can be made" in refused.of_copy("mute", refused.whole, policy_of={})
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("algorithm", ["dqn", "ppo"])
+def test_answers_in_the_kernel_agree(worker: Any, algorithm: str) -> None:
+    """Of single calls, arrays and queries."""
+    provides = {"dqn": ("action_values", "value"), "ppo": ("probabilities", "logits", "value")}
+    assert_answers_agree(worker.trained(algorithm).checkpoints[-1], provides[algorithm])

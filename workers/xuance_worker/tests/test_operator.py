@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shim_kit.kernel_policies import assert_answers_agree
 from shim_kit.policies import Refusals, begin, play_to_end, sampled_twice
 
 import mosaic_lab as mosaic
@@ -77,3 +78,15 @@ def test_a_team_is_one_operator_in_a_comparison(worker: Any, tmp_path: Path) -> 
     assert results.loc["team", "return"] != pytest.approx(results.loc["mixed", "return"])
     assert team_only == [TEAM]
     assert sorted(with_random) == [TEAM[:1], TEAM[1:]]
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize(
+    ("algorithm", "agent", "provides"),
+    [("dqn", None, ("action_values", "value")), ("mappo", "agent_0", ()), ("maddpg", "agent_0", ())],
+)
+def test_answers_in_the_kernel_agree(
+    worker: Any, algorithm: str, agent: str | None, provides: tuple[str, ...]
+) -> None:
+    """Of single calls, arrays and queries."""
+    assert_answers_agree(worker.trained(algorithm).checkpoints[-1], provides, agent)

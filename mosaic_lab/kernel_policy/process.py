@@ -1,0 +1,182 @@
+"""The process in which a policy answers: requests over its pipes, each with a deadline."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import IO, Any
+
+from mosaic_contract import LineSplitter, decode_line, encode_line
+from mosaic_contract.codec import OPERATING_LINE_LIMIT
+from mosaic_contract.errors import BadLine
+from mosaic_contract.shared_values import SharedValues, unnamed_file
+
+from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.keeper.processes import send_group
+
+_CHUNK = 1 << 16
+_PING = b'\n{"cmd":"ping"}\n'  # the first newline ends half of an interrupted line
+_DYING_SECONDS = 2.0  # from the end of the output until the exit
+_LOG_BYTES = 4_000
+_LOG_LINES = 10
+_AGAIN = "make the policy again to go on"
+
+
+class PolicyProcess:
+    """A worker's process for operators, with memory that it shares. Threads take turns.
+
+    ``name`` is the policy's name in errors. Raises OSError if the process cannot be started.
+    """
+
+    def __init__(self, name: str, command: Sequence[str], variables: Mapping[str, str]) -> None:
+        self.name = name
+        self._memory = unnamed_file()
+        self._values = SharedValues(self._memory)
+        self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (until `end`)
+        self._splitter = LineSplitter(OPERATING_LINE_LIMIT)
+        self._lines: deque[bytes] = deque()
+        self._turn = threading.Lock()
+        self._interrupted = False
+        self._failure = ""
+        self._owner = os.getpid()
+        self._process = subprocess.Popen(
+            list(command),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            bufsize=0,
+            cwd=tempfile.gettempdir(),
+            env=dict(variables),
+            pass_fds=[self._memory],
+            start_new_session=True,
+        )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._input, self._output = self._process.stdin.fileno(), self._process.stdout.fileno()
+        os.set_blocking(self._input, False)
+        self._readable, self._writable = select.poll(), select.poll()
+        self._readable.register(self._output, select.POLLIN)
+        self._writable.register(self._input, select.POLLOUT)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def request(self, message: Mapping[str, Any], seconds: float | None) -> dict[str, Any]:
+        """Send a command and return its answer; after ``seconds`` without one, end the process.
+
+        Raises ConfigurationError for a command that cannot succeed, and MosaicError for any other error, with
+        the last lines of the log if the process has ended.
+        """
+        with self._turn:
+            return self._answer_to(message, self._ready(seconds), seconds)
+
+    def query(self, query: Mapping[str, Any], observation: Any, seconds: float | None) -> Any:
+        """Return the answer to a query about observations, like `request`; arrays pass through the memory."""
+        with self._turn:
+            until = self._ready(seconds)
+            try:
+                reference = self._values.write(observation)
+            except (ValueError, OSError) as error:
+                raise ConfigurationError(
+                    f"the observations cannot be passed to {self.name}: {error}"
+                ) from None
+            message = {"cmd": "query", "memory": self._memory, "observation": reference, **query}
+            return self._values.read(self._answer_to(message, until, seconds)["answer"])
+
+    def end(self) -> None:
+        """End the process, unless in a fork of this one; requests then fail."""
+        if self._process.stdout is None or self._process.stdout.closed or os.getpid() != self._owner:
+            return
+        self._failure = self._failure or f"{self.name} is closed; {_AGAIN}"
+        if self._process.poll() is None:
+            send_group(self.pid, signal.SIGKILL)
+            self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout, self._log):
+            assert pipe is not None
+            with suppress(OSError):
+                pipe.close()
+        os.close(self._memory)
+
+    def _ready(self, seconds: float | None) -> float | None:
+        """Return when the deadline of a request is, after the end of an earlier one that was interrupted."""
+        if self._failure:
+            raise MosaicError(self._failure)
+        until = None if seconds is None else time.monotonic() + seconds
+        if self._interrupted:
+            self._send(_PING, until)
+            while not self._is_pong(self._line(until, seconds)):
+                pass
+        self._interrupted = True
+        return until
+
+    def _answer_to(
+        self, message: Mapping[str, Any], until: float | None, seconds: float | None
+    ) -> dict[str, Any]:
+        self._send(encode_line(message, OPERATING_LINE_LIMIT), until)
+        while (answer := decode_line(self._line(until, seconds)))["type"] == "pong":
+            pass  # of an interrupted wait for one
+        self._interrupted = False
+        if answer["type"] == "error":
+            kind = ConfigurationError if answer.get("error_type") == "ConfigError" else MosaicError
+            raise kind(f"{self.name}: {answer.get('message')}")
+        return answer
+
+    def _is_pong(self, line: bytes) -> bool:
+        try:
+            return decode_line(line).get("type") == "pong"
+        except BadLine:  # a part of it was lost by the interrupt
+            return False
+
+    def _send(self, line: bytes, until: float | None) -> None:
+        while line:
+            try:
+                line = line[os.write(self._input, line) :]
+            except BlockingIOError:
+                if not self._writable.poll(_milliseconds(until)):
+                    return  # as late as its answer will be
+            except OSError:  # its output will have ended
+                return
+
+    def _line(self, until: float | None, seconds: float | None) -> bytes:
+        while not self._lines:
+            if not self._readable.poll(_milliseconds(until)):
+                raise self._failed(f"has not answered for {seconds:g} s (deadline)")
+            data = os.read(self._output, _CHUNK)
+            if not data:
+                raise self._failed(self._how_it_ended())
+            self._lines.extend(self._splitter.feed(data))
+        return self._lines.popleft()
+
+    def _how_it_ended(self) -> str:
+        try:
+            code = self._process.wait(_DYING_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "has closed its output"
+        if code < 0:
+            return f"was killed by signal {-code} ({signal.Signals(-code).name})"
+        return f"ended with exit code {code}"
+
+    def _failed(self, how: str) -> MosaicError:
+        """End the process and return the error that is raised from now on."""
+        self._failure = f"the process of {self.name} {how}; {_AGAIN}"
+        if lines := self._log_lines():
+            self._failure += ". Its last log lines:\n" + "\n".join(f"    {line}" for line in lines)
+        self.end()
+        return MosaicError(self._failure)
+
+    def _log_lines(self) -> list[str]:
+        size = os.fstat(self._log.fileno()).st_size
+        data = os.pread(self._log.fileno(), _LOG_BYTES, max(0, size - _LOG_BYTES))
+        return data.decode("utf-8", "replace").splitlines()[-_LOG_LINES:]
+
+
+def _milliseconds(until: float | None) -> float | None:
+    return None if until is None else 1e3 * max(0.0, until - time.monotonic())
