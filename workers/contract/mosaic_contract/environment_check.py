@@ -303,17 +303,15 @@ class ReturnsCheck(EpisodeCheck):
         observation, reward, terminated, truncated, info = returned
         if type(reward) is not float or not abs(reward) <= _LARGEST_REWARD:
             reward = self.reward(reward)
+        if type(terminated) is not bool:
+            terminated = self.flag("terminated", terminated)
+        if type(truncated) is not bool:
+            truncated = self.flag("truncated", truncated)
         try:
             observation = self._convert(observation)
         except Misfit:
             self.observation(self._convert, observation, "step")
-        return (
-            observation,
-            reward,
-            self.flag("terminated", terminated),
-            self.flag("truncated", truncated),
-            info,
-        )
+        return observation, reward, terminated, truncated, info
 
     def compare(self, method: str, observation: Any) -> None:
         """Raise `EnvironmentFault` if a converted observation has values outside its space."""

@@ -102,7 +102,8 @@ def array_converter(shape: tuple[int, ...], dtype: Any, expected: str) -> Conver
     `Misfit`. `expected` is the text of the space."""
     numpy = import_module("numpy")
     dtype, array = numpy.dtype(dtype), numpy.ndarray
-    floats, product, isfinite = dtype.kind == "f", numpy.vdot, math.isfinite
+    floats, isfinite = dtype.kind == "f", math.isfinite
+    product = array.dot if len(shape) == 1 else numpy.vdot
 
     def convert(value: Any) -> Any:
         if type(value) is not array or value.dtype != dtype or value.shape != shape:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import select
 import threading
 from collections import deque
 from typing import Any, Mapping
@@ -12,6 +11,7 @@ from typing import Any, Mapping
 from mosaic_contract.arena.errors import Abandoned, KernelDisconnected
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, LineSplitter, decode_line, encode_line
 from mosaic_contract.errors import BadLine
+from mosaic_contract.readable import Readable
 
 _ABANDONING = ("reset", "close")
 _READ_BYTES = 1 << 16  # larger buffers would be memory-mapped and released for every line
@@ -87,8 +87,7 @@ class KernelChannel:
         self._sending = threading.Lock()
         self._incoming = Incoming(commands)
         self._commands: deque[Mapping[str, Any]] = deque()
-        self._poll = select.poll()
-        self._poll.register(commands, select.POLLIN)
+        self._readable = Readable(commands)
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Send a message, from any thread. Raises `KernelDisconnected`."""
@@ -106,7 +105,7 @@ class KernelChannel:
     def command(self, seconds: float | None) -> Mapping[str, Any] | None:
         """Return the next command, or None after `seconds` without one (None: wait indefinitely). Raises
         `KernelDisconnected` at the end of the stream."""
-        if not self._commands and (seconds is None or self._poll.poll(1e3 * seconds)):
+        if not self._commands and self._readable.wait(seconds):
             self._read()
         return self._commands.popleft() if self._commands else None
 

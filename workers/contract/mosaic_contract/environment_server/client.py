@@ -6,7 +6,6 @@ import atexit
 import functools
 import json
 import os
-import select
 import signal
 import subprocess
 import time
@@ -17,6 +16,7 @@ from typing import Any, Mapping, Sequence
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, LineSplitter, decode_line, encode_line
 from mosaic_contract.errors import ConfigError, EnvironmentFault, UpstreamFailed
 from mosaic_contract.messages import PROTOCOL
+from mosaic_contract.readable import Readable
 from mosaic_contract.registry import variables_of_server
 from mosaic_contract.shared_values import unnamed_file
 from mosaic_contract.signals import signals_held
@@ -63,8 +63,7 @@ class EnvironmentClient:
         )
         assert self._process.stdin is not None and self._process.stdout is not None
         self._input, self._output = self._process.stdin.fileno(), self._process.stdout.fileno()
-        self._poll = select.poll()
-        self._poll.register(self._output, select.POLLIN)
+        self._readable = Readable(self._output)
         atexit.register(self.close)
         opening = {"protocol": PROTOCOL, "memory": self.memory, "step_timeout": step_timeout}
         self.request("open", **opening)
@@ -126,7 +125,7 @@ class EnvironmentClient:
 
     def _line(self, command: str, deadline: float, limit: float) -> bytes:
         while not self._lines:
-            if not self._poll.poll(1e3 * max(0.0, deadline - time.monotonic())):
+            if not self._readable.wait(max(0.0, deadline - time.monotonic())):
                 raise self._end(
                     f"the environment's {command} has not ended after {limit:g} s: it blocks the interpreter "
                     "(step_timeout)",
