@@ -8,6 +8,7 @@ import statistics
 import subprocess
 from pathlib import Path
 
+import pytest
 from benchmarks.measuring import judged, paired, print_table, ratio_row, size
 from shim_kit.training_worker import TrainingWorker
 
@@ -17,6 +18,12 @@ HERE = Path(__file__).parent
 PAIRS = size(5, 1)
 SMALL = {"ppo": {"env_id": "CartPole-v1", "num_envs": 4, "total_timesteps": size(40_960, 8_192)}}
 SMALL_PICTURES = ["grey", {"resize": [32, 32]}, "flat"]
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch has one thread, as in a run; several would compete with the processes of environments."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
 
 def test_round_trip_of_an_empty_step() -> None:
