@@ -52,16 +52,17 @@ class Lab(Trainer):
         use_store(self.supervisor.store, DISPLAY)
         register()
         announce(self.root)
-        self._reattach()
+        runs = self.supervisor.runs()
+        self._reattach(runs)
         if not self.root.exists():
             print(_new_store(self.root))
-        if alive := [run for run in self.supervisor.runs() if run.alive]:
+        if alive := [run for run in runs if run.alive]:
             print(_still_alive(alive, self.root))
 
-    def _reattach(self) -> None:
+    def _reattach(self, runs: Iterable[Run]) -> None:
         """Resume following runs on clusters whose local keepers were killed, for example by a reboot."""
-        for run in self.supervisor.runs():
-            if run.on is not None and run.state is State.LOST and (run.path / PLACEMENT).is_file():
+        for run in runs:
+            if (run.path / PLACEMENT).is_file() and run.on is not None and run.state is State.LOST:
                 try:
                     self.supervisor.reattach(run)
                 except MosaicError as error:

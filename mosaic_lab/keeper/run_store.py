@@ -51,26 +51,37 @@ def comparison_lives(folder: Path) -> bool:
     return any(RunFolder(lane).alive() for lane in folders_in(folder))
 
 
+class _File:
+    """The path of a file in a run folder, joined when it is used: lists make folders by the thousand."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, folder: RunFolder, owner: type[RunFolder]) -> Path:
+        return folder.path / self._name
+
+
 class RunFolder:
     """A run's folder on disk. Cheap to create: its only state is the path."""
+
+    config_path = _File("config.json")
+    request_path = _File("request.json")
+    launch_path = _File("launch.json")
+    provenance_path = _File("provenance.json")
+    node_path = _File("node.json")
+    state_path = _File("state.json")
+    stop_path = _File("stop.json")
+    stages_path = _File("stages.json")
+    lock_path = _File("keeper.lock")
+    keeper_log_path = _File("keeper.log")
+    telemetry_path = _File("telemetry.jsonl")
+    system_path = _File("system.jsonl")
+    evaluations_path = _File("evaluations.jsonl")
+    log_path = _File("worker.log")
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.run_id = sanitize(path.name)
-        self.config_path = path / "config.json"
-        self.request_path = path / "request.json"
-        self.launch_path = path / "launch.json"
-        self.provenance_path = path / "provenance.json"
-        self.node_path = path / "node.json"
-        self.state_path = path / "state.json"
-        self.stop_path = path / "stop.json"
-        self.stages_path = path / "stages.json"
-        self.lock_path = path / "keeper.lock"
-        self.keeper_log_path = path / "keeper.log"
-        self.telemetry_path = path / "telemetry.jsonl"
-        self.system_path = path / "system.jsonl"
-        self.evaluations_path = path / "evaluations.jsonl"
-        self.log_path = path / "worker.log"
 
     def __repr__(self) -> str:
         return f"RunFolder({str(self.path)!r})"

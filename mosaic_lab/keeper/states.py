@@ -123,8 +123,7 @@ def queued(reason: str, timestamp: float) -> RunStatus:
 def _read(cls: type[_T], data: object) -> _T:
     if not isinstance(data, Mapping):
         raise TypeError(f"{data!r:.100} is not an object")
-    recorded = (field for field in fields(cls) if field.name in data)
-    return cls(**{field.name: _READERS[str(field.type)](data[field.name]) for field in recorded})
+    return cls(**{name: read(data[name]) for name, read in _FIELDS[cls] if name in data})
 
 
 def _optional(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -158,4 +157,8 @@ _READERS: dict[str, Callable[[Any], Any]] = {  # by annotation, because the fiel
     "tuple[int, ...]": lambda numbers: tuple(map(_whole, numbers)),
     "tuple[Transition, ...]": lambda steps: tuple(_read(Transition, step) for step in steps),
     "Outcome | None": _optional(lambda outcome: _read(Outcome, outcome)),
+}
+_FIELDS: dict[type, list[tuple[str, Callable[[Any], Any]]]] = {
+    cls: [(field.name, _READERS[str(field.type)]) for field in fields(cls)]
+    for cls in (Outcome, Transition, RunStatus)
 }
