@@ -131,27 +131,25 @@ class Comparison:
         return steps_table(self._lane(lane).folders)
 
     def replay(
-        self, lane: int | str | Lane | list[int | str | Lane] | None = None, seed: int | None = None
+        self,
+        lane: int | str | Lane | list[int | str | Lane] | None = None,
+        seed: int | None = None,
+        episode_index: int | None = None,
     ) -> Replay | Replays:
-        """Replay the newest episode on ``seed`` (default: the current seed), finished or not, from its
-        recorded actions; a notebook shows it as a player.
+        """Replay the newest episode on ``seed`` (default: the current seed), finished or not, or the one with
+        an ``episode_index`` of `results`, from its recorded actions; a notebook shows it as a player.
 
         The default is all lanes side by side; with a list or several lanes, it returns `Replays`, with the
         first step in which they differ. The lanes themselves are not affected, and no operator is asked.
 
-        Raises ConfigurationError for a lane without a step on this seed, and MosaicError if its actions were
-        not recorded or the environment cannot be made again.
+        Raises ConfigurationError for a lane without such an episode, and MosaicError if its actions were not
+        recorded or the environment cannot be made again.
         """
         number = self.seed if seed is None else check_seed(seed)
-        if lane is not None and not isinstance(lane, list):
-            return self._replay(self._lane(lane), number)
-        lanes = self.lanes if lane is None else [self._lane(one) for one in lane]
-        if lane is None and len(lanes) == 1:
-            return self._replay(lanes[0], number)
-        return Replays([self._replay(one, number) for one in lanes])
-
-    def _replay(self, lane: Lane, seed: int) -> Replay:
-        return replay_episode(self._plan, lane_episode(lane, seed))
+        chosen = self.lanes if lane is None else lane if isinstance(lane, list) else [lane]
+        episodes = [lane_episode(self._lane(one), number, episode_index) for one in chosen]
+        replays = [replay_episode(self._plan, episode) for episode in episodes]
+        return replays[0] if len(replays) == 1 and not isinstance(lane, list) else Replays(replays)
 
     def dataset(self, path: Path | str, operators: str | Iterable[str] | None = None) -> Path:
         """Write the finished episodes, played with ``record="observations"``, as a Minari dataset.

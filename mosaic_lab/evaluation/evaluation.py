@@ -30,7 +30,7 @@ from mosaic_lab.evaluation.parts import GRACE_SECONDS, PARTS, parts_text
 from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan, Key
 from mosaic_lab.evaluation.pool import ARENAS, Stall, read_stalls
 from mosaic_lab.evaluation.replay_check import Verification, check_by_replay
-from mosaic_lab.evaluation.replaying import recorded_episode
+from mosaic_lab.evaluation.replaying import played_episode
 from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.evaluation.results import Results
 from mosaic_lab.keeper.environment_variables import USER_SITE
@@ -224,7 +224,7 @@ class Evaluation(Results):
         recorded or the environment cannot be made again.
         """
         if isinstance(operator, str):
-            return replay_episode(self.plan, recorded_episode(self, operator, seed, episode))
+            return replay_episode(self.plan, played_episode(self, operator, seed, episode))
         return Replays([self.replay(name, seed, episode) for name in checked_names(operator)])
 
     def bundle(self, path: Path | str, notebook: Path | str | None = None, recordings: bool = True) -> Path:

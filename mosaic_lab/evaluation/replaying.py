@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from bisect import bisect_left
 
-from mosaic_lab.arenas.replays.recorded_episode import RecordedEpisode, add_exchanges, recorded_steps
+from mosaic_lab.arenas.replays.played_episode import PlayedEpisode, add_exchanges, recorded_steps
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.episode_log import PlayedEvaluation, Record, key_of
 from mosaic_lab.evaluation.plan import EvaluationPlan, episode_text
@@ -13,7 +13,7 @@ from mosaic_lab.evaluation.plan import EvaluationPlan, episode_text
 _NEAREST = 4  # seeds in an error
 
 
-def recorded_episode(played: PlayedEvaluation, operator: str, seed: int, episode: int) -> RecordedEpisode:
+def played_episode(played: PlayedEvaluation, operator: str, seed: int, episode: int) -> PlayedEpisode:
     """Return an episode as recorded, with the exchanges of its language models.
 
     Raises ConfigurationError for an unknown operator or episode, and MosaicError without recorded actions.
@@ -26,7 +26,7 @@ def recorded_episode(played: PlayedEvaluation, operator: str, seed: int, episode
     (job,) = [job for job in plan.jobs() if job.key == (lane, seed, episode)]
     add_exchanges(steps, played.recording, lane, job.index)
     forfeit = record.get("forfeit")
-    return RecordedEpisode(
+    return PlayedEpisode(
         label=lane,
         seed=seed,
         episode=episode,

@@ -78,6 +78,14 @@ def test_episodes_run_to_their_end_and_are_listed(page: Page, jupyterlab: Jupyte
     assert sorted(lengths) == sorted(map(int, re.findall(r"\d+", printed(notebook, 1))))
     expect(widget(page).get_by_role("button", name="Step all")).to_be_disabled()
     expect(widget(page).locator("caption")).to_have_text("Finished episodes: 2")
+    press(page, "Replay")
+    player = page.locator(".mosaic-replay")
+    expect(player.locator(".mosaic-title").first).to_have_text(
+        re.compile("lean, random, seed 42"), timeout=SOON_MS
+    )
+    rows.last.click()
+    expect(player.locator(".mosaic-lane")).to_have_count(1, timeout=SOON_MS)
+    expect(player.locator("output")).to_have_text(f"0 / {lengths[-1]}")
     press(page, "Next seed")
     at_step(page, lean=0, random=0)
     press(page, "Run")

@@ -50,6 +50,9 @@ def test_an_evaluation_is_followed_watched_and_stopped_while_a_cell_runs(
     panel.get_by_role("button", name="Stop", exact=True).click()
     expect(panel.locator(".mosaic-chips")).to_have_text("cancelled", timeout=SOON_MS)
     expect(panel.get_by_role("button", name="Stop", exact=True)).to_be_hidden()
+    panel.locator("summary", has_text="Episodes").click()
+    panel.locator(".mosaic-choosable").first.click()
+    expect(panel.locator(".mosaic-replay .mosaic-chip").first).to_have_text("as recorded", timeout=SOON_MS)
     (run,) = mosaic.Lab(folder / "mosaic_runs").runs
     assert run.state == "cancelled"
 

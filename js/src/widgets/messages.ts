@@ -140,9 +140,12 @@ export interface TableCell {
   hint?: string;
   /** The value by which a sortable table orders its rows. */
   key?: number | string | null;
+  /** In the first cell of a row that can be clicked: the id that is then sent as `chosen`. */
+  choose?: unknown;
 }
 
 export interface TableTraits {
+  chosen: { id?: unknown; number?: number };
   table: {
     columns?: { title: string; numeric: boolean }[];
     rows?: TableCell[][];
@@ -345,7 +348,7 @@ export interface PromptTurn {
   images: { src: string; text: string }[];
 }
 
-/** One request to a language model (`widgets/comparison/exchange_view.py`). */
+/** One request to a language model (`widgets/exchange_view.py`). */
 export interface Exchange {
   note: string;
   turns: PromptTurn[];

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from mosaic_lab.arenas.lane import Lane
 from mosaic_lab.arenas.plan import EXCHANGES
-from mosaic_lab.arenas.replays.recorded_episode import RecordedEpisode, add_exchanges, recorded_steps
+from mosaic_lab.arenas.replays.played_episode import PlayedEpisode, add_exchanges, recorded_steps
 from mosaic_lab.arenas.tables import EpisodeSteps
 from mosaic_lab.errors import ConfigurationError
 
 
-def lane_episode(lane: Lane, seed: int) -> RecordedEpisode:
-    """Return the newest episode of a lane on ``seed`` as recorded, which may still be played.
+def lane_episode(lane: Lane, seed: int, number: int | None = None) -> PlayedEpisode:
+    """Return the newest episode of a lane on ``seed`` as recorded, which may still be played, or the one
+    with this ``number`` in the comparison.
 
     Raises ConfigurationError if it has not made a step on this seed, and MosaicError without recorded
     actions.
@@ -19,17 +20,21 @@ def lane_episode(lane: Lane, seed: int) -> RecordedEpisode:
     seeds = {index: int(row["seed"]) for index, row in ended.items()}
     if lane.now.step:
         seeds[lane.now.episode] = lane.now.seed
-    index = max((index for index, own in seeds.items() if own == seed), default=None)
+    found = [index for index, own in seeds.items() if own == seed and number in (None, index)]
+    index = max(found, default=None)
     if index is None:
         listed = ", ".join(map(str, dict.fromkeys(seeds.values()))) or "none yet"
-        raise ConfigurationError(f"{lane.label} has made no step on seed {seed}: its seeds are {listed}")
+        which = "" if number is None else f" in an episode {number}"
+        raise ConfigurationError(
+            f"{lane.label} has made no step on seed {seed}{which}: its seeds are {listed}"
+        )
     tables = (EpisodeSteps(folder).table(index) for folder in reversed(lane.folders))
     table = next((table for table in tables if len(table)), EpisodeSteps(lane.folders[-1]).table(index))
     steps = recorded_steps(table, f"{lane.label}, seed {seed}")
     recording = lane.folders[-1].parent / EXCHANGES
     add_exchanges(steps, recording, lane.label, index)
     forfeit = ended[index].get("forfeit") if index in ended else None
-    return RecordedEpisode(
+    return PlayedEpisode(
         label=lane.label,
         seed=seed,
         episode=0,

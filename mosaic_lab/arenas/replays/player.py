@@ -18,7 +18,7 @@ from mosaic_contract.fastlane import Frame, Hud
 from mosaic_lab.arenas.arena_client import ArenaClient, ArenaFailed, ArenaLoop
 from mosaic_lab.arenas.environment_info import EnvironmentInfo
 from mosaic_lab.arenas.plan import ArenaSetup
-from mosaic_lab.arenas.replays.recorded_episode import RecordedEpisode, RecordedStep
+from mosaic_lab.arenas.replays.played_episode import PlayedEpisode, PlayedStep
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.fastlane.encoding import Packet, compact
 from mosaic_lab.keeper.states import State
@@ -59,7 +59,7 @@ class Playback:
 
 
 def play(
-    episode: RecordedEpisode, setup: ArenaSetup, progress: Callable[[int], None] = lambda _: None
+    episode: PlayedEpisode, setup: ArenaSetup, progress: Callable[[int], None] = lambda _: None
 ) -> Playback:
     """Play an episode again. ``progress`` is called with the number of steps played.
 
@@ -76,7 +76,7 @@ def play(
 class _Player:
     """The owner of a replay's arena."""
 
-    def __init__(self, episode: RecordedEpisode, setup: ArenaSetup, folder: Path) -> None:
+    def __init__(self, episode: PlayedEpisode, setup: ArenaSetup, folder: Path) -> None:
         self.loop = ArenaLoop()
         self._episode = episode
         self._opened: tuple[EnvironmentInfo, Assignment] | None = None
@@ -178,7 +178,7 @@ class _Refused(Exception):
     """The environment did not play recorded actions."""
 
 
-def _difference_before(step: RecordedStep, state: Mapping[str, Any]) -> str:
+def _difference_before(step: PlayedStep, state: Mapping[str, Any]) -> str:
     """Return how a state differs from the one in which a step was recorded; empty if it does not."""
     if state["done"]:
         return "the episode has ended already"
@@ -190,7 +190,7 @@ def _difference_before(step: RecordedStep, state: Mapping[str, Any]) -> str:
     return ""
 
 
-def _difference_after(step: RecordedStep, state: Mapping[str, Any]) -> str:
+def _difference_after(step: PlayedStep, state: Mapping[str, Any]) -> str:
     for agent, reward in step.rewards.items():
         whose = "" if len(state["rewards"]) == 1 else f" of {agent}"
         if repr(now := state["rewards"][agent]) != repr(reward):  # repr: NaN equals NaN

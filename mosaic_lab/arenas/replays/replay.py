@@ -12,8 +12,8 @@ import numpy as np
 
 from mosaic_lab.arenas.action_text import action_text
 from mosaic_lab.arenas.environment_info import EnvironmentInfo
+from mosaic_lab.arenas.replays.played_episode import PlayedEpisode, StepExchange
 from mosaic_lab.arenas.replays.player import Difference, Playback
-from mosaic_lab.arenas.replays.recorded_episode import RecordedEpisode, StepExchange
 from mosaic_lab.arenas.tables import table_of
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.fastlane.encoding import Packet, Pixels, rgb
@@ -86,7 +86,7 @@ class Replay(Sequence[ReplayStep]):
     `Film.replay`; a notebook shows it as a player.
     """
 
-    def __init__(self, environment: str, episode: RecordedEpisode, playback: Playback) -> None:
+    def __init__(self, environment: str, episode: PlayedEpisode, playback: Playback) -> None:
         self.environment = environment
         """The environment's id."""
         self.operator = episode.label
@@ -268,7 +268,7 @@ class Replays(Sequence[Replay]):
         return "\n".join([f"<Replays: {differ}", *(f"  {replayed!r}" for replayed in self._replays)]) + ">"
 
 
-def _steps(episode: RecordedEpisode, playback: Playback) -> Iterator[ReplayStep]:
+def _steps(episode: PlayedEpisode, playback: Playback) -> Iterator[ReplayStep]:
     returns = dict.fromkeys(playback.environment.agents, 0.0)
     for index, step in enumerate(episode.steps):
         returns = {agent: total + step.rewards.get(agent, 0.0) for agent, total in returns.items()}

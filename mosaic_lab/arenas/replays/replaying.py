@@ -8,8 +8,8 @@ from pathlib import Path
 
 from mosaic_lab.arenas.arena_workers import environment_worker
 from mosaic_lab.arenas.plan import ArenaPlan, ArenaSetup
+from mosaic_lab.arenas.replays.played_episode import PlayedEpisode
 from mosaic_lab.arenas.replays.player import play
-from mosaic_lab.arenas.replays.recorded_episode import RecordedEpisode
 from mosaic_lab.arenas.replays.replay import Replay
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.environment_variables import compose_variables
@@ -21,7 +21,7 @@ Progress = Callable[[int], None]
 
 def replay_episode(
     plan: ArenaPlan,
-    episode: RecordedEpisode,
+    episode: PlayedEpisode,
     install: Callable[[str], None] = print,
     progress: Progress = lambda _: None,
 ) -> Replay:

@@ -26,7 +26,6 @@ from mosaic_lab.arenas import Comparison
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.widgets.charts.chart import Chart
 from mosaic_lab.widgets.comparison.early_keys import EarlyKeys
-from mosaic_lab.widgets.comparison.exchange_view import CollapsibleExchanges, ExchangesModel
 from mosaic_lab.widgets.comparison.page_state import (
     MOST_AGENTS,
     Y_LABEL,
@@ -37,6 +36,7 @@ from mosaic_lab.widgets.comparison.page_state import (
     return_lines,
 )
 from mosaic_lab.widgets.comparison.saved_comparison import SHOW_AGAIN, SavedComparison
+from mosaic_lab.widgets.exchange_view import CollapsibleExchanges, ExchangesModel
 from mosaic_lab.widgets.frames import register_target
 from mosaic_lab.widgets.frames.wall import page_canvas
 from mosaic_lab.widgets.page.live_panel import LivePanel, Unsubscribe
@@ -45,6 +45,7 @@ from mosaic_lab.widgets.page.panel_widgets import Table
 from mosaic_lab.widgets.page.saved_form import Caption
 from mosaic_lab.widgets.page.visibility import FASTEST_SECONDS
 from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
+from mosaic_lab.widgets.replays.replay_area import ReplayArea
 
 STATE_SECONDS = 1 / 15
 """Minimum interval between two state updates sent to the page."""
@@ -120,7 +121,8 @@ class ComparisonPanel(LivePanel):
         self.episodes = Table()
         self.chart = Chart(Y_LABEL, [lane_style(index) for index in range(len(labels))])
         self.chart.figure.layout.height = CHART_HEIGHT
-        self.box = VBox([self.lanes, *self.chart.parts, self.episodes])
+        self._replays = ReplayArea(self.show_message)
+        self.box = VBox([self.lanes, *self.chart.parts, self.episodes, self._replays.box])
         self.box.add_class("mosaic-panel")
         self.box.add_class("mosaic-comparison")
         widgets_stay_on_subshell(self.box, *self.chart.widgets)
@@ -128,6 +130,7 @@ class ComparisonPanel(LivePanel):
             model.observe(lambda _: self.notify(), names=["opened", "agent", "drawn"])
         self.observe(self.lanes, "presence", self.on_presence)
         self.observe(self.lanes, "calls", self._do_calls)
+        self.observe(self.episodes, "chosen", lambda chosen: self._replay(*chosen["id"]))
         self.saved = SavedComparison(self.title, labels, self.visibility, self.view, on_removed=self.close)
         self.on_ended = self.close
 
@@ -204,10 +207,20 @@ class ComparisonPanel(LivePanel):
         comparison = self._comparison()
         if comparison is None:
             raise MosaicError("this comparison was ended: run its cell again")
-        if name == "press":
+        if name == "replay":
+            self._replay(None)
+        elif name == "press":
             self._press(comparison, arguments["lane"], arguments["agent"], arguments["action"])
         else:
             _CALLS[name](comparison, arguments)
+
+    def _replay(self, lane: str | None, seed: int | None = None, index: int | None = None) -> None:
+        """Replay a lane's episode; None: the newest of all lanes on the current seed."""
+        comparison = self._comparison()
+        if comparison is None:
+            raise MosaicError("this comparison was ended: run its cell again")
+        name = f"seed {comparison.seed}" if lane is None else f"{lane}, seed {seed}"
+        self._replays.request(name, lambda *_: comparison.replay(lane, seed, index))
 
     def _press(self, comparison: Comparison, lane: int, agent: str, action: Any) -> None:
         """Use a player's key as the awaited action. If the comparison is idle, also make a step."""

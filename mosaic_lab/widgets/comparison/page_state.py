@@ -18,7 +18,7 @@ from mosaic_lab.arenas.action_text import action_text
 from mosaic_lab.chart_style import color
 from mosaic_lab.number_format import UNKNOWN, duration, milliseconds, number
 from mosaic_lab.widgets.charts.chart import DISTINCT_STYLES, Line, LineStyle
-from mosaic_lab.widgets.comparison.exchange_view import fault_texts, total_facts
+from mosaic_lab.widgets.exchange_view import fault_texts, total_facts
 from mosaic_lab.workers.families import same_environment
 
 MOST_ACTIONS = 24
@@ -81,12 +81,17 @@ def person_action_text(action: Any, agent: str, view: Mapping[str, Any]) -> str:
     return action_text(index, view["action_meanings"].get(agent))
 
 
-def _row(row: Mapping[str, Any], lane_color: str) -> list[dict[str, str]]:
+def _row(row: Mapping[str, Any], lane_color: str) -> list[dict[str, Any]]:
     returns = {
         name.removeprefix("return "): value for name, value in row.items() if name.startswith("return ")
     }
     return [
-        {"text": row["lane"], "color": lane_color},
+        {
+            "text": row["lane"],
+            "color": lane_color,
+            "hint": "Replay this episode",
+            "choose": [row["lane"], row["seed"], row["episode_index"]],
+        },
         {"text": row["operator"]},
         {"text": str(row["seed"])},
         {"text": _returns(row["return"], returns), "hint": _of_each(returns)},

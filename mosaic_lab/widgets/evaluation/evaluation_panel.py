@@ -10,6 +10,7 @@ from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration
 from mosaic_lab.runs import Run
 from mosaic_lab.widgets.charts.static_chart import stacked
+from mosaic_lab.widgets.evaluation.episode_list import EpisodeList
 from mosaic_lab.widgets.evaluation.result_panel import ResultPanel
 from mosaic_lab.widgets.evaluation.snapshot_reader import EvaluationSnapshot, SnapshotReader
 from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames
@@ -28,7 +29,18 @@ class EvaluationPanel(ResultPanel[EvaluationSnapshot]):
         self.title = f"Evaluation · {evaluation.environment}"
         frames = CollapsibleFrames("Frames of the arenas that play now", self._arenas)
         super().__init__(evaluation, SnapshotReader(evaluation, self.notify), frames)
-        self.arrange(self.table, self.plots.box, *frames.widgets)
+        self.episodes = EpisodeList(Evaluation(folder), self.show_message)
+        self.observe(self.episodes.head, "opened", self.episodes.expand)
+        self.observe(self.episodes.table, "chosen", self.episodes.choose)
+        self.arrange(self.table, self.plots.box, *self.episodes.widgets, *frames.widgets)
+
+    def close(self) -> None:
+        self.episodes.close()
+        super().close()
+
+    def draw_content(self) -> None:
+        super().draw_content()
+        self.episodes.draw()
 
     def static_caption(self) -> Caption:
         """Return the progress, the table and the failures."""

@@ -67,13 +67,15 @@ class Controls(anywidget.AnyWidget):
 class Table(anywidget.AnyWidget):
     """A table of texts, hidden without rows.
 
-    ``table``: {"columns": [{"title", "numeric"}], "rows": [[{"text", "color", "hint", "key"}]], "caption",
-    "sortable"}. The user sorts a sortable table by the ``key`` of its cells, None last.
+    ``table``: {"columns": [{"title", "numeric"}], "rows": [[{"text", "color", "hint", "key", "choose"}]],
+    "caption", "sortable"}. The user sorts a sortable table by the ``key`` of its cells, None last. A row
+    whose first cell has a value ``choose`` can be clicked, which sends that value as the id of ``chosen``.
     """
 
     _esm = page_code("table.js")
 
     table: t.Dict[str, Any] = t.Dict().tag(sync=True)
+    chosen: t.Dict[str, Any] = t.Dict({}, help="{id, number}: the row clicked last").tag(sync=True)
 
 
 class Footer(anywidget.AnyWidget):

@@ -76,7 +76,7 @@ class FollowingPanel(LivePanel):
 
     def show_message(self, level: str, text: str) -> None:
         with self._lock:
-            self._message = {"level": level, "text": text}
+            self._message = {"level": level, "text": text} if text else None
             self._draw_footer()
 
     def notices(self) -> list[Notice]:

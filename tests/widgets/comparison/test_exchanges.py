@@ -18,14 +18,8 @@ from mosaic_lab import operators
 from mosaic_lab.arenas import Comparison
 from mosaic_lab.number_format import milliseconds, money
 from mosaic_lab.widgets.comparison.comparison_panel import ComparisonPanel, panel_of
-from mosaic_lab.widgets.comparison.exchange_view import (
-    NO_PICTURE,
-    TAIL,
-    ExchangesModel,
-    shown_exchanges,
-    thumbnail,
-)
 from mosaic_lab.widgets.comparison.saved_comparison import exchanges_html
+from mosaic_lab.widgets.exchange_view import NO_PICTURE, TAIL, ExchangesModel, shown_exchanges, thumbnail
 
 EVIL = "</pre><script>alert(1)</script>"
 

@@ -62,7 +62,15 @@ def test_what_each_of_a_few_agents_has_is_shown_beside_the_sum() -> None:
 
 def episode_cells(returns: dict[str, float]) -> dict[str, Any]:
     """The cells of an episode with these returns, by the titles of their columns."""
-    facts = {"lane": "a", "operator": "x", "seed": 1, "length": 3, "faults": 0, "seconds": 1.0}
+    facts = {
+        "lane": "a",
+        "operator": "x",
+        "seed": 1,
+        "episode_index": 0,
+        "length": 3,
+        "faults": 0,
+        "seconds": 1.0,
+    }
     ends = {"terminated": False, "truncated": True, "forfeit": None, "success": None}
     lanes = [{"label": "a", "index": 0}]
     table = episodes_table({"lanes": lanes, "episodes": [returns | facts | ends], "ended": 1})

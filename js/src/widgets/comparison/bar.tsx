@@ -72,6 +72,9 @@ export function Bar({ model, state, call, say, size, resize }: BarProps) {
         >
           Next seed
         </Button>
+        <Button title="Play the episodes so far again, step by step" onClick={() => call('replay')}>
+          Replay
+        </Button>
       </span>
       <Slider
         label="Speed"

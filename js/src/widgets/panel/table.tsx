@@ -1,9 +1,9 @@
 /** A table of texts: operators of an evaluation, episodes of a comparison, trials of a sweep. */
 
-import { memo, useState } from 'react';
+import { memo, useCallback, useState } from 'react';
 import { ordered } from '../../shared/order.ts';
 import { Swatch } from '../common/parts.tsx';
-import type { RenderContext } from '../host/anywidget.ts';
+import { type RenderContext, send } from '../host/anywidget.ts';
 import { useTrait, view } from '../host/react.ts';
 import type { TableCell, TableTraits } from '../messages.ts';
 
@@ -11,6 +11,7 @@ import type { TableCell, TableTraits } from '../messages.ts';
 function Table({ model }: RenderContext<TableTraits>) {
   const { columns = [], rows = [], caption, sortable = false } = useTrait(model, 'table');
   const [{ column, descending }, setOrder] = useState({ column: 0, descending: true });
+  const choose = useCallback((id: unknown) => send(model, 'chosen', { id, number: Date.now() }), [model]);
   if (rows.length === 0) return null;
   const heading = (title: string, i: number) => (
     <button
@@ -43,14 +44,20 @@ function Table({ model }: RenderContext<TableTraits>) {
         <Rows
           rows={sortable ? ordered(rows, row => row[column]?.key ?? null, descending) : rows}
           numeric={columns.map(({ numeric }) => numeric)}
+          choose={choose}
         />
       </table>
     </div>
   );
 }
 
+interface RowProps {
+  readonly numeric: readonly boolean[];
+  readonly choose: (id: unknown) => void;
+}
+
 /** Rows are keyed by their content: an update changes few of hundreds. */
-function Rows({ rows, numeric }: { rows: readonly TableCell[][]; numeric: readonly boolean[] }) {
+function Rows({ rows, numeric, choose }: RowProps & { rows: readonly TableCell[][] }) {
   const counts = new Map<string, number>();
   return (
     <tbody>
@@ -58,19 +65,30 @@ function Rows({ rows, numeric }: { rows: readonly TableCell[][]; numeric: readon
         const content = JSON.stringify([cells, numeric]);
         const count = (counts.get(content) ?? 0) + 1;
         counts.set(content, count);
-        return <Row key={`${count} ${content}`} cells={cells} numeric={numeric} />;
+        return <Row key={`${count} ${content}`} cells={cells} numeric={numeric} choose={choose} />;
       })}
     </tbody>
   );
 }
 
 const Row = memo(
-  ({ cells, numeric }: { cells: readonly TableCell[]; numeric: readonly boolean[] }) => (
-    <tr>
-      {cells.map(({ text, color, hint }, i) => (
+  ({ cells, numeric, choose }: RowProps & { cells: readonly TableCell[] }) => (
+    <tr className={cells[0]?.choose === undefined ? undefined : 'mosaic-choosable'}>
+      {cells.map(({ text, color, hint, choose: id }, i) => (
         <td key={i} className={alignment(numeric[i])} title={hint || undefined}>
           {color && <Swatch color={color} />}
-          {text}
+          {id === undefined ? (
+            text
+          ) : (
+            <button
+              type="button"
+              className="mosaic-choose"
+              aria-label={`${hint}: ${text}`}
+              onClick={() => choose(id)}
+            >
+              {text}
+            </button>
+          )}
         </td>
       ))}
     </tr>

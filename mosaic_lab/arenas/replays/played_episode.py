@@ -33,7 +33,7 @@ class StepExchange:
 
 
 @dataclass
-class RecordedStep:
+class PlayedStep:
     """One step: values by agent. ``hashes`` are those of the observations on which the agents acted."""
 
     actions: dict[str, Any] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class RecordedStep:
 
 
 @dataclass(frozen=True)
-class RecordedEpisode:
+class PlayedEpisode:
     """An episode of the lane ``label``.
 
     ``seed`` is the user's, ``episode`` the episode's number on it; ``episode_seed`` and ``index`` are those
@@ -60,7 +60,7 @@ class RecordedEpisode:
     episode: int
     episode_seed: int
     index: int
-    steps: list[RecordedStep]
+    steps: list[PlayedStep]
     complete: bool
     versions: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
@@ -72,12 +72,12 @@ class RecordedEpisode:
         return any(step.hashes for step in self.steps)
 
 
-def recorded_steps(table: pd.DataFrame, place: str) -> list[RecordedStep]:
+def recorded_steps(table: pd.DataFrame, place: str) -> list[PlayedStep]:
     """Return the steps of an episode from its table. ``place`` names the episode in errors.
 
     Raises MosaicError if actions are missing.
     """
-    steps: dict[int, RecordedStep] = defaultdict(RecordedStep)
+    steps: dict[int, PlayedStep] = defaultdict(PlayedStep)
     for row in table.to_dict("records"):
         step, agent = steps[int(row["step_index"])], str(row["agent_id"])
         step.rewards[agent] = row["reward"]
@@ -96,7 +96,7 @@ def recorded_steps(table: pd.DataFrame, place: str) -> list[RecordedStep]:
     return [steps[index] for index in range(len(steps))]
 
 
-def add_exchanges(steps: list[RecordedStep], recording: Path, lane: str, index: int) -> None:
+def add_exchanges(steps: list[PlayedStep], recording: Path, lane: str, index: int) -> None:
     """Add the exchanges of a lane's episode, in the order of the calls."""
     begins = encode_line({"lane": lane})[:-2] + b","
     found: dict[tuple[int, str, int], StepExchange] = {}
