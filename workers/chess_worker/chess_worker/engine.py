@@ -12,7 +12,7 @@ import chess
 import chess.engine
 from mosaic_contract import AgentSetup, ConfigError, Decision
 from mosaic_contract.language import LanguageModel, Parsed, Turn
-from mosaic_contract.language.exchange import Reply
+from mosaic_contract.language.exchange import Choices, Reply
 
 from .position import Position
 
@@ -86,7 +86,7 @@ class ChessEngine:
         """Do nothing: the engine is already running."""
 
     def complete(
-        self, turns: Sequence[Turn], choices: Sequence[str] | None, seed: int, show: Callable[[str], None]
+        self, turns: Sequence[Turn], choices: Choices | None, seed: int, show: Callable[[str], None]
     ) -> Reply:
         """Return the move in the position of the last turn, with the engine's report of its search."""
         board = chess.Board(turns[-1].text)

@@ -1,5 +1,6 @@
 """Language models with the standard library alone: recordings, replays, budgets, retries, prices."""
 
+import string
 import tempfile
 import time
 import unittest
@@ -12,13 +13,14 @@ from mosaic_contract.errors import BudgetSpent, EndpointFailed, RecordingMismatc
 from mosaic_contract.language import Exchange, LanguageModel, Parsed, Turn
 from mosaic_contract.language.budget import Budget, dollars, spent
 from mosaic_contract.language.endpoint import chosen
-from mosaic_contract.language.exchange import Reply, prompt_of
+from mosaic_contract.language.exchange import Reply, TextForm, prompt_of
 from mosaic_contract.language.local import grammar_of
 from mosaic_contract.language.parsing import Actions
 from mosaic_contract.language.recording import CallKey, RecordingWriter, read
 from mosaic_contract.language.retries import AttemptFailed, repeat, required_wait
 from mosaic_contract.language.streamed_reply import split_thoughts
 
+PRINTABLE = "".join(filter(str.isprintable, string.printable))
 PROMPT = [Turn("user", "Where to?")]
 
 
@@ -201,6 +203,11 @@ class Answers(unittest.TestCase):
         for answer, action in (("go north", "Go north."), ("[1] [1]", "[1]"), ("ACTION: bye bye", "bye bye")):
             self.assertEqual(actions.parse(answer, known).action, action)
         self.assertEqual(actions.parse("go south", known).faults, ("unparsed",))
+        self.assertEqual(actions.form, TextForm(1, 9, PRINTABLE, actions.form.ends))
+        self.assertFalse(set(actions.form.ends) & set(" .\"'*_<>"), "what the parser strips")
+        letters = Actions({"type": "Text", "min_length": 3, "max_length": 500, "characters": "ab "})
+        self.assertEqual(letters.form, TextForm(3, 60, "ab ", "ab"))
+        self.assertIsNone(Actions({"type": "Text", "characters": " .", "max_length": 5}).form)
 
     def test_thoughts_and_choices(self):
         self.assertEqual(split_thoughts("<think>a</think>\n go"), ("go", "a"))
@@ -208,5 +215,9 @@ class Answers(unittest.TestCase):
         self.assertEqual(
             [chosen(text) for text in ('{"answer": "go"}', "go", "3", '{"answer": 3}')],
             ["go", "go", "3", '{"answer": 3}'],
+        )
+        one, two = r"[\U00000061\U00000062]", r"[\U00000062]"
+        self.assertEqual(
+            grammar_of(TextForm(1, 4, "ab", "b")), f'root ::= "ACTION: " ({two} | {two} {one}{{0,2}} {two})'
         )
         self.assertEqual(grammar_of(["go", 'say "ä"']), 'root ::= "go" | "say \\"ä\\""')

@@ -33,12 +33,14 @@ def test_the_same_seed_gives_the_same_answers_in_every_process(worker: WorkerEnv
     assert answers[0] == answers[1] and all(answers[0])
 
 
-def test_it_chooses_among_the_known_moves_of_a_game_in_text(talk: Conversation) -> None:
-    text = {"type": "Text", "min_length": 0, "max_length": 100}
+def test_it_names_a_known_move_of_a_game_in_text_or_writes_a_text_of_the_space(talk: Conversation) -> None:
+    text = {"type": "Text", "min_length": 5, "max_length": 9, "characters": "[abhinst ]"}
     talk.agent(text, settings={**LOCAL, "max_tokens": 48})
-    answer = talk.act("You hold 20. [hit] or [stand]?", info={"legal_moves": ["[hit]", "[stand]"]})
-    assert answer["action"] in ("[hit]", "[stand]")
-    assert [exchange["faults"] for exchange in answer["exchanges"]] == [[]]
+    move = talk.act("You hold 20. [hit] or [stand]?", info={"legal_moves": ["[hit]", "[stand]"]})
+    assert move["action"] in ("[hit]", "[stand]")
+    word = talk.act("Say something.")
+    assert 5 <= len(word["action"]) <= 9 and set(word["action"]) <= set(text["characters"])
+    assert [exchange["faults"] for answer in (move, word) for exchange in answer["exchanges"]] == [[], []]
 
 
 @pytest.mark.parametrize("which", ["local", "endpoint"])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Iterator, Mapping, Sequence
 
 from mosaic_contract.errors import ConfigError
-from mosaic_contract.language.exchange import Exchange, Turn
+from mosaic_contract.language.exchange import Choices, Exchange, Turn
 from mosaic_contract.language.model import LanguageModel
 from mosaic_contract.language.parsing import Actions, action_text, reasoning_in
 from mosaic_contract.language.settings import BUNDLED, LOCAL
@@ -48,9 +48,9 @@ class Options:
         return self.actions.names(self.legal) if self.actions.discrete else []
 
     @property
-    def listed(self) -> list[str] | None:
-        """The answers from which a model chooses, None without a list."""
-        return self.names if self.actions.discrete else list(self.legal) or None
+    def choices(self) -> Choices | None:
+        """The answers from which a model chooses, or the form of a text; None if there is neither."""
+        return self.names if self.actions.discrete else list(self.legal) or self.actions.form
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class ActionChooser:
 
     `names` are the names of the actions of a Discrete space, None if unknown. `structured`: the endpoint
     restricts answers to the legal actions; None: only for the bundled model, which otherwise rarely names an
-    action. In a Text space, this holds for the steps with a list of legal moves, and the prompt stays the
-    same. Raises `ConfigError` if the space has no list of actions.
+    action. In a Text space, an answer is one of the step's legal moves, without these a text of the space
+    (local models only), and the prompt stays the same. Raises `ConfigError` for spaces of another type.
     """
 
     def __init__(self, setup: AgentSetup, names: Sequence[str] | None, structured: bool | None) -> None:
@@ -140,8 +140,8 @@ class ActionChooser:
     def choose(self, model: LanguageModel, turns: Sequence[Turn], options: Options) -> ChosenAction:
         """Send a dialog to a model. After an answer without a legal action, send it once more with the
         reason."""
-        listed = options.listed if self._restricts else None
-        first = model.ask(turns, lambda answer: options.actions.parse(answer, options.legal), choices=listed)
+        choices = options.choices if self._restricts else None
+        first = model.ask(turns, lambda answer: options.actions.parse(answer, options.legal), choices=choices)
         if first.action is not None:
             return ChosenAction(first.action, options.actions.name(first.action), False, [first])
         again = [
@@ -152,7 +152,7 @@ class ActionChooser:
         second = model.ask(
             again,
             lambda answer: options.actions.parse(answer, options.legal),
-            choices=listed,
+            choices=choices,
             repair=True,
             last=True,
         )

@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import Any, Callable, Generator, Sequence
 
 from mosaic_contract.errors import ConfigError, EndpointFailed, EndpointRefused
-from mosaic_contract.language.exchange import Reply, Turn, joined
+from mosaic_contract.language.exchange import Choices, Reply, TextForm, Turn, joined
 from mosaic_contract.language.http_bounds import bounded_client
 from mosaic_contract.language.retries import AttemptFailed, required_wait
 from mosaic_contract.language.settings import ModelSettings, filled
@@ -78,14 +78,15 @@ class Endpoint:
             logging.getLogger("mosaic_contract").debug("the SDK was not imported", exc_info=True)
 
     def complete(
-        self, turns: Sequence[Turn], choices: Sequence[str] | None, seed: int, show: Callable[[str], None]
+        self, turns: Sequence[Turn], choices: Choices | None, seed: int, show: Callable[[str], None]
     ) -> Reply:
-        """Make one attempt. `show` receives the text written so far. Raises `EndpointRefused`,
-        `EndpointFailed` and `AttemptFailed`."""
+        """Make one attempt; free text is not restricted. `show` receives the text written so far. Raises
+        `EndpointRefused`, `EndpointFailed` and `AttemptFailed`."""
+        listed = None if isinstance(choices, TextForm) else choices
         client = self._connected()
         writing = StreamedReply(self.settings.model, show, self._redacted)
         while True:
-            request = self._request(self._accepted(turns), choices)
+            request = self._request(self._accepted(turns), listed)
             try:
                 with contextlib.closing(self._events(client, request, writing)) as events:
                     for event in events:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import Any, Mapping, Sequence
+from typing import Any, Mapping, Sequence, Union
 
 REPLY_FAULTS = ("truncated", "refused", "tool_call", "cut", "too_long")
 """Faults of the answer itself; others are faults of its parsing."""
@@ -22,6 +22,21 @@ class Turn:
     role: str
     text: str
     images: Sequence[bytes] = ()
+
+
+@dataclass(frozen=True)
+class TextForm:
+    """The form of an answer with free text, a line `ACTION: text` of `least` to `most` of the `characters`,
+    the first and the last of which are among `ends`."""
+
+    least: int
+    most: int
+    characters: str
+    ends: str
+
+
+Choices = Union[Sequence[str], TextForm]
+"""What an answer is restricted to."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Callable, Sequence
 
 from mosaic_contract.errors import ConfigError, EndpointFailed, EndpointRefused
-from mosaic_contract.language.exchange import Reply, Turn
+from mosaic_contract.language.exchange import Choices, Reply, TextForm, Turn
 from mosaic_contract.language.settings import BUNDLED, ModelSettings
 from mosaic_contract.language.streamed_reply import StreamedReply, paired
 
@@ -53,7 +53,7 @@ class LocalModel:
             return
 
     def complete(
-        self, turns: Sequence[Turn], choices: Sequence[str] | None, seed: int, show: Callable[[str], None]
+        self, turns: Sequence[Turn], choices: Choices | None, seed: int, show: Callable[[str], None]
     ) -> Reply:
         """Return the model's answer; `show` receives the text written so far.
 
@@ -97,7 +97,7 @@ class LocalModel:
                 pieces.put({"error": {"message": str(error)}})
             pieces.put(None)
 
-    def _request(self, turns: Sequence[Turn], choices: Sequence[str] | None, seed: int) -> dict[str, Any]:
+    def _request(self, turns: Sequence[Turn], choices: Choices | None, seed: int) -> dict[str, Any]:
         if any(turn.images for turn in turns):
             raise EndpointRefused(f"{self._name} reads text only: no images can be sent to it")
         settings = self.settings
@@ -158,9 +158,19 @@ class LocalModel:
                 raise EndpointRefused(f"{self._path} cannot be loaded: {error}") from None
 
 
-def grammar_of(choices: Sequence[str]) -> str:
+def grammar_of(choices: Choices) -> str:
     """Return a grammar in llama.cpp's GBNF that allows exactly the choices."""
+    if isinstance(choices, TextForm):
+        end, inner = _class_of(choices.ends), _class_of(choices.characters)
+        forms = [end] if choices.least == 1 else []
+        if choices.most > 1:
+            forms.append(f"{end} {inner}{{{max(0, choices.least - 2)},{choices.most - 2}}} {end}")
+        return f'root ::= "ACTION: " ({" | ".join(forms)})'
     return "root ::= " + " | ".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
+
+
+def _class_of(characters: str) -> str:
+    return "[" + "".join(f"\\U{ord(character):08x}" for character in characters) + "]"
 
 
 def _path_of(model: str) -> Path:

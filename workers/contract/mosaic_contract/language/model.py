@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Callable, Protocol, Sequence
 
 from mosaic_contract.language.endpoint import chosen
-from mosaic_contract.language.exchange import PARSE_FAULTS, Exchange, Parsed, Reply, Turn, prompt_of
+from mosaic_contract.language.exchange import PARSE_FAULTS, Choices, Exchange, Parsed, Reply, Turn, prompt_of
 from mosaic_contract.language.exchange_store import ExchangeStore
 from mosaic_contract.language.prices import price_of
 from mosaic_contract.language.recording import CallKey, Episode
@@ -26,7 +26,7 @@ class Backend(Protocol):
     def warm(self) -> None: ...
 
     def complete(
-        self, turns: Sequence[Turn], choices: Sequence[str] | None, seed: int, show: Callable[[str], None]
+        self, turns: Sequence[Turn], choices: Choices | None, seed: int, show: Callable[[str], None]
     ) -> Reply: ...
 
 
@@ -75,15 +75,15 @@ class LanguageModel:
         turns: Sequence[Turn],
         parse: Callable[[str], Parsed],
         *,
-        choices: Sequence[str] | None = None,
+        choices: Choices | None = None,
         repair: bool = False,
         last: bool = False,
     ) -> Exchange:
         """Send a dialog and return the exchange, written to the recording, with the action parsed.
 
-        `choices`: the answer must be one of these. `repair`: a second attempt after an answer without an
-        action. `last`: no further attempt follows, so the default action is played without an action. Both
-        are recorded as faults. `parse` is not called for an answer without text.
+        `choices`: the answer must be one of these, or have this form. `repair`: a second attempt after an
+        answer without an action. `last`: no further attempt follows, so the default action is played without
+        an action. Both are recorded as faults. `parse` is not called for an answer without text.
 
         Raises `EndpointRefused` for errors that calling again cannot fix, `EndpointFailed` after the retries,
         `BudgetSpent`, `RecordingMismatch`, and `ValueError` for a prompt of more than a million characters.
@@ -111,9 +111,7 @@ class LanguageModel:
     def close(self) -> None:
         self._exchanges.close()
 
-    def _called(
-        self, turns: Sequence[Turn], prompt: Any, choices: Sequence[str] | None, key: CallKey
-    ) -> Exchange:
+    def _called(self, turns: Sequence[Turn], prompt: Any, choices: Choices | None, key: CallKey) -> Exchange:
         """Call the model, with retries."""
         assert self._backend is not None, "a replay calls no model"
         backend, began = self._backend, [0.0, 0.0]

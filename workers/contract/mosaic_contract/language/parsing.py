@@ -11,10 +11,11 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import string
 from typing import Any, Iterator, Mapping, Sequence
 
 from mosaic_contract.action_reader import action_reader
-from mosaic_contract.language.exchange import Parsed
+from mosaic_contract.language.exchange import Parsed, TextForm
 
 MESSAGE_LIMIT = 500  # characters, the limit of arenas
 MOST_MESSAGES = 8  # per answer
@@ -27,6 +28,7 @@ _BOXED = re.compile(r"\\boxed\s*\{\s*(?:\\text\w*\s*\{)?([^{}]*)\}{1,2}")
 _OBJECT = re.compile(r"^[ \t]*(?=\{)", re.M)
 _REPEATED = re.compile(r"(.+?)(?:[\s,;.!*`\"']+\1)+[\s,;.!*`\"']*", re.I | re.S)
 _AROUND = " \t\r\n\"'`*_.<>“”‘’«»"
+_FREE_TEXT = 60  # characters of an action in free text
 _LONGEST = 200  # maximum characters of an action quoted in a message
 
 
@@ -79,6 +81,16 @@ class Actions:
             return []
         texts = dict.fromkeys(move for move in moves if isinstance(move, str))
         return [text for text in texts if self._fits(text)]
+
+    @property
+    def form(self) -> TextForm | None:
+        """The form of the shortest actions of a Text space that are parsed as they are written, if any."""
+        least = max(1, self._space.get("min_length", 0))
+        most = min(self._space.get("max_length", _FREE_TEXT), max(least, _FREE_TEXT))
+        characters = "".join(filter(str.isprintable, self._space.get("characters") or string.printable))
+        ends = "".join(character for character in characters if character not in _AROUND)
+        fits = self._kind == "Text" and ends and least <= most <= _LONGEST
+        return TextForm(least, most, characters, ends) if fits else None
 
     def name(self, action: Any) -> str:
         """Return the name of an action in prompts and on the page."""
