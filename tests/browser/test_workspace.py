@@ -217,7 +217,11 @@ def test_runs_are_grouped_filtered_and_saved_and_their_names_are_text(
 def test_every_control_of_the_charts_has_its_effect(page: Page, jupyterlab: JupyterLab, store: Path) -> None:
     spiked, *_ = write_runs(store, 3, points=200)
     spike(spiked, range(9_900, 10_200, 100))
+    page.set_viewport_size({"width": 1000, "height": 420})
     workspace = opened(page, jupyterlab, store)
+    below = chart(workspace, "losses/value_loss")
+    expect(below).to_contain_text("Reading …")  # not that there are no values
+    page.set_viewport_size({"width": 1400, "height": 900})
     over, one = plot(workspace, "episode_return"), chart(workspace, "episode_return")
     expect(over).to_be_visible(timeout=SOON_MS)
 

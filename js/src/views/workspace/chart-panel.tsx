@@ -127,7 +127,7 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
     high: chart.yLimits[1],
     colors: Object.fromEntries(lines.map(({ data: { key }, color }) => [key, color]))
   });
-  const { loading, answered, error, notes = [], read = 1 } = data.current ?? {};
+  const { answered, error, notes = [], read = 1 } = data.current ?? {};
   const message =
     visible.length === 0
       ? trans.__('No run is visible.')
@@ -135,7 +135,7 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
         ? error
         : answered && lines.length === 0
           ? notes.join('\n') || trans.__('No visible run has values of this metric here.')
-          : loading && lines.length === 0
+          : lines.length === 0
             ? trans.__('Reading …')
             : empty === 'x'
               ? trans.__('No visible run has values in this part of the x axis: a double-click shows all.')
