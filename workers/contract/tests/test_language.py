@@ -206,7 +206,7 @@ class Answers(unittest.TestCase):
         self.assertEqual(actions.form, TextForm(1, 9, PRINTABLE, actions.form.ends))
         self.assertFalse(set(actions.form.ends) & set(" .\"'*_<>"), "what the parser strips")
         letters = Actions({"type": "Text", "min_length": 3, "max_length": 500, "characters": "ab "})
-        self.assertEqual(letters.form, TextForm(3, 60, "ab ", "ab"))
+        self.assertEqual(letters.form, TextForm(3, 40, "ab ", "ab"))
         self.assertIsNone(Actions({"type": "Text", "characters": " .", "max_length": 5}).form)
 
     def test_thoughts_and_choices(self):
