@@ -11,6 +11,10 @@ try:
     import numpy as np
 except ImportError:
     np = None
+try:
+    import resource
+except ImportError:
+    resource = None
 
 from mosaic_contract import episode_recording
 from mosaic_contract.episode_recording import (
@@ -69,6 +73,20 @@ class EpisodeRecordings(unittest.TestCase):
     def test_of_unfinished_episodes_and_of_those_without_a_step_leave_no_file(self):
         self.assertIsNone(self.record(0))
         self.recorder.begin(5, 7, seen(0))
+        self.recorder.discard()
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    @unittest.skipIf(resource is None, "needs limits of files")
+    def test_fail_on_a_full_disk_and_leave_no_file(self):
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_FSIZE, limits)
+        self.recorder.begin(0, 7, seen(0))
+        for step in range(2000):
+            self.recorder.step(0, np.sqrt(step), False, False, seen(step % 7))
+        with self.assertRaises(OSError):
+            self.recorder.end(False)
+        self.recorder.begin(1, 7, seen(0))
         self.recorder.discard()
         self.assertEqual(list(self.folder.iterdir()), [])
 

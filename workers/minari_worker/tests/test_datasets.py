@@ -116,6 +116,30 @@ def test_a_policy_is_cloned_from_it(lab: mosaic.Lab, played: Evaluation, folder:
     assert cloned.wait(120).results()["return"].min() > 60
 
 
+@pytest.mark.extended
+@pytest.mark.parametrize("algorithm", ["il", "bcq", "cql", "gail"])
+def test_continuous_actions_are_learned_from_it(lab: mosaic.Lab, folder: Path, algorithm: str) -> None:
+    played = lab.evaluate(
+        env="Pendulum-v1",
+        operators={"random": mosaic.operators.random()},
+        seeds=range(3),
+        record="observations",
+    ).wait(120)
+    run = lab.train(
+        "tianshou",
+        algorithm=algorithm,
+        env="Pendulum-v1",
+        dataset=played.dataset(folder / f"swings-{algorithm}"),
+        seed=1,
+        **(
+            {"total_timesteps": 1_600, "collection_step_num_env_steps": 800, "num_training_envs": 4}
+            if algorithm == "gail"
+            else {"total_timesteps": 100, "epoch_num_steps": 100, "test_step_num_episodes": 1}
+        ),
+    ).wait()
+    assert run.checkpoints and len(run.episodes())
+
+
 def test_a_person_and_pictures_and_texts_are_recorded(
     lab: mosaic.Lab, folder: Path, worker: WorkerEnvironment
 ) -> None:
