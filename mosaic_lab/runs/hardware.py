@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import subprocess
@@ -41,17 +42,22 @@ def choose_gpus(gpus: int | Sequence[int]) -> tuple[list[int], int | None]:
     return wanted, None
 
 
-def check_device(device: Any, gpus: int | Sequence[int]) -> None:
-    """Raise ConfigurationError if a training's device is a GPU that its run does not get."""
+def check_device(device: Any, needed: Any, gpus: int | Sequence[int]) -> None:
+    """Raise ConfigurationError if a training's device is a GPU that its run does not get, or if it needs more
+    GPUs. ``needed`` is a number; None: unknown."""
     gpu = _CUDA.fullmatch(device) if isinstance(device, str) else None
     count = gpus if isinstance(gpus, int) else len(set(gpus))
-    if gpu is None or (index := int(gpu[1] or 0)) < count:
-        return
     seen = f"this run gets {count or 'no'} GPU{'s' if count > 1 else ''}"
-    raise ConfigurationError(
-        f"device={device!r}, and {seen}: give it one (lab.train(..., gpus={index + 1})), or choose "
-        "device='auto' or 'cpu'"
-    )
+    if gpu is not None and (index := int(gpu[1] or 0)) >= count:
+        raise ConfigurationError(
+            f"device={device!r}, and {seen}: give it one (lab.train(..., gpus={index + 1})), or choose "
+            "device='auto' or 'cpu'"
+        )
+    if isinstance(needed, int | float) and needed > count:
+        raise ConfigurationError(
+            f"its settings need {needed:g} GPU{'s' if needed > 1 else ''}, and {seen}: request them with "
+            f"lab.train(..., gpus={math.ceil(needed)}), or change the settings"
+        )
 
 
 def _usable_gpus() -> tuple[list[int], str]:

@@ -127,10 +127,13 @@ def test_gpus_that_are_not_there_are_refused_at_once(two_gpus: Supervisor, gpus:
 
 def test_a_device_is_one_of_the_runs_gpus() -> None:
     for device, gpus in ((None, 0), ("cpu", 0), ("cuda", 1), ("cuda:0", [3]), ("cuda:1", [2, 3]), (7, 0)):
-        check_device(device, gpus)
+        check_device(device, None, gpus)
     for device, gpus in (("cuda", 0), ("gpu", []), ("cuda:1", 1), ("cuda:2", [2, 3])):
         with pytest.raises(ConfigurationError, match=f"device={device!r}, and this run gets "):
-            check_device(device, gpus)
+            check_device(device, None, gpus)
+    check_device(None, 0.5, 1)
+    with pytest.raises(ConfigurationError, match=r"need 1\.5 GPUs, and this run gets 1 GPU: .*gpus=2"):
+        check_device("auto", 1.5, [3])
 
 
 def test_what_limits_this_session_limits_its_runs(

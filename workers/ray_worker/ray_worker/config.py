@@ -133,7 +133,8 @@ class RllibPlan(PlannedTraining):
             )
 
     def resolved(self) -> dict[str, Any]:
-        return {**super().resolved(), "policy_of": self.policy_of, "cpus": self.cpus}
+        gpus = self.gpus if self.learns_here else 0
+        return {**super().resolved(), "policy_of": self.policy_of, "cpus": self.cpus, "gpus": gpus}
 
     @property
     def policy_of(self) -> dict[str, str]:
