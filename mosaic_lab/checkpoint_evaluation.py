@@ -20,6 +20,7 @@ import numpy as np
 from mosaic_contract.heartbeat import Heartbeats
 from mosaic_contract.telemetry import Telemetry
 
+from mosaic_lab.arenas.replays.kept_episodes import EVALUATION, keep_episodes
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.episode_log import EpisodeLog, Record
 from mosaic_lab.evaluation.plan import EvaluationPlan
@@ -129,6 +130,13 @@ class CheckpointEvaluator(CheckpointRunner):
             return
         log = EpisodeLog(self.folder.telemetry_path).read()
         played = [record for (operator, *_), record in log.items() if operator == label]
+        episodes = [
+            {"seed": record["seed"], "index": record["index"], "complete": record["forfeit"] is None}
+            for record in played
+            if record["status"] == "ok"
+        ]
+        arenas = sorted((self.folder.path / ARENAS).glob("*"))
+        keep_episodes(self.training.path, checkpoint.step, EVALUATION, plan, arenas, episodes)
         self._report(checkpoint, [record for record in played if record["status"] == "ok"], len(played))
 
     def _plan(self, checkpoint: Checkpoint, label: str) -> EvaluationPlan:

@@ -95,6 +95,12 @@ def steps_table(folders: Sequence[Path]) -> pd.DataFrame:
     return _steps(line for file in files for line in file.lines())
 
 
+def steps_of(lines: Iterable[bytes], episode_index: int) -> pd.DataFrame:
+    """Return the steps of one episode in these lines, as in `steps_table`."""
+    steps = _steps(lines)
+    return steps[steps["episode_index"] == episode_index].reset_index(drop=True)
+
+
 class EpisodeSteps:
     """The steps of an arena's episodes, loaded on demand; the file is scanned once for their offsets.
 
@@ -108,14 +114,17 @@ class EpisodeSteps:
 
     def table(self, episode_index: int) -> pd.DataFrame:
         """Return every step of one episode, as in `steps_table`; empty if none."""
+        return _steps(self.lines(episode_index).splitlines())
+
+    def lines(self, episode_index: int) -> bytes:
+        """Return the lines of one episode's steps as written; empty if none."""
         self._look_on()  # an episode seen while it was played is only partly known
         first, end = self._places.get(episode_index, (0, 0))
-        lines: list[bytes] = []
-        if end:
-            with self._path.open("rb") as file:
-                file.seek(first)
-                lines = file.read(end - first).splitlines()
-        return _steps(lines)
+        if not end:
+            return b""
+        with self._path.open("rb") as file:
+            file.seek(first)
+            return file.read(end - first)
 
     def _look_on(self) -> None:
         if not self._path.is_file():

@@ -17,6 +17,7 @@ from mosaic_contract.heartbeat import Heartbeats
 from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.arenas.plan import ArenaPlan, ArenaSetup
+from mosaic_lab.arenas.replays.kept_episodes import FILM, keep_episodes
 from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.filming.episode_recorder import MOST_STEPS, FilmedEpisode, FilmFailed, record_episode
@@ -129,8 +130,9 @@ class FilmMaker(CheckpointRunner):
         try:
             spec = self._operator(checkpoint)
             before = self.telemetry.last_step
+            setup = self._setup(spec, seed)
             filmed = record_episode(
-                self._setup(spec, seed), spec, seed, folder, self.check,
+                setup, spec, seed, folder, self.check,
                 lambda step: self.telemetry.advance(before + step),
             )  # fmt: skip
         except FilmFailed as failure:
@@ -141,6 +143,8 @@ class FilmMaker(CheckpointRunner):
             self._problem = f"step {checkpoint.step}: {failure}"
             self._note(checkpoint, str(failure))
             return
+        episode = {"seed": seed, "index": 0, "complete": filmed.complete}
+        keep_episodes(self.training.path, checkpoint.step, FILM, setup.plan, [folder], [episode])
         shutil.rmtree(folder, ignore_errors=True)  # otherwise there would be a log for each checkpoint
         self._write(checkpoint, filmed, seed)
 

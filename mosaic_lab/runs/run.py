@@ -226,6 +226,16 @@ class Run(RunRecord):
 
     # ------------------------------------------------------------ other tools
 
+    def replay_checkpoint(self, step: int | None = None, seed: int | None = None) -> Any:
+        """Return a `Replay` of an episode that was played for a film or the evaluation of the checkpoint at
+        ``step`` (default: the newest), on ``seed`` (default: the first); see `mosaic_lab.Evaluation.replay`.
+
+        The episodes of the 50 newest films and evaluations are kept. Raises ConfigurationError if there is no
+        such episode.
+        """
+        kept = import_module("mosaic_lab.arenas.replays.kept_episodes")  # built on runs, imported when used
+        return kept.replay_checkpoint(self.path, step, seed)
+
     def export(self, to: str, out: Path | str) -> Path:
         """Export the run to another tool, "tensorboard" or "wandb", below the folder ``out``. Return the
         path.

@@ -67,6 +67,11 @@ def test_each_checkpoint_is_evaluated_and_its_return_is_a_metric_of_the_training
     until.touch()
     evaluator(lab, run).wait(PATIENCE)
     assert len(run.metrics("evaluation/return")) == 3, "once each"
+    replay = run.replay_checkpoint(200, seed=2)
+    assert (sum(replay.returns.values()), replay.difference) == (12, None)
+    assert run.replay_checkpoint().operator == "step 300 (evaluation)"
+    with pytest.raises(ConfigurationError, match=r"no episode on seed 7 .* the seeds 0, 1, 2"):
+        run.replay_checkpoint(200, seed=7)
     (curve,) = curves([run], CurveRequest("evaluation/return"), ColumnPool()).lines
     assert len(curve.x) == 3
     assert 'evaluate={"seeds": range(3)}' in code_of(run)

@@ -92,6 +92,10 @@ def test_a_real_training(cleanrl_environment: object, lab: mosaic.Lab) -> None:
         assert shown[0].shape == (214, 320, 3)
         assert one.path.stat().st_size < 500_000
         assert film(run.folder, one.step) == ("video/mp4", one.path.read_bytes())
+    replay = run.replay_checkpoint(films[0].step)
+    assert (len(replay), replay.seed, replay.difference) == (films[0].length, 3, None)
+    with pytest.raises(ConfigurationError, match="no episode of step 1 was recorded: the newest"):
+        run.replay_checkpoint(1)
     html = films._repr_html_()
     assert html.count("<video ") == len(films)
     assert f"step {films[0].step}: return {films[0].length}, {films[0].length} steps" in html

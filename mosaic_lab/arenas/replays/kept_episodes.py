@@ -1,0 +1,156 @@
+"""The episodes of a training's checkpoints, kept for replays: a file for each film or evaluation.
+
+The file ``replays/<step>-<source>.jsonl.gz`` in the training's folder has a first line that describes the
+environment and the episodes, and the lines of their steps as their arena has written them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from mosaic_contract.codec import decode_line, encode_line
+from mosaic_contract.errors import BadLine
+
+from mosaic_lab.arenas.plan import ArenaPlan
+from mosaic_lab.arenas.replays.played_episode import PlayedEpisode, recorded_steps
+from mosaic_lab.arenas.replays.replay import Replay
+from mosaic_lab.arenas.replays.replaying import replay_episode
+from mosaic_lab.arenas.request import CompareRequest
+from mosaic_lab.arenas.tables import EpisodeSteps, steps_of
+from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.operators import passive
+
+FOLDER = "replays"
+"""Subfolder of a training's folder for its kept episodes."""
+EVALUATION, FILM = "evaluation", "film"
+"""Sources of kept episodes."""
+KEPT = 50
+"""Maximum number of files: those of the newest steps."""
+MOST_BYTES = 32 << 20
+"""Maximum size of the steps in a file before compression; further episodes are not kept."""
+_NAMED = 5  # steps or seeds in an error
+
+
+class _Episode(msgspec.Struct):
+    seed: int
+    index: int
+    complete: bool
+
+
+class _About(msgspec.Struct):
+    """The first line of a file."""
+
+    env_id: str
+    settings: dict[str, Any]
+    family: str
+    max_steps: int | None
+    episodes: list[_Episode]
+
+
+def keep_episodes(
+    training: Path,
+    step: int,
+    source: str,
+    plan: ArenaPlan,
+    arenas: Iterable[Path],
+    episodes: Sequence[Mapping[str, Any]],
+) -> None:
+    """Keep episodes of the checkpoint at ``step``: each {"seed", "index", "complete"}, with the steps in the
+    folders ``arenas``. Nothing is kept in a training's folder that was removed, or on a full disk.
+    """
+    kept, lines, size = [], b"", 0
+    logs = [EpisodeSteps(folder) for folder in arenas]
+    for episode in episodes:
+        steps = b"".join(log.lines(episode["index"]) for log in logs)
+        size += len(steps)
+        if size > MOST_BYTES:
+            break
+        kept.append(dict(episode))
+        lines += steps
+    about = {
+        "env_id": plan.env_id,
+        "settings": plan.settings,
+        "family": plan.family,
+        "max_steps": plan.request.max_steps,
+        "episodes": kept,
+    }
+    folder = training / FOLDER
+    with suppress(OSError):
+        folder.mkdir(exist_ok=True)
+        (folder / f"{step}-{source}.jsonl.gz").write_bytes(gzip.compress(encode_line(about) + lines, 6))
+        for old in sorted(_files(training), reverse=True)[KEPT:]:
+            old[1].unlink()
+
+
+def replay_checkpoint(training: Path, step: int | None, seed: int | None) -> Replay:
+    """Replay a kept episode of the checkpoint at ``step`` (None: the newest) on ``seed`` (None: the first).
+
+    Raises ConfigurationError if there is none, and MosaicError if it cannot be replayed.
+    """
+    files = sorted(_files(training), reverse=True)
+    if not files:
+        raise ConfigurationError(
+            f"run {training.name} has no recorded episodes of its checkpoints: train with evaluate= or "
+            "films=, or call lab.evaluate_checkpoints(run) or lab.make_films(run)"
+        )
+    chosen = [file for at, file in files if at == (files[0][0] if step is None else step)]
+    if not chosen:
+        steps = ", ".join(f"{at:,}" for at in islice(dict.fromkeys(at for at, _ in files), _NAMED))
+        raise ConfigurationError(f"no episode of step {step:,} was recorded: the newest are of steps {steps}")
+    seeds = []
+    for file in chosen:
+        about, lines = _read(file)
+        for episode in about.episodes:
+            if seed in (None, episode.seed):
+                return _replay(file, about, episode, lines)
+            seeds.append(episode.seed)
+    listed = ", ".join(map(str, seeds[:_NAMED]))
+    raise ConfigurationError(f"no episode on seed {seed} was recorded: there are the seeds {listed}")
+
+
+def _replay(file: Path, about: _About, episode: _Episode, lines: list[bytes]) -> Replay:
+    step, _, source = file.name.partition(".")[0].partition("-")
+    label = f"step {int(step):,} ({source})"
+    plan = ArenaPlan(
+        request=CompareRequest(max_steps=about.max_steps),
+        env_id=about.env_id,
+        settings=about.settings,
+        family=about.family,
+        operators={"1": passive().with_(name=label)},
+        lanes={label: {"*": "1"}},
+        seeds=[episode.seed],
+        pass_env_vars=[],
+    )
+    seed, index = episode.seed, episode.index
+    steps = recorded_steps(steps_of(lines, index), f"{label}, seed {seed}")
+    replay = replay_episode(plan, PlayedEpisode(label, seed, 0, seed, index, steps, episode.complete))
+    if replay.difference is not None and source == FILM:
+        replay.note = f"run.films.at({step}) shows it as it was played"
+    return replay
+
+
+def _files(training: Path) -> list[tuple[int, Path]]:
+    """Return the kept files with the steps of their checkpoints."""
+    found = []
+    for file in (training / FOLDER).glob("*-*.jsonl.gz"):
+        step = file.name.partition("-")[0]
+        if step.isdigit() and not file.is_symlink():
+            found.append((int(step), file))
+    return found
+
+
+def _read(file: Path) -> tuple[_About, list[bytes]]:
+    try:
+        with gzip.open(file) as packed:
+            first, *lines = packed.read(MOST_BYTES + (1 << 20)).splitlines(keepends=True)
+        about = msgspec.convert(decode_line(first), _About)
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, BadLine) as error:
+        raise MosaicError(f"the recorded episodes {file} cannot be read: {error!r:.200}") from None
+    return about, lines
