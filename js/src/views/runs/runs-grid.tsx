@@ -29,7 +29,7 @@ import type { Line, Sort } from './tree.ts';
 const COMPACT_HEIGHT = 40;
 const LINE_HEIGHT = 26;
 const HEADER_HEIGHT = 26;
-const LEAST_NAME = 160;
+const LEAST_NAME = 240;
 
 interface RunsGridProps {
   readonly table: RunTable;
