@@ -96,13 +96,20 @@ class ArrayPart:
 
 
 class MessagePart:
-    """A value without a fixed shape, which is passed in a message."""
+    """A value without a fixed shape, which is passed in a message; a text, such as a mission, only if it
+    differs from the last one."""
+
+    def __init__(self) -> None:
+        self._text: str | None = None
 
     def write(self, value: Any) -> Any:
-        return pack(value)
+        last, self._text = self._text, value if type(value) is str else None
+        return None if self._text is not None and self._text == last else pack(value)
 
     def read(self, message: Any) -> Any:
-        return unpack(message)
+        value = self._text if message is None else unpack(message)
+        self._text = value if type(value) is str else None
+        return value
 
 
 class ContainerPart:
