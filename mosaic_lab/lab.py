@@ -116,6 +116,7 @@ class Lab(Trainer):
         deadline: float | None = None,
         fallback: Fallback | None = None,
         record: Record | None = None,
+        start: Any = None,
         family: str | None = None,
         pass_env_vars: Iterable[str] = (),
     ) -> Comparison:
@@ -149,6 +150,12 @@ class Lab(Trainer):
                 (a default action) or ``"forfeit"`` (the episode ends).
             record: ``"observations"`` keeps those of each finished episode in the store, compressed, for
                 `Comparison.dataset`; in environments of one agent.
+            start: where each episode begins. A list of actions already played on the seed, for any
+                deterministic environment: of each action the value, or ``{agent: value}`` where several act
+                at once; ``**replay.start_at(40)`` gives the seed and the actions of a replay. A position as
+                text: a FEN for ``"chess_v6"``, lines of ``X``, ``O`` and ``.`` for ``"connect_four_v3"`` and
+                ``"tictactoe_v3"``, a layout as ``print(env.unwrapped)`` draws it for MiniGrid.
+                ``{"position": text, "actions": […]}`` is both. Steps and returns count from there.
             family: the worker that provides the environment. Default: derived from the id, or if that worker
                 cannot make it, a worker that trained one of the policies in this environment.
             pass_env_vars: names of environment variables to pass on to environments and operators, as in
@@ -173,6 +180,7 @@ class Lab(Trainer):
             deadline=deadline,
             fallback=fallback,
             record=record,
+            start=start,
             family=family,
             pass_env_vars=pass_env_vars,
         )
@@ -201,6 +209,7 @@ class Lab(Trainer):
         budget: Mapping[str, float] | None = None,
         replay: Any = None,
         record: Record | None = None,
+        start: Any = None,
         pass_env_vars: Iterable[str] = (),
         on: str | None = None,
         run_code: bool = False,
@@ -250,6 +259,7 @@ class Lab(Trainer):
                 from the recorded one fails its episode, with an error that names the step.
             record: ``"observations"`` keeps those of each finished episode in the run's folder, compressed,
                 for `Evaluation.dataset`; in environments of one agent, on this machine.
+            start: where each episode begins: actions already played, or a position; see `compare`.
             pass_env_vars: names of environment variables to pass on; see `compare`.
             on: a Ray cluster to play on, as in `train`, with at most ``parallel`` runs, queued ones included,
                 each playing a chunk of the episodes of one operator. Episodes and their steps are recorded
@@ -284,6 +294,7 @@ class Lab(Trainer):
             budget=budget,
             replay=replay,
             record=record,
+            start=start,
             pass_env_vars=pass_env_vars,
             on=on,
         )

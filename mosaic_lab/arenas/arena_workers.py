@@ -16,6 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+from mosaic_contract.arena.start import Start
+
 from mosaic_lab import workers
 from mosaic_lab.arenas.arena_client import OPEN_SECONDS
 from mosaic_lab.arenas.environment_info import EnvironmentInfo
@@ -26,6 +28,8 @@ from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.workers import WorkerEnvironment
 from mosaic_lab.workers.families import claims, same_environment
 from mosaic_lab.workers.own_environments import own_id
+
+_TRIED = 10  # seeds
 
 _made: dict[tuple[str, str], EnvironmentInfo] = {}
 """Environments already created by this process, by their worker's Python, id, settings and variables."""
@@ -98,7 +102,8 @@ def _refusal(worker: WorkerEnvironment, plan: ArenaPlan) -> str:
 def _info(worker: WorkerEnvironment, plan: ArenaPlan) -> EnvironmentInfo | str:
     """Return information about the environment made by a worker, or why it cannot be made."""
     variables = {**plan.passed, **plan.env_vars}
-    key = (str(worker.python), json.dumps([plan.env_id, plan.settings, variables]))
+    begins = plan.request.start, _tried_seeds(plan)
+    key = (str(worker.python), json.dumps([plan.env_id, plan.settings, variables, begins]))
     if key not in _made:
         answer = _trial(worker, plan)
         if isinstance(answer, str):
@@ -121,7 +126,10 @@ def _trial(worker: WorkerEnvironment, plan: ArenaPlan) -> EnvironmentInfo | str:
                 text=True,
                 timeout=OPEN_SECONDS,
             )
-            answer = json.loads(done.stdout.partition("\n")[0])
+            answer, *begun = map(json.loads, done.stdout.splitlines())
+            failed = next((one for one in begun if one.get("type") == "error"), None)
+            if failed is not None:
+                return str(failed.get("message"))
             if answer.get("type") == "opened":
                 return EnvironmentInfo.from_message(answer)
         except subprocess.TimeoutExpired:
@@ -129,6 +137,11 @@ def _trial(worker: WorkerEnvironment, plan: ArenaPlan) -> EnvironmentInfo | str:
         except (OSError, ValueError, KeyError, TypeError) as error:
             return f"worker '{worker.name}' did not answer whether it can make {plan.env_id}: {error}"
     return str(answer.get("message") or answer)
+
+
+def _tried_seeds(plan: ArenaPlan) -> list[int]:
+    """Return the seeds whose episodes begin in a trial: some, if actions are played before they do."""
+    return plan.seeds[:_TRIED] if Start.of(plan.request.start).actions else []
 
 
 def environment_worker(family: str, progress: Callable[[str], None]) -> WorkerEnvironment:

@@ -76,6 +76,7 @@ class ArenaPlan:
             "max_steps": self.request.max_steps,
             "step_timeout": self.request.step_timeout,
             "record": self.request.record,
+            "start": self.request.start,
         }
 
     @property

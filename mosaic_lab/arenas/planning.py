@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mosaic_contract.codec import with_tuples
+from msgspec import structs
 
 from mosaic_lab import workers
 from mosaic_lab.arenas.plan import ArenaPlan
@@ -16,6 +17,7 @@ from mosaic_lab.arenas.request_checks import (
     check_family,
     check_pass_env_vars,
     check_seeds,
+    check_start,
     check_variables,
 )
 from mosaic_lab.errors import ConfigurationError, MosaicError
@@ -38,6 +40,8 @@ def plan_arenas(request: CompareRequest, problems: Problems, recorded: bool = Fa
     answer from a recording, so their keys need not be set.
     """
     request = request.checked(problems)
+    if request.start is not None:
+        request = structs.replace(request, start=check_start(request.start, problems))
     lanes = LaneOperators(problems, request.deadline, request.fallback, recorded)
     lanes.add_lanes(request.operators, request.policies)
     plan = ArenaPlan(

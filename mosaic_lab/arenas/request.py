@@ -41,6 +41,9 @@ class CompareRequest(Request, kw_only=True, frozen=True):
     record: Annotated[
         Record | None, Meta(description="keep each episode's observations, for a dataset of them")
     ] = None
+    start: Annotated[
+        Any, Meta(description="where each episode begins: a position as text, or actions already played")
+    ] = None
     family: Annotated[str | None, Meta(description="the worker that provides the environment")] = None
     pass_env_vars: Annotated[
         Iterable[str], Meta(description="names of environment variables to pass on")

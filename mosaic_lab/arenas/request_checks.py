@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
+from mosaic_contract import ConfigError
+from mosaic_contract.arena.start import Start
 from mosaic_contract.codec import with_tagged_tuples
 
 from mosaic_lab.errors import ConfigurationError, MosaicError
@@ -72,6 +74,17 @@ def check_env_kwargs(env_kwargs: Any, problems: Problems) -> dict[str, Any]:
     except ConfigurationError as error:
         problems.add("env_kwargs", str(error))
         return {}
+
+
+def check_start(start: Any, problems: Problems) -> Any:
+    """Return where episodes begin as JSON has it."""
+    try:
+        start = as_json("start", {"start": list(start) if isinstance(start, tuple) else start})["start"]
+        Start.of(start)
+        return start
+    except (ConfigError, ConfigurationError) as error:
+        problems.add("start", str(error))
+        return None
 
 
 def check_family(env: Any, family: Any, problems: Problems) -> str:

@@ -271,7 +271,8 @@ def _check_comparable(evaluations: Sequence[Results]) -> None:
 
 def _check_environment(first: Results, other: Results, problems: Problems) -> None:
     ours, theirs = (
-        {name: getattr(plan, name) for name in _SAME} | {"max_steps": plan.request.max_steps}
+        {name: getattr(plan, name) for name in _SAME}
+        | {"max_steps": plan.request.max_steps, "start": plan.request.start}
         for plan in (first.plan, other.plan)
     )
     for name, our_value in ours.items():

@@ -2,6 +2,7 @@
 
     env = "CartPole-v1"
     seeds = { first = 0, count = 100 }     # or a list; [7, 7, 7] is three episodes on the same environment
+    start = [0, 0, 1]                      # actions already played, or a position as text; default: none
 
     [operators.PPO]
     kind = "rl"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+from mosaic_contract.arena.start import Start
 
 from mosaic_lab.arenas.action_text import action_text
 from mosaic_lab.arenas.environment_info import EnvironmentInfo
@@ -86,7 +87,10 @@ class Replay(Sequence[ReplayStep]):
     `Film.replay`; a notebook shows it as a player.
     """
 
-    def __init__(self, environment: str, episode: PlayedEpisode, playback: Playback) -> None:
+    def __init__(
+        self, environment: str, episode: PlayedEpisode, playback: Playback, start: Any = None
+    ) -> None:
+        self._start, self._episode_seed = start, episode.episode_seed
         self.environment = environment
         """The environment's id."""
         self.operator = episode.label
@@ -167,6 +171,20 @@ class Replay(Sequence[ReplayStep]):
         if packet is None:
             raise MosaicError(f"{self.title} has no pictures: {self.no_picture}")
         return png(packet.decode())
+
+    def start_at(self, step: int) -> dict[str, Any]:
+        """Return the keywords of `Lab.compare` and `Lab.evaluate` with which an episode begins at ``step``:
+        "from this moment on, what would each of them do?"
+
+        Raises ConfigurationError for a step that the episode does not have.
+        """
+        if type(step) is not int or not 0 <= step < len(self):
+            raise ConfigurationError(f"step={step!r}: must be an integer from 0 to {len(self) - 1}")
+        before = Start.of(self._start)
+        start: Any = [*before.actions, *(taken.actions for taken in self._steps[:step])]
+        if before.position is not None:
+            start = {"position": before.position, "actions": start}
+        return {"seeds": [self._episode_seed], "start": start}
 
     def table(self) -> pd.DataFrame:
         """Return a table with a row for each agent that acted in a step or received a reward.

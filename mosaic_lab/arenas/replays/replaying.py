@@ -37,7 +37,8 @@ def replay_episode(
         variables=compose_variables(os.environ, env_vars=plan.env_vars, pass_env_vars=plan.pass_env_vars),
         folder=Path(),
     )
-    return Replay(shown_as(plan.env_id, plan.family), episode, play(episode, setup, progress))
+    environment = shown_as(plan.env_id, plan.family)
+    return Replay(environment, episode, play(episode, setup, progress), plan.request.start)
 
 
 def checked_names(names: Sequence[str]) -> list[str]:

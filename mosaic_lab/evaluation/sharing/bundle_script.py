@@ -28,7 +28,10 @@ ENVIRONMENT = "environment"
 """The folder of the user's module that makes the environment."""
 
 _LARGEST = 16 << 20  # bytes
-_OF_THE_PLAN = ("seeds", "max_steps", "step_timeout", "family", "episodes", "seed_sequence", "on_failure")
+_OF_THE_PLAN = (
+    *("seeds", "max_steps", "step_timeout", "family", "episodes", "seed_sequence", "on_failure"),
+    "start",
+)
 """Keys of a bundle's script that are copied from the plan."""
 _KEYS = {"env", "module", "env_kwargs", *_OF_THE_PLAN, "operators", *OLDER_KEYS}
 _OPERATOR = {
@@ -56,7 +59,7 @@ def script_of(plan: EvaluationPlan, places: Mapping[str, str]) -> dict[str, Any]
     module = None if plan.module is None else f"{ENVIRONMENT}/{Path(plan.module).name}"
     about = {"env": plan.env_id, "module": module, "env_kwargs": plan.settings}
     config = plan.to_config()
-    script = {**about, **{name: config[name] for name in _OF_THE_PLAN}, "operators": tables}
+    script = {**about, **{name: config.get(name) for name in _OF_THE_PLAN}, "operators": tables}
     return {name: value for name, value in script.items() if value is not None}
 
 

@@ -27,6 +27,7 @@ from mosaic_contract.arena.hints import Hints
 from mosaic_contract.arena.observation_recorder import ObservationRecorder
 from mosaic_contract.arena.replaying import play_recorded, state_message
 from mosaic_contract.arena.seats import Seats
+from mosaic_contract.arena.start import Start
 from mosaic_contract.arena.watchdog import OPERATORS, RESET, STEP, Watchdog
 from mosaic_contract.codec import with_tuples
 from mosaic_contract.environment_check import probe
@@ -46,12 +47,13 @@ log = logging.getLogger("mosaic_contract")
 @dataclass
 class OpenedArena:
     """The parts of an arena that has been opened. `telemetry` is None before operators have been seated,
-    `recorder` unless observations are recorded."""
+    `recorder` unless observations are recorded. Episodes begin at `start`."""
 
     environment: EnvironmentAdapter
     description: EnvironmentDescription
     frames: FramePublisher
     seats: Seats
+    start: Start
     recorder: ObservationRecorder | None = None
     telemetry: ArenaTelemetry | None = None
 
@@ -162,6 +164,8 @@ class Arena:
         try:
             if ":" in env_id:  # from a user's module; workers' environments follow their interface
                 probe(env_id, functools.partial(self._make, env_id, settings, None))
+            start = Start.of(command.get("start"))
+            start.prepare(env, env_id)
             environment = adapt(env, env_id)
             description = EnvironmentDescription(env_id, environment, self._facts_of)
         except ConfigError as error:
@@ -179,7 +183,7 @@ class Arena:
         except BaseException:
             environment.close()
             raise
-        self._opened = OpenedArena(environment, description, frames, seats, recorder)
+        self._opened = OpenedArena(environment, description, frames, seats, start, recorder)
         self._watchdog.start(command.get("step_timeout"))
         self._kernel.send(description.opened(frames.ended, dict([self._worker])))
 
@@ -236,6 +240,7 @@ class Arena:
             environment.reset(seed, index)
         except Exception as error:  # environments raise arbitrary exceptions
             raise ArenaError.of_environment("the environment's reset failed", error) from error
+        self._arena.start.play(environment, self._arena.description.rules)
         self._episode = episode = ArenaEpisode(
             index, seed, environment.agents, self._opening.get("max_steps")
         )
