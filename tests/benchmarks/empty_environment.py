@@ -1,19 +1,24 @@
-"""An environment whose step does nothing, and the speed of stepping it served: `empty_environment.py`.
+"""An environment whose step does nothing, and what it costs to have it served: `empty_environment.py`.
 
-Prints the median microseconds of a step of one environment, and of each of 16 that are stepped together.
+Prints the median microseconds of a step of one environment, and of each of 16 that are stepped together, and
+the megabytes that a server holds beside its environment.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import statistics
+import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
 
+ID = "empty_environment:Empty-v0"
 OBSERVATION = np.zeros(4, np.float32)
 
 
@@ -23,18 +28,36 @@ class Empty(gymnasium.Env[Any, Any]):
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
-        return OBSERVATION, {}
+        return OBSERVATION, {"megabytes": megabytes()}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         return OBSERVATION, 1.0, False, False, {}
 
 
-def microseconds(count: int, batches: int = 50, steps: int = 400) -> float:
-    """Return the median over batches of so many steps of `count` environments."""
-    from mosaic_contract.environment_server.served import begin_steps, make_served
+def megabytes() -> float:
+    """Return the memory of this process."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def served() -> Any:
+    from mosaic_contract.environment_server.served import make_served
 
     server = {"worker": "sb3", "command": [sys.executable, "-m", "sb3_worker.cli"]}
-    environments = [make_served(server, "empty_environment:Empty-v0", {}, None) for _ in range(count)]
+    return make_served(server, ID, {}, None)
+
+
+def megabytes_beside() -> float:
+    """Return the memory of a server less that of a process which only has the environment."""
+    alone = f"import gymnasium; print(gymnasium.make({ID!r}).reset(seed=1)[1]['megabytes'])"
+    own = subprocess.run([sys.executable, "-c", alone], stdout=subprocess.PIPE, check=True)
+    return float(served().reset(seed=1)[1]["megabytes"] - float(own.stdout))
+
+
+def microseconds(count: int, batches: int = 50, steps: int = 400) -> float:
+    """Return the median over batches of so many steps of `count` environments."""
+    from mosaic_contract.environment_server.served import begin_steps
+
+    environments = [served() for _ in range(count)]
     for env in environments:
         env.reset(seed=1)
     measured, actions = [], [1] * count
@@ -49,6 +72,6 @@ def microseconds(count: int, batches: int = 50, steps: int = 400) -> float:
 
 
 if __name__ == "__main__":
-    print(json.dumps([microseconds(1), microseconds(16)]))
+    print(json.dumps([microseconds(1), microseconds(16), megabytes_beside()]))
 else:
     gymnasium.register("Empty-v0", Empty)
