@@ -18,11 +18,7 @@ COMMANDS = ("close", "drop", "examine", "go", "inventory", "look", "open", "put"
 RANDOM_EPISODES = Path(__file__).with_name("random_episodes.py")
 IDS = (
     *("balrog/babyai/open", "balrog/babyai/pick_up_seq_go_to", "balrog/crafter"),
-    *(
-        "balrog/nle/NetHackScore-v0",
-        "balrog/nle/NetHackChallenge-v0",
-        "balrog/minihack/MiniHack-Corridor-R3-v0",
-    ),
+    *("balrog/nle/NetHackChallenge-v0", "balrog/minihack/MiniHack-Corridor-R3-v0"),
 )
 
 

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from operators.conversation import Conversation
 
-TRAINED = [("default source", algorithm) for algorithm in ("ppo", "ppo_continuous", "dqn", "sac")]
-EXTENDED = [("default source", "c51"), ("default source", "td3")]
+TRAINED = [("default source", algorithm) for algorithm in ("ppo", "dqn", "sac")]
+EXTENDED = [("default source", algorithm) for algorithm in ("ppo_continuous", "c51", "td3")]
 if os.environ.get("MOSAIC_TEST_CLEANRL_CHECKOUT"):
     TRAINED += [("checkout", algorithm) for _, algorithm in TRAINED]
     EXTENDED += [("checkout", algorithm) for algorithm in ("c51", "td3", "ddpg", "rpo", "pqn")]
