@@ -136,7 +136,8 @@ class CheckpointEvaluator(CheckpointRunner):
             if record["status"] == "ok"
         ]
         arenas = sorted((self.folder.path / ARENAS).glob("*"))
-        keep_episodes(self.training.path, checkpoint.step, EVALUATION, plan, arenas, episodes)
+        place = self.training.path, checkpoint.step, EVALUATION
+        keep_episodes(*place, plan, arenas, episodes, self.config["variables"])
         self._report(checkpoint, [record for record in played if record["status"] == "ok"], len(played))
 
     def _plan(self, checkpoint: Checkpoint, label: str) -> EvaluationPlan:

@@ -144,7 +144,8 @@ class FilmMaker(CheckpointRunner):
             self._note(checkpoint, str(failure))
             return
         episode = {"seed": seed, "index": 0, "complete": filmed.complete}
-        keep_episodes(self.training.path, checkpoint.step, FILM, setup.plan, [folder], [episode])
+        place = self.training.path, checkpoint.step, FILM
+        keep_episodes(*place, setup.plan, [folder], [episode], self.config["variables"])
         shutil.rmtree(folder, ignore_errors=True)  # otherwise there would be a log for each checkpoint
         self._write(checkpoint, filmed, seed)
 

@@ -7,6 +7,7 @@ environment and the episodes, and the lines of their steps as their arena has wr
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -51,6 +52,7 @@ class _About(msgspec.Struct):
     settings: dict[str, Any]
     family: str
     max_steps: int | None
+    variables: list[str]
     episodes: list[_Episode]
 
 
@@ -61,9 +63,11 @@ def keep_episodes(
     plan: ArenaPlan,
     arenas: Iterable[Path],
     episodes: Sequence[Mapping[str, Any]],
+    variables: Sequence[str],
 ) -> None:
     """Keep episodes of the checkpoint at ``step``: each {"seed", "index", "complete"}, with the steps in the
-    folders ``arenas``. Nothing is kept in a training's folder that was removed, or on a full disk.
+    folders ``arenas``. ``variables`` names those of this process that the environment received. Nothing is
+    kept in a training's folder that was removed, or on a full disk.
     """
     kept, lines, size = [], b"", 0
     logs = [EpisodeSteps(folder) for folder in arenas]
@@ -79,6 +83,7 @@ def keep_episodes(
         "settings": plan.settings,
         "family": plan.family,
         "max_steps": plan.request.max_steps,
+        "variables": list(variables),
         "episodes": kept,
     }
     folder = training / FOLDER
@@ -126,7 +131,7 @@ def _replay(file: Path, about: _About, episode: _Episode, lines: list[bytes]) ->
         operators={"1": passive().with_(name=label)},
         lanes={label: {"*": "1"}},
         seeds=[episode.seed],
-        pass_env_vars=[],
+        pass_env_vars=[name for name in about.variables if name in os.environ],
     )
     seed, index = episode.seed, episode.index
     steps = recorded_steps(steps_of(lines, index), f"{label}, seed {seed}")
