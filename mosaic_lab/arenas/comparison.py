@@ -168,7 +168,7 @@ class Comparison:
             RecordedEpisode.of(episode, label, ", ".join(categories), episode["folder"])
             for label, categories, episode in ended
         ]
-        return write_dataset(path, episodes, operators, {})
+        return write_dataset(path, episodes, operators, {"start": self._plan.request.start})
 
     # ---------------------------------------------------------------- buttons
 

@@ -304,7 +304,7 @@ class Results(Run):
             )
             for record in self.records()
         ]
-        facts = {"run": self.id, "operators": self.versions}
+        facts = {"run": self.id, "operators": self.versions, "start": self.plan.request.start}
         return write_dataset(path, episodes, operators, facts)
 
     def fingerprint(self) -> str:

@@ -148,6 +148,7 @@ def test_a_person_and_pictures_and_texts_are_recorded(
         operators={"you": mosaic.operators.human()},
         seeds=[5],
         max_steps=3,
+        start=[1, 0],
         record="observations",
     )
     try:
@@ -161,7 +162,7 @@ def test_a_person_and_pictures_and_texts_are_recorded(
     found = read(worker, folder, made.name)[made.name]
     assert (found["actions"], found["image"]) == ([2, 1, 2], [4, 7, 7, 3])
     assert found["mission"] == "get to the green goal square"
-    assert found["metadata"][0]["category"] == "human"
+    assert found["metadata"][0]["category"] == "human" and found["own"]["start"] == [1, 0]
 
 
 def test_what_cannot_be_recorded_or_written_is_refused(
