@@ -11,12 +11,14 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from arenas.comparison_fixtures import Compare, start_comparison  # noqa: F401
 from support import PEERS
 
 from mosaic_lab import Lab, operators, workers
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.kernel_policy import Policy
 from mosaic_lab.runs import Run
 
 ENV = "BabyAI-GoToRedBallNoDists-v0"
@@ -126,6 +128,8 @@ def test_wrappers_with_parameters_statistics_and_code_are_recorded_and_played(
     comparison = start_comparison("Pendulum-v1", {"PPO": policy}, [1])
     comparison.step(3)
     assert len(comparison.steps("PPO")) == 3
+    with run.policy(run_code=True) as in_kernel:
+        check_stacked(in_kernel)
 
     def count(of: Run) -> float:
         described = json.loads(of.checkpoints[-1].path.with_suffix(".json").read_text())
@@ -134,3 +138,17 @@ def test_wrappers_with_parameters_statistics_and_code_are_recorded_and_played(
     first = count(run)
     assert first > 128
     assert count(train(192, resume_from=run)) > first + 64
+
+
+def check_stacked(policy: Policy) -> None:
+    """Check a policy that observes stacks of two: an episode's second observation is stacked on its first."""
+    seen = np.random.default_rng(4).uniform(-1, 1, (5, 3)).astype(np.float32)
+    actions, values = policy(seen), policy.value(seen)
+    np.testing.assert_allclose(policy.value(seen[1]), values[1], atol=1e-4)
+    np.testing.assert_allclose(policy(seen[0]), actions[0], atol=1e-5)
+    stacked = policy.value(seen[1])
+    assert abs(stacked - values[1]) > 1e-5
+    assert policy.value(seen[1]) == stacked, "a query does not continue the episode"
+    policy(seen[1])
+    policy.reset()
+    np.testing.assert_allclose(policy.value(seen[1]), values[1], atol=1e-4)

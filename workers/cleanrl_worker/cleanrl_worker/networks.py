@@ -16,10 +16,10 @@ from typing import Any, Callable, Mapping
 import torch
 
 Scores = Callable[[torch.Tensor], torch.Tensor]
-"""One observation (1, n) → a score for each action (1, actions): logits or values."""
+"""N observations (N, n) → a score for each action (N, actions): logits or values."""
 
 Acts = Callable[[torch.Tensor, "torch.Tensor | None"], torch.Tensor]
-"""One observation and standard normal noise (or None for the best action) → an action (1, m)."""
+"""N observations and standard normal noise (or None for the best actions) → N actions (N, m)."""
 
 _CLASSES = {
     "ppo": "Agent",
@@ -109,7 +109,7 @@ def scores_of(network: Any, algorithm: str, *, legacy: bool) -> Scores:
     atoms, count = network.atoms, network.n_atoms
 
     def expected(x: torch.Tensor) -> torch.Tensor:
-        return (torch.softmax(layers(x).view(1, -1, count), dim=2) * atoms).sum(2)
+        return (torch.softmax(layers(x).view(len(x), -1, count), dim=2) * atoms).sum(2)
 
     return expected
 
@@ -155,7 +155,7 @@ def _scores_of_game(network: Any, algorithm: str) -> Scores:
 
     def c51(x: torch.Tensor) -> torch.Tensor:
         logits = network.network(x / 255.0)
-        return (torch.softmax(logits.view(1, network.n, -1), dim=2) * network.atoms).sum(2)
+        return (torch.softmax(logits.view(len(x), network.n, -1), dim=2) * network.atoms).sum(2)
 
     def rainbow(x: torch.Tensor) -> torch.Tensor:
         expected: torch.Tensor = (network(x) * network.support).sum(2)

@@ -10,11 +10,12 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 import torch
 from mosaic_contract import AgentSetup, ConfigError, Operator, make_space
+from mosaic_contract.checkpoints import wrappers_of
 from mosaic_contract.played_wrappers import through_wrappers
 from mosaic_contract.policy_queries import ACTION, Answer, PolicyQueries
 from mosaic_contract.pytorch import load_torch
@@ -70,8 +71,8 @@ class ScriptOperator:
         answers = {ACTION: lambda x: self.actions(x), **self._policy.answers}
         return PolicyQueries(
             self._policy.description["observation_space"],
-            {name: _of_arrays(answer) for name, answer in answers.items()},
-            lambda observation, alone: self._observe(observation)[0].numpy(),
+            {name: _of_arrays(answer, self._observe.space.shape) for name, answer in answers.items()},
+            None if self._observe.plain else lambda observation, alone: self._observe(observation)[0].numpy(),
         )
 
     def actions(self, x: torch.Tensor) -> np.ndarray[Any, Any]:
@@ -130,22 +131,29 @@ class ContinuousOperator(ScriptOperator):
         return np.clip(actions, self._low, self._high).astype(self._dtype, copy=False)
 
 
-def _of_arrays(answer: Callable[[torch.Tensor], Any]) -> Answer:
-    """Return the answer to N inputs as arrays."""
-    return lambda inputs, state: np.asarray(answer(torch.from_numpy(np.asarray(inputs, np.float32))))
+def _of_arrays(answer: Callable[[torch.Tensor], Any], shape: Sequence[int]) -> Answer:
+    """Return the answer to N inputs as arrays; each has this shape."""
+
+    def answer_arrays(inputs: Any, state: Any) -> np.ndarray[Any, Any]:
+        x = torch.from_numpy(np.asarray(inputs, np.float32))
+        return np.asarray(answer(x.view(-1, *shape)))
+
+    return answer_arrays
 
 
 class Observe:
     """An observation in the form of the network's input: (1, n), for games (1, 4, 84, 84), after the wrappers
     of the run and the preprocessing of the script's own wrappers."""
 
-    def __init__(self, view: ObservationTransform, preprocessing: Mapping[str, Any]) -> None:
+    def __init__(self, view: ObservationTransform, preprocessing: Mapping[str, Any], wrapped: bool) -> None:
         space = make_space(view.space)
         self._wrapped = view.observe
         self.space = _network_space(space, preprocessing)
         self._one_hot = preprocessing["one_hot"]
         self._nested = space if preprocessing["flatten"] and type(space).__name__ != "Box" else None
         self.size = int(np.prod(self.space.shape))
+        self.plain = not (wrapped or preprocessing["normalise"] or self._one_hot or self._nested is not None)
+        """Whether an input has the numbers of the observation itself."""
         statistics = preprocessing["normalise"]
         self._normalise = bool(statistics)
         if statistics:
@@ -179,7 +187,9 @@ def _make(path: Path, description: dict[str, Any]) -> CleanRLPolicy:
     algorithm, legacy = ALGORITHMS[description["algorithm"]], description["legacy"]
     hyperparameters = description["hyperparameters"]
     action_space = make_space(description["action_space"])
-    observe = Observe(transform_of(description), description["preprocessing"])
+    observe = Observe(
+        transform_of(description), description["preprocessing"], wrapped=bool(wrappers_of(description))
+    )
     network = make_network(
         upstream.script(algorithm.script),
         algorithm.name,
