@@ -24,6 +24,7 @@ from mosaic_lab.keeper.processes import send_group
 
 _CHUNK = 1 << 16
 _PING = b'\n{"cmd":"ping"}\n'  # the first newline ends half of an interrupted line
+_LOOK_SECONDS = 4e-4
 _DYING_SECONDS = 2.0  # from the end of the output until the exit
 _LOG_BYTES = 4_000
 _LOG_LINES = 10
@@ -147,6 +148,7 @@ class PolicyProcess:
 
     def _line(self, until: float | None, seconds: float | None) -> bytes:
         while not self._lines:
+            self._look()
             if not self._readable.poll(_milliseconds(until)):
                 raise self._failed(f"has not answered for {seconds:g} s (deadline)")
             data = os.read(self._output, _CHUNK)
@@ -154,6 +156,13 @@ class PolicyProcess:
                 raise self._failed(self._how_it_ended())
             self._lines.extend(self._splitter.feed(data))
         return self._lines.popleft()
+
+    def _look(self) -> None:
+        """Look for an answer for a moment, leaving the core to others: to be woken takes longer than a small
+        network."""
+        until = time.perf_counter() + _LOOK_SECONDS
+        while not self._readable.poll(0) and time.perf_counter() < until:
+            os.sched_yield()
 
     def _how_it_ended(self) -> str:
         try:
