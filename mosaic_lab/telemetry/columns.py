@@ -237,7 +237,7 @@ class _Stream:
     def _take(self, lines: list[bytes], clock: RunClock | None) -> None:
         facts, health = self.facts, self.health
         messages = parse_lines(lines, health)
-        steps, episodes, seconds = facts.take(messages)
+        moments = facts.take(messages)
         of_rows, reported = [], []
         for index, message in enumerate(messages):
             payload = message.payload
@@ -249,8 +249,7 @@ class _Stream:
             if message.event == METRICS and payload.values is not None:
                 of_rows.append(index)
                 reported.append(payload.values)
-        times = [message.timestamp for message in messages]  # None becomes NaN
-        rows = np.array([steps, episodes, times, seconds], dtype=np.float64)[:, of_rows]
+        rows = np.array(moments, dtype=np.float64)[:, of_rows]
         if clock is not None and clock.zero is not None:
             rows[3] = np.where(np.isnan(rows[2]), rows[3], clock.since_start(rows[2]))
         columns = list(_columns(reported, self.counts, health))

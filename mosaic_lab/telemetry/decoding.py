@@ -102,7 +102,12 @@ def parse_lines(lines: Sequence[bytes], health: Health) -> list[Message]:
         messages = []
     if len(messages) != len(lines):
         return [message for line in lines if (message := parse(line, health)) is not None]
-    return [message for message in messages if _is_known(message, health)]
+    return [
+        message
+        for message in messages
+        if (message.event == METRICS and message.payload and message.payload.values is not None)
+        or _is_known(message, health)
+    ]
 
 
 def parse(line: bytes, health: Health) -> Message | None:

@@ -5,7 +5,7 @@ All are structs, so that the cache of columns can store them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from mosaic_lab.keeper.events import CHECKPOINT_SAVED, EPISODE, HEARTBEAT, METRI
 from mosaic_lab.telemetry.decoding import Message
 from mosaic_lab.telemetry.metrics import RETURN_NAMES, ReturnMeans
 
+Floats = NDArray[np.float64]
 JITTER_SECONDS = 1.0
 """Threads of a worker write slightly out of order. A larger step back means that a clock was set."""
 WINDOW_SECONDS = 12.0
@@ -39,25 +40,29 @@ class RunClock(Struct):
     zero: float | None = None
     """The timestamp of zero seconds; None before the first timestamp."""
 
-    def since_start(self, timestamps: NDArray[np.float64]) -> NDArray[np.float64]:
+    def since_start(self, timestamps: Floats) -> Floats:
         """Return the seconds since the start at timestamps of another stream; 0 before the start."""
         return np.maximum(0.0, timestamps - (self.zero or 0.0))
 
-    def at(self, timestamps: Iterable[float | None]) -> list[float]:
-        """Return the seconds since the start at each of consecutive timestamps."""
-        latest, zero, all_seconds = self.seconds, self.zero, []
-        for timestamp in timestamps:
-            if timestamp is not None:
-                if zero is None:
-                    zero = timestamp
-                seconds = timestamp - zero
-                if seconds > latest:
-                    latest = seconds
-                elif seconds < latest - JITTER_SECONDS:
-                    zero = timestamp - latest
-            all_seconds.append(latest)
-        self.seconds, self.zero = latest, zero
-        return all_seconds
+    def at(self, timestamps: Floats) -> Floats:
+        """Return the seconds since the start at each of consecutive timestamps, NaN if missing."""
+        if self.zero is None:
+            known = timestamps[~np.isnan(timestamps)]
+            if not len(known):
+                return np.full(len(timestamps), self.seconds)
+            self.zero = float(known[0])
+        parts: list[Floats] = []
+        while len(timestamps):
+            since_zero = timestamps - self.zero
+            latest = np.fmax.accumulate(np.concatenate([[self.seconds], since_zero]))
+            set_back = np.flatnonzero(since_zero < latest[:-1] - JITTER_SECONDS)
+            end = int(set_back[0]) if len(set_back) else len(timestamps)
+            parts.append(latest[1 : end + 1])
+            self.seconds = float(latest[end])
+            timestamps = timestamps[end:]
+            if len(timestamps):
+                self.zero = float(timestamps[0]) - self.seconds
+        return np.concatenate([np.empty(0), *parts])
 
 
 class SpeedEstimate(Struct):
@@ -74,20 +79,28 @@ class SpeedEstimate(Struct):
     furthest: float | None = None
     now: float = 0.0
 
-    def observe(self, reached: Iterable[tuple[float, float]]) -> None:
-        """Record that the run was at a step at a time on its clock, for each pair of ``(seconds, step)``."""
-        advances, furthest, now = self.advances, self.furthest, self.now
-        for now, step in reached:
-            if furthest is None:
-                furthest = max(0, step)
-            elif step > furthest:
-                furthest = step
-                if advances and now - advances[-1][0] < SPACING_SECONDS:
-                    continue
-                advances.append((now, step))
-                while len(advances) > MIN_ADVANCES and now - advances[0][0] > WINDOW_SECONDS:
-                    advances.pop(0)
-        self.furthest, self.now = furthest, max(self.now, now)
+    def observe(self, seconds: Floats, steps: Floats) -> None:
+        """Record that the run was at each of ``steps`` at that time on its clock."""
+        if not len(steps):
+            return
+        self.now = max(self.now, float(seconds[-1]))
+        if self.furthest is None:
+            self.furthest = max(0.0, float(steps[0]))
+        furthest = np.maximum.accumulate(np.concatenate([[self.furthest], steps]))
+        self.furthest = float(furthest[-1])
+        grown = np.flatnonzero(furthest[1:] > furthest[:-1])
+        times, reached = seconds[grown], steps[grown]
+        index = 0
+        while index < len(grown):
+            at = float(times[index])
+            if self.advances and at - self.advances[-1][0] < SPACING_SECONDS:
+                spaced = int(np.searchsorted(times, self.advances[-1][0] + SPACING_SECONDS))
+                index = max(index + 1, spaced)
+                continue
+            self.advances.append((at, float(reached[index])))
+            while len(self.advances) > MIN_ADVANCES and at - self.advances[0][0] > WINDOW_SECONDS:
+                self.advances.pop(0)
+            index += 1
 
     @property
     def steps_per_second(self) -> float | None:
@@ -120,17 +133,14 @@ class StepProgress(Struct):
         """The recent speed (see `SpeedEstimate`)."""
         return self.speed.steps_per_second
 
-    def reach(self, steps: Sequence[int | None], seconds: Sequence[float]) -> None:
-        """Process the step of each message, None if it reports none, at its time on the run's clock."""
-        furthest, reached = self.step, []
-        for step, at in zip(steps, seconds, strict=True):
-            if step is not None:
-                if step > furthest:
-                    furthest = step
-                reached.append((at, furthest))
-        self.step = furthest
-        self.first = self.first or next(filter(None, steps), None)
-        self.speed.observe(reached)
+    def reach(self, steps: Floats, seconds: Floats) -> None:
+        """Process the step of each message, NaN if it reports none, at its time on the run's clock."""
+        reports = ~np.isnan(steps)
+        steps, seconds = steps[reports], seconds[reports]
+        if self.first is None and (steps != 0).any():
+            self.first = int(steps[steps != 0][0])
+        self.step = int(max(self.step, steps.max(initial=0)))
+        self.speed.observe(seconds, steps)
 
 
 class EpisodeCount(Struct):
@@ -159,11 +169,13 @@ class EpisodeCount(Struct):
 class Moments(NamedTuple):
     """The state of a run at each of consecutive messages."""
 
-    steps: list[int | None]
+    steps: Floats
     """The step that a message reports, or for a row of metrics without one that of the row before."""
     episodes: list[int]
     """Number of episodes ended so far."""
-    seconds: list[float]
+    times: Floats
+    """The message's timestamp, NaN if it has none."""
+    seconds: Floats
     """The time since the run's start."""
 
 
@@ -180,7 +192,9 @@ class StreamFacts(Struct):
     def take(self, messages: Sequence[Message]) -> Moments:
         """Process messages, and return the state of the run at each."""
         progress, episodes = self.progress, self.episodes
-        row_step, steps, ended = progress.row_step, [], []
+        row_step = progress.row_step
+        steps: list[int | None] = []
+        ended: list[int] = []
         for message in messages:
             event, payload, step = message.event, message.payload, None
             if event == METRICS and payload is not None:
@@ -201,9 +215,11 @@ class StreamFacts(Struct):
             ended.append(episodes.ended)
             steps.append(step)
         progress.row_step = row_step
-        seconds = progress.clock.at([message.timestamp for message in messages])
-        progress.reach(steps, seconds)
-        return Moments(steps, ended, seconds)
+        reported = np.array(steps, dtype=np.float64)  # None becomes NaN
+        times = np.array([message.timestamp for message in messages], dtype=np.float64)
+        seconds = progress.clock.at(times)
+        progress.reach(reported, seconds)
+        return Moments(reported, ended, times, seconds)
 
     @property
     def preferred_returns(self) -> ReturnMeans:

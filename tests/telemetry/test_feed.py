@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 
@@ -43,6 +44,10 @@ def points(feed: RunFeed, name: str, axis: str = "step") -> tuple[list[float], l
         [x for piece in pieces for x in getattr(piece, axis).tolist()],
         [y for piece in pieces for y in piece.value.tolist()],
     )
+
+
+def reach(speed: SpeedEstimate, second: float, step: float) -> None:
+    speed.observe(np.array([second], dtype=float), np.array([step], dtype=float))
 
 
 def catch_up(feed: RunFeed) -> None:
@@ -159,14 +164,15 @@ def test_lines_that_the_worker_could_not_write_are_known(tmp_path: Path) -> None
 def test_time_never_goes_back_and_goes_on_after_a_clock_was_set_back() -> None:
     clock = RunClock()
     stamps = [100.0, 101.0, 100.9, 102.0, None, 50.0, 51.0, 53.0]
-    assert clock.at(stamps[:3]) + clock.at(stamps[3:]) == [0, 1, 1, 2, 2, 2, 3, 5]
+    seconds = [clock.at(np.array(some, dtype=float)) for some in (stamps[:3], stamps[3:])]
+    assert np.concatenate(seconds).tolist() == [0, 1, 1, 2, 2, 2, 3, 5]
 
 
 def test_speed_of_a_learner_that_reports_in_bursts_does_not_jump() -> None:
     speed, seen = SpeedEstimate(), []
     for second in range(300):
         burst = second // 8 * 2048  # a batch of 2,048 steps every 8 seconds: 256 a second
-        speed.observe([(second, burst)])
+        reach(speed, second, burst)
         if second >= 24:
             assert speed.steps_per_second is not None
             seen.append(speed.steps_per_second)
@@ -178,10 +184,10 @@ def test_speed_follows_a_change_and_fades_when_the_run_stalls() -> None:
     speed = SpeedEstimate()
     assert speed.steps_per_second is None
     for second in range(120):
-        speed.observe([(second, 100 * second if second < 60 else 6000 + 300 * (second - 60))])
+        reach(speed, second, 100 * second if second < 60 else 6000 + 300 * (second - 60))
     assert speed.steps_per_second == pytest.approx(300)
     for second in range(120, 1120, 5):
-        speed.observe([(second, 0)])
+        reach(speed, second, 0)
     assert speed.steps_per_second is not None
     assert 0 < speed.steps_per_second < 12
 
@@ -189,11 +195,11 @@ def test_speed_follows_a_change_and_fades_when_the_run_stalls() -> None:
 def test_speed_leaves_out_the_time_before_the_first_steps() -> None:
     speed = SpeedEstimate()
     for second in range(60):  # it imports
-        speed.observe([(second, 0)])
-    speed.observe([(60, 100)])
-    speed.observe([(61, 200)])
+        reach(speed, second, 0)
+    reach(speed, 60, 100)
+    reach(speed, 61, 200)
     assert speed.steps_per_second is None  # too early for an estimate
-    speed.observe([(62, 300)])
+    reach(speed, 62, 300)
     assert speed.steps_per_second == pytest.approx(100)
 
 
