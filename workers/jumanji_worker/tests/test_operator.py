@@ -57,4 +57,4 @@ def test_what_cannot_be_acted_from_is_refused(worker: Any, operators: Any, tmp_p
     refused = Refusals(operators, worker.trained("ppo").checkpoints[-1], tmp_path)
     refused.check_all("Discrete(20)")
     wider = {**worker.small["ppo"], "net_arch": [16]}
-    assert "and (16,) is expected" in refused.of_copy("other", refused.whole, hyperparameters=wider)
+    assert "; (16,) is expected" in refused.of_copy("other", refused.whole, hyperparameters=wider)
