@@ -62,7 +62,7 @@ class Policy:
     def __call__(self, observation: Any, *, action_mask: Any = None, info: Any = None) -> Any:
         """Return the action for one observation, or an array with a row for each of several.
 
-        ``action_mask`` and ``info`` are those of one observation, for policies that use them.
+        ``action_mask`` and ``info`` belong to one observation, for policies that use them.
         """
         hints = {"action_mask": action_mask, "info": info}
         given = {name: pack(hint) for name, hint in hints.items() if hint is not None}
@@ -85,8 +85,8 @@ class Policy:
         return self._answer("action_values", observation)
 
     def reset(self, seed: int | None = None) -> None:
-        """Begin another episode. A seed also begins the random numbers again: they are those of the same
-        operator in an evaluation's episode with this seed."""
+        """Begin another episode. A seed also restarts the random numbers, as in an evaluation's episode
+        of the same operator with this seed."""
         if seed is not None:
             if type(seed) is not int or seed < 0:
                 raise ConfigurationError(f"seed={seed!r}: must be an integer ≥ 0")
@@ -128,7 +128,9 @@ class Policy:
         if self._space is not None:
             observation, rows = arranged(self._space, observation)
         if rows is not None and not self._answers_many:
-            raise ConfigurationError(f"the policy {self._name} only acts, and on one observation at a time")
+            raise ConfigurationError(
+                f"the policy {self._name} only acts, and on one observation at a time: call it for each"
+            )
         if rows is not None and hints:
             raise ConfigurationError(f"{' and '.join(hints)}: for one observation only, not for {rows}")
         query = {"player_id": self._agent, "what": what, "alone": rows is None, **hints}

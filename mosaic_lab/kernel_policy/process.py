@@ -25,10 +25,11 @@ from mosaic_lab.keeper.processes import send_group
 _CHUNK = 1 << 16
 _PING = b'\n{"cmd":"ping"}\n'  # the first newline ends half of an interrupted line
 _LOOK_SECONDS = 4e-4
+_LONGEST_SECONDS = 2e6  # of `poll`
 _DYING_SECONDS = 2.0  # from the end of the output until the exit
 _LOG_BYTES = 4_000
 _LOG_LINES = 10
-_AGAIN = "make the policy again to go on"
+_AGAIN = "make the policy again"
 
 
 class PolicyProcess:
@@ -44,7 +45,7 @@ class PolicyProcess:
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (until `end`)
         self._splitter = LineSplitter(OPERATING_LINE_LIMIT)
         self._lines: deque[bytes] = deque()
-        self._turn = threading.Lock()
+        self._turn = threading.RLock()
         self._interrupted = False
         self._failure = ""
         self._owner = os.getpid()
@@ -77,37 +78,44 @@ class PolicyProcess:
         the last lines of the log if the process has ended.
         """
         with self._turn:
-            return self._answer_to(message, self._ready(seconds), seconds)
+            until = self._ready(seconds)
+            return self._answer_to(encode_line(message, OPERATING_LINE_LIMIT), until, seconds)
 
     def query(self, query: Mapping[str, Any], observation: Any, seconds: float | None) -> Any:
         """Return the answer to a query about observations, like `request`; arrays pass through the memory."""
         with self._turn:
             until = self._ready(seconds)
             try:
-                reference = self._values.write(observation)
-            except (ValueError, OSError) as error:
+                message = {"memory": self._memory, "observation": self._values.write(observation)}
+                line = encode_line({"cmd": "query", **message, **query}, OPERATING_LINE_LIMIT)
+            except (TypeError, ValueError, OSError) as error:
                 raise ConfigurationError(
                     f"the observations cannot be passed to {self.name}: {error}"
                 ) from None
-            message = {"cmd": "query", "memory": self._memory, "observation": reference, **query}
-            return self._values.read(self._answer_to(message, until, seconds)["answer"])
+            return self._values.read(self._answer_to(line, until, seconds)["answer"])
 
     def end(self) -> None:
-        """End the process, unless in a fork of this one; requests then fail."""
-        if self._process.stdout is None or self._process.stdout.closed or os.getpid() != self._owner:
+        """End the process, unless in a fork of this one; requests then fail, also one in another thread."""
+        if os.getpid() != self._owner:
             return
         self._failure = self._failure or f"{self.name} is closed; {_AGAIN}"
         if self._process.poll() is None:
             send_group(self.pid, signal.SIGKILL)
             self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout, self._log):
-            assert pipe is not None
-            with suppress(OSError):
-                pipe.close()
-        os.close(self._memory)
+        with self._turn:
+            if self._log.closed:
+                return
+            for pipe in (self._process.stdin, self._process.stdout, self._log):
+                assert pipe is not None
+                with suppress(OSError):
+                    pipe.close()
+            os.close(self._memory)
+            del self._values  # which maps the memory
 
     def _ready(self, seconds: float | None) -> float | None:
-        """Return when the deadline of a request is, after the end of an earlier one that was interrupted."""
+        """Return the time of a request's deadline, after the end of an earlier, interrupted request."""
+        if os.getpid() != self._owner:
+            raise MosaicError(f"{self.name} answers only the process that made it; make it in this one")
         if self._failure:
             raise MosaicError(self._failure)
         until = None if seconds is None else time.monotonic() + seconds
@@ -118,10 +126,8 @@ class PolicyProcess:
         self._interrupted = True
         return until
 
-    def _answer_to(
-        self, message: Mapping[str, Any], until: float | None, seconds: float | None
-    ) -> dict[str, Any]:
-        self._send(encode_line(message, OPERATING_LINE_LIMIT), until)
+    def _answer_to(self, line: bytes, until: float | None, seconds: float | None) -> dict[str, Any]:
+        self._send(line, until)
         while (answer := decode_line(self._line(until, seconds)))["type"] == "pong":
             pass  # of an interrupted wait for one
         self._interrupted = False
@@ -158,7 +164,7 @@ class PolicyProcess:
         return self._lines.popleft()
 
     def _look(self) -> None:
-        """Look for an answer for a moment, leaving the core to others: to be woken takes longer than a small
+        """Poll for an answer for a moment, and yield the core meanwhile: a wake-up takes longer than a small
         network."""
         until = time.perf_counter() + _LOOK_SECONDS
         while not self._readable.poll(0) and time.perf_counter() < until:
@@ -175,9 +181,10 @@ class PolicyProcess:
 
     def _failed(self, how: str) -> MosaicError:
         """End the process and return the error that is raised from now on."""
-        self._failure = f"the process of {self.name} {how}; {_AGAIN}"
-        if lines := self._log_lines():
-            self._failure += ". Its last log lines:\n" + "\n".join(f"    {line}" for line in lines)
+        if not self._failure:  # of `end` in another thread
+            self._failure = f"the process of {self.name} {how}; {_AGAIN}"
+            if lines := self._log_lines():
+                self._failure += ". Its last log lines:\n" + "\n".join(f"    {line}" for line in lines)
         self.end()
         return MosaicError(self._failure)
 
@@ -188,4 +195,4 @@ class PolicyProcess:
 
 
 def _milliseconds(until: float | None) -> float | None:
-    return None if until is None else 1e3 * max(0.0, until - time.monotonic())
+    return None if until is None else 1e3 * min(max(0.0, until - time.monotonic()), _LONGEST_SECONDS)

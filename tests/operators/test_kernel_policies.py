@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -134,6 +135,30 @@ def test_a_call_after_an_interrupted_one_gets_its_own_answer(policy: Policy) -> 
         policy(0)
     process.resume()
     assert [policy(1), policy(2)] == [2, 0]
+
+
+def test_closing_it_ends_the_call_of_another_thread(policy: Policy) -> None:
+    process_of(policy).suspend()
+    with ThreadPoolExecutor(1) as thread:
+        call = thread.submit(refusal, policy, 0)
+        wait_until(call.running)
+        policy.close()
+        assert call.result(timeout=60) == "the policy linear is closed; make the policy again"
+
+
+def test_a_fork_of_the_kernel_neither_queries_nor_ends_it(policy: Policy) -> None:
+    reading, writing = os.pipe()
+    if (fork := os.fork()) == 0:
+        try:
+            os.write(writing, refusal(policy, 0).encode())
+            policy.close()
+        finally:
+            os._exit(0)
+    os.waitpid(fork, 0)
+    os.close(writing)
+    assert b"the policy linear answers only the process that made it" in os.read(reading, 500)
+    os.close(reading)
+    assert policy(0) == 1
 
 
 def test_a_damaged_checkpoint_is_refused_with_the_workers_own_reason(checkpoint: Path) -> None:
