@@ -191,6 +191,7 @@ class Answers(unittest.TestCase):
             ("stay stay", "illegal"),
             ('Say {"action": "left"} to go left', "unparsed"),
             ("left go north left", "unparsed"),
+            (100 * "!" + " left", "unparsed"),
         ):
             self.assertEqual(actions.parse(answer, [0, 1]), Parsed(None, None, (fault,)), answer)
         box = Actions({"type": "Box", "shape": [2], "low": -1.0, "high": 1.0})

@@ -26,7 +26,10 @@ _MESSAGE = re.compile(
 )
 _BOXED = re.compile(r"\\boxed\s*\{\s*(?:\\text\w*\s*\{)?([^{}]*)\}{1,2}")
 _OBJECT = re.compile(r"^[ \t]*(?=\{)", re.M)
-_REPEATED = re.compile(r"(.+?)(?:[\s,;.!*`\"']+\1)+[\s,;.!*`\"']*", re.I | re.S)
+_BETWEEN = r"\s,;.!*`\"'"
+_REPEATED = re.compile(  # the repeated words begin with another character: otherwise "!!!…" would take ages
+    rf"([^{_BETWEEN}](?:.*?[^{_BETWEEN}])??)(?:[{_BETWEEN}]+\1)+[{_BETWEEN}]*", re.I | re.S
+)
 _AROUND = " \t\r\n\"'`*_.<>“”‘’«»"
 _FREE_TEXT = 40  # characters of an action in free text, within the tokens of the bundled model's answers
 _LONGEST = 200  # maximum characters of an action quoted in a message
