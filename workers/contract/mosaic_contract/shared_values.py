@@ -32,6 +32,20 @@ def unnamed_file() -> int:
         return os.dup(file.fileno())
 
 
+def reserve(file: int, start: int, size: int) -> None:
+    """Reserve memory in a file. Raises `OSError` if there is no space: a later write to memory that is not
+    there would be a fatal SIGBUS."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, start, size)
+    else:
+        os.ftruncate(file, max(start + size, os.fstat(file).st_size))
+
+
+def aligned(size: int) -> int:
+    """Return the bytes that an array of this size takes, so that the next one is aligned."""
+    return math.ceil(size / _ALIGNED) * _ALIGNED
+
+
 class SharedValues:
     """The memory of the file with this descriptor, which both processes have."""
 
@@ -67,7 +81,7 @@ class SharedValues:
                 self._make_room(end)
             dtype, shape = value.dtype.str, value.shape
             self._view(dtype, shape, start)[...] = value
-            return {_MARK: [dtype, shape, start]}, start + _aligned(value.nbytes)
+            return {_MARK: [dtype, shape, start]}, start + aligned(value.nbytes)
         if isinstance(value, dict):
             parts = {}
             for key, part in value.items():
@@ -88,7 +102,7 @@ class SharedValues:
             raise BadMessage(f"invalid reference to shared memory {dtype, shape, start}: {error}") from None
 
     def _view(self, dtype: str, shape: tuple[int, ...], start: int) -> Any:
-        """Return an array in the memory; those of recent forms are kept."""
+        """Return an array in the memory; recent ones are kept."""
         view = self._views.get((dtype, shape, start))
         if view is None:
             numpy = import_module("numpy")
@@ -100,15 +114,11 @@ class SharedValues:
         return view
 
     def _make_room(self, size: int) -> None:
-        """Reserve memory: a write to memory that is not there would be a fatal SIGBUS."""
         if size > SIZE_LIMIT:
             raise ValueError(
                 f"{size >> 20} MiB of arrays; the maximum is {SIZE_LIMIT >> 20} MiB: split them into parts"
             )
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(self._descriptor, 0, size)
-        else:
-            os.ftruncate(self._descriptor, max(size, os.fstat(self._descriptor).st_size))
+        reserve(self._descriptor, 0, size)
         self._remap()
 
     def _remap(self) -> None:
@@ -119,11 +129,5 @@ class SharedValues:
 
 
 def _is_array(value: Any) -> bool:
-    dtype = getattr(value, "dtype", None)
-    return (
-        dtype is not None and is_numeric_code(getattr(dtype, "str", "")) and value.size > 0 < len(value.shape)
-    )
-
-
-def _aligned(size: int) -> int:
-    return math.ceil(size / _ALIGNED) * _ALIGNED
+    code = getattr(getattr(value, "dtype", None), "str", None)
+    return is_numeric_code(code) and value.ndim > 0 and value.size > 0

@@ -10,19 +10,18 @@ from __future__ import annotations
 import itertools
 import math
 import mmap
-import os
 import struct
 from importlib import import_module
 from typing import Any, Mapping, NamedTuple
 
 from mosaic_contract.arrays import is_numeric, pack, unpack
+from mosaic_contract.shared_values import aligned, reserve
 
 Description = Mapping[str, Any]
 """A space in the form of `describe_space`."""
 
 _ENDS = struct.Struct("=d??")  # reward, terminated, truncated
 _PLACE = struct.Struct("=????")  # the fields of `Place`
-_ALIGNED = 16  # bytes
 _CONTAINERS = ("Dict", "Tuple")
 
 
@@ -69,13 +68,9 @@ class Region:
 
 
 def make_room(memory: int, start: int, observations: Description, actions: Description) -> int:
-    """Reserve the memory of a region and return the start of the next one. Raises `OSError` if there is no
-    space: a later write to memory that is not there would be a fatal SIGBUS."""
+    """Reserve the memory of a region (`reserve`) and return the start of the next one."""
     size = _HEAD + _size(_masks(actions)) + _size(actions) + _size(observations)
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(memory, start, size)
-    else:
-        os.ftruncate(memory, start + size)
+    reserve(memory, start, size)
     pages = math.ceil(size / mmap.ALLOCATIONGRANULARITY)
     return start + pages * mmap.ALLOCATIONGRANULARITY
 
@@ -149,7 +144,7 @@ def _size(space: Description) -> int:
         return sum(_size(inner) for _, inner in _items(space))
     if not is_numeric(space.get("dtype")):
         return 0
-    return _aligned(math.prod(space["shape"]) * import_module("numpy").dtype(space["dtype"]).itemsize)
+    return aligned(math.prod(space["shape"]) * import_module("numpy").dtype(space["dtype"]).itemsize)
 
 
 def _masks(actions: Description) -> Description:
@@ -163,8 +158,4 @@ def _items(space: Description) -> list[tuple[Any, Description]]:
     return list(inner.items() if isinstance(inner, Mapping) else enumerate(inner))
 
 
-def _aligned(size: int) -> int:
-    return math.ceil(size / _ALIGNED) * _ALIGNED
-
-
-_HEAD = _aligned(_ENDS.size + _PLACE.size)
+_HEAD = aligned(_ENDS.size + _PLACE.size)
