@@ -41,15 +41,16 @@ def metrics_table(columns: RunColumns, name: str | None = None) -> pd.DataFrame:
 
     Columns: ``step`` int64, ``timestamp`` float64 (Unix seconds, NaN if the line has none), ``name``
     category, ``value`` float64 (including NaN and infinities). A line without a step has the step of the
-    previous line. ``name`` selects one metric. The worker's points are followed by the keeper's and those of
-    evaluations; the health counts refer to the worker's file.
+    previous line. ``name`` selects one metric. The worker's points are followed by the keeper's and the
+    evaluations'; the health counts refer to the worker's file.
     """
     import pandas as pd
 
     names = columns.names if name is None else [name]
+    code_of = {known: code for code, known in enumerate(names)}
     parts: list[list[NDArray[Any]]] = []
     for points in columns.pieces_by_stream(names):
-        codes = [np.full(len(piece.value), names.index(of), np.int64) for of, piece in points]
+        codes = [np.full(len(piece.value), code_of[of], np.int64) for of, piece in points]
         pieces = [piece for _, piece in points]
         order = np.argsort(_joined(np.int64, [piece.row for piece in pieces]), kind="stable")
         steps = _joined(np.float64, [piece.step for piece in pieces]).astype(np.int64)
