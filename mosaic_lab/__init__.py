@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout
     from mosaic_lab.evaluation import Evaluation, League, Suite
     from mosaic_lab.lab import Lab
-    from mosaic_lab.operators.loaded import policy
+    from mosaic_lab.operators.trained_policy import policy
     from mosaic_lab.runs import Run, RunGroup
     from mosaic_lab.runs.curriculum import Curriculum
     from mosaic_lab.runs.stages import Stage
@@ -52,7 +52,7 @@ _HOME_OF = {
     "algorithms": "mosaic_lab.workers.tables",
     "frame_wall": "mosaic_lab.widgets",
     "hyperparameters": "mosaic_lab.workers.tables",
-    "policy": "mosaic_lab.operators.loaded",
+    "policy": "mosaic_lab.operators.trained_policy",
     "show": "mosaic_lab.widgets",
     "workspace": "mosaic_lab.widgets.overview.workspace",
 }

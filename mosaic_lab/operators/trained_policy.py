@@ -36,7 +36,8 @@ def policy(
 
     Args:
         source: what `mosaic_lab.operators.rl` accepts (a run, one of its ``checkpoints``, a path), a zip of
-            Stable-Baselines3's ``model.save()``, or a trained operator, such as ``operators.sb3(…)``.
+            Stable-Baselines3's ``model.save()``, or a trained operator, such as ``operators.sb3(…)``, which
+            has its own ``deterministic`` and ``run_code``.
         deterministic: always take the best action. False samples from the policy's distribution, as the
             operator does in an episode with this ``seed``.
         seed: an integer ≥ 0; see `mosaic_lab.kernel_policy.Policy.reset`.

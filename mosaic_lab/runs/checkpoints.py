@@ -46,8 +46,8 @@ class Checkpoint:
 
 def policy_of(source: Any, deterministic: bool, **options: Any) -> Policy:
     """Return the policy of a checkpoint, or of a run's newest one."""
-    loaded = import_module("mosaic_lab.operators.loaded")  # built on runs, and imported when used
-    policy: Policy = loaded.policy(source, deterministic, **options)
+    made = import_module("mosaic_lab.operators.trained_policy")  # built on runs, and imported when used
+    policy: Policy = made.policy(source, deterministic, **options)
     return policy
 
 
