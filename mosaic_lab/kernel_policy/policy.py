@@ -23,12 +23,12 @@ class Policy:
     """A trained policy that answers from its worker's process; made by `mosaic_lab.policy`.
 
     Called with one observation, it returns the action; with arrays that have a row for each of N observations
-    the N actions, in one forward pass. The other queries answer in the same form. ``provides`` names those
-    that the policy's library has.
+    the N actions, in one forward pass. The other queries answer in the same form; ``provides`` names the
+    available ones.
 
     Calls with one observation are an episode: recurrent networks and wrappers such as ``frame_stack``
-    remember what was acted on, until `reset`. Other queries do not change this. In arrays, each observation
-    is the first of an episode.
+    remember the observations that were acted on, until `reset`. Other queries do not change this. In
+    arrays, each observation is the first of an episode.
     """
 
     def __init__(

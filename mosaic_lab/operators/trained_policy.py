@@ -35,8 +35,8 @@ def policy(
     and when the policy is garbage-collected.
 
     Args:
-        source: what `mosaic_lab.operators.rl` accepts (a run, one of its ``checkpoints``, a path), a zip of
-            Stable-Baselines3's ``model.save()``, or a trained operator, such as ``operators.sb3(…)``, which
+        source: a run, one of its ``checkpoints`` or a path, as for `mosaic_lab.operators.rl`; a zip of
+            Stable-Baselines3's ``model.save()``; or a trained operator, such as ``operators.sb3(…)``, which
             has its own ``deterministic`` and ``run_code``.
         deterministic: always take the best action. False samples from the policy's distribution, as the
             operator does in an episode with this ``seed``.

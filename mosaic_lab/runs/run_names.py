@@ -80,7 +80,7 @@ def find_run(run: Run | str, store: RunStore | None = None, display: RunDisplay 
 def exact_run(name: str, store: RunStore, display: RunDisplay | None = None) -> Run:
     """Return the run with this whole id or displayed name, to stop or remove it.
 
-    Raises UnknownRun, with the runs that `find_run` finds, if there is none or several have the name.
+    Raises UnknownRun, with the nearest runs, if there is none or several have the name.
     """
     if (folder := store.exact(name)) is not None:
         return Run(folder, display)

@@ -244,8 +244,8 @@ class RunRecord:
 
     @property
     def step(self) -> int | None:
-        """The last step reported by the worker, at first that of the checkpoint that the run continues; None
-        without either."""
+        """The last step reported by the worker, at first the step of the checkpoint that the run continues;
+        None without either."""
         known = [step for step in (self._reported_step, self.resumed_step) if step is not None]
         return max(known, default=None)
 

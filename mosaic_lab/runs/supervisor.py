@@ -90,8 +90,7 @@ class Supervisor:
         return find_run(run, self.store, self.display)
 
     def exact_run(self, name: str) -> Run:
-        """Return a run by its whole id or displayed name, to stop or remove it; see `exact_run`. Raises
-        UnknownRun."""
+        """Return a run by its whole id or displayed name, to stop or remove it. Raises UnknownRun."""
         return exact_run(name, self.store, self.display)
 
     def start(

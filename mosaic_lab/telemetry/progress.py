@@ -170,7 +170,7 @@ class Moments(NamedTuple):
     """The state of a run at each of consecutive messages."""
 
     steps: Floats
-    """The step that a message reports, or for a row of metrics without one that of the row before."""
+    """The step that a message reports; a row of metrics without one has the step of the row before."""
     episodes: list[int]
     """Number of episodes ended so far."""
     times: Floats

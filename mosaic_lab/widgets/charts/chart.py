@@ -418,7 +418,7 @@ def tick_format(span: tuple[float, float] | None, ticks: Sequence[float] | Float
 
 def positive_band(band: Curve, values: Sequence[Floats]) -> Curve:
     """Return the outline of an interval for a logarithmic axis: where it reaches 0 or less, it reaches the
-    least positive one of ``values``, those of the whole chart."""
+    least positive of the chart's ``values``."""
     found = value_range([positive(part) for part in values])
     return band[0], np.where(band[1] <= 0, found[0] if found else np.nan, band[1])
 

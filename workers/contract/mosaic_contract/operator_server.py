@@ -222,7 +222,7 @@ class OperatorServer:
 
 
 def _answer(agent: ServedAgent, what: str, observations: Any, alone: bool) -> Any:
-    """Return the answer of an agent's policy to a query. Raises `ConfigError` for one that it has not."""
+    """Return the answer of an agent's policy to a query. Raises `ConfigError` if it does not provide it."""
     queries = agent.queries
     if queries is None:
         raise ConfigError("this operator only acts, and on one observation at a time")

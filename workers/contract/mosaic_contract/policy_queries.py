@@ -16,8 +16,8 @@ KNOWN = (ACTION, "probabilities", "logits", "value", "action_values")
 and logits; the value of the state; the value of each discrete action."""
 
 Answer = Callable[[Any, Any], Any]
-"""(the network's inputs for N observations, recurrent state) → an array with N rows. A state of None is that
-at the beginning of an episode."""
+"""(the network's inputs for N observations, recurrent state) → an array with N rows. Without a state, each is
+the first of an episode."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class PolicyQueries:
     state: Callable[[], Any] = lambda: None
 
     def answer(self, what: str, observations: Any) -> Any:
-        """Return an array with a row for each of the observations, whose arrays have a row for each."""
+        """Return an array with a row for each of several observations, in arrays with a row for each."""
         inputs = observations
         if self.observe is not None:
             inputs = _joined([self.observe(one, False) for one in _rows(observations)])

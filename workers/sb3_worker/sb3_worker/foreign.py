@@ -37,9 +37,9 @@ def foreign_policy(setup: AgentSetup) -> tuple[SavedPolicy, str, bool, Mapping[s
     """Return the policy, the name of its algorithm, whether it acts deterministically, its observation space,
     and the function that normalizes its observations.
 
-    Without spaces in `setup`, they are those that the file describes. `setup.settings` are {"checkpoint":
-    path, "algorithm": name or None, "deterministic": bool, "trust": bool}; `trust` loads the file with
-    upstream's own `load`, which unpickles. Raises `ConfigError`.
+    Without spaces in `setup`, the file's own are used. `setup.settings` are {"checkpoint": path, "algorithm":
+    name or None, "deterministic": bool, "trust": bool}; `trust` loads the file with upstream's own `load`,
+    which unpickles. Raises `ConfigError`.
     """
     path = Path(str(setup.settings.get("checkpoint"))).expanduser().resolve()
     if not path.is_file():

@@ -34,7 +34,7 @@ export function xRange(lines: readonly ChartLine[], log: boolean): Range | null 
   return low <= high ? widened([low, high], log) : null;
 }
 
-/** The range of values, including intervals, within an x range, with those of lines at its edges. */
+/** The range of values, including intervals, within an x range and at its edges. */
 function valuesIn(lines: readonly ChartLine[], [start, end]: Range, log: boolean): Range | null {
   let low = Infinity;
   let high = -Infinity;

@@ -36,7 +36,7 @@ class TextForm:
 
 
 Choices = Union[Sequence[str], TextForm]
-"""What an answer is restricted to."""
+"""The restriction of an answer."""
 
 
 @dataclass(frozen=True)
