@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from many_runs import write_runs
 from support import store
@@ -30,6 +31,12 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[mosaic.Lab]
     with store(tmp_path / "runs"):
         write_runs(tmp_path / "runs", 20, points=30)
         yield mosaic.Lab(tmp_path / "runs", max_running=4)
+
+
+def test_metrics_of_ended_runs_leave_no_file_open(lab: mosaic.Lab) -> None:
+    runs, before = list(lab.runs), psutil.Process().num_fds()
+    assert all(len(run.metrics("episode_return")) >= 15 for run in runs)
+    assert psutil.Process().num_fds() <= before
 
 
 def test_runs_are_found_by_name_tags_and_words(lab: mosaic.Lab) -> None:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from mosaic_lab.runs.checkpoints import Checkpoint
     from mosaic_lab.runs.films import Films
-    from mosaic_lab.telemetry import RunFeed
     from mosaic_lab.telemetry.columns import RunColumns
 
 
@@ -392,16 +391,19 @@ class RunRecord:
 
     def read_columns(self) -> RunColumns:
         """Return all metric points written so far. Raises OSError if a file cannot be read."""
-        columns = self._feed.columns
+        columns = self._columns
         while columns.read(lambda: self.finished):
             pass
+        if self.finished:  # they are in the cache, and thousands of runs would have too many files open
+            self.__dict__.pop("_columns", None)
         return columns
 
     @cached_property
-    def _feed(self) -> RunFeed:
-        from mosaic_lab.telemetry import RunFeed
+    def _columns(self) -> RunColumns:
+        from mosaic_lab.telemetry.column_cache import ColumnCache
+        from mosaic_lab.telemetry.columns import RunColumns
 
-        return RunFeed(self.path)
+        return RunColumns(self.path.resolve(), ColumnCache())
 
     def log(self, lines: int = 20) -> str:
         """Return the last lines that the worker printed."""
@@ -436,12 +438,16 @@ def metric_points(runs: Sequence[RunRecord], name: str | None) -> list[pd.DataFr
     """
     from mosaic_lab.telemetry import metrics_table
 
-    of_runs = [run.read_columns() for run in runs]
-    names = {reported for columns in of_runs for reported in columns.names}
+    tables: list[pd.DataFrame] = []
+    names: set[str] = set()
+    for run in runs:
+        columns = run.read_columns()
+        names.update(columns.names)
+        tables.append(metrics_table(columns, name))
     of_workers = [reported for reported in names if not reported.startswith(SYSTEM_PREFIX)]
     if name is not None and name not in names and of_workers and all(run.finished for run in runs):
         raise ConfigurationError(f"metric {name!r} was not reported{nearest(name, names)}")
-    return [metrics_table(columns, name) for columns in of_runs]
+    return tables
 
 
 def training_phase(state: State, step: int, *, learns: bool) -> str:
