@@ -17,6 +17,7 @@ from typing import IO, Any
 from mosaic_contract import LineSplitter, decode_line, encode_line
 from mosaic_contract.codec import OPERATING_LINE_LIMIT
 from mosaic_contract.errors import BadLine
+from mosaic_contract.readable import Readable
 from mosaic_contract.shared_values import SharedValues, unnamed_file
 
 from mosaic_lab.errors import ConfigurationError, MosaicError
@@ -24,7 +25,7 @@ from mosaic_lab.keeper.processes import send_group
 
 _CHUNK = 1 << 16
 _PING = b'\n{"cmd":"ping"}\n'  # the first newline ends half of an interrupted line
-_LOOK_SECONDS = 4e-4
+_AWAKE_SECONDS = 4e-4  # a small network answers sooner
 _LONGEST_SECONDS = 2e6  # of `poll`
 _DYING_SECONDS = 2.0  # from the end of the output until the exit
 _LOG_BYTES = 4_000
@@ -63,8 +64,8 @@ class PolicyProcess:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._input, self._output = self._process.stdin.fileno(), self._process.stdout.fileno()
         os.set_blocking(self._input, False)
-        self._readable, self._writable = select.poll(), select.poll()
-        self._readable.register(self._output, select.POLLIN)
+        self._readable = Readable(self._output, _AWAKE_SECONDS)
+        self._writable = select.poll()
         self._writable.register(self._input, select.POLLOUT)
 
     @property
@@ -147,28 +148,21 @@ class PolicyProcess:
             try:
                 line = line[os.write(self._input, line) :]
             except BlockingIOError:
-                if not self._writable.poll(_milliseconds(until)):
+                remaining = _remaining(until)
+                if not self._writable.poll(None if remaining is None else 1e3 * remaining):
                     return  # as late as its answer will be
             except OSError:  # its output will have ended
                 return
 
     def _line(self, until: float | None, seconds: float | None) -> bytes:
         while not self._lines:
-            self._look()
-            if not self._readable.poll(_milliseconds(until)):
+            if not self._readable.wait(_remaining(until)):
                 raise self._failed(f"has not answered for {seconds:g} s (deadline)")
             data = os.read(self._output, _CHUNK)
             if not data:
                 raise self._failed(self._how_it_ended())
             self._lines.extend(self._splitter.feed(data))
         return self._lines.popleft()
-
-    def _look(self) -> None:
-        """Poll for an answer for a moment, and yield the core meanwhile: a wake-up takes longer than a small
-        network."""
-        until = time.perf_counter() + _LOOK_SECONDS
-        while not self._readable.poll(0) and time.perf_counter() < until:
-            os.sched_yield()
 
     def _how_it_ended(self) -> str:
         try:
@@ -194,5 +188,5 @@ class PolicyProcess:
         return data.decode("utf-8", "replace").splitlines()[-_LOG_LINES:]
 
 
-def _milliseconds(until: float | None) -> float | None:
-    return None if until is None else 1e3 * min(max(0.0, until - time.monotonic()), _LONGEST_SECONDS)
+def _remaining(until: float | None) -> float | None:
+    return None if until is None else min(max(0.0, until - time.monotonic()), _LONGEST_SECONDS)

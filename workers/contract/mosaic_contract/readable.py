@@ -17,10 +17,10 @@ class Readable:
     attempt is skipped the next times, twice as often after each failure.
     """
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, awake_seconds: float = _AWAKE_SECONDS) -> None:
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)
-        self._poll = poll.poll
+        self._poll, self._awake_seconds = poll.poll, awake_seconds
         self._failures = self._skipped = 0
 
     def wait(self, seconds: float | None) -> bool:
@@ -39,7 +39,7 @@ class Readable:
 
     def _comes_soon(self) -> bool:
         poll, clock = self._poll, time.perf_counter
-        end = clock() + _AWAKE_SECONDS
+        end = clock() + self._awake_seconds
         while not poll(0):
             if clock() > end:
                 return False
