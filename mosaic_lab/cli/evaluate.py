@@ -113,7 +113,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         bundle = _opened(Path(script), arguments.into, arguments.run_code)
         if arguments.verify:
             return _verify(bundle, arguments.sample, supervisor)
-        script, replay = bundle.script, bundle.replay
+        script, replay = bundle.script, bundle.answers
     if arguments.resume is not None:
         evaluation = of_class(supervisor.run(arguments.resume), Evaluation).resume(budget or None)
     else:
@@ -142,14 +142,14 @@ def _opened(path: Path, into: Path | None, run_code: bool) -> Bundle:
 
     Raises ConfigurationError, leaving no files, if running its code requires consent.
     """
-    from mosaic_lab.evaluation import launch
+    from mosaic_lab.evaluation import launch, planning
     from mosaic_lab.evaluation.fingerprints import text_of
     from mosaic_lab.evaluation.sharing import open_bundle
     from mosaic_lab.evaluation.sharing.bundle import lock_name
 
     bundle = open_bundle(path, into or Path(path.stem))
     try:
-        launch.check_consent(bundle.plan, path.name, run_code, bundle.path)
+        planning.check_consent(bundle.plan, bundle.name, run_code, bundle.path)
     except ConfigurationError:
         shutil.rmtree(bundle.path)
         raise

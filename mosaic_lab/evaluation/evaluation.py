@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Self, overload
 from msgspec import structs
 
 from mosaic_lab.arenas.replays import Replay, Replays
-from mosaic_lab.arenas.replays.replaying import checked_names, replay_episode
 from mosaic_lab.engines.clusters import process_variables
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation.budgets import BUDGET_SPENT, budget_to_go_on
@@ -30,7 +29,7 @@ from mosaic_lab.evaluation.parts import GRACE_SECONDS, PARTS, parts_text
 from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan, Key
 from mosaic_lab.evaluation.pool import ARENAS, Stall, read_stalls
 from mosaic_lab.evaluation.replay_check import Verification, check_by_replay
-from mosaic_lab.evaluation.replaying import played_episode
+from mosaic_lab.evaluation.replaying import replay
 from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.evaluation.results import Results
 from mosaic_lab.keeper.environment_variables import USER_SITE
@@ -223,9 +222,7 @@ class Evaluation(Results):
         Raises ConfigurationError for an unknown operator or episode, and MosaicError if its actions were not
         recorded or the environment cannot be made again.
         """
-        if isinstance(operator, str):
-            return replay_episode(self.plan, played_episode(self, operator, seed, episode))
-        return Replays([self.replay(name, seed, episode) for name in checked_names(operator)])
+        return replay(self, operator, seed, episode)
 
     def bundle(self, path: Path | str, notebook: Path | str | None = None, recordings: bool = True) -> Path:
         """Pack the evaluation into a zip file that `mosaic-lab evaluate FILE --verify` reproduces elsewhere.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +18,13 @@ from mosaic_lab.arenas.arena_workers import (
 from mosaic_lab.arenas.datasets import check_recordable, warn_of_size
 from mosaic_lab.engines import clusters
 from mosaic_lab.engines.bridge_environment import bridge_python
-from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.evaluation import Evaluation, start
 from mosaic_lab.evaluation.plan import EvaluationPlan
-from mosaic_lab.evaluation.planning import check_workers, plan_evaluation
+from mosaic_lab.evaluation.planning import check_consent, check_workers, plan_evaluation
 from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.evaluation.scripts import read_script
 from mosaic_lab.policies import check_lanes
 from mosaic_lab.runs import Supervisor
-from mosaic_lab.runs.provenance import source_files
 
 
 def evaluate(
@@ -75,38 +72,6 @@ def _ready(
     warn_of_size(plan.request, environment, len(plan.jobs()), store)
     plan.warn()  # after the checks: their error for misfit operators already includes it
     return plan
-
-
-def check_consent(plan: EvaluationPlan, source: str, run_code: bool, root: Path | None = None) -> None:
-    """Raise ConfigurationError if the script or bundle ``source`` names Python code and ``run_code`` is
-    false. Paths are shown relative to ``root``.
-    """
-    codes = [(spec.name, spec.code) for spec in plan.operators.values() if spec.code is not None]
-    wrapped = [spec for spec in plan.operators.values() if spec.settings.get("run_code")]
-    module = plan.brought_module
-    if run_code or not (codes or wrapped or module):
-        return
-    lines = [
-        f"  {name}: {code['attribute']} of {path.relative_to(root) if root else path} ({_sum(path)})"
-        for name, code in codes
-        for path in [Path(code["folder"], code["file"])]
-    ]
-    lines += [f"  {spec.name}: the wrappers that {spec.settings['checkpoint']} names" for spec in wrapped]
-    if module is not None:
-        files = [
-            f"{file.relative_to(root) if root else file} ({_sum(file)})" for file in source_files(module)
-        ]
-        lines.append(f"  {plan.env_id}: {', '.join(files)}")
-    raise ConfigurationError(
-        f"{source} runs Python code with your permissions on this machine:\n"
-        + "\n".join(lines)
-        + "\nRead it first, then allow it by run_code=True (in a shell --run-code)"
-    )
-
-
-def _sum(file: Path) -> str:
-    """Return the beginning of a file's SHA-256 sum, as ``sha256sum`` prints it."""
-    return f"SHA-256 {sha256(file.read_bytes()).hexdigest()[:16]}…"
 
 
 def equipped(plan: EvaluationPlan, progress: Callable[[str], None] = print) -> EvaluationPlan:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from hashlib import sha256
 from itertools import islice
 from numbers import Integral
 from pathlib import Path
@@ -25,7 +26,7 @@ from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.evaluation.scripts import read_script
 from mosaic_lab.operators import Algorithm, OperatorSpec, importable
 from mosaic_lab.runs.hardware import cpu_cores
-from mosaic_lab.runs.provenance import module_path
+from mosaic_lab.runs.provenance import module_path, source_files
 from mosaic_lab.validation import Problems
 from mosaic_lab.workers.catalog import info
 from mosaic_lab.workers.shims import bundled_shims
@@ -208,3 +209,35 @@ def check_workers(plan: EvaluationPlan) -> None:
                 f"worker {name!r} does not come with MOSAIC Lab, so nodes of a cluster cannot build it: "
                 f"{_HERE}"
             )
+
+
+def check_consent(plan: EvaluationPlan, source: str, run_code: bool, root: Path | None = None) -> None:
+    """Raise ConfigurationError if the script or bundle ``source`` names Python code and ``run_code`` is
+    false. Paths are shown relative to ``root``.
+    """
+    codes = [(spec.name, spec.code) for spec in plan.operators.values() if spec.code is not None]
+    wrapped = [spec for spec in plan.operators.values() if spec.settings.get("run_code")]
+    module = plan.brought_module
+    if run_code or not (codes or wrapped or module):
+        return
+    lines = [
+        f"  {name}: {code['attribute']} of {path.relative_to(root) if root else path} ({_sum(path)})"
+        for name, code in codes
+        for path in [Path(code["folder"], code["file"])]
+    ]
+    lines += [f"  {spec.name}: the wrappers that {spec.settings['checkpoint']} names" for spec in wrapped]
+    if module is not None:
+        files = [
+            f"{file.relative_to(root) if root else file} ({_sum(file)})" for file in source_files(module)
+        ]
+        lines.append(f"  {plan.env_id}: {', '.join(files)}")
+    raise ConfigurationError(
+        f"{source} runs Python code with your permissions on this machine:\n"
+        + "\n".join(lines)
+        + "\nRead it first, then allow it by run_code=True (in a shell --run-code)"
+    )
+
+
+def _sum(file: Path) -> str:
+    """Return the beginning of a file's SHA-256 sum, as ``sha256sum`` prints it."""
+    return f"SHA-256 {sha256(file.read_bytes()).hexdigest()[:16]}…"

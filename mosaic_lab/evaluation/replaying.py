@@ -1,16 +1,29 @@
-"""Find a recorded episode of an evaluation, for its replay."""
+"""Replays of an evaluation's episodes, on this machine or from an opened bundle."""
 
 from __future__ import annotations
 
 import difflib
 from bisect import bisect_left
+from collections.abc import Sequence
 
+from mosaic_lab.arenas.replays import Replay, Replays
 from mosaic_lab.arenas.replays.played_episode import PlayedEpisode, add_exchanges, recorded_steps
+from mosaic_lab.arenas.replays.replaying import checked_names, replay_episode
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.episode_log import PlayedEvaluation, Record, key_of
 from mosaic_lab.evaluation.plan import EvaluationPlan, episode_text
 
 _NEAREST = 4  # seeds in an error
+
+
+def replay(
+    played: PlayedEvaluation, operator: str | Sequence[str], seed: int, episode: int
+) -> Replay | Replays:
+    """Replay an episode of one operator, or those of several side by side; see `Evaluation.replay`."""
+    if isinstance(operator, str):
+        return replay_episode(played.plan, played_episode(played, operator, seed, episode))
+    episodes = [played_episode(played, name, seed, episode) for name in checked_names(operator)]
+    return Replays([replay_episode(played.plan, found) for found in episodes])
 
 
 def played_episode(played: PlayedEvaluation, operator: str, seed: int, episode: int) -> PlayedEpisode:
@@ -23,15 +36,14 @@ def played_episode(played: PlayedEvaluation, operator: str, seed: int, episode: 
     record = _record(plan, {key_of(record): record for record in played.records()}, lane, seed, episode)
     place = episode_text(lane, seed, episode)
     steps = recorded_steps(played.steps(lane, seed, episode), place)
-    (job,) = [job for job in plan.jobs() if job.key == (lane, seed, episode)]
-    add_exchanges(steps, played.recording, lane, job.index)
+    add_exchanges(steps, played.recording, lane, record["index"])
     forfeit = record.get("forfeit")
     return PlayedEpisode(
         label=lane,
         seed=seed,
         episode=episode,
         episode_seed=record["episode_seed"],
-        index=job.index,
+        index=record["index"],
         steps=steps,
         complete=forfeit is None,
         versions=played.versions.get(lane, {}),
@@ -47,7 +59,7 @@ def _lane(plan: EvaluationPlan, operator: str) -> str:
         names = ", ".join(map(repr, trainings.values()))
         raise ConfigurationError(f"{operator!r} has {len(trainings)} trainings: replay one of {names}")
     near = difflib.get_close_matches(operator, plan.lanes, n=1)
-    guess = f", did you mean {near[0]!r}?" if near else ""
+    guess = f", did you mean {near[0]!r}?" if near else "."
     raise ConfigurationError(f"no operator {operator!r}{guess} The operators are {', '.join(plan.lanes)}")
 
 

@@ -21,6 +21,7 @@ import mosaic_lab as mosaic
 from mosaic_lab import operators
 from mosaic_lab.cli import main
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation.sharing import open_bundle
 from mosaic_lab.workers.own_environments import own_id
 
 ENV = "corridor:Corridor-v0"
@@ -91,6 +92,10 @@ def test_it_is_trained_on_compared_in_and_evaluated_alike(
     assert list(lab.evaluate(script).wait(120).results()["status"]) == ["ok"]
     bundle, there = evaluation.bundle(tmp_path / "share.zip"), ["--store", str(tmp_path / "elsewhere")]
     monkeypatch.delenv("PYTHONPATH")
+    opened = open_bundle(bundle, tmp_path / "opened")
+    with pytest.raises(ConfigurationError, match=r"runs Python code .*\n.* environment/corridor\.py"):
+        opened.replay("ppo", seed=1)
+    assert opened.replay("ppo", seed=1, run_code=True).difference is None
     assert main(["evaluate", str(bundle), "--into", str(tmp_path / "a"), *there]) == 1
     asked = re.search(r"environment/corridor.py \(SHA-256 (\w{16})…\)", capsys.readouterr().err)
     with zipfile.ZipFile(bundle) as archive:

@@ -70,7 +70,7 @@ def test_a_weakened_engine_without_a_model_is_replayed_from_its_recording(
     again = start_evaluation("chess_v6", game, seeds=[1], max_steps=20, replay=played).wait(300)
     assert again.steps("game", 1)["action"].equals(played.steps("game", 1)["action"])
     bundle = open_bundle(played.bundle(tmp_path / "game.zip"), tmp_path / "opened")
-    assert bundle.replay == bundle.path
+    assert bundle.answers == bundle.path
     with pytest.raises(ConfigurationError, match="no language model or engine plays here"):
         two = {"game": operators.random()}
         plan_evaluation(EvaluateRequest(env="chess_v6", operators=two, seeds=[1], replay=played.path), no_run)

@@ -21,18 +21,21 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from mosaic_lab._version import __version__
 from mosaic_lab.arenas.plan import EXCHANGES
+from mosaic_lab.arenas.replays import Replay, Replays
 from mosaic_lab.arenas.tables import EpisodeSteps
 from mosaic_lab.errors import ConfigurationError, MosaicError, warn_user
 from mosaic_lab.evaluation import planning
 from mosaic_lab.evaluation.episode_log import EpisodeLog, Record, damaged_lines
 from mosaic_lab.evaluation.fingerprints import Lock, changed, changes, fingerprint, locks_of
 from mosaic_lab.evaluation.plan import EvaluationPlan, Key
+from mosaic_lab.evaluation.replaying import replay
 from mosaic_lab.evaluation.reports.tables import differing_row, results_table
 from mosaic_lab.evaluation.sharing.archive import pack, unpack
 from mosaic_lab.evaluation.sharing.bundle_recordings import LAYOUT, check_recording, recording_files
@@ -113,7 +116,7 @@ class Bundle:
         return planning.plan_script(self.script, _no_run)
 
     @property
-    def replay(self) -> Path | None:
+    def answers(self) -> Path | None:
         """The folder of the recording that its language models and engines answer from; None without one.
 
         Raises MosaicError if they have no recording: a bundle of unknown origin calls no endpoint.
@@ -186,6 +189,28 @@ class Bundle:
             return self._arena_steps[record["arena"]].table(record["index"])
         except (TypeError, ValueError, OverflowError) as error:
             raise self._refused(steps_name(record["arena"]), f"cannot be read: {error!r:.200}") from None
+
+    @overload
+    def replay(self, operator: str, seed: int, episode: int = 0, *, run_code: bool = False) -> Replay: ...
+    @overload
+    def replay(
+        self, operator: list[str] | tuple[str, ...], seed: int, episode: int = 0, *, run_code: bool = False
+    ) -> Replays: ...
+    def replay(
+        self,
+        operator: str | list[str] | tuple[str, ...],
+        seed: int,
+        episode: int = 0,
+        *,
+        run_code: bool = False,
+    ) -> Replay | Replays:
+        """Replay an episode from its recorded actions, as `Evaluation.replay` does.
+
+        Its operators are not started. ``run_code`` allows the environment's module in the bundle to be
+        executed; without it, ConfigurationError is raised if there is one.
+        """
+        planning.check_consent(replace(self.plan, operators={}), self.name, run_code, self.path)
+        return replay(self, operator, seed, episode)
 
     def check(self) -> None:
         """Raise MosaicError if a file is dangerous or inconsistent with the others."""

@@ -1,8 +1,8 @@
 """The script in a bundle: an evaluation without machine-specific values.
 
 Operators of a bundle are defined by kind and checkpoint; or they are Python code in the bundle, which runs
-only with consent (`launch.check_consent`); or they are language models, identified by name, which answer from
-the recording and are never called. Workers with their own settings, variables or programs are excluded,
+only with consent (`planning.check_consent`); or they are language models, identified by name, which answer
+from the recording and are never called. Workers with their own settings, variables or programs are excluded,
 because the settings of an untrusted bundle could name any program or server.
 """
 
