@@ -29,7 +29,7 @@ from mosaic_lab.workers import WorkerEnvironment
 from mosaic_lab.workers.families import claims, same_environment
 from mosaic_lab.workers.own_environments import own_id
 
-_TRIED = 10  # seeds
+_TRIED = 3  # seeds
 
 _made: dict[tuple[str, str], EnvironmentInfo] = {}
 """Environments already created by this process, by their worker's Python, id, settings and variables."""
@@ -115,7 +115,9 @@ def _info(worker: WorkerEnvironment, plan: ArenaPlan) -> EnvironmentInfo | str:
 def _trial(worker: WorkerEnvironment, plan: ArenaPlan) -> EnvironmentInfo | str:
     """Create the environment in an arena and return information about it, or why it cannot be made."""
     with tempfile.TemporaryDirectory(prefix="mosaic-trial-") as folder:
-        commands = [plan.open_command(Path(folder)) | {"record": None}, {"cmd": "close"}]
+        opening, seeds = plan.open_command(Path(folder)) | {"record": None}, _tried_seeds(plan)
+        begin = [{"cmd": "replay", "seed": seed} for seed in seeds]
+        commands = [opening, *begin, {"cmd": "close"}]
         try:
             done = subprocess.run(
                 [*worker.command(), "--arena"],
@@ -124,16 +126,14 @@ def _trial(worker: WorkerEnvironment, plan: ArenaPlan) -> EnvironmentInfo | str:
                 env=compose_variables(os.environ, env_vars=plan.env_vars, pass_env_vars=plan.pass_env_vars),
                 capture_output=True,
                 text=True,
-                timeout=OPEN_SECONDS,
+                timeout=OPEN_SECONDS * (1 + len(seeds)),
             )
-            answer, *begun = map(json.loads, done.stdout.splitlines())
-            failed = next((one for one in begun if one.get("type") == "error"), None)
-            if failed is not None:
-                return str(failed.get("message"))
+            opened, *begun = map(json.loads, done.stdout.splitlines())
+            answer = next((one for one in (opened, *begun) if one.get("type") == "error"), opened)
             if answer.get("type") == "opened":
                 return EnvironmentInfo.from_message(answer)
         except subprocess.TimeoutExpired:
-            return f"{plan.env_id} was not made within {OPEN_SECONDS:g} s"
+            return f"{plan.env_id} was not made within {OPEN_SECONDS * (1 + len(seeds)):g} s"
         except (OSError, ValueError, KeyError, TypeError) as error:
             return f"worker '{worker.name}' did not answer whether it can make {plan.env_id}: {error}"
     return str(answer.get("message") or answer)
@@ -141,7 +141,9 @@ def _trial(worker: WorkerEnvironment, plan: ArenaPlan) -> EnvironmentInfo | str:
 
 def _tried_seeds(plan: ArenaPlan) -> list[int]:
     """Return the seeds whose episodes begin in a trial: some, if actions are played before they do."""
-    return plan.seeds[:_TRIED] if Start.of(plan.request.start).actions else []
+    if not Start.of(plan.request.start).actions:
+        return []
+    return [plan.episode_seed(seed, 0) for seed in plan.seeds[:_TRIED]]
 
 
 def environment_worker(family: str, progress: Callable[[str], None]) -> WorkerEnvironment:

@@ -79,6 +79,10 @@ class ArenaPlan:
             "start": self.request.start,
         }
 
+    def episode_seed(self, seed: int, episode: int) -> int:
+        """Return the environment's seed in an episode on ``seed``."""
+        return seed
+
     @property
     def passed(self) -> dict[str, str]:
         """The variables of this process that are passed on."""

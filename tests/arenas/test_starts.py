@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -103,7 +105,7 @@ def test_a_position_that_an_environment_cannot_have_is_refused(tmp_path: Path) -
 
         assert said("CartPole-v1", "rnbq") == (
             "CartPole-v1 cannot begin at a position given as text. It can begin after actions already "
-            "played, start=[…]. Positions are known of chess_v6 (a FEN); connect_four_v3 (6 lines of X, O "
+            "played, start=[…]. Positions can be given in chess_v6 (a FEN); connect_four_v3 (6 lines of X, O "
             "and .); tictactoe_v3 (3 lines); MiniGrid and BabyAI (a layout)"
         )
         assert "start of chess_v6: 'rnbq' is not a FEN: " in said("chess_v6", "rnbq")
@@ -120,6 +122,7 @@ def test_a_position_that_an_environment_cannot_have_is_refused(tmp_path: Path) -
 
 def test_actions_that_cannot_be_played_are_refused_before_anything_starts(
     start_comparison: Callable[..., Any],  # noqa: F811
+    start_evaluation: Callable[..., Evaluation],  # noqa: F811
 ) -> None:
     def said(start: Any) -> str:
         return refusal(start_comparison, "CartPole-v1", start)
@@ -127,6 +130,8 @@ def test_actions_that_cannot_be_played_are_refused_before_anything_starts(
     assert "start=7: must be a position as text, a list of the actions" in said(7)
     assert "action 2 of start, 5: " in said([1, 5])
     assert "the episode ends after 9 of the 30 actions of start" in said([1] * 30)
+    with pytest.raises(ConfigurationError, match=r"the episode ends after \d+ of the 30 actions of start"):
+        start_evaluation("CartPole-v1", {"dice": operators.random()}, seeds=[1], start=[1] * 30)
 
 
 def test_a_comparison_begins_after_actions_and_counts_from_there(
@@ -148,17 +153,21 @@ def test_an_evaluation_records_its_start_and_its_replay_begins_there(
     start_evaluation: Callable[..., Evaluation],  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    """As does its bundle, and another begins at a step of the replay."""
+    """As do its bundle and the bundle's replay, and another begins at a step of the replay."""
     players = {"dice": operators.random()}
     played = start_evaluation("CartPole-v1", players, seeds=[5, 6], start=CART).wait(120)
     bundle = open_bundle(played.bundle(tmp_path / "share.zip"), tmp_path / "opened")
     assert bundle.plan.request.start == played.config["start"] == CART
-    replay = played.replay("dice", seed=5)
-    assert replay.difference is None and replay.verified
+    replay = bundle.replay("dice", seed=5)
+    assert replay.difference is None and replay.verified and len(replay) == len(played.steps("dice", 5))
     start = replay.start_at(3)
     assert start["seeds"] == [5] and len(start["start"]) == len(CART) + 3
     with pytest.raises(ConfigurationError, match=r"step=10000: must be an integer from 0 to \d+"):
         replay.start_at(10_000)
+    copy = Evaluation(shutil.copytree(played.path, tmp_path / "copy"))
+    (copy.path / "config.json").write_text(json.dumps({**played.config, "start": [5]}))
+    with pytest.raises(ConfigurationError, match="the replay of dice failed at step 0: action 1 of start, 5"):
+        copy.replay("dice", seed=5)
     on = start_evaluation("CartPole-v1", {"dice": operators.passive()}, **start).wait(120)
     began = on.replay("dice", seed=5)[0].observations["agent_0"]
     np.testing.assert_array_equal(began, replay[3].observations["agent_0"])

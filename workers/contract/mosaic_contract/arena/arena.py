@@ -240,7 +240,8 @@ class Arena:
             environment.reset(seed, index)
         except Exception as error:  # environments raise arbitrary exceptions
             raise ArenaError.of_environment("the environment's reset failed", error) from error
-        self._arena.start.play(environment, self._arena.description.rules)
+        rules = self._arena.description.rules
+        self._arena.start.play(environment, rules, lambda: self._watchdog.enter(STEP))
         self._episode = episode = ArenaEpisode(
             index, seed, environment.agents, self._opening.get("max_steps")
         )

@@ -13,6 +13,7 @@ from typing import Any, Callable, Mapping, Sequence
 from mosaic_contract.errors import ConfigError
 
 _FIRST, _SECOND, _EMPTY = "X", "O", "."
+_UNFINISHED = -2  # of `game_status` in tic-tac-toe
 
 
 def begin_at(env: Any, env_id: str, position: str) -> None:
@@ -30,7 +31,7 @@ def begin_at(env: Any, env_id: str, position: str) -> None:
     known = "; ".join(form for form, _ in _KINDS.values())
     raise ConfigError(
         f"{env_id} cannot begin at a position given as text. It can begin after actions already played, "
-        f"start=[…]. Positions are known of {known}"
+        f"start=[…]. Positions can be given in {known}"
     )
 
 
@@ -101,7 +102,7 @@ def _tic_tac_toe(inner: Any, text: str) -> None:
     rows, second_moves = _board(text, 3, 3)
     squares = [rows[index % 3][index // 3] for index in range(9)]  # upstream counts down the columns
     inner.board.squares = list(squares)
-    if inner.board.game_status() != _GOES_ON:
+    if inner.board.game_status() != _UNFINISHED:
         raise ConfigError("the game is over on this board")
 
     def change() -> None:
@@ -110,9 +111,6 @@ def _tic_tac_toe(inner: Any, text: str) -> None:
             inner.agent_selection = inner._agent_selector.next()
 
     _after_reset(inner, change)
-
-
-_GOES_ON = -2  # of `game_status`
 
 
 def _board(text: str, height: int, width: int) -> tuple[list[list[int]], bool]:
@@ -166,7 +164,7 @@ def _grid(inner: Any, text: str) -> None:
     agents = [(x, y) for y, row in enumerate(rows) for x, cell in enumerate(row) if cell in _HEADINGS]
     if width < 3 or len(rows) < 3 or len(agents) != 1:
         raise ConfigError(
-            f"the layout must be 3×3 cells or more with one agent, it is {width}×{len(rows)} with "
+            f"the layout must be 3×3 cells or more with one agent, not {width}×{len(rows)} with "
             f"{len(agents)}. It has {_CELLS}"
         )
     borders = [*rows[0], *rows[-1], *(row[0] for row in rows), *(row[-1] for row in rows)]

@@ -6,7 +6,7 @@ value for the agent whose turn it is, or `{agent: value}` if several act at once
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 from mosaic_contract.arena.actions import ActionRules
 from mosaic_contract.arena.environment_adapters import EnvironmentAdapter
@@ -47,14 +47,20 @@ class Start(NamedTuple):
         if self.position is not None:
             begin_at(env, env_id, self.position)
 
-    def play(self, environment: EnvironmentAdapter, rules: Mapping[str, ActionRules]) -> None:
-        """Play the actions, after a reset. Raises `ArenaError` if they cannot be played, or end the
-        episode."""
+    def play(
+        self,
+        environment: EnvironmentAdapter,
+        rules: Mapping[str, ActionRules],
+        before_step: Callable[[], None],
+    ) -> None:
+        """Play the actions, after a reset; call `before_step` before each. Raises `ArenaError` if they cannot
+        be played, or end the episode."""
         total = len(self.actions)
         for number, action in enumerate(self.actions, 1):
             turn = environment.turn
             if not turn:
                 raise _error(f"the episode ends after {number - 1} of the {total} actions of start")
+            before_step()
             try:
                 environment.step(_played(environment, rules, action))
             except Unusable as error:
