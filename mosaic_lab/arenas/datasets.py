@@ -56,7 +56,7 @@ class RecordedEpisode:
         """Return the episode of an arena's report or an evaluation's record; ``folder`` is the arena's."""
         total = None if record.get("status") == "failed" else float(sum(record["returns"].values()))
         recorded = record.get("recording")
-        if recorded is None:
+        if recorded is None or total is None:  # failed for its return, such as NaN
             return cls(operator, category, total)
         path = folder / OBSERVATIONS / recorded["file"]
         return cls(operator, category, total, path, recorded["sha256"])
@@ -72,9 +72,8 @@ def write_dataset(
     """Write episodes of ``operators`` (None: all) as the Minari dataset ``path``, and return its folder.
 
     Failed episodes are left out, with a warning. ``facts`` are recorded in the dataset's metadata. A dataset
-    of ours at that path is replaced. Raises
-    ConfigurationError for a path that cannot be a dataset's and for episodes that were not recorded,
-    WorkerEnvironmentError, and MosaicError if the dataset cannot be written.
+    of ours at that path is replaced. Raises ConfigurationError for a path that cannot be a dataset's and for
+    episodes that were not recorded, WorkerEnvironmentError, and MosaicError if the dataset cannot be written.
     """
     played = _chosen(episodes, operators)
     chosen = [episode for episode in played if episode.recording is not None]
@@ -94,10 +93,10 @@ def write_dataset(
         "episodes": [_table(episode) for episode in chosen],
     }
     try:
+        size = sum(episode.recording.stat().st_size for episode in chosen if episode.recording is not None)
         folder.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise MosaicError(f"the dataset {folder} cannot be written: {error}") from error
-    size = sum(episode.recording.stat().st_size for episode in chosen if episode.recording is not None)
     _run([*environment.command(), "--dataset"], request, _SECONDS + size / _BYTES_PER_SECOND)
     return folder
 
@@ -117,6 +116,7 @@ def warn_of_size(request: CompareRequest, environment: EnvironmentInfo, episodes
     (spaces,) = environment.spaces.values()
     size = episodes * steps * sum(map(bytes_of, spaces.values()))
     if size >= _LARGE:
+        store = next(folder for folder in (store, *store.parents) if folder.exists())
         free = shutil.disk_usage(store).free
         warn_user(
             f"record={request.record!r}: {episodes:,} episodes of {steps:,} steps have "
@@ -135,7 +135,7 @@ def _chosen(
         if name not in known:
             others = ", ".join(map(repr, known)) or "none"
             raise ConfigurationError(
-                f"operators: {name!r} has ended no episode; operators that have: {others}"
+                f"operators: {name!r} has no finished episode; operators with finished episodes: {others}"
             )
     return [episode for episode in episodes if episode.operator in wanted]
 

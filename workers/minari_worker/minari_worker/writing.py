@@ -16,7 +16,7 @@ from mosaic_contract.episode_recording import read_recording, sha256_of
 from mosaic_contract.spaces import make_space
 
 _OWN = "mosaic_lab"
-"""The key of the metadata with what Minari has no names for."""
+"""The key of the metadata that only MOSAIC Lab has."""
 _DATA = "data"
 
 
@@ -52,7 +52,7 @@ def write_dataset(request: DatasetRequest) -> dict[str, Any]:
             make_space(described["observation_space"]),
             make_space(described["action_space"]),
             _spec_of(described),
-            jpeg_encoding=False,  # what was observed, bit for bit
+            jpeg_encoding=False,  # JPEG is lossy
         )
         storage.update_episodes(_buffers(request.episodes))
         storage.update_episode_metadata(episode["metadata"] for episode in request.episodes)

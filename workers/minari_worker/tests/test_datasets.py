@@ -175,7 +175,7 @@ def test_what_cannot_be_recorded_or_written_is_refused(
     plain = lab.evaluate(env=CARTPOLE, operators=game["operators"], seeds=[0]).wait(60)
     with pytest.raises(ConfigurationError, match=r'none of the 1 ended .* record="observations"'):
         plain.dataset(folder / "none")
-    with pytest.raises(ConfigurationError, match=r"'nobody' has ended no episode; .*'balancing'"):
+    with pytest.raises(ConfigurationError, match=r"'nobody' has no finished episode; .*'balancing'"):
         played.dataset(folder / "none", operators="nobody")
     with pytest.raises(ConfigurationError, match=r"'a b\.c' is not a valid name of a dataset"):
         played.dataset(folder / "a b.c")
