@@ -130,15 +130,15 @@ class CheckpointEvaluator(CheckpointRunner):
             return
         log = EpisodeLog(self.folder.telemetry_path).read()
         played = [record for (operator, *_), record in log.items() if operator == label]
+        finished = [record for record in played if record["status"] == "ok"]
         episodes = [
             {"seed": record["seed"], "index": record["index"], "complete": record["forfeit"] is None}
-            for record in played
-            if record["status"] == "ok"
+            for record in finished
         ]
-        arenas = sorted((self.folder.path / ARENAS).glob("*"))
+        arenas = [self.folder.path / ARENAS / name for name in {record["arena"] for record in finished}]
         place = self.training.path, checkpoint.step, EVALUATION
         keep_episodes(*place, plan, arenas, episodes, self.config["variables"])
-        self._report(checkpoint, [record for record in played if record["status"] == "ok"], len(played))
+        self._report(checkpoint, finished, len(played))
 
     def _plan(self, checkpoint: Checkpoint, label: str) -> EvaluationPlan:
         config = self.config

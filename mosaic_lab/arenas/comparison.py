@@ -28,7 +28,7 @@ from mosaic_lab.arenas.liveness import Liveness
 from mosaic_lab.arenas.plan import ArenaPlan, ArenaSetup, passed_to
 from mosaic_lab.arenas.planning import plan_arenas
 from mosaic_lab.arenas.replays import Replay, Replays
-from mosaic_lab.arenas.replays.lane_episode import lane_episode
+from mosaic_lab.arenas.replays.played_episode import lane_episode
 from mosaic_lab.arenas.replays.replaying import replay_episode
 from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.arenas.request_checks import check_seed
@@ -132,7 +132,7 @@ class Comparison:
 
     def replay(
         self,
-        lane: int | str | Lane | list[int | str | Lane] | None = None,
+        lane: int | str | Lane | list[int | str | Lane] | tuple[int | str | Lane, ...] | None = None,
         seed: int | None = None,
         episode_index: int | None = None,
     ) -> Replay | Replays:
@@ -140,16 +140,19 @@ class Comparison:
         an ``episode_index`` of `results`, from its recorded actions; a notebook shows it as a player.
 
         The default is all lanes side by side; with a list or several lanes, it returns `Replays`, with the
-        first step in which they differ. The lanes themselves are not affected, and no operator is asked.
+        first step in which they differ. The lanes themselves are not affected.
 
         Raises ConfigurationError for a lane without such an episode, and MosaicError if its actions were not
         recorded or the environment cannot be made again.
         """
         number = self.seed if seed is None else check_seed(seed)
-        chosen = self.lanes if lane is None else lane if isinstance(lane, list) else [lane]
-        episodes = [lane_episode(self._lane(one), number, episode_index) for one in chosen]
+        lanes = self.lanes if lane is None else lane if isinstance(lane, list | tuple) else [lane]
+        chosen = list(dict.fromkeys(map(self._lane, lanes)))
+        if not chosen:
+            raise ConfigurationError(f"lane={lane!r}: give one lane or more, or None for all")
+        episodes = [lane_episode(one, number, episode_index) for one in chosen]
         replays = [replay_episode(self._plan, episode) for episode in episodes]
-        return replays[0] if len(replays) == 1 and not isinstance(lane, list) else Replays(replays)
+        return replays[0] if len(replays) == 1 and lanes is not lane else Replays(replays)
 
     def dataset(self, path: Path | str, operators: str | Iterable[str] | None = None) -> Path:
         """Write the finished episodes, played with ``record="observations"``, as a Minari dataset.

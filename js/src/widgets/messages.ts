@@ -386,7 +386,7 @@ interface ReplayStep {
   moves: Move[];
   more: number;
   facts: Fact[];
-  /** The observation as text; empty if it is no text and not small. */
+  /** The observation as text; empty if it is neither text nor small. */
   text: string;
   calls: (Exchange & { agent: string })[];
 }

@@ -66,8 +66,8 @@ def keep_episodes(
     variables: Sequence[str],
 ) -> None:
     """Keep episodes of the checkpoint at ``step``: each {"seed", "index", "complete"}, with the steps in the
-    folders ``arenas``. ``variables`` names those of this process that the environment received. Nothing is
-    kept in a training's folder that was removed, or on a full disk.
+    folders ``arenas``. ``variables`` names the variables of this process that the environment received.
+    Nothing is kept in a training's folder that was removed, or on a full disk.
     """
     kept, lines, size = [], b"", 0
     logs = [EpisodeSteps(folder) for folder in arenas]
@@ -78,6 +78,8 @@ def keep_episodes(
             break
         kept.append(dict(episode))
         lines += steps
+    if not kept:
+        return
     about = {
         "env_id": plan.env_id,
         "settings": plan.settings,

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from mosaic_contract.codec import encode_line
 from mosaic_contract.language.recording import read
 
-from mosaic_lab.arenas.tables import prompt_text
-from mosaic_lab.errors import MosaicError
+from mosaic_lab.arenas.lane import Lane
+from mosaic_lab.arenas.plan import EXCHANGES
+from mosaic_lab.arenas.tables import EpisodeSteps, prompt_text
+from mosaic_lab.errors import ConfigurationError, MosaicError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StepExchange:
-    """A request to a language model in one step. ``parsed`` is the action in its answer, ``faults`` what was
-    wrong with it, ``recorded`` the whole entry of the recording."""
+    """A request to a language model in one step. ``parsed`` is the action in its answer, ``faults`` the
+    problems with it, ``recorded`` the whole entry of the recording."""
 
     agent: str
     model: str
@@ -72,6 +74,44 @@ class PlayedEpisode:
         return any(step.hashes for step in self.steps)
 
 
+def lane_episode(lane: Lane, seed: int, number: int | None = None) -> PlayedEpisode:
+    """Return the newest episode of a lane on ``seed`` as recorded, finished or not, or the one with this
+    ``number`` in the comparison.
+
+    Raises ConfigurationError if it has not made a step on this seed, and MosaicError without recorded
+    actions.
+    """
+    now, ended = lane.now, {int(row["episode_index"]): row for row in lane.rows}
+    seeds = {index: int(row["seed"]) for index, row in ended.items()}
+    if now.step:
+        seeds[now.episode] = now.seed
+    found = [index for index, own in seeds.items() if own == seed and number in (None, index)]
+    index = max(found, default=None)
+    if index is None:
+        listed = ", ".join(map(str, dict.fromkeys(seeds.values()))) or "none yet"
+        which = "" if number is None else f" in an episode {number}"
+        raise ConfigurationError(
+            f"{lane.label} has made no step on seed {seed}{which}: its seeds are {listed}"
+        )
+    row = ended.get(index)
+    folder = lane.folders[-1] if row is None else row["folder"]
+    steps = recorded_steps(EpisodeSteps(folder).table(index), f"{lane.label}, seed {seed}")
+    recording = folder.parent / EXCHANGES
+    add_exchanges(steps, recording, lane.label, index)
+    forfeit = row and row.get("forfeit")
+    return PlayedEpisode(
+        label=lane.label,
+        seed=seed,
+        episode=0,
+        episode_seed=seed,
+        index=index,
+        steps=steps,
+        complete=row is not None and forfeit is None,
+        note="not finished" if row is None else f"{forfeit} forfeited" if forfeit else "",
+        recording=recording,
+    )
+
+
 def recorded_steps(table: pd.DataFrame, place: str) -> list[PlayedStep]:
     """Return the steps of an episode from its table. ``place`` names the episode in errors.
 
@@ -90,8 +130,8 @@ def recorded_steps(table: pd.DataFrame, place: str) -> list[PlayedStep]:
             step.faults[agent] = row["fault"]
     if not steps or sorted(steps) != list(range(len(steps))) or not all(s.actions for s in steps.values()):
         raise MosaicError(
-            f"{place} has no recorded actions: it was played by a version that did not record them, or the "
-            "files of its arena were removed. Play it again to replay it"
+            f"{place} has no recorded actions: it was forfeited before its first step, or played by a "
+            "version that did not record them, or its arena's files were removed. Play it again to replay it"
         )
     return [steps[index] for index in range(len(steps))]
 

@@ -46,8 +46,8 @@ class Difference:
 
 @dataclass
 class Playback:
-    """What the environment showed. Pictures and observations are of the states before each step; the last
-    picture is of the end. ``played`` is the number of steps that could be played."""
+    """Pictures and observations of the states before each step; the last picture is of the end. ``played`` is
+    the number of steps that could be played."""
 
     environment: EnvironmentInfo
     assignment: Assignment
@@ -145,7 +145,8 @@ class _Player:
         self._arena.request({"cmd": "replay", **command, **wanted})
         self._keep(playback)  # while the arena works
         while self._state is None:
-            self._work(f"the replay of {self._episode.label} failed at step {playback.played:,}", playback)
+            what = f"the replay of {self._episode.label} failed at step {playback.played:,}"
+            self._work(what, playback if "actions" in command else None)
         state = self._state
         state["rewards"] = {agent: as_number(value) for agent, value in state["rewards"].items()}
         playback.no_picture = state.get("no_picture") or playback.no_picture

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from mosaic_contract.arena.start import Start
+from mosaic_contract.fastlane import Frame
 
 from mosaic_lab.arenas.action_text import action_text
 from mosaic_lab.arenas.environment_info import EnvironmentInfo
@@ -17,7 +18,7 @@ from mosaic_lab.arenas.replays.played_episode import PlayedEpisode, StepExchange
 from mosaic_lab.arenas.replays.player import Difference, Playback
 from mosaic_lab.arenas.tables import table_of
 from mosaic_lab.errors import ConfigurationError, MosaicError
-from mosaic_lab.fastlane.encoding import Packet, Pixels, rgb
+from mosaic_lab.fastlane.encoding import Packet, Pixels, compact, rgb
 from mosaic_lab.fastlane.pictures import evenly_timed, film_path, film_speed, png
 from mosaic_lab.number_format import number
 
@@ -84,7 +85,7 @@ class Replay(Sequence[ReplayStep]):
     """A recorded episode played again: its steps, with pictures and observations.
 
     Actions, rewards and ends are those of the recording. Made by `Evaluation.replay`, `Comparison.replay` and
-    `Film.replay`; a notebook shows it as a player.
+    `Run.replay_checkpoint`; a notebook shows it as a player.
     """
 
     def __init__(
@@ -215,8 +216,8 @@ class Replay(Sequence[ReplayStep]):
         )
 
     def save(self, path: Path | str, fps: float | None = None) -> Path:
-        """Write the pictures to an MP4 or GIF file, ``fps`` steps per second; by default a film is 3 seconds
-        or longer.
+        """Write the pictures to an MP4 or GIF file, ``fps`` of them per second; by default a film takes 3
+        seconds or longer.
 
         Raises MosaicError without pictures.
         """
@@ -275,8 +276,8 @@ class Replays(Sequence[Replay]):
     def save(self, path: Path | str, fps: float | None = None) -> Path:
         """Write the pictures side by side to an MP4 or GIF file; see `Replay.save`. A replay that has ended
         shows its end."""
-        steps = range(max(map(len, self._replays)) + 1)
-        rows = [[replayed.shown(step) for replayed in self._replays] for step in steps]
+        longest = max(self._replays, key=len)
+        rows = [[replayed.shown(step) for replayed in self._replays] for step in longest.pictured]
         shown = [[packet for packet in row if packet is not None] for row in rows]
         return _save([_beside(row) for row in shown if row], self._replays[0], path, fps)
 
@@ -326,7 +327,7 @@ def _compared(replayed: Replay, step: int) -> str:
 
 
 def _beside(row: Sequence[Packet]) -> Packet:
-    """Return pictures in a row as one."""
+    """Return pictures in a row as one, compressed: a film has many."""
     pictures = [rgb(packet.decode()) for packet in row]
     height = max(picture.shape[0] for picture in pictures)
     padded = [
@@ -334,9 +335,8 @@ def _beside(row: Sequence[Packet]) -> Packet:
         for picture in pictures
     ]
     whole = np.concatenate(padded, axis=1)[:, :-_GAP]
-    return replace(
-        row[0], width=whole.shape[1], height=height, channels=3, encoding="raw", data=whole.tobytes()
-    )
+    height, width, _ = whole.shape
+    return compact(Frame(row[0].sequence, 0.0, height, width, 3, whole.tobytes(), row[0].hud), width)
 
 
 def _save(packets: Sequence[Packet], replayed: Replay, path: Path | str, fps: float | None) -> Path:
@@ -344,6 +344,6 @@ def _save(packets: Sequence[Packet], replayed: Replay, path: Path | str, fps: fl
     if not packets:
         raise MosaicError(f"{replayed.title} has no pictures: {replayed.no_picture}")
     if fps is not None and not fps > 0:
-        raise ConfigurationError(f"fps={fps!r}: must be a number of steps per second > 0")
+        raise ConfigurationError(f"fps={fps!r}: must be a number of pictures per second > 0")
     target.write_bytes(film(evenly_timed(packets, fps or film_speed(len(packets)))))
     return target

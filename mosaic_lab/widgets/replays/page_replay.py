@@ -79,7 +79,7 @@ def _facts(
     """Return numbers with their names and hints; with few agents, the return of each."""
     facts = [(f"{step:,} / {len(replay):,}", "step", "steps played so far, of the whole episode")]
     if rewards:
-        facts.append((number(sum(rewards.values())), "reward", "what this step's actions bring"))
+        facts.append((number(sum(rewards.values())), "reward", "reward of this step's actions"))
     facts.append((number(sum(returns.values())), "return", "sum of the rewards so far"))
     if 1 < len(returns) <= _FEW_AGENTS:
         facts += [(number(value), f"return {agent}", "") for agent, value in returns.items()]

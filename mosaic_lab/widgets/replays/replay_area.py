@@ -29,6 +29,7 @@ class ReplayArea:
         self.box = VBox([])
         self._say = say
         self._thread: threading.Thread | None = None
+        self._closed = False
 
     def request(self, name: str, make: Make) -> None:
         """Make a replay in the background and show it. ``name`` names the episode in messages."""
@@ -42,7 +43,8 @@ class ReplayArea:
         self._thread.start()
 
     def close(self) -> None:
-        """Close the player."""
+        """Close the player, and show no other."""
+        self._closed = True
         close_widgets(self.box.children)
 
     def _make(self, name: str, make: Make) -> None:
@@ -61,6 +63,8 @@ class ReplayArea:
     def _show(self, replay: Replay | Replays) -> None:
         from mosaic_lab.widgets.replays.replay_player import ReplayPlayer
 
+        if self._closed:
+            return
         player = ReplayPlayer.of(replay)
         widgets_stay_on_subshell(player)
         former, self.box.children = self.box.children, [player]

@@ -9,7 +9,7 @@ import '../common/cell.css';
 import '../panel/panel.css';
 import '../comparison/comparison.css';
 import './replay.css';
-import { type KeyboardEvent, useCallback, useEffect, useMemo, useRef } from 'react';
+import { type KeyboardEvent, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { Button, Collapsible, CollapsibleText, Icon, OWN_KEYS, Swatch } from '../common/parts.tsx';
 import { Call } from '../comparison/exchange.tsx';
 import { Facts, Moves } from '../comparison/lane-parts.tsx';
@@ -17,7 +17,6 @@ import { type Model, type RenderContext, send } from '../host/anywidget.ts';
 import { useTrait, view } from '../host/react.ts';
 import type { Replay, ReplayTraits } from '../messages.ts';
 import { frameOf, keyTarget, momentOf } from './moments.ts';
-import { usePlaying } from './playing.ts';
 
 const FOCUSABLE = { tabIndex: 0, ...OWN_KEYS };
 const SPEEDS = [1, 2, 5, 10, 20, 30, 60];
@@ -72,6 +71,22 @@ function Player({ model }: RenderContext<ReplayTraits>) {
       </div>
     </div>
   );
+}
+
+/** Playing: a step after another, at the speed of the model, until the last. */
+function usePlaying(model: Model<ReplayTraits>, last: number, go: (step: number) => void) {
+  const speed = useTrait(model, 'speed');
+  const [playing, setPlaying] = useState(false);
+  useEffect(() => {
+    if (!playing) return;
+    const timer = setInterval(() => {
+      const next = model.get('at') + 1;
+      go(next);
+      if (next >= last) setPlaying(false);
+    }, 1000 / speed);
+    return () => clearInterval(timer);
+  }, [playing, speed, last, go, model]);
+  return { playing, setPlaying };
 }
 
 interface BarProps {
@@ -146,7 +161,6 @@ interface CardProps {
 function Card({ replay, film, at, toggle }: CardProps) {
   const { label, color, verdict, differs, note, steps, end, several, speaks, blank, omitted } = replay;
   const step = steps[at];
-  const wrong = differs !== null && at >= differs;
   const ended = step ? '' : `ended${end.flags.length ? `: ${end.flags.join(', ')}` : ''}`;
   return (
     <section className="mosaic-lane" aria-label={`replay of ${label}`}>
@@ -156,7 +170,7 @@ function Card({ replay, film, at, toggle }: CardProps) {
       </div>
       <div className="mosaic-operators">
         <span className={`mosaic-chip${differs === null ? '' : ' mosaic-warning'}`} title={verdict}>
-          {differs === null ? verdict : wrong ? verdict : `differs from step ${differs} on`}
+          {differs === null || at >= differs ? verdict : `differs from step ${differs} on`}
         </span>
         {[ended, note].filter(Boolean).map(text => (
           <span key={text} className="mosaic-chip">
@@ -166,7 +180,7 @@ function Card({ replay, film, at, toggle }: CardProps) {
       </div>
       <div className="mosaic-lane-body">
         {film && film.byteLength > 0 ? (
-          <Film film={film} replay={replay} at={at} toggle={toggle} />
+          <Film film={film} replay={replay} at={step ? at : at + omitted} toggle={toggle} />
         ) : (
           <div className="mosaic-notice mosaic-info">{blank}</div>
         )}
