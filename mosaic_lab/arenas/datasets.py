@@ -78,8 +78,8 @@ def write_dataset(
     played = _chosen(episodes, operators)
     chosen = [episode for episode in played if episode.recording is not None]
     failed = sum(episode.total is None for episode in played)
-    _check_recorded(len(played), failed, len(chosen))
     folder = _folder_of(path)
+    _check_recorded(len(played), failed, len(chosen))
     environment = workers.ensure("minari", progress)
     names = list(dict.fromkeys(episode.operator for episode in chosen))
     request = {
