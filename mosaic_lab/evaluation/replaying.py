@@ -46,6 +46,7 @@ def played_episode(played: PlayedEvaluation, operator: str, seed: int, episode: 
         index=record["index"],
         steps=steps,
         complete=forfeit is None,
+        lane=list(plan.lanes).index(lane),
         versions=played.versions.get(lane, {}),
         note="" if forfeit is None else f"{forfeit} forfeited",
         recording=played.recording,

@@ -51,8 +51,12 @@ def test_an_evaluation_is_followed_watched_and_stopped_while_a_cell_runs(
     expect(panel.locator(".mosaic-chips")).to_have_text("cancelled", timeout=SOON_MS)
     expect(panel.get_by_role("button", name="Stop", exact=True)).to_be_hidden()
     panel.locator("summary", has_text="Episodes").click()
-    panel.locator(".mosaic-choosable").first.click()
-    expect(panel.locator(".mosaic-replay .mosaic-chip").first).to_have_text("as recorded", timeout=SOON_MS)
+    episode = panel.locator(".mosaic-choosable", has_text="still").first
+    replay = panel.locator(".mosaic-replay")
+    color = episode.locator(".mosaic-swatch").get_attribute("style") or ""
+    episode.click()
+    expect(replay.locator(".mosaic-chip").first).to_have_text("as recorded", timeout=SOON_MS)
+    expect(replay.locator(".mosaic-swatch")).to_have_attribute("style", color)
     (run,) = mosaic.Lab(folder / "mosaic_runs").runs
     assert run.state == "cancelled"
 

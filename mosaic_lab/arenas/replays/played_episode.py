@@ -53,6 +53,7 @@ class PlayedEpisode:
 
     ``seed`` is the user's, ``episode`` the episode's number on it; ``episode_seed`` and ``index`` are those
     with which the environment was reset. ``complete``: whether the steps lead to the episode's end.
+    ``lane`` is the place of the lane among those that were played, which gives its color.
     ``versions`` are those of the packages that played it, ``note`` says how it ended if not by a step,
     ``recording`` is the folder of its exchanges.
     """
@@ -64,6 +65,7 @@ class PlayedEpisode:
     index: int
     steps: list[PlayedStep]
     complete: bool
+    lane: int = 0
     versions: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
     recording: Path | None = None
@@ -107,6 +109,7 @@ def lane_episode(lane: Lane, seed: int, number: int | None = None) -> PlayedEpis
         index=index,
         steps=steps,
         complete=row is not None and forfeit is None,
+        lane=lane.index,
         note="not finished" if row is None else f"{forfeit} forfeited" if forfeit else "",
         recording=recording,
     )

@@ -95,6 +95,8 @@ class Replay(Sequence[ReplayStep]):
         self.environment = environment
         """The environment's id."""
         self.operator = episode.label
+        self.lane = episode.lane
+        """The operator's place among those that were played, which gives its color."""
         self.seed = episode.seed
         self.episode = episode.episode
         """The episode's number on the seed."""

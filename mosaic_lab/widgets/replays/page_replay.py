@@ -32,8 +32,8 @@ def replay_film(replay: Replay) -> bytes:
     return mp4(evenly_timed(packets, film_speed(len(packets))), quality=_QUALITY)
 
 
-def page_replay(replay: Replay, index: int) -> dict[str, Any]:
-    """Return the replay at ``index`` of a player; see `Replay` in ``js/src/widgets/messages.ts``."""
+def page_replay(replay: Replay) -> dict[str, Any]:
+    """Return the replay for a player; see `Replay` in ``js/src/widgets/messages.ts``."""
     steps, room = [], _MOST_TEXT
     for step in replay[:MOST_STEPS]:
         shown = _step(replay, step, room > 0)
@@ -43,7 +43,7 @@ def page_replay(replay: Replay, index: int) -> dict[str, Any]:
     pictured = replay.pictured
     return {
         "label": replay.operator,
-        "color": color(index),
+        "color": color(replay.lane),
         "verdict": replay.verdict,
         "differs": None if replay.difference is None else replay.difference.step,
         "note": replay.note,

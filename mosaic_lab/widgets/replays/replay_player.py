@@ -55,7 +55,7 @@ class ReplayPlayer(anywidget.AnyWidget):
         replays = _listed(shown)
         return cls(
             title=_title(replays),
-            replays=[page_replay(replay, index) for index, replay in enumerate(replays)],
+            replays=[page_replay(replay) for replay in replays],
             films=[replay_film(replay) for replay in replays],
             first_difference=shown.first_difference if isinstance(shown, Replays) else None,
         )
