@@ -113,7 +113,7 @@ class Policy:
     def __repr__(self) -> str:
         trained = f" of {self._trained_on}" if self._trained_on else ""
         return (
-            f"<policy {self._name}{trained} ({self._worker}): observes "
+            f"<{'' if self._end.alive else 'closed '}policy {self._name}{trained} ({self._worker}): observes "
             f"{'anything' if self._space is None else text_of(self._space)}, "
             f"provides {', '.join(self.provides)}>"
         )

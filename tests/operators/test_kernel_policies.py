@@ -80,6 +80,7 @@ def test_the_process_ends_with_the_policy(checkpoint: Path) -> None:
         inside = process_of(policy)
     assert not inside.is_running()
     assert "the policy linear is closed" in refusal(policy, 0)
+    assert repr(policy).startswith("<closed policy linear ")
     policy.close()
     forgotten = mosaic.policy(checkpoint, agent="red_0")
     process = process_of(forgotten)
