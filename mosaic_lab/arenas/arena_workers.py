@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from mosaic_contract.arena.start import Start
+from msgspec import structs
 
 from mosaic_lab import workers
 from mosaic_lab.arenas.arena_client import OPEN_SECONDS
@@ -51,6 +52,8 @@ def _provider_of(plan: ArenaPlan, progress: Callable[[str], None]) -> str:
     env_id, family = plan.env_id, plan.family
     if claims(family, env_id):
         return family
+    # A start that the environment cannot have is refused by its own worker, and by all others.
+    plan = replace(plan, request=structs.replace(plan.request, start=None))
     refusal = _refusal(environment_worker(family, progress), plan)
     if not refusal:
         return family
