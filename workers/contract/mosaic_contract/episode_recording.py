@@ -25,7 +25,7 @@ _ARRAYS = ("Box", "Discrete", "MultiBinary", "MultiDiscrete")
 _TEXTS = ("MissionSpace", "Text")
 _PART = 8 * 2**20  # bytes of observations that are held before they are written
 _BLOCK = 2**20
-_TEXT_BYTES = 400  # estimated for a text
+_TEXT_BYTES = 400  # estimated for a string
 
 Keys = Sequence[Any]
 Arrays = Mapping[str, Any]

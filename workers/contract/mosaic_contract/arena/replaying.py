@@ -21,7 +21,7 @@ def play_recorded(
 ) -> None:
     """Step the environment with recorded actions. Raises `ArenaError` if they do not fit its state."""
     if sorted(actions) != sorted(environment.turn):
-        turn = ", ".join(environment.turn) or "nobody"
+        turn = ", ".join(environment.turn) or "no agent"
         raise ArenaError(f"actions of {', '.join(actions)} were recorded; it is the turn of {turn}")
     try:
         played = {agent: rules[agent].accept(unpack(action), None) for agent, action in actions.items()}

@@ -91,7 +91,7 @@ class ArrayPart:
 
 
 class MessagePart:
-    """A value without a fixed shape, which is passed in a message; a text, such as a mission, only if it
+    """A value without a fixed shape, which is passed in a message; a string, such as a mission, only if it
     differs from the last one."""
 
     def __init__(self) -> None:

@@ -49,7 +49,7 @@ class Options:
 
     @property
     def choices(self) -> Choices | None:
-        """The answers from which a model chooses, or the form of a text; None if there is neither."""
+        """The answers from which a model chooses, or the form of a free answer; None if there is neither."""
         return self.names if self.actions.discrete else list(self.legal) or self.actions.form
 
 
@@ -92,7 +92,7 @@ class ActionChooser:
 
     `names` are the names of the actions of a Discrete space, None if unknown. `structured`: the endpoint
     restricts answers to the legal actions; None: only for the bundled model, which otherwise rarely names an
-    action. In a Text space, an answer is one of the step's legal moves, without these a text of the space
+    action. In a Text space, an answer is one of the step's legal moves, without these any string of the space
     (local models only), and the prompt stays the same. Raises `ConfigError` for spaces of another type.
     """
 

@@ -146,7 +146,7 @@ class Actions:
         return text
 
     def _fits(self, text: str) -> bool:
-        """Return whether a text is an action of a Text space."""
+        """Return whether a string is an action of a Text space."""
         characters, length = self._space.get("characters"), len(text)
         fits = self._space.get("min_length", 0) <= length <= self._space.get("max_length", length)
         return bool(fits and (not characters or set(text) <= set(characters)))
@@ -158,7 +158,7 @@ def _marked(answer: str) -> list[str]:
 
 
 def _unwrapped(text: str) -> list[str]:
-    """Return the action that is marked in a text, and nothing else with it."""
+    """Return the action that an answer marks, and nothing else with it."""
     boxed = _BOXED.fullmatch(text.strip("$ "))
     return list(map(_stripped, [_without_escapes(boxed[1])] if boxed else _in_objects(text)))
 
