@@ -19,11 +19,14 @@ from mosaic_lab.validation import Problems, checked
 
 Coordination = Literal["rules", "advice", "roles"]
 Detail = Literal["auto", "low", "high"]
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 Maker = TypeVar("Maker", bound=Callable[..., OperatorSpec])
 
 LOCAL = "local"
 """The model that needs neither a key nor a network: SmolLM2-135M-Instruct, in the worker's environment."""
 
+_SAMPLING = ("temperature", "top_p", "seed", "stop", "reasoning_effort")
+"""Options that are settings only if they are given."""
 _HISTORY = range(257)  # turns
 _IMAGES = range(1, 17)
 _SIDES = range(16, 8193)  # pixels
@@ -41,8 +44,13 @@ class ModelOptions(TypedDict, total=False):
         ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY.
     headers: additional headers of each request, {"name": "value"}. Settings are stored, so pass keys by
         variable: {"X-Api-Key": "${MY_KEY}"}.
-    body: additional keys of each request, {"name": value}, such as {"reasoning_effort": "low"}.
+    body: additional keys of each request, {"name": value}, such as {"top_k": 20}.
     temperature: default: 0, or the model's own if it cannot be chosen.
+    top_p: share of the probability mass that tokens are drawn from; default: the model's own.
+    seed: seed of the sampling, which not every endpoint accepts. Default: none is sent; a model in the
+        worker's process derives one from the episode's.
+    stop: string, or up to four of them, at which an answer ends.
+    reasoning_effort: "none", "minimal", "low", "medium", "high", "xhigh" or "max", as far as the model has them.
     max_tokens: limit of one answer, reasoning included; default: 2,048, for a .gguf file 256, for "local" 48.
     timeout: seconds for one request.
     retries: further attempts after a temporary failure, such as a dropped connection. In addition, rate
@@ -63,6 +71,10 @@ class ModelOptions(TypedDict, total=False):
     headers: Mapping[str, str]
     body: Mapping[str, Any]
     temperature: float | None
+    top_p: float | None
+    seed: int | None
+    stop: str | Sequence[str] | None
+    reasoning_effort: Effort | None
     max_tokens: int | None
     timeout: float
     retries: int
@@ -81,6 +93,10 @@ _DEFAULTS = ModelOptions(
     headers={},
     body={},
     temperature=None,
+    top_p=None,
+    seed=None,
+    stop=None,
+    reasoning_effort=None,
     max_tokens=None,
     timeout=ModelSettings.timeout,
     retries=ModelSettings.retries,
@@ -212,7 +228,7 @@ def model_operator(
             "base_url": base_url,
             "api_key_env": key,
             **{name: dict(chosen[name]) for name in ("headers", "body") if chosen[name]},
-            **({} if chosen["temperature"] is None else {"temperature": chosen["temperature"]}),
+            **{name: chosen[name] for name in _SAMPLING if chosen[name] is not None},
             "max_tokens": tokens,
             **{name: chosen[name] for name in ("timeout", "retries", "concurrency")},
             "prices": dict(chosen["prices"]) if chosen["prices"] else None,
