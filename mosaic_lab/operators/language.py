@@ -25,8 +25,6 @@ Maker = TypeVar("Maker", bound=Callable[..., OperatorSpec])
 LOCAL = "local"
 """The model that needs neither a key nor a network: SmolLM2-135M-Instruct, in the worker's environment."""
 
-_SAMPLING = ("temperature", "top_p", "seed", "stop", "reasoning_effort")
-"""Options that are settings only if they are given."""
 _HISTORY = range(257)  # turns
 _IMAGES = range(1, 17)
 _SIDES = range(16, 8193)  # pixels
@@ -50,7 +48,7 @@ class ModelOptions(TypedDict, total=False):
     seed: seed of the sampling, which not every endpoint accepts. Default: none is sent; a model in the
         worker's process derives one from the episode's.
     stop: string, or up to four of them, at which an answer ends.
-    reasoning_effort: "none", "minimal", "low", "medium", "high", "xhigh" or "max", as far as the model has them.
+    reasoning_effort: "none", "minimal", "low", "medium", "high", "xhigh" or "max", as the model allows.
     max_tokens: limit of one answer, reasoning included; default: 2,048, for a .gguf file 256, for "local" 48.
     timeout: seconds for one request.
     retries: further attempts after a temporary failure, such as a dropped connection. In addition, rate
@@ -228,7 +226,11 @@ def model_operator(
             "base_url": base_url,
             "api_key_env": key,
             **{name: dict(chosen[name]) for name in ("headers", "body") if chosen[name]},
-            **{name: chosen[name] for name in _SAMPLING if chosen[name] is not None},
+            **{
+                name: chosen[name]
+                for name in ("temperature", "top_p", "seed", "stop", "reasoning_effort")
+                if chosen[name] is not None
+            },
             "max_tokens": tokens,
             **{name: chosen[name] for name in ("timeout", "retries", "concurrency")},
             "prices": dict(chosen["prices"]) if chosen["prices"] else None,
