@@ -12,7 +12,7 @@ from mosaic_contract.language.settings import ANTHROPIC, OPENAI, ModelSettings, 
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.operators import providers
-from mosaic_lab.operators.providers import SERVERS, Provider, misdirected
+from mosaic_lab.operators.providers import misdirected
 from mosaic_lab.operators.python_policy import describer_settings
 from mosaic_lab.operators.spec import DEADLINE, Category, Fallback, Need, OperatorSpec, check_arguments
 from mosaic_lab.validation import Problems, checked
@@ -33,13 +33,15 @@ _SIDES = range(16, 8193)  # pixels
 class ModelOptions(TypedDict, total=False):
     """Keywords of every operator that calls a language model.
 
-    provider: "openai", "anthropic", "google", "openrouter", "vllm" (a server at http://localhost:8000/v1) or
-        "local" (in the worker's own process). Default: "local" for "local" and .gguf files, "anthropic" for
-        models whose names begin with "claude", else "openai".
+    provider: the name of a provider, such as "openai", "anthropic", "google", "openrouter", "mistral" or
+        "vllm" (a server at http://localhost:8000/v1), or "local" (in the worker's own process). Default:
+        "local" for "local" and .gguf files, "anthropic" for models whose names begin with "claude", else
+        "openai".
     base_url: a server with the provider's API, such as vLLM, Ollama or llama.cpp. It is sent no key unless
         ``api_key_env`` names one. ``${NAME}`` in it is replaced by an environment variable of this process.
-    api_key_env: the environment variable with the key; default: the provider's own, OPENAI_API_KEY,
-        ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY.
+    api_key_env: the environment variable with the key; default: the provider's own, such as OPENAI_API_KEY.
+    parameters: request parameters that have another name at this server, {"seed": "random_seed"}; "" for
+        those that it refuses. Default: the provider's.
     headers: additional headers of each request, {"name": "value"}. Settings are stored, so pass keys by
         variable: {"X-Api-Key": "${MY_KEY}"}.
     body: additional keys of each request, {"name": value}, such as {"top_k": 20}.
@@ -63,9 +65,10 @@ class ModelOptions(TypedDict, total=False):
     fallback: what happens at the deadline; see `OperatorSpec`.
     """
 
-    provider: Provider | None
+    provider: str | None
     base_url: str | None
     api_key_env: str | None
+    parameters: Mapping[str, str]
     headers: Mapping[str, str]
     body: Mapping[str, Any]
     temperature: float | None
@@ -88,6 +91,7 @@ _DEFAULTS = ModelOptions(
     provider=None,
     base_url=None,
     api_key_env=None,
+    parameters={},
     headers={},
     body={},
     temperature=None,
@@ -198,19 +202,10 @@ def model_operator(
     Raises ConfigurationError with the ``problems`` found so far and those of ``model`` and ``options``.
     """
     chosen = ModelOptions(**{**_DEFAULTS, **options})
-    provider: str = chosen["provider"] or _provider_of(model)
-    if provider not in get_args(Provider):
-        problems.add("", f"provider={provider!r}: must be one of {', '.join(map(repr, get_args(Provider)))}")
-        provider = OPENAI
-    elif chosen["base_url"] is None and (wrong := misdirected(str(model), provider, worker)):
-        problems.add("", wrong)
+    provider, chosen = _at_provider(problems, model, chosen, worker)
     base_url, key = chosen["base_url"], chosen["api_key_env"]
-    if provider in SERVERS:
-        if base_url is None:
-            base_url, key = SERVERS[provider].base_url, key or SERVERS[provider].key
-        provider = OPENAI
+    _check_refused(problems, chosen, {**settings, **options})
     model = _model(problems, model, provider)
-    chosen = ModelOptions(**{**chosen, "base_url": base_url, "api_key_env": key})
     variables = _check_options(problems, chosen, provider, model)
     problems.check()
     key = providers.key_variable(provider, base_url, key)
@@ -225,7 +220,7 @@ def model_operator(
             "provider": provider,
             "base_url": base_url,
             "api_key_env": key,
-            **{name: dict(chosen[name]) for name in ("headers", "body") if chosen[name]},
+            **{name: dict(chosen[name]) for name in ("parameters", "headers", "body") if chosen[name]},
             **{
                 name: chosen[name]
                 for name in ("temperature", "top_p", "seed", "stop", "reasoning_effort")
@@ -241,6 +236,37 @@ def model_operator(
         needs=needs,
         pass_env_vars=tuple(dict.fromkeys(passed)),
     )
+
+
+def _at_provider(
+    problems: Problems, model: str | Path, options: ModelOptions, worker: str
+) -> tuple[str, ModelOptions]:
+    """Return the API of the provider, and the options with the provider's own where none are given."""
+    name = options["provider"] or _provider_of(model)
+    known = providers.providers()
+    if name == LOCAL:
+        return LOCAL, options
+    if name not in known:
+        problems.add("", providers.unknown(name, [*known, LOCAL]))
+        return OPENAI, options
+    provider, base_url = known[name], options["base_url"]
+    if base_url is None and (wrong := misdirected(str(model), name, worker)):
+        problems.add("", wrong)
+    key = options["api_key_env"]
+    if base_url is None and not provider.of_sdk:
+        base_url, key = provider.base_url, key or provider.key
+    parameters = {**provider.parameters, **options["parameters"]}
+    at_provider = {"provider": name, "base_url": base_url, "api_key_env": key, "parameters": parameters}
+    return provider.api, ModelOptions(**{**options, **at_provider})  # type: ignore[typeddict-item]
+
+
+def _check_refused(problems: Problems, options: ModelOptions, given: Mapping[str, Any]) -> None:
+    """Record a problem for each ``given`` argument that is a request parameter refused by the server."""
+    where = options["base_url"] or options["provider"]
+    for parameter in sorted(name for name, other in options["parameters"].items() if other == ""):
+        name = "structured" if parameter == "response_format" else parameter
+        if given.get(name) is not None and given[name] is not False:
+            problems.add("", f"{name}={given[name]!r:.100}: {where} has no {parameter}: leave it out")
 
 
 def is_model_file(model: Any) -> bool:

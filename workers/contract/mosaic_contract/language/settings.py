@@ -75,6 +75,7 @@ class ModelSettings:
     headers: additional headers of each request. `${NAME}` in a value, as in `base_url`, is replaced by an
         environment variable of the process.
     body: additional keys of each request, as the text of a JSON object.
+    parameters: request parameters with another name at this endpoint; empty for those that it refuses.
     """
 
     model: str
@@ -95,6 +96,7 @@ class ModelSettings:
     prices: tuple[tuple[str, float], ...] | None = None
     headers: tuple[tuple[str, str], ...] = ()
     body: str = "{}"
+    parameters: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def read(cls, settings: Mapping[str, Any]) -> ModelSettings:
@@ -120,8 +122,9 @@ class ModelSettings:
         values["prices"] = _prices(values.get("prices"), problems)
         values["headers"] = _headers(values.get("headers", {}), problems)
         values["body"] = _body(values, problems)
-        if provider == LOCAL and (values["headers"] or values["body"] != "{}"):
-            problems.append(f"headers= and body= are for a server; {_IN_PROCESS}")
+        values["parameters"] = _parameters(values.get("parameters", {}), problems)
+        if provider == LOCAL and (values["headers"] or values["body"] != "{}" or values["parameters"]):
+            problems.append(f"headers=, body= and parameters= are for a server; {_IN_PROCESS}")
         if problems:
             raise ConfigError(problems)
         return cls(**values)
@@ -270,3 +273,12 @@ def _body(values: Mapping[str, Any], problems: list[str]) -> str:
     for name in sorted(body.keys() & set(_PROMPT)):
         problems.append(f"body[{name!r}] is set by the operator itself: leave it out")
     return text
+
+
+def _parameters(parameters: Any, problems: list[str]) -> tuple[tuple[str, str], ...]:
+    if not isinstance(parameters, Mapping) or not all(
+        isinstance(name, str) and isinstance(other, str) for name, other in parameters.items()
+    ):
+        problems.append(f'parameters={parameters!r:.200}: must be {{"name": "other name, or empty"}}')
+        return ()
+    return tuple(parameters.items())
