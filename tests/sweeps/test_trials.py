@@ -41,7 +41,7 @@ def run_of(sweep: Sweep, number: int, seed: int) -> Run:
     return next(run for run in sweep.runs(number) if run.seed == seed)
 
 
-def test_the_lowest_interquartile_mean_over_seeds_wins_and_its_best_seed_plays(
+def test_the_lowest_interquartile_mean_over_seeds_wins_and_all_its_seeds_play(
     lab: mosaic.Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sweep = lab.sweep(
@@ -63,8 +63,10 @@ def test_the_lowest_interquartile_mean_over_seeds_wins_and_its_best_seed_plays(
     assert (played.env, played.seeds) == ("Hill-v0", [7])
     assert played.operators is not None and [*played.operators] == ["trial 1", "trial 0"]
     for number, player in zip((1, 0), played.operators.values(), strict=True):
-        [*_, newest] = run_of(sweep, number, seed=1).checkpoints
-        assert player.settings["checkpoint"] == str(newest.path) and newest.step == 40
+        for seed in range(1, 5):
+            [*_, newest] = run_of(sweep, number, seed).checkpoints
+            assert player.trainings[f"s{seed}"].settings["checkpoint"] == str(newest.path)
+            assert newest.step == 40
 
 
 def test_a_queued_trial_is_shown_as_queued_and_its_time_is_that_of_its_training(
