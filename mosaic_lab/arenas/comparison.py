@@ -163,17 +163,20 @@ class Comparison:
         are names of lanes; default: all. A dataset that was written there before is replaced. See
         `mosaic_lab.evaluation.Evaluation.dataset`.
         """
+        return write_dataset(path, self.recorded_episodes(), operators, {"start": self._plan.request.start})
+
+    def recorded_episodes(self) -> list[RecordedEpisode]:
+        """Return the ended episodes, with the files of their observations if they were recorded."""
         with self._driver.lock:
             ended = [
                 (lane.label, {str(spec.category) for spec in lane.mapping.values()}, episode)
                 for lane in self._lockstep.lanes
                 for episode in lane.rows
             ]
-        episodes = [
+        return [
             RecordedEpisode.of(episode, label, ", ".join(categories), episode["folder"])
             for label, categories, episode in ended
         ]
-        return write_dataset(path, episodes, operators, {"start": self._plan.request.start})
 
     # ---------------------------------------------------------------- buttons
 

@@ -315,15 +315,18 @@ class Results(Run):
 
         Raises ConfigurationError if no observations were recorded, and MosaicError if it cannot be written.
         """
+        facts = {"run": self.id, "operators": self.versions, "start": self.plan.request.start}
+        return write_dataset(path, self.recorded_episodes(), operators, facts)
+
+    def recorded_episodes(self) -> list[RecordedEpisode]:
+        """Return the ended episodes, with the files of their observations if they were recorded."""
         owners = {lane: label for label, lanes in self.plan.lanes_by_operator.items() for lane in lanes}
-        episodes = [
+        return [
             RecordedEpisode.of(
                 record, owners[record["operator"]], record["category"], self.arena_path(record["arena"])
             )
             for record in self.records()
         ]
-        facts = {"run": self.id, "operators": self.versions, "start": self.plan.request.start}
-        return write_dataset(path, episodes, operators, facts)
 
     def fingerprint(self) -> str:
         """Return a SHA-256 hash of what was evaluated (with the contents of checkpoints), the versions used,

@@ -277,7 +277,53 @@ def test_a_describer_is_code_of_the_users(tmp_path: Path) -> None:
     file.write_text("def text(observation):\n    return str(observation)\n")
     spec = operators.llm("local", describe=f"{file}:text")
     assert spec.files == {"describe.py": file}
-    assert spec.code == spec.settings["describe"]
-    assert operators.llm("local").code is None
+    assert spec.code == {"describe": spec.settings["describe"]}
+    assert not operators.llm("local").code
     with pytest.raises(ConfigurationError, match=r"(?s)describe: .*%%writefile describe\.py"):
         operators.llm("local", describe=lambda observation: "")
+
+
+def test_a_prompt_may_be_a_file_and_a_strategy_code(tmp_path: Path) -> None:
+    prompt, code = tmp_path / "careful.txt", tmp_path / "mine.py"
+    prompt.write_text("Careful, {agent}! {rules}")
+    code.write_text("def vote(prompt, ask):\n    return ask(prompt)\n")
+    for make in (operators.llm, operators.vlm):
+        spec = make("qwen3", base_url="http://h/v1", system=prompt, strategy=f"{code}:vote")
+        assert spec.settings["system"] == "Careful, {agent}! {rules}"
+        assert (spec.files, list(spec.code)) == ({"mine.py": code}, ["strategy"])
+    shown = [{"observations": ["a wall"], "actions": ["turn left"], "seed": 3}]
+    few = operators.llm("local", strategy="few_shot", examples=shown, history={"tokens": 900})
+    assert (few.settings["examples"], few.settings["history"]) == (shown, {"tokens": 900})
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"strategy": "robust_cott"},
+            "strategy='robust_cott': must be one of 'naive', .*'plan'.*did you mean",
+        ),
+        ({"strategy": lambda prompt, ask: ""}, r"(?s)strategy: .*%%writefile strategy\.py.*\(prompt, ask\)"),
+        (
+            {"strategy": "few_shot"},
+            r'strategy="few_shot" needs examples=, such as mosaic.operators.examples\(',
+        ),
+        ({"strategy": "cot", "structured": True}, "structured=True leaves no room for the reasoning of"),
+        ({"strategy": "naive", "messages": True}, "strategy='naive' leaves no room for messages"),
+        (
+            {"system": "Play, {agnet}!"},
+            r"there is no placeholder \{agnet\}.*did you mean 'agent'.*\{\{agnet\}\}",
+        ),
+        ({"system": "gone.txt"}, r"system: gone.txt cannot be read: .*No such file"),
+        ({"system": " "}, "system=' ': must be a text of 1 to 100,000 characters"),
+        ({"history": {"step": 3}}, r'must be \{"steps": …\}, \{"tokens": …\} or both'),
+        ({"history": {"tokens": -1}}, r"history\['tokens'\]=-1: must be an integer from 0 to 1,000,000"),
+        ({"examples": [{"observations": ["a"], "actions": ["b", "c"]}]}, "has 1 observations and 2 actions"),
+        ({"examples": [{"text": "a"}]}, r'examples\[0\]: must be \{"observations": \[text, …\]'),
+        ({"examples": 3}, "examples: 3 has no episodes: give an evaluation or a comparison"),
+    ],
+)
+def test_a_prompt_that_cannot_be_is_refused(given: dict[str, Any], said: str) -> None:
+    for make in (operators.llm, operators.vlm):
+        with pytest.raises(ConfigurationError, match=said):
+            make("qwen3", base_url="http://h/v1", **given)
