@@ -30,6 +30,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         action_spaces=["discrete", "continuous"],
         observation_spaces=["vector", "image"],
         modes=["train", "operate", "arena"],
+        acts_in_batches=True,
         uses_environment_servers=True,
         steps_together=True,
         **{**describe_algorithms(ALGORITHMS), "algorithms": available},

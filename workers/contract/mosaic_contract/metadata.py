@@ -67,7 +67,9 @@ class WorkerCapabilities(_Document):
 
     `uses_environment_servers`: its trainings accept environments of its `supported_paradigms` that other
     workers serve (`environment_server`). `steps_together`: it begins the steps of all served environments
-    before it ends the first, so that several processes of a server act at the same time.
+    before it ends the first, so that several processes of a server act at the same time. `acts_in_batches`:
+    one process of its operators acts in several episodes at once (`select_actions`). Its agents share
+    nothing that changes while they act.
     """
 
     supported_paradigms: list[str] = field(default_factory=lambda: ["single_agent"])
@@ -81,6 +83,7 @@ class WorkerCapabilities(_Document):
     resume_elsewhere: list[str] = field(default_factory=list)
     uses_environment_servers: bool = False
     steps_together: bool = False
+    acts_in_batches: bool = False
 
 
 class Algorithm:

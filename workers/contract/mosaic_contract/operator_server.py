@@ -20,7 +20,7 @@ import time
 from typing import Any, Callable, Mapping
 
 from mosaic_contract.agent_threads import AgentThreads, is_current
-from mosaic_contract.arrays import unpack
+from mosaic_contract.arrays import pack_rows, unpack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, LineSplitter, decode_line, encode_line
 from mosaic_contract.errors import FINAL, BadLine, BadMessage, ConfigError
 from mosaic_contract.messages import PROTOCOL
@@ -53,6 +53,7 @@ class OperatorServer:
         self._writing = threading.Lock()
         self._commands: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "select_action": self._select_action,
+            "select_actions": self._select_actions,
             "query": self._query,
             "hello": self._hello,
             "init_agent": self._init_agent,
@@ -177,6 +178,22 @@ class OperatorServer:
             **decision.to_dict(),
             "latency_ms": round(1e3 * latency, 4),
         }
+
+    def _select_actions(self, command: dict[str, Any]) -> dict[str, Any]:
+        """Select an action for each of several agents, in episodes of their own."""
+        agents = [self.agent(player_id) for player_id in command["player_ids"]]
+        nothing = [None] * len(agents)
+        given = {
+            "action_mask": unpack(command.get("action_masks")) or nothing,
+            "info": unpack(command.get("infos")) or nothing,
+            "step_index": command.get("step_indices") or nothing,
+        }
+        actions = []
+        for row, (agent, observation) in enumerate(zip(agents, unpack(command["observations"]))):
+            hints = {name: given.get(name, nothing)[row] for name in agent.hints}
+            decision = agent.operator.select_action(observation, **hints)
+            actions.append(decision.action if isinstance(decision, Decision) else decision)
+        return {"type": "actions_selected", "actions": pack_rows(actions)}
 
     def _query(self, command: dict[str, Any]) -> dict[str, Any]:
         agent = self.agent(command.get("player_id"))

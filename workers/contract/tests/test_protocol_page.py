@@ -75,7 +75,10 @@ class ThePage(unittest.TestCase):
         table = commands("Operators")
         known = server.perform({"cmd": "?"})["message"].partition("known: ")[2].split(", ")
         self.assertEqual(set(table), set(known))
-        sent = {"query": {"what": "action", "alone": True, "memory": -1}}
+        sent = {
+            "query": {"what": "action", "alone": True, "memory": -1},
+            "select_actions": {"player_ids": ["agent_0"], "observations": [0]},
+        }
         for command, (kind, answered) in table.items():
             message = {"cmd": command, "player_id": "agent_0", "observation": 0, **sent.get(command, {})}
             answer = server.perform(message)

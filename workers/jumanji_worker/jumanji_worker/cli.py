@@ -26,6 +26,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         action_spaces=["discrete", "multidiscrete"],
         observation_spaces=["dict"],
         modes=["train", "operate", "arena"],
+        acts_in_batches=True,
         **describe_algorithms(ALGORITHMS),
     )
 

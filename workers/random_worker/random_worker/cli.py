@@ -7,7 +7,9 @@ import sys
 
 from mosaic_contract import main, operator_worker
 
-WORKER = operator_worker("random", "random_worker.operator:RandomOperator", upstream_library="gymnasium")
+WORKER = operator_worker(
+    "random", "random_worker.operator:RandomOperator", upstream_library="gymnasium", acts_in_batches=True
+)
 get_worker_metadata = WORKER.metadata
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         action_spaces=["Discrete", "Box", "MultiDiscrete", "MultiBinary"],
         observation_spaces=["vector", "image", "dict"],
         modes=["train", "operate", "arena"],
+        acts_in_batches=True,
         uses_environment_servers=True,
         steps_together=True,
         **describe_algorithms(ALGORITHMS),

@@ -40,7 +40,8 @@ def train(plan: Sb3Plan, telemetry: Telemetry) -> Mapping[str, Any]:
     device = torch_device(plan.hyperparameters["device"])
     logger = EpisodeLogger(telemetry, plan.start_step)
     with ExitStack() as stack:
-        envs = stack.enter_context(environments(config, plan.environments, logger))
+        count = plan.hyperparameters.get("num_envs", 1)
+        envs = stack.enter_context(environments(config, count, logger))
         model = make_model(plan, envs, device)
         restore(plan, model)
         plan.report_resume(telemetry, "sb3")

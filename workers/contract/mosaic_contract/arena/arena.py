@@ -12,9 +12,10 @@ import logging
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from mosaic_contract.arena.arena_telemetry import ArenaTelemetry
+from mosaic_contract.arena.batch import Batch, names_of_batch
 from mosaic_contract.arena.calls import Call
 from mosaic_contract.arena.channels import KernelChannel
 from mosaic_contract.arena.environment_adapters import EnvironmentAdapter, adapt
@@ -34,7 +35,7 @@ from mosaic_contract.environment_check import probe
 from mosaic_contract.episode_recording import OBSERVATIONS
 from mosaic_contract.errors import Cancelled, ConfigError
 from mosaic_contract.fastlane import Hud
-from mosaic_contract.messages import PROTOCOL
+from mosaic_contract.messages import ALONE, PROTOCOL
 from mosaic_contract.metadata import WorkerMetadata
 from mosaic_contract.operators import Describe, Operate
 from mosaic_contract.process_exits import ERROR_TYPE, Lines, exit_error, lines_of, report_os_exit
@@ -47,7 +48,8 @@ log = logging.getLogger("mosaic_contract")
 @dataclass
 class OpenedArena:
     """The parts of an arena that has been opened. `telemetry` is None before operators have been seated,
-    `recorder` unless observations are recorded. Episodes begin at `start`."""
+    `recorder` unless observations are recorded, `batch` unless episodes are played together. Episodes begin
+    at `start`."""
 
     environment: EnvironmentAdapter
     description: EnvironmentDescription
@@ -56,6 +58,7 @@ class OpenedArena:
     start: Start
     recorder: ObservationRecorder | None = None
     telemetry: ArenaTelemetry | None = None
+    batch: Batch | None = None
 
 
 class Arena:
@@ -80,9 +83,7 @@ class Arena:
         self._calls: list[Call] = []
         self._opening: Mapping[str, Any] = {}
         self._command = ""
-        self._watchdog = Watchdog(
-            kernel.send, lambda: self._episode.steps if self._episode is not None else 0
-        )
+        self._watchdog = Watchdog(kernel.send, self._steps)
 
     def serve(self) -> None:
         """Execute commands until `close`. Raises `KernelDisconnected` when the kernel has closed its end."""
@@ -143,6 +144,8 @@ class Arena:
         self._opened.seats.stop()
         if self._opened.recorder is not None:
             self._opened.recorder.close()
+        if self._opened.batch is not None:
+            self._opened.batch.close()
         if self._opened.telemetry is not None:
             self._opened.telemetry.close(reason)
         self._opened.frames.close()
@@ -196,14 +199,30 @@ class Arena:
         operators, seated = command.get("operators") or {}, command.get("seats") or {}
         introductions = {agent: description.introduction(agent) for agent in environment.agents}
         hints = Hints(environment, description, arena.frames)
-        seated_operators = seats.take(operators, seated, environment.agents, introductions, hints)
+        size = int(command.get("batch", 1))
+        agents, taken = environment.agents, seated
+        if size > 1:
+            agents = names_of_batch(size)
+            introductions = {agent: {**introductions[ALONE], "player_id": agent} for agent in agents}
+            taken = dict.fromkeys(agents, seated[ALONE])
+        seated_operators = seats.take(operators, taken, agents, introductions, hints)
         self._episode = None
         env_id, settings = self._opening["env_id"], self._opening.get("settings") or {}
         if arena.telemetry is None:
             folder = Path(self._opening["folder"])
             arena.telemetry = ArenaTelemetry(folder, str(self._opening.get("run_id", "")))
             arena.telemetry.started(self._worker[0], env_id, settings, seats.operators, seated)
+        if size > 1:
+            rules = description.rules[ALONE]
+            arena.batch = Batch(
+                size, environment, rules, seats, arena.telemetry, self._another_environment, self._play
+            )
         self._kernel.send({"type": "seated", "operators": seated_operators})
+
+    def _another_environment(self) -> EnvironmentAdapter:
+        env_id, settings = self._opening["env_id"], with_tuples(self._opening.get("settings") or {})
+        self._watchdog.enter(RESET)
+        return adapt(make_with_frames(self._make, env_id, settings)[0], env_id)
 
     # ------------------------------------------------------------------ reset and step
 
@@ -222,16 +241,14 @@ class Arena:
         seats = self._arena.seats
         if not seats.of_agent:
             raise ArenaError("no operator is seated in this arena yet: send seat first")
-        operator_seed = _seed(command.get("operator_seed", command.get("seed")))
-        episode = self._reset_environment(command)
+        episode = self._reset_environment(command, self._arena.environment)
         if self._arena.recorder is not None:
             self._arena.recorder.begin(episode)
         self._watchdog.enter(OPERATORS)
-        seats.begin_episode(operator_seed, episode.index)
+        seats.begin_episode(_operator_seed(command), episode.index)
         return episode
 
-    def _reset_environment(self, command: Mapping[str, Any]) -> ArenaEpisode:
-        environment = self._arena.environment
+    def _reset_environment(self, command: Mapping[str, Any], environment: EnvironmentAdapter) -> ArenaEpisode:
         seed, index = _seed(command.get("seed")), command.get("episode_index", 0)
         self._episode = None
         self._watchdog.enter(RESET)
@@ -266,9 +283,33 @@ class Arena:
         if episode.done:
             arena.frames.ended_episode()
 
+    def _play_batch(self, batch: Batch, command: Mapping[str, Any]) -> None:
+        """Play the episode of a command, and those of the commands that arrive meanwhile; report their
+        ends."""
+        arena = self._arena
+        if arena.telemetry is not None:
+            arena.telemetry.hold = True
+        waiting: Mapping[str, Any] | None = command
+        batch.clear()
+        while waiting is not None or batch.playing:
+            while waiting is not None and (member := batch.free()) is not None:
+                reset = functools.partial(self._reset_environment, waiting)
+                batch.begin(member, reset, _operator_seed(waiting))
+                waiting = self._kernel.received("episode")
+            self._watchdog.enter(OPERATORS)
+            for episode in batch.advance():
+                self._kernel.send({"type": "played", "episode": episode})
+            self._episode, self._calls = batch.members[0].episode, batch.calls
+            arena.frames.changed()
+            arena.seats.handle_pending()
+            waiting = waiting or self._kernel.received("episode")
+
     def _play_episode(self, command: Mapping[str, Any]) -> None:
         """Play a whole episode and report only its end. `step_delay` is a pause in seconds before each step,
         for viewers."""
+        if self._arena.batch is not None:
+            self._play_batch(self._arena.batch, command)
+            return
         seats, frames = self._arena.seats, self._arena.frames
         delay = float(command.get("step_delay") or 0.0)
         episode = self._begin(command)
@@ -294,7 +335,6 @@ class Arena:
         environment, seats, recorder = self._arena.environment, self._arena.seats, self._arena.recorder
         episode.begin()
         calls = seats.decide(environment, self._arena.description.rules, episode.steps)
-        self._watchdog.enter(STEP)
         episode.count_faults(calls)
         if episode.forfeit is not None:
             environment.rewards = dict.fromkeys(environment.agents, 0.0)
@@ -322,7 +362,8 @@ class Arena:
         if episode.done:
             arena.telemetry.episode(episode, arena.seats.of_agent, arena.environment)
 
-    def _play(self, environment: EnvironmentAdapter, calls: list[Call]) -> None:
+    def _play(self, environment: EnvironmentAdapter, calls: Sequence[Call]) -> None:
+        self._watchdog.enter(STEP)
         try:
             environment.step({call.agent: call.action for call in calls})
         except Exception as error:  # environments raise arbitrary exceptions
@@ -346,13 +387,19 @@ class Arena:
             play_recorded(arena.environment, arena.description.rules, command["actions"])
             episode.advance(arena.environment)
         else:
-            episode = self._reset_environment(command)
+            episode = self._reset_environment(command, arena.environment)
         self._kernel.send(state_message(arena.environment, episode, command, arena.frames))
 
     # ------------------------------------------------------------------ frames
 
     def _idle(self) -> float | None:
         return None if self._opened is None else self._opened.frames.idle()
+
+    def _steps(self) -> int:
+        """Return the number of steps in the current episode, or in those of the batch."""
+        if self._opened is not None and self._opened.batch is not None:
+            return self._opened.batch.steps
+        return self._episode.steps if self._episode is not None else 0
 
     def _hud(self) -> Hud:
         if self._episode is None or self._opened is None:
@@ -371,6 +418,10 @@ def _seed(value: Any) -> int:
     if type(value) is not int or value < 0:
         raise ArenaError(f"seed must be an integer ≥ 0, not {value!r:.100}")
     return int(value)
+
+
+def _operator_seed(command: Mapping[str, Any]) -> int:
+    return _seed(command.get("operator_seed", command.get("seed")))
 
 
 def serve_arena(

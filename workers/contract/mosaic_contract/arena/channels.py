@@ -119,6 +119,12 @@ class KernelChannel:
         self.check()
         return answers
 
+    def received(self, name: str) -> Mapping[str, Any] | None:
+        """Remove and return the next command if it has been read and has this name."""
+        if self._commands and self._commands[0].get("cmd") == name:
+            return self._commands.popleft()
+        return None
+
     def check(self) -> None:
         """Raise `Abandoned` if a command that ends all waiting has arrived."""
         if self._commands and any(command.get("cmd") in _ABANDONING for command in self._commands):

@@ -16,12 +16,14 @@ from typing import Any, Mapping, Sequence
 from mosaic_contract.arena.actions import ActionRules
 from mosaic_contract.arena.calls import FALLBACKS, NEXT_THOUGHT, Call
 from mosaic_contract.arena.channels import KernelChannel
-from mosaic_contract.arena.environment_adapters import EnvironmentAdapter
+from mosaic_contract.arena.environment_adapters import AgentObservation, EnvironmentAdapter
 from mosaic_contract.arena.errors import ArenaError
 from mosaic_contract.arena.hints import DESCRIPTION, Hints
-from mosaic_contract.arena.operators import ArenaOperator, InProcessOperator, KernelOperator
+from mosaic_contract.arena.operators import ArenaOperator, InProcessOperator, KernelOperator, sendable
 from mosaic_contract.arena.process_operator import ProcessOperator
 from mosaic_contract.arena.watchdog import OPERATORS, PAUSE, STEP, Watchdog
+from mosaic_contract.arrays import pack, pack_rows, unpack
+from mosaic_contract.messages import ALONE
 from mosaic_contract.operators import Describe, Operate
 from mosaic_contract.priority import stretched
 from mosaic_contract.seeds import operator_seed
@@ -212,6 +214,11 @@ class Seats:
             operator.begin_episode(agent, operator_seed(seed, operator.name, agent), episode_index)
         self._poll.watch_writable()
 
+    def begin_episode_of(self, agent: str, seed: int, episode_index: int) -> None:
+        """Report the episode of one agent of a batch to its operator."""
+        operator = self.of_agent[agent]
+        operator.begin_episode(agent, operator_seed(seed, operator.name, ALONE), episode_index)
+
     def _start_again(self, seed: int) -> None:
         """Restart the operators that take a seed only on their command line, with a seed for the episode."""
         fresh = []
@@ -265,6 +272,36 @@ class Seats:
                     call.operator.withdraw(call)
         self._hints.mailboxes.collect(calls, step_index)
         return calls
+
+    def decide_together(
+        self, agents: Sequence[str], observed: Sequence[AgentObservation], step_indices: Sequence[int]
+    ) -> Sequence[Any]:
+        """Return the actions of agents of one operator, each in an episode of its own. Raises `ArenaError`,
+        and `Abandoned`."""
+        operator = self.of_agent[agents[0]]
+        message: dict[str, Any] = {
+            "cmd": "select_actions",
+            "player_ids": agents,
+            "observations": pack_rows([seen.observation for seen in observed]),
+            "step_indices": step_indices,
+        }
+        if any(seen.mask is not None for seen in observed):
+            message["action_masks"] = [pack(seen.mask) for seen in observed]
+        if any(seen.info for seen in observed):
+            message["infos"] = [sendable(seen.info) for seen in observed]
+        if isinstance(operator, InProcessOperator):
+            answer = operator.command(message)
+        else:
+            assert isinstance(operator, ProcessOperator)
+            operator.send_request(message, "actions_selected")
+            if operator.incoming.ended or operator.outgoing.broken:
+                raise operator.death()
+            until = time.perf_counter() + (operator.deadline or start_seconds())
+            ((answer,),) = self._poll.answers({operator: 1}, until).values()
+        if answer.get("type") != "actions_selected":
+            raise operator.error(str(answer.get("message")), str(answer.get("error_type") or "error"))
+        actions = unpack(answer["actions"])
+        return actions.tolist() if getattr(actions, "ndim", 0) == 1 else actions
 
     def _check_deadlines(self, calls: Sequence[Call]) -> None:
         now = time.perf_counter()

@@ -62,6 +62,13 @@ class Walk:
         print("the environment was closed", file=sys.stderr)
 
 
+class Own(Walk):
+    """A walk whose observations are drawn from its own numbers only."""
+
+    def look(self):
+        return self.random.randrange(100)
+
+
 class Doors(Walk):
     """The middle action is legal in every other step, which the method of sb3-contrib's convention says."""
 
@@ -213,6 +220,7 @@ class Turns:
 
 ENVIRONMENTS = {
     "Walk-v0": Walk,
+    "Own-v0": Own,
     "Doors-v0": Doors,
     "Nan-v0": Nan,
     "Raise-v0": Raise,
