@@ -145,14 +145,16 @@ class ArenaClient(ArenaProcess):
         self._expect("step")
         self.send_line(_STEP)
 
-    def seat(self, assignment: Assignment, inside: bool = False) -> None:
-        """Send the operators; ``inside``: the arena's process may run some of them itself."""
+    def seat(self, assignment: Assignment, inside: bool = False, batch: int = 1) -> None:
+        """Send the operators; ``inside``: the arena's process may run some of them itself. ``batch`` is the
+        number of episodes that are played together.
+        """
         operators = {
             key: self._setup.seat(key, spec, self.path.name, self._label)
             | ({"inside": self._may_be_inside(spec)} if inside else {})
             for key, spec in assignment.operators.items()
         }
-        self.request({"cmd": "seat", "operators": operators, "seats": assignment.seats})
+        self.request({"cmd": "seat", "operators": operators, "seats": assignment.seats, "batch": batch})
 
     def _may_be_inside(self, spec: OperatorSpec) -> bool:
         """Whether the arena's process may run the operator itself. It must not block for as long as a

@@ -45,7 +45,6 @@ _STEPS = {
     "episode_seed": "Int64",
     "observation_hash": "Int64",
     "fault": "object",
-    "end_hash": "Int64",
 }
 
 _EPISODE = re.compile(rb'"episode_index":(\d{1,15}),')
@@ -105,7 +104,7 @@ def steps_of(lines: Iterable[bytes], episode_index: int) -> pd.DataFrame:
 class EpisodeSteps:
     """The steps of an arena's episodes, loaded on demand; the file is scanned once for their offsets.
 
-    ``folder`` is the folder of an arena that plays one episode after another.
+    ``folder`` is the folder of an arena that plays one episode after another, or several together.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -125,7 +124,9 @@ class EpisodeSteps:
             return b""
         with self._path.open("rb") as file:
             file.seek(first)
-            return file.read(end - first)
+            lines = file.read(end - first).splitlines(keepends=True)
+        own = b'"episode_index":%d,' % episode_index
+        return b"".join(line for line in lines if own in line)
 
     def _look_on(self) -> None:
         if not self._path.is_file():

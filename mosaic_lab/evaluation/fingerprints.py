@@ -25,7 +25,7 @@ OF_THE_ENDPOINT = ("api_key_env", "base_url", "concurrency", "prices", "retries"
 
 _OF_THE_PLACE = (
     *("arena", "budget", "commands", "digests", "parallel", "step_delay", "step_timeout", "on_failure"),
-    *("module", "on", "only", "pass_env_vars", "places", "record", "replay"),
+    *("batches", "module", "on", "only", "pass_env_vars", "places", "record", "replay"),
 )
 _OUTCOME = (
     *("operator", "seed", "episode", "episode_seed", "returns", "steps", "terminated", "truncated"),
@@ -86,13 +86,13 @@ def identity(plan: EvaluationPlan) -> dict[str, Any]:
 
 def _anywhere(spec: OperatorSpec) -> dict[str, Any]:
     """Return an operator's settings without machine-specific values."""
-    if "policy" in spec.code:
+    if spec.code is spec.settings:
         return {name: value for name, value in spec.settings.items() if name != "folder"}
     if not spec.is_language_model:
         return dict(spec.settings)
     settings = {name: value for name, value in spec.settings.items() if name not in OF_THE_ENDPOINT}
-    for argument, code in spec.code.items():
-        settings[argument] = {name: value for name, value in code.items() if name != "folder"}
+    if spec.code is not None:
+        settings["describe"] = {name: value for name, value in spec.code.items() if name != "folder"}
     return settings
 
 

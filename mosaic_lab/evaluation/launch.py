@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from mosaic_contract.arrays import is_numeric
 from msgspec import structs
 
 from mosaic_lab.arenas.arena_workers import (
@@ -16,6 +18,7 @@ from mosaic_lab.arenas.arena_workers import (
     with_provider,
 )
 from mosaic_lab.arenas.datasets import check_recordable, warn_of_size
+from mosaic_lab.arenas.environment_info import EnvironmentInfo
 from mosaic_lab.engines import clusters
 from mosaic_lab.engines.bridge_environment import bridge_python
 from mosaic_lab.evaluation.evaluation import Evaluation, start
@@ -23,8 +26,15 @@ from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.evaluation.planning import check_consent, check_workers, plan_evaluation
 from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.evaluation.scripts import read_script
+from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.operators.spec import DEADLINE
 from mosaic_lab.policies import check_lanes
 from mosaic_lab.runs import Supervisor
+from mosaic_lab.workers import find
+
+BATCH = 16
+"""Episodes that an arena plays together."""
+_LARGEST = 4096  # elements of an observation: of larger ones, such as images, a batch saves little
 
 
 def evaluate(
@@ -68,10 +78,39 @@ def _ready(
     plan = equipped(with_provider(plan, family, progress), progress)
     environment = environment_info(plan, progress)
     check_lanes({label: plan.mapping(label) for label in plan.lanes}, environment)
+    plan = replace(plan, batches=batches(plan, environment))
     check_recordable(plan.request, environment)
     warn_of_size(plan.request, environment, len(plan.jobs()), store)
     plan.warn()  # after the checks: their error for misfit operators already includes it
     return plan
+
+
+def batches(plan: EvaluationPlan, environment: EnvironmentInfo) -> dict[str, int]:
+    """Return `EvaluationPlan.batches`: the lanes with small observations of a fixed shape, whose workers act
+    in several episodes at once. What is recorded, shown slowly or has a deadline of its own is played alone.
+    """
+    request = plan.request
+    if environment.paradigm != "single_agent" or request.record or request.start or request.step_delay:
+        return {}
+    (agent,) = environment.agents
+    if not 0 < _size(environment.spaces[agent]["observation"]) <= _LARGEST:
+        return {}
+    return {label: BATCH for label in plan.lanes if all(map(_acts_in_batches, plan.mapping(label).values()))}
+
+
+def _acts_in_batches(spec: OperatorSpec) -> bool:
+    worker = None if spec.worker is None else find(spec.worker)
+    waits = spec.fallback == "wait" and spec.deadline in (None, DEADLINE) and not spec.needs
+    return waits and worker is not None and worker.capabilities.acts_in_batches
+
+
+def _size(space: Mapping[str, Any]) -> int:
+    """Return the number of elements in a described space; 0 if it varies."""
+    if space["type"] in ("Dict", "Tuple"):
+        inner = space["spaces"]
+        sizes = [_size(part) for part in (inner.values() if isinstance(inner, Mapping) else inner)]
+        return sum(sizes) if all(sizes) else 0
+    return math.prod(space["shape"]) if is_numeric(space.get("dtype")) else 0
 
 
 def equipped(plan: EvaluationPlan, progress: Callable[[str], None] = print) -> EvaluationPlan:

@@ -71,7 +71,8 @@ class EvaluationPlan(ArenaPlan):
     or None if they are called. ``only``: keys of the episodes to play, None for all. In a part, ``places``
     are the positions of its seeds among all seeds. ``module``: the file or folder of the user's module that
     makes the environment, None if a worker provides it. ``trainings`` are the lanes of each algorithm's
-    trainings.
+    trainings. ``batches`` are the numbers of episodes that an arena plays together, for the lanes where it
+    plays several.
     """
 
     request: EvaluateRequest
@@ -84,6 +85,7 @@ class EvaluationPlan(ArenaPlan):
     places: list[int] | None = None
     module: str | None = None
     trainings: Trainings = field(default_factory=dict)
+    batches: dict[str, int] = field(default_factory=dict)
 
     @property
     def brought_module(self) -> Path | None:
@@ -187,7 +189,8 @@ class EvaluationPlan(ArenaPlan):
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> EvaluationPlan:
         """Read a plan. Raises KeyError, TypeError or ValueError if it is not an evaluation's."""
-        config = {"module": None, "trainings": {}, **config}  # absent from older configurations
+        # Older configurations lack these.
+        config = {"module": None, "trainings": {}, "batches": {}, **config}
         values = {name: config[name] for name in _FIELDS}
         names = [name for name in EvaluateRequest.__struct_fields__ if name not in PREPARED]
         request = EvaluateRequest(**{name: config[name] for name in names if name in config})

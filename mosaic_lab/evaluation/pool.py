@@ -7,8 +7,9 @@ starts in a new one. Stalled episodes are written to the run folder long before 
 
 from __future__ import annotations
 
+import math
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -35,6 +36,9 @@ _STALLS_FILE = "stalls.json"
 ARENAS = "arenas"
 """Subfolder of the run folder with one folder per started arena."""
 VERSIONS = "versions.json"
+
+Queue = tuple[str, int]
+"""The episodes of a lane that are played in batches of a size."""
 
 
 @dataclass(frozen=True)
@@ -107,21 +111,21 @@ class EpisodeEnded:
 
 @dataclass(frozen=True)
 class Failed:
-    """The arena has failed; ``job`` is the episode it was playing, or None.
+    """The arena has failed; ``jobs`` are the episodes it was playing.
 
     ``refused``: the request itself is invalid, so a retry would fail too. ``spent``: the budget of the
     language models is exhausted; the episode can be played with a larger one.
     """
 
-    job: EpisodeJob | None
+    jobs: list[EpisodeJob]
     message: str
     refused: bool = False
     spent: bool = False
 
 
 class EpisodePlayer:
-    """An arena for the lane ``label`` in ``loop``, in a new folder ``path``. Raises ArenaFailed if it cannot
-    be started.
+    """An arena for the lane ``label`` in ``loop``, in a new folder ``path``, which plays up to ``batch``
+    episodes together. Raises ArenaFailed if it cannot be started.
     """
 
     def __init__(
@@ -132,10 +136,13 @@ class EpisodePlayer:
         setup: ArenaSetup,
         path: Path,
         step_delay: float,
+        batch: int,
     ) -> None:
-        self.label = label
-        self.job: EpisodeJob | None = None
-        """The current episode."""
+        self.label, self.batch = label, batch
+        self.jobs: dict[int, EpisodeJob] = {}
+        """The current episodes, by their index."""
+        self.played = 0
+        """The number of episodes that have ended."""
         self.events: deque[ArenaReady | EpisodeEnded | Failed] = deque()
         """Events that the pool has not processed yet."""
         self._step_delay = step_delay
@@ -143,16 +150,21 @@ class EpisodePlayer:
         self.arena = loop.add(ArenaClient(self, setup, label, mapping, path))
 
     @property
-    def idle(self) -> bool:
+    def vacant(self) -> bool:
         """Whether an episode can be started."""
-        return self.arena.seated and self.job is None
+        return self.arena.seated and len(self.jobs) < self.batch
 
     def play(self, job: EpisodeJob) -> None:
-        """Start an episode. The player must be idle."""
-        self.job = job
+        """Start an episode. The player must be vacant."""
+        self.jobs[job.index] = job
         seeds = {"seed": job.episode_seed, "operator_seed": job.operator_seed}
         delay = {"step_delay": self._step_delay} if self._step_delay else {}
         self.arena.request({"cmd": "episode", **seeds, "episode_index": job.index, **delay})
+
+    @property
+    def queue(self) -> Queue:
+        """The queue of its episodes."""
+        return self.label, self.batch
 
     def leave(self) -> None:
         """Close the arena when no episodes remain."""
@@ -161,15 +173,17 @@ class EpisodePlayer:
     def opened(self, arena: ArenaClient, environment: EnvironmentInfo, assignment: Assignment) -> None:
         """Start the operators."""
         self._versions = environment.versions
-        arena.seat(assignment, inside=True)
+        arena.seat(assignment, inside=True, batch=self.batch)
 
     def received(self, arena: ArenaClient, message: dict[str, Any]) -> None:
         """Process a message of the arena."""
         kind = message.get("type")
-        if kind == "played" and self.job is not None:
-            arena.answered()
-            self.events.append(EpisodeEnded(self.job, message["episode"]))
-            self.job = None
+        if kind == "played":
+            episode = message["episode"]
+            self.events.append(EpisodeEnded(self.jobs.pop(episode["episode_index"]), episode))
+            self.played += 1
+            if not self.jobs:
+                arena.answered()
         elif kind == "seated":
             operators = message["operators"].values()
             workers = {
@@ -181,12 +195,12 @@ class EpisodePlayer:
 
     def failed(self, failure: ArenaFailed) -> None:
         """Close the arena."""
-        job, self.job = self.job, None
+        jobs, self.jobs = list(self.jobs.values()), {}
         text = f"{self.label}: {failure}" if failure.misfit is not None else str(failure)
         self.arena.end(State.FAILED, text.partition("\n")[0], GIVE_UP_SECONDS)
         spent = failure.kind == "BudgetSpent"
         log = [] if spent else [f"  {line}" for line in failure.log[-LOG_LINES:] if line.strip()]
-        self.events.append(Failed(job, "\n".join([text, *log]), failure.refused, spent))
+        self.events.append(Failed(jobs, "\n".join([text, *log]), failure.refused, spent))
 
 
 class EvaluationAborted(RunAborted):
@@ -230,10 +244,10 @@ class Pool:
             budget=plan.request.budget,
             replay=plan.replay,
         )
-        self._waiting: dict[str, deque[EpisodeJob]] = {label: deque() for label in plan.lanes}
+        self._waiting: dict[Queue, deque[EpisodeJob]] = defaultdict(deque)
         for job in plan.jobs():
             if job.key not in done:
-                self._waiting[job.label].append(job)
+                self._waiting[job.label, plan.batches.get(job.label, 1)].append(job)
         self._loop = ArenaLoop()
         self._players: list[EpisodePlayer] = []
         self._retried: set[Key] = set()
@@ -258,18 +272,18 @@ class Pool:
                 while player.events:
                     self._handle(player, player.events.popleft())
             self._stalls.update(
-                (player.job, player.arena.liveness.stalled, player.arena.liveness.waits_for)
+                (job, player.arena.liveness.stalled, player.arena.liveness.waits_for)
                 for player in self._players
-                if player.job is not None
+                for job in player.jobs.values()
             )
             self._staff()
         if self._spent:
             spent = Spending(self._folder / EXCHANGES).read()
             text = spent_text(self._plan.request.budget or {}, spent)
             raise Spent(f"{text}; resume(budget=…) continues with a larger one")
-        for label, message in self._unopened.items():
-            while self._waiting[label]:
-                self._write_failure(self._waiting[label].popleft(), message, "")
+        for (label, _), jobs in self._waiting.items():
+            while jobs:
+                self._write_failure(jobs.popleft(), self._unopened[label], "")
 
     def close(self) -> None:
         """Close all arenas, whatever their state, and wait for their end."""
@@ -279,36 +293,39 @@ class Pool:
     # ------------------------------------------------------------------ work
 
     def _staff(self) -> None:
-        """Give every idle arena an episode and start as many further arenas as allowed."""
+        """Give every vacant arena its share of the episodes and start as many further arenas as allowed."""
         for player in list(self._players):
-            if player.idle:
-                if self._waiting[player.label] and not self._spent:
-                    player.play(self._waiting[player.label].popleft())
-                else:
-                    player.leave()
-                    self._players.remove(player)
+            waiting = self._waiting[player.queue]
+            others = [other for other in self._players if other.queue == player.queue]
+            share = math.ceil((len(waiting) + sum(len(other.jobs) for other in others)) / len(others))
+            while waiting and player.vacant and len(player.jobs) < share and not self._spent:
+                player.play(waiting.popleft())
+            if player.arena.seated and not player.jobs:
+                player.leave()
+                self._players.remove(player)
         while (
-            not self._spent and len(self._players) < self._plan.parallel and (label := self._understaffed())
+            not self._spent and len(self._players) < self._plan.parallel and (queue := self._understaffed())
         ):
-            self._start(label)
+            self._start(*queue)
 
-    def _understaffed(self) -> str | None:
-        """Return the operator with the most remaining episodes per arena, counting a new arena, or None if
-        all have enough arenas.
+    def _understaffed(self) -> Queue | None:
+        """Return the queue with the most remaining episodes per arena, counting a new arena, or None if all
+        have enough arenas.
         """
-        arenas = [player.label for player in self._players]
-        starting = [player.label for player in self._players if player.job is None]
+        arenas = [player.queue for player in self._players]
+        starting = [player.queue for player in self._players if not player.jobs]
         loads = {
-            label: len(jobs) / (arenas.count(label) + 1)
-            for label, jobs in self._waiting.items()
-            if len(jobs) > starting.count(label) and label not in self._unopened
+            queue: len(jobs) / (arenas.count(queue) + 1)
+            for queue, jobs in self._waiting.items()
+            if len(jobs) > starting.count(queue) and queue[0] not in self._unopened
         }
-        return max(loads, key=lambda label: loads[label]) if loads else None
+        return max(loads, key=lambda queue: loads[queue]) if loads else None
 
-    def _start(self, label: str) -> None:
+    def _start(self, label: str, batch: int) -> None:
         mapping, delay = self._plan.mapping(label), self._plan.request.step_delay
+        path = self._new_folder(label)
         try:
-            player = EpisodePlayer(self._loop, label, mapping, self._setup, self._new_folder(label), delay)
+            player = EpisodePlayer(self._loop, label, mapping, self._setup, path, delay, batch)
         except ArenaFailed as failure:
             self._not_opened(label, str(failure), False)
             return
@@ -331,10 +348,12 @@ class Pool:
             self._players.remove(player)
             if event.spent:
                 self._spent = True
-            elif event.job is None:
+            elif player.batch > 1:
+                self._play_alone(player, event.jobs)
+            elif not event.jobs:
                 self._not_opened(player.label, event.message, event.refused)
             else:
-                self._not_played(event.job, event, player)
+                self._not_played(event.jobs[0], event, player)
 
     def _note_versions(self, label: str, versions: dict[str, str]) -> None:
         if self._versions.get(label) != versions:
@@ -343,10 +362,18 @@ class Pool:
 
     # ------------------------------------------------------------------ failures
 
+    def _play_alone(self, player: EpisodePlayer, jobs: list[EpisodeJob]) -> None:
+        """Play the episodes of a batch that has failed one at a time, where failures count: the lane's
+        remaining ones too if none of the batch had ended.
+        """
+        if not player.played:
+            jobs += self._waiting.pop(player.queue, ())
+        self._waiting[player.label, 1].extend(jobs)
+
     def _not_played(self, job: EpisodeJob, failed: Failed, player: EpisodePlayer) -> None:
         if self._plan.request.on_failure == "retry" and job.key not in self._retried:
             self._retried.add(job.key)
-            self._waiting[job.label].appendleft(job)
+            self._waiting[job.label, 1].appendleft(job)
             return
         self._write_failure(job, failed.message, player.arena.path.name)
         if self._plan.request.on_failure == "stop":

@@ -31,6 +31,12 @@ def walker(**settings: object) -> object:
     return operators.worker("odd", **settings)
 
 
+def alone(**settings: object) -> object:
+    """A walker whose episodes are not played in batches: a batch that fails is played again, and trouble that
+    occurs once is over then."""
+    return operators.worker("odd", deadline=30.0, **settings)
+
+
 def lines(evaluation: Evaluation) -> list[bytes]:
     return (evaluation.path / "telemetry.jsonl").read_bytes().splitlines()
 
@@ -188,7 +194,7 @@ def test_an_operator_dies_in_episode_37_and_is_skipped(start_evaluation: Evaluat
 def test_a_failure_stops_the_evaluation_and_is_tried_again_when_it_goes_on(
     tmp_path: Path, start_evaluation: Evaluate
 ) -> None:
-    once = walker(behaviour="die", episode=7, once=str(tmp_path / "once"))
+    once = alone(behaviour="die", episode=7, once=str(tmp_path / "once"))
     evaluation = start_evaluation(**odd(operators={"mortal": once}, seeds=range(20)))
     with pytest.raises(RunFailed, match=r"mortal, seed 7: mortal was ended by SIGKILL"):
         evaluation.wait(60)
@@ -221,7 +227,7 @@ def test_an_environment_that_fails_is_recorded(trouble: str, start_evaluation: E
 def test_an_environment_that_hangs_fails_its_episode(tmp_path: Path, start_evaluation: Evaluate) -> None:
     trouble = {"trouble": "hang", "at": 3, "once": str(tmp_path / "step")}
     skips = start_evaluation(
-        **odd(operators={"one": walker()}, seeds=range(8), on_failure="skip", step_timeout=6),
+        **odd(operators={"one": alone()}, seeds=range(8), on_failure="skip", step_timeout=6),
         env_kwargs=trouble,
     )
     reset = {"trouble": "hang_in_reset", "once": str(tmp_path / "reset")}
@@ -332,7 +338,7 @@ def test_an_episode_whose_reward_is_nan_has_failed_and_the_others_are_summed_up(
     start_evaluation: Evaluate, tmp_path: Path
 ) -> None:
     nan = {"trouble": "nan", "once": str(tmp_path / "once")}
-    arguments = odd(operators={"one": walker(), "two": walker()}, seeds=[1, 2, 3], env_kwargs=nan)
+    arguments = odd(operators={"one": alone(), "two": alone()}, seeds=[1, 2, 3], env_kwargs=nan)
     evaluation = start_evaluation(**arguments, on_failure="skip").wait(60)
     (failed,) = evaluation.results().query("status == 'failed'").to_dict("records")
     reason = f"the environment's reward was nan at step 3 (episode 0, seed {failed['seed']})"

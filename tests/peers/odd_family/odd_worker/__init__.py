@@ -7,4 +7,4 @@ from mosaic_contract import WorkerCapabilities, WorkerMetadata
 
 def get_worker_metadata():
     about = WorkerMetadata("odd", "0.1", description="Misbehaves as its settings say.")
-    return about, WorkerCapabilities(modes=["arena", "operate"])
+    return about, WorkerCapabilities(modes=["arena", "operate"], acts_in_batches=True)
