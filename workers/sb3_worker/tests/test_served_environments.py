@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from shim_kit.training_worker import (
     stop_after_an_episode,
 )
 from support import PEERS
+
+INTERRUPTED = Path(__file__).with_name("interrupted_calls.py")
 
 
 @pytest.fixture(autouse=True)
@@ -49,3 +52,8 @@ def test_a_stopped_training_saves_and_leaves_no_server(worker: Any) -> None:
 def test_a_server_that_cannot_make_the_environment_is_refused(worker: Any) -> None:
     error = worker.error(**served(worker, "ppo", env_id="ALE/Nowhere-v5"))
     assert error.startswith("environment 'ALE/Nowhere-v5' cannot be made here: Environment `Nowhere` doesn't")
+
+
+def test_a_text_is_the_latest_after_an_interrupted_call(worker: Any, tmp_path: Path) -> None:
+    """It is passed only when it changes, also if the training has not read the answer with the change."""
+    assert worker.output_of(str(INTERRUPTED), str(tmp_path)) == ["stop"] * 3

@@ -39,7 +39,7 @@ _FINAL = (_DIED, "SystemExit", "StepTimeout")
 
 class EnvironmentClient:
     """A server's process, which makes environments with `command`. Call its methods in one thread.
-    `environments` is the number of those that are open.
+    `environments` are those that are open (`Served`), by key.
 
     Errors of environments are raised as in their own process: `EnvironmentFault` and `ConfigError`, all
     others as `UpstreamFailed` with their types and tracebacks.
@@ -51,7 +51,7 @@ class EnvironmentClient:
         self._lines: list[bytes] = []
         self._sent = self._received = 0
         self._failure: Exception | None = None
-        self.environments = 0
+        self.environments: dict[str, Any] = {}
         self.memory = unnamed_file()
         self._process = subprocess.Popen(
             [*command, "--environments"],
@@ -87,6 +87,7 @@ class EnvironmentClient:
         """Return the answer to the command with this number. Raises the environment's error.
 
         Answers to earlier commands, which a signal has kept from being read, are dropped, and empty later.
+        Environments keep the texts in them, which are not sent again.
         """
         if number <= self._received:
             return _EMPTY
@@ -103,6 +104,8 @@ class EnvironmentClient:
                 raise error
             if self._received == number:
                 return message
+            for key, rest in message.get("returned", {}).items():
+                self.environments[key].keep_texts(rest)
 
     def picture(self, form: Mapping[str, Any]) -> Any:
         """Return the picture of a "rendered" answer."""
@@ -173,7 +176,7 @@ def client_of(server: Mapping[str, Any]) -> EnvironmentClient:
     the "step_timeout". A process is started when all others have an environment.
     """
     clients = _clients(json.dumps(server), os.getpid())
-    least = min(clients, key=lambda client: client.environments, default=None)
+    least = min(clients, key=lambda client: len(client.environments), default=None)
     if least is None or (least.environments and len(clients) < server.get("processes", 1)):
         timeout = server.get("step_timeout", STEP_TIMEOUT)
         least = EnvironmentClient(server["worker"], server["command"], timeout)

@@ -91,8 +91,8 @@ class Served:
     def __init__(
         self, client: EnvironmentClient, description: Mapping[str, Any], render_mode: str | None
     ) -> None:
-        client.environments += 1
         self.client, self.index, self.key = client, description["index"], str(description["index"])
+        client.environments[self.key] = self
         self.metadata = dict(description["metadata"])
         self.render_mode = render_mode
         self.begun: _Step | None = None
@@ -102,13 +102,18 @@ class Served:
         """Place the next action in memory, and in `action_rest` what is to be passed in a message."""
         raise NotImplementedError
 
+    def keep_texts(self, rest: Mapping[str, Any]) -> None:
+        """Read the observations of an answer that nobody waits for. `rest` is what the environment has
+        returned beside what is in memory."""
+        raise NotImplementedError
+
     def render(self) -> Any:
         self._finish()
         return self.client.picture(self.client.request("render", index=self.index))
 
     def close(self) -> None:
-        self.client.environments -= 1
         self.client.request("close", index=self.index)
+        del self.client.environments[self.key]
 
     def _reset(self, seed: int | None, options: Any) -> Mapping[str, Any]:
         """Reset the environment. Return what it has returned beside what is in memory."""
@@ -201,6 +206,9 @@ def _environment_class() -> Any:
         def place(self, action: Any) -> None:
             self.action_rest = self._region.action.write(action)
 
+        def keep_texts(self, rest: Mapping[str, Any]) -> None:
+            self._region.observation.read(rest.get("observation"))
+
     return ServedEnvironment
 
 
@@ -235,6 +243,10 @@ class _ServedTeam(Served):
 
     def action_space(self, agent: str) -> Any:
         return self._action_spaces[agent]
+
+    def keep_texts(self, rest: Mapping[str, Any]) -> None:
+        for agent, message in rest["agents"].items():
+            self._regions[agent].observation.read(message.get("observation"))
 
     def _restart(self, seed: int | None, options: Any) -> Mapping[str, Any]:
         if options:
