@@ -12,11 +12,11 @@ import inspect
 from importlib import import_module
 from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
+from mosaic_contract import registry
 from mosaic_contract.arena.errors import ArenaError
 from mosaic_contract.environment_check import unmakeable
 from mosaic_contract.errors import ConfigError, one_line
 from mosaic_contract.fastlane import RENDER_MODE
-from mosaic_contract.registry import own_class, register
 
 MakeEnvironment = Callable[[str, Mapping[str, Any], "str | None"], Any]
 
@@ -59,20 +59,19 @@ def make_gymnasium(env_id: str, settings: Mapping[str, Any], render_mode: str | 
     """Return a Gymnasium environment by its id, also "module:Id", or one of either kind by `own_class`, made
     with `settings`.
 
-    Raises `ConfigError` for an unregistered id and for unknown settings, else the environment's own errors.
+    Gymnasium's own checker is left out, because `environment_check` replaces it. Raises `ConfigError` for an
+    unregistered id and for unknown settings, else the environment's own errors.
     """
-    gymnasium = importlib.import_module("gymnasium")
-    register(env_id)
-    # not all environments have this keyword
-    drawing = {} if render_mode is None else {"render_mode": render_mode}
-    if (maker := own_class(env_id)) is not None:
+    error = importlib.import_module("gymnasium").error
+    registry.register(env_id)
+    if (maker := registry.own_class(env_id)) is not None:
         check_settings(env_id, settings, maker)
-        return maker(**settings, **drawing)
-    check_gymnasium_settings(env_id, settings)
+    else:
+        check_gymnasium_settings(env_id, settings)
     try:
-        return gymnasium.make(env_id, **settings, **drawing)
-    except (gymnasium.error.UnregisteredEnv, gymnasium.error.DeprecatedEnv) as error:
-        raise unmakeable(env_id, error) from None
+        return registry.make(env_id, render_mode, **settings)
+    except (error.UnregisteredEnv, error.DeprecatedEnv) as unknown:
+        raise unmakeable(env_id, unknown) from None
 
 
 def make_with_frames(make: MakeEnvironment, env_id: str, settings: Mapping[str, Any]) -> tuple[Any, str]:
@@ -162,5 +161,4 @@ class NumberedAgents:
 
 def registered(prefix: str) -> list[str]:
     """Return the ids in Gymnasium's registry that begin with a prefix."""
-    registry = import_module("gymnasium").registry
-    return sorted(env_id for env_id in registry if env_id.startswith(prefix))
+    return sorted(env_id for env_id in import_module("gymnasium").registry if env_id.startswith(prefix))
