@@ -109,6 +109,11 @@ class ScriptPlan(PlannedTraining):
         return _upstream()
 
     @property
+    def environments(self) -> int:
+        """None here: the script steps them in its own process."""
+        return 0
+
+    @property
     def rollout(self) -> int:
         """Steps between two updates of an on-policy script, else 1."""
         values = self.hyperparameters

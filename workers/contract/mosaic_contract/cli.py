@@ -293,6 +293,7 @@ def _dispatch(worker: Worker, arguments: argparse.Namespace, telemetry: Telemetr
                 "paradigms": capabilities.supported_paradigms,
             },
         )
+        _provide_servers(config, 1)
     plan = worker.resolve(config)
     resolved = plan if isinstance(plan, dict) else plan.resolved()
     if arguments.dry_run:
@@ -303,8 +304,17 @@ def _dispatch(worker: Worker, arguments: argparse.Namespace, telemetry: Telemetr
         algorithm=resolved.get("algorithm", config.algorithm),
         hyperparameters=resolved.get("hyperparameters", config.hyperparameters),
     )
+    if not isinstance(plan, dict):
+        _provide_servers(config, plan.environments)  # while the library is imported
     train = functools.partial(worker.train, config if plan is resolved else plan)
     return _train(train, metadata.name, config, resolved, telemetry)
+
+
+def _provide_servers(config: TrainingConfig, environments: int) -> None:
+    if config.environment_server:
+        from mosaic_contract.environment_server.client import provide_servers  # needed by few trainings
+
+        provide_servers(config.env_id, environments)
 
 
 def _train(
@@ -331,6 +341,7 @@ def _train(
             raise telemetry.unsaved
         return results
     finally:
+        _provide_servers(config, 0)
         if not (config.run_dir / "analytics.json").exists():
             try:
                 _write_manifest(worker_type, config, resolved, telemetry)

@@ -119,6 +119,11 @@ class PlannedTraining:
         return self.config.hyperparameters
 
     @property
+    def environments(self) -> int:
+        """The number of environments that this process steps."""
+        return int(self.hyperparameters.get("num_envs", 1))
+
+    @property
     def start_step(self) -> int:
         """The step of the checkpoint that the training resumes from."""
         return self.resume_from[1]["step"] if self.resume_from else 0

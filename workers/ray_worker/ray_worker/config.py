@@ -152,6 +152,10 @@ class RllibPlan(PlannedTraining):
         return int(self.hyperparameters["num_env_runners"])
 
     @property
+    def environments(self) -> int:
+        return 0 if self.runners else int(self.hyperparameters["num_envs_per_env_runner"])
+
+    @property
     def cpus(self) -> int:
         """The number of CPUs that Ray reserves: for runners, for learners without a GPU, and for processes
         that collect data for learners."""

@@ -40,8 +40,7 @@ def train(plan: Sb3Plan, telemetry: Telemetry) -> Mapping[str, Any]:
     device = torch_device(plan.hyperparameters["device"])
     logger = EpisodeLogger(telemetry, plan.start_step)
     with ExitStack() as stack:
-        count = plan.hyperparameters.get("num_envs", 1)
-        envs = stack.enter_context(environments(config, count, logger))
+        envs = stack.enter_context(environments(config, plan.environments, logger))
         model = make_model(plan, envs, device)
         restore(plan, model)
         plan.report_resume(telemetry, "sb3")

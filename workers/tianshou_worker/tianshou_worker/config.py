@@ -99,6 +99,10 @@ class TianshouPlan(PlannedTraining):
         return self._whole(self.hyperparameters.get("start_timesteps", 0))
 
     @property
+    def environments(self) -> int:
+        return int(self.hyperparameters.get("num_training_envs", 1))
+
+    @property
     def updates(self) -> int:
         """The number of collections, each with its update, in the remaining steps; at least one when resuming
         from a checkpoint."""
@@ -110,8 +114,7 @@ class TianshouPlan(PlannedTraining):
         return self.start_step + self.warm_up + self.updates * self.collection
 
     def _whole(self, steps: int) -> int:
-        envs = self.hyperparameters.get("num_training_envs", 1)
-        return math.ceil(steps / envs) * int(envs)
+        return math.ceil(steps / self.environments) * self.environments
 
 
 def _too_short(plan: TianshouPlan) -> str:
@@ -120,7 +123,7 @@ def _too_short(plan: TianshouPlan) -> str:
         return f"{problem} evaluation, at step epoch_num_steps={plan.collection}; raise it or lower that"
     return (
         f"{problem} update: start_timesteps and collection_step_num_env_steps, in whole steps of "
-        f"{plan.hyperparameters['num_training_envs']} environments, take {plan.warm_up + plan.collection} "
+        f"{plan.environments} environments, take {plan.warm_up + plan.collection} "
         "steps; raise it or lower these"
     )
 

@@ -84,12 +84,11 @@ def _learn(
     checkpoints: Checkpoints,
 ) -> None:
     config, on_policy = plan.config, plan.algorithm.on_policy
-    count = plan.hyperparameters["num_training_envs"]
     with ExitStack() as stack:
         log = TianshouLogger(logger, config.tensorboard_dir, on_policy=on_policy, collection=plan.collection)
         stack.callback(log.finalize)
         opponent = functools.partial(_move, algorithm.policy) if plan.own_spec.several else None
-        envs = stack.enter_context(environments(config, count, logger, opponent=opponent))
+        envs = stack.enter_context(environments(config, plan.environments, logger, opponent=opponent))
         collector = Collector(algorithm, envs, buffer, exploration_noise=not on_policy)
         collector.reset()
         _warm_up(plan, algorithm, collector)
@@ -124,8 +123,7 @@ def _move(policy: Policy, seen: Mapping[str, Any]) -> int:
 
 def _buffer(plan: TianshouPlan) -> VectorReplayBuffer:
     """Return a replay buffer of the configured size; for on-policy algorithms, of one collection."""
-    values = plan.hyperparameters
-    count = values["num_training_envs"]
+    values, count = plan.hyperparameters, plan.environments
     if plan.algorithm.on_policy:
         return VectorReplayBuffer(plan.collection, count)
     if values.get("prioritized_replay"):

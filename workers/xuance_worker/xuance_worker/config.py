@@ -80,7 +80,7 @@ class XuancePlan(PlannedTraining):
         if not problems and self.resume_from is None and self.steps < self.first_update:
             yield (
                 f"{self.config.end_field} ends before the first update, which comes after "
-                f"{self.first_update} steps of the {self.parallels} environments together; raise it, or "
+                f"{self.first_update} steps of the {self.environments} environments together; raise it, or "
                 f"lower {_what_waits(self)}"
             )
 
@@ -97,8 +97,7 @@ class XuancePlan(PlannedTraining):
         return parameters
 
     @property
-    def parallels(self) -> int:
-        """The number of environments stepped together."""
+    def environments(self) -> int:
         return int(self.hyperparameters["parallels"])
 
     @property
@@ -106,13 +105,13 @@ class XuancePlan(PlannedTraining):
         """The step at which the training ends. All environments step together, so it is a whole number of
         joint steps, at least one when resuming from a checkpoint. If upstream plays whole episodes
         (`use_rnn`), training continues to the end of the last ones."""
-        fit = (self.config.end_step - self.start_step) // self.parallels
-        return self.start_step + (max(fit, 1) if self.resume_from else fit) * self.parallels
+        fit = (self.config.end_step - self.start_step) // self.environments
+        return self.start_step + (max(fit, 1) if self.resume_from else fit) * self.environments
 
     @property
     def first_update(self) -> int:
         """The number of steps before the first update."""
-        values, parallels = self.hyperparameters, self.parallels
+        values, parallels = self.hyperparameters, self.environments
         if values.get("use_rnn"):
             episodes = values["buffer_size"] if self.algorithm.on_policy else parallels
             return max(values.get("start_training", 0), self.spec.longest * int(episodes))

@@ -29,7 +29,7 @@ def train(plan: XuancePlan, telemetry: Telemetry) -> Mapping[str, Any]:
     """Train to the end and return the final metrics. After a signal, training ends with a checkpoint."""
     config = plan.config
     with ExitStack() as stack:
-        frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, plan.parallels)
+        frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, plan.environments)
         stack.callback(frames.close)
         logger = XuanceLogger(telemetry, plan.start_step, on_policy=plan.algorithm.on_policy)
         agent = make_training_agent(plan, TrainingContext(plan, logger, frames))
@@ -41,8 +41,8 @@ def train(plan: XuancePlan, telemetry: Telemetry) -> Mapping[str, Any]:
             plan.report_resume(telemetry, "torch")
         checkpoints = checkpoints_of(plan, agent, logger)
         with suppress(Cancelled):
-            between_checkpoints = max(1, config.checkpoint_every // plan.parallels)
-            while (remaining := (plan.steps - agent.current_step) // plan.parallels) > 0:
+            between_checkpoints = max(1, config.checkpoint_every // plan.environments)
+            while (remaining := (plan.steps - agent.current_step) // plan.environments) > 0:
                 agent.train(min(remaining, between_checkpoints))
                 checkpoints.save(int(agent.current_step))
         checkpoints.save(int(agent.current_step))

@@ -16,6 +16,7 @@ import sys
 from typing import Any, Callable
 
 from mosaic_contract import forgive_write_errors, watch_parent
+from mosaic_contract.environment_server.client import provide_servers
 from mosaic_contract.gymnasium_wrappers import resume_statistics
 from mosaic_contract.import_hooks import after_import, defer_imports
 from mosaic_contract.pytorch import defer_compiler
@@ -37,6 +38,7 @@ def install_from_environment() -> Training:
     channel = HookChannel(settings["fd"])
     training = Training(settings, channel, Frames(settings["frames"]))
     training.take_signals()
+    provide_servers(settings["frames"]["env_id"], settings["frames"]["environments"])
 
     after_import("torch.utils.tensorboard.writer", lambda module: _hook_writer(module, training))
     if settings["legacy"]:

@@ -2,6 +2,7 @@
 
 If a training's library lacks an environment, the worker that provides it serves it: one process of that
 worker makes all environments of one process of the training. `registry.assign` names that worker's command,
-and `registry.make` then returns environments that forward their calls (`served`). The two processes exchange
+`client` starts its processes while the training's library is imported, and `registry.make` then returns
+environments that forward their calls (`served`). The two processes exchange
 JSON lines and share memory (workers/PROTOCOL.md, "Environment servers").
 """

@@ -11,13 +11,13 @@ import subprocess
 import time
 from contextlib import suppress
 from importlib import import_module
-from typing import Any, Mapping, Sequence
+from typing import Any, Mapping
 
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, LineSplitter, decode_line, encode_line
 from mosaic_contract.errors import ConfigError, EnvironmentFault, UpstreamFailed
 from mosaic_contract.messages import PROTOCOL
 from mosaic_contract.readable import Readable
-from mosaic_contract.registry import variables_of_server
+from mosaic_contract.registry import assigned, variables_of_server
 from mosaic_contract.shared_values import unnamed_file
 from mosaic_contract.signals import signals_held
 
@@ -38,15 +38,18 @@ _FINAL = (_DIED, "SystemExit", "StepTimeout")
 
 
 class EnvironmentClient:
-    """A server's process, which makes environments with `command`. Call its methods in one thread.
-    `environments` are those that are open (`Served`), by key.
+    """A server's process. It starts while the training goes on; the first `make` waits for it. Call all
+    methods in one thread.
+
+    `environments` are those that are open (`Served`), by key, and `latest_make` is the latest command "make".
 
     Errors of environments are raised as in their own process: `EnvironmentFault` and `ConfigError`, all
     others as `UpstreamFailed` with their types and tracebacks.
     """
 
-    def __init__(self, worker: str, command: Sequence[str], step_timeout: float = STEP_TIMEOUT) -> None:
-        self._worker, self._step_timeout = worker, step_timeout
+    def __init__(self, server: Mapping[str, Any]) -> None:
+        self._worker = server["worker"]
+        self._step_timeout: float = server.get("step_timeout", STEP_TIMEOUT)
         self._splitter = LineSplitter(OPERATING_LINE_LIMIT)
         self._lines: list[bytes] = []
         self._sent = self._received = 0
@@ -54,7 +57,7 @@ class EnvironmentClient:
         self.environments: dict[str, Any] = {}
         self.memory = unnamed_file()
         self._process = subprocess.Popen(
-            [*command, "--environments"],
+            [*server["command"], "--environments"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
@@ -64,9 +67,24 @@ class EnvironmentClient:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._input, self._output = self._process.stdin.fileno(), self._process.stdout.fileno()
         self._readable = Readable(self._output)
+        opening = {"protocol": PROTOCOL, "memory": self.memory, "step_timeout": self._step_timeout}
         atexit.register(self.close)
-        opening = {"protocol": PROTOCOL, "memory": self.memory, "step_timeout": step_timeout}
-        self.request("open", **opening)
+        self._opening = self.send(encode_line({"cmd": "open", **opening}))
+        self._begun: dict[bytes, int] = {}
+        self.latest_make = b""
+
+    def make(self, command: bytes) -> Mapping[str, Any]:
+        """Return the answer to an encoded command "make". It may have begun (`begin_make`)."""
+        self.answer(self._opening, "open")
+        begun, self._begun, self.latest_make = self._begun, {}, command
+        for other, number in begun.items():
+            if other != command:
+                self.request("close", index=self.answer(number, "make")["index"])
+        return self.answer(begun.get(command) or self.send(command), "make")
+
+    def begin_make(self, command: bytes) -> None:
+        """Begin to make the first environment."""
+        self._begun[command] = self.send(command)
 
     def request(self, command: str, **fields: Any) -> Mapping[str, Any]:
         """Send a command and return its answer. Raises the environment's error."""
@@ -105,7 +123,8 @@ class EnvironmentClient:
             if self._received == number:
                 return message
             for key, rest in message.get("returned", {}).items():
-                self.environments[key].keep_texts(rest)
+                if key in self.environments:
+                    self.environments[key].keep_texts(rest)
 
     def picture(self, form: Mapping[str, Any]) -> Any:
         """Return the picture of a "rendered" answer."""
@@ -114,17 +133,21 @@ class EnvironmentClient:
         data = bytearray(os.pread(self.memory, size, form["start"]))
         return numpy.frombuffer(data, form["dtype"]).reshape(form["shape"])
 
+    def release(self) -> None:
+        """Have the server end, without waiting for it. Its environments count as closed."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self.environments.clear()
+        self._failure = UpstreamFailed("the environment's process has ended with the training", _DIED)
+
     def close(self) -> None:
         """End the server."""
-        process = self._process
-        if process.stdin is None or process.stdin.closed:
-            return
-        process.stdin.close()
+        self.release()
         try:
-            process.wait(_CLOSE_SECONDS)
+            self._process.wait(_CLOSE_SECONDS)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            self._process.kill()
+            self._process.wait()
 
     def _line(self, command: str, deadline: float, limit: float) -> bytes:
         while not self._lines:
@@ -178,10 +201,29 @@ def client_of(server: Mapping[str, Any]) -> EnvironmentClient:
     clients = _clients(json.dumps(server), os.getpid())
     least = min(clients, key=lambda client: len(client.environments), default=None)
     if least is None or (least.environments and len(clients) < server.get("processes", 1)):
-        timeout = server.get("step_timeout", STEP_TIMEOUT)
-        least = EnvironmentClient(server["worker"], server["command"], timeout)
+        least = EnvironmentClient(server)
         clients.append(least)
     return least
+
+
+def provide_servers(env_id: str, environments: int) -> None:
+    """Start the processes that so many environments of this process need, and end those that they do not
+    need. Does not wait for them, and does nothing for an environment that is made here.
+
+    A new process makes its first environment at once, like the latest environment of the first process.
+    """
+    if (server := assigned(env_id)) is None:
+        return
+    clients = _clients(json.dumps(server), os.getpid())
+    count = min(server.get("processes", 1), environments)
+    with suppress(OSError):  # reported when an environment is made
+        for _ in range(len(clients), count):
+            clients.append(EnvironmentClient(server))
+            if clients[0].latest_make:
+                clients[-1].begin_make(clients[0].latest_make)
+    for client in clients[count:]:
+        client.release()
+    del clients[count:]
 
 
 @functools.lru_cache(maxsize=None)

@@ -27,13 +27,15 @@ def make_served(
     """Make an environment in a server, with Gymnasium's interface or, for several agents, PettingZoo's.
     Raises `ConfigError` if it cannot be made, or if the server's `paradigms` exclude it."""
     client = client_of(server)
-    description = client.request(
-        "make",
-        env_id=env_id,
-        settings=with_tagged_tuples(settings),
-        render_mode=render_mode,
-        paradigms=server.get("paradigms"),
-    )
+    command = {
+        "cmd": "make",
+        "env_id": env_id,
+        "settings": with_tagged_tuples(settings),
+        "render_mode": render_mode,
+        "paradigms": server.get("paradigms"),
+    }
+    import_module("gymnasium")  # while the process starts
+    description = client.make(encode_line(command, OPERATING_LINE_LIMIT))
     if "agents" not in description:
         return _make_alone(client, env_id, description, render_mode)
     team = ServedTurns if description["paradigm"] == "aec" else ServedParallel
@@ -112,8 +114,8 @@ class Served:
         return self.client.picture(self.client.request("render", index=self.index))
 
     def close(self) -> None:
-        self.client.request("close", index=self.index)
-        del self.client.environments[self.key]
+        if self.client.environments.pop(self.key, None) is self:
+            self.client.request("close", index=self.index)
 
     def _reset(self, seed: int | None, options: Any) -> Mapping[str, Any]:
         """Reset the environment. Return what it has returned beside what is in memory."""
