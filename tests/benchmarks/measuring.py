@@ -4,25 +4,32 @@ Speeds on a shared machine drift, so two things that are compared run in pairs, 
 ratio is taken within each pair. A benchmark fails only when what it runs is broken, never because of a speed:
 the last column of its table says whether the target was met, or by how much it was missed.
 
-Without ``MOSAIC_BENCHMARKS=full`` they measure just enough to show that they still work.
+Without ``MOSAIC_BENCHMARKS=full`` they measure just enough to show that they still work. With
+``MOSAIC_BENCHMARKS=record`` they measure as much, and write their tables into the README.
 """
 
 from __future__ import annotations
 
 import os
+import platform
 import re
 import resource
 import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from statistics import median
 from typing import TypeVar
 
 T = TypeVar("T")
 
+RECORD = "record"
+PAGE = Path(__file__).with_name("README.md")
+
 
 def size(full: T, smoke: T) -> T:
     """Return how much to measure: ``full`` on request, else enough to show that the benchmark works."""
-    return full if os.environ.get("MOSAIC_BENCHMARKS") == "full" else smoke
+    return full if os.environ.get("MOSAIC_BENCHMARKS") in ("full", RECORD) else smoke
 
 
 def paired(ours: Callable[[], float], theirs: Callable[[], float], pairs: int) -> list[tuple[float, float]]:
@@ -62,6 +69,26 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
     print(f"\n\n{title}")
     for row in (header, ["-" * width for width in widths], *rows):
         print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    if os.environ.get("MOSAIC_BENCHMARKS") == RECORD:
+        record(title, header, rows)
+
+
+def record(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Write a table into the README, in the place of the one with the same title."""
+    lines = ("| " + " | ".join(row) + " |" for row in (header, ["---"] * len(header), *rows))
+    about = f"{datetime.now(UTC):%Y-%m-%d}, {machine()}"
+    before, *tables = PAGE.read_text(encoding="utf-8").rstrip().split("\n\n### ")
+    tables = [table for table in tables if table.partition("\n")[0] != title]
+    tables.append("\n".join([title, "", about, "", *lines]))
+    PAGE.write_text("\n\n### ".join([before, *sorted(tables)]) + "\n", encoding="utf-8")
+
+
+def machine() -> str:
+    """Return the processor, its cores and the memory of this machine."""
+    processor = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    name = processor[1].strip() if processor else platform.machine()
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    return f"{os.cpu_count()} cores of {name}, {memory:.0f} GB"
 
 
 def cpu_seconds(action: Callable[[], object]) -> float:

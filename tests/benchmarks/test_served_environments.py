@@ -9,18 +9,21 @@ import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from benchmarks.measuring import judged, paired, print_table, ratio_row, size
-from shim_kit.training_worker import TrainingWorker
+from shim_kit.training_worker import Finished, TrainingWorker
 
 from mosaic_lab.workers import ensure
 
 HERE = Path(__file__).parent
-PAIRS = size(5, 1)
-SMALL = {"ppo": {"env_id": "CartPole-v1", "num_envs": 4, "total_timesteps": size(40_960, 8_192)}}
+PAIRS, ROUNDS = size(5, 1), size(3, 1)
+SMALL = {
+    "ppo": {"env_id": "CartPole-v1", "num_envs": 4, "n_steps": 512, "total_timesteps": size(12_288, 4_096)}
+}
 ONE_UPDATE = {"n_steps": 16, "n_epochs": 1, "total_timesteps": 64}
-SMALL_PICTURES = ["grey", {"resize": [32, 32]}, "flat"]
+WITHOUT_FRAMES = {"fastlane": {"enabled": False}}
 
 
 @pytest.fixture(autouse=True)
@@ -49,33 +52,64 @@ def test_an_empty_environment() -> None:
     )
 
 
-def test_two_processes(tmp_path: Path) -> None:
-    """An environment with slow steps (Crafter draws each observation), in two processes and in one."""
-    settings = {"num_envs": 4, "n_steps": 256, "n_epochs": 1, "total_timesteps": size(8_192, 2_048)}
-    crafter = {"env_id": "CrafterReward-v1", **settings}
-    worker = TrainingWorker(
-        "sb3", str(ensure("sb3", print).python), tmp_path, {"ppo": crafter}, {"fastlane": {"enabled": False}}
+SLOW = {"num_envs": 4, "n_steps": 64, "n_epochs": 1, "net_arch": [4]}
+PICTURES = {**SLOW, "wrappers": ["flat"], "total_timesteps": size(2_048, 512)}
+FAMILIES: dict[str, tuple[str, str, str, dict[str, Any], str]] = {
+    # family: training library, algorithm, the worker of the environment, the rest, target with two processes
+    "VizdoomBasic-v1": ("sb3", "ppo", "visual", PICTURES, ">= 1.3"),
+    "CrafterReward-v1": (
+        *("sb3", "ppo", "visual"),
+        {**PICTURES, "wrappers": ["grey", {"resize": [32, 32]}, "flat"]},
+        ">= 1.3",
+    ),
+    "NetHackScore-v0": ("sb3", "ppo", "nethack", PICTURES, ""),
+    "MosaicMultiGrid-S-2v2-IndAgObs-v1": (
+        *("xuance", "mappo", "multigrid"),
+        {"parallels": 4, "buffer_size": 200, "wrappers": ["flat"], "total_timesteps": size(4_000, 800)},
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("env_id", FAMILIES)
+def test_a_family_installed_by_hand(env_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compare one and two processes of its worker with the environment in the training's own process."""
+    library, algorithm, family, config, target = FAMILIES[env_id]
+    environment = ensure(family, print)
+    packages = next(environment.python.parents[1].glob("lib/python*/site-packages"))
+    monkeypatch.setenv("HAND_INSTALLED", os.pathsep.join([family, str(packages), env_id]))
+    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    monkeypatch.chdir(tmp_path)  # ViZDoom writes its settings there
+    training = TrainingWorker(
+        library, str(ensure(library, print).python), tmp_path, {algorithm: config}, WITHOUT_FRAMES
     )
-    server = {"worker": "visual", "command": ensure("visual", print).command()}
+    server = {"worker": family, "command": environment.command()}
 
     def speed(processes: int) -> float:
-        config = {**worker.configuration("ppo"), "wrappers": SMALL_PICTURES}
-        run = worker.train(**config, environment_server={**server, "processes": processes})
-        assert run.code == 0, run.log
-        return statistics.median(value for _, value in run.series("steps_per_second"))
+        where: dict[str, Any] = {"env_id": "hand_installed:make"}
+        if processes:
+            where = {"env_id": env_id, "environment_server": {**server, "processes": processes}}
+        return steps_per_second(training.train(**training.configuration(algorithm), **where))
 
-    measured = paired(lambda: speed(2), lambda: speed(1), PAIRS)
+    speeds: dict[int, list[float]] = {0: [], 1: [], 2: []}
+    for number in range(ROUNDS):
+        for processes in sorted(speeds, reverse=bool(number % 2)):
+            speeds[processes].append(speed(processes))
+    by_hand, one, two = speeds.values()
     print_table(
-        f"Crafter with PPO of Stable-Baselines3, 4 environments, {PAIRS} pairs",
-        ["", "two processes", "one", "median ratio (range)", "target", "verdict"],
-        [ratio_row("training, steps/s", measured, ">= 1.3")],
+        f"{env_id} with {algorithm} of {library}, 4 environments, steps/s of {ROUNDS} rounds",
+        ["", "this", "the other", "median ratio (range)", "target", "verdict"],
+        [
+            ratio_row("served by one process / in process", list(zip(one, by_hand, strict=True)), ">= 0.97"),
+            ratio_row("served by two processes / one", list(zip(two, one, strict=True)), target),
+        ],
     )
 
 
 @pytest.fixture
 def worker(tmp_path: Path) -> TrainingWorker:
     python = str(ensure("sb3", print).python)
-    return TrainingWorker("sb3", python, tmp_path, SMALL, {"fastlane": {"enabled": False}})
+    return TrainingWorker("sb3", python, tmp_path, SMALL, WITHOUT_FRAMES)
 
 
 @pytest.mark.parametrize(
@@ -90,11 +124,9 @@ def test_training_throughput(
     worker: TrainingWorker, env_id: str, wrappers: Sequence[str], target: str
 ) -> None:
     def speed(**config: object) -> float:
-        run = worker.train(
-            **{**worker.configuration("ppo"), "env_id": env_id, "wrappers": wrappers}, **config
+        return steps_per_second(
+            worker.train(**{**worker.configuration("ppo"), "env_id": env_id, "wrappers": wrappers}, **config)
         )
-        assert run.code == 0, run.log
-        return statistics.median(value for _, value in run.series("steps_per_second"))
 
     print_table(
         f"{env_id} with PPO of Stable-Baselines3, 4 environments, {PAIRS} pairs",
@@ -125,3 +157,15 @@ def test_start(worker: TrainingWorker) -> None:
 def served(worker: TrainingWorker) -> dict[str, object]:
     """Return the part of a configuration by which the worker itself serves the environment."""
     return {"environment_server": {"worker": "sb3", "command": worker.command()}}
+
+
+def steps_per_second(run: Finished) -> float:
+    """Return the speed of a training between its first and its last metrics."""
+    assert run.code == 0, run.log
+    logged = [
+        (message["timestamp"], message["payload"]["step"])
+        for message in run.messages
+        if message.get("event") == "metrics"
+    ]
+    (began, first), (ended, last) = logged[0], logged[-1]
+    return float((last - first) / (ended - began))
