@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout
     from mosaic_lab.evaluation import Evaluation, League, Suite
     from mosaic_lab.lab import Lab
+    from mosaic_lab.operators.served_models import models
     from mosaic_lab.operators.trained_policy import policy
     from mosaic_lab.runs import Run, RunGroup
     from mosaic_lab.runs.curriculum import Curriculum
@@ -52,6 +53,7 @@ _HOME_OF = {
     "algorithms": "mosaic_lab.workers.tables",
     "frame_wall": "mosaic_lab.widgets",
     "hyperparameters": "mosaic_lab.workers.tables",
+    "models": "mosaic_lab.operators.served_models",
     "policy": "mosaic_lab.operators.trained_policy",
     "show": "mosaic_lab.widgets",
     "workspace": "mosaic_lab.widgets.overview.workspace",
@@ -77,6 +79,7 @@ __all__ = [
     "evaluation",
     "frame_wall",
     "hyperparameters",
+    "models",
     "operators",
     "policies",
     "policy",

@@ -374,7 +374,7 @@ class Lab(Trainer):
         search: Search,
         trials: int = 20,
         seeds: Iterable[int] = (1,),
-        metric: str = "episode_return",
+        metric: str | None = None,
         mode: Mode = "max",
         aggregate: Aggregate = "mean",
         sampler: Sampler = "tpe",
@@ -402,8 +402,10 @@ class Lab(Trainer):
                 must import and define everything it uses.
             trials: number of trials.
             seeds: training seeds of each trial, one run per seed, such as ``range(3)``.
-            metric: the metric to optimise, as the mean of its last 20 points. ``"episode_return"`` is the
-                return, under whatever name the worker reports it.
+            metric: the metric to optimise, as the mean of its last 20 points. The default,
+                ``"episode_return"``, is the return, under whatever name the worker reports it. With
+                ``evaluate=``, it is ``"evaluation/return"``: the mean return of the newest evaluated
+                checkpoint.
             mode: ``"max"`` or ``"min"``.
             aggregate: how to combine the values of several seeds: ``"mean"``, or ``"iqm"`` (interquartile
                 mean).

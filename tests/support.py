@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -146,6 +147,17 @@ def marked_processes(path: Path) -> list[psutil.Process]:
         except psutil.Error:
             continue
     return found
+
+
+def pretend_two_gpus(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put an nvidia-smi that lists two GPUs on the PATH, and their locks into the folder."""
+    program = folder / "bin" / "nvidia-smi"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nprintf '0, GPU-aaaa\\n1, GPU-bbbb\\n'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
 
 
 def at_work(run: Run) -> Run:

@@ -29,7 +29,7 @@ from mosaic_lab.arenas.plan import ArenaPlan, ArenaSetup, passed_to
 from mosaic_lab.arenas.planning import plan_arenas
 from mosaic_lab.arenas.replays import Replay, Replays
 from mosaic_lab.arenas.replays.played_episode import lane_episode
-from mosaic_lab.arenas.replays.replaying import replay_episode
+from mosaic_lab.arenas.replays.replaying import Progress, replay_episode
 from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.arenas.request_checks import check_seed
 from mosaic_lab.arenas.snapshot import snapshot
@@ -125,8 +125,8 @@ class Comparison:
         """Return a table of every step of a lane, read from its telemetry.
 
         Columns: episode_index, step_index, agent_id, action, reward, terminated, truncated, episode_seed,
-        observation_hash (CRC-32 of the observation on which the agent acted) and fault (why its operator's
-        own answer was late or not played, or None).
+        observation_hash (CRC-32 of the observation on which the agent acted), fault (why its operator's own
+        answer was late or not played, or None) and end_hash (CRC-32 of the observation after the last step).
         """
         return steps_table(self._lane(lane).folders)
 
@@ -135,12 +135,14 @@ class Comparison:
         lane: int | str | Lane | list[int | str | Lane] | tuple[int | str | Lane, ...] | None = None,
         seed: int | None = None,
         episode_index: int | None = None,
+        progress: Progress | None = None,
     ) -> Replay | Replays:
         """Replay the newest episode on ``seed`` (default: the current seed), finished or not, or the one with
         an ``episode_index`` of `results`, from its recorded actions; a notebook shows it as a player.
 
         The default is all lanes side by side; with a list or several lanes, it returns `Replays`, with the
-        first step in which they differ. The lanes themselves are not affected.
+        first step in which they differ. The lanes themselves are not affected. ``progress`` is called with
+        the number of steps played, and of all; by default, a long replay prints a line.
 
         Raises ConfigurationError for a lane without such an episode, and MosaicError if its actions were not
         recorded or the environment cannot be made again.
@@ -151,7 +153,7 @@ class Comparison:
         if not chosen:
             raise ConfigurationError(f"lane={lane!r}: give one lane or more, or None for all")
         episodes = [lane_episode(one, number, episode_index) for one in chosen]
-        replays = [replay_episode(self._plan, episode) for episode in episodes]
+        replays = [replay_episode(self._plan, episode, progress=progress) for episode in episodes]
         return replays[0] if len(replays) == 1 and lanes is not lane else Replays(replays)
 
     def dataset(self, path: Path | str, operators: str | Iterable[str] | None = None) -> Path:
@@ -161,17 +163,20 @@ class Comparison:
         are names of lanes; default: all. A dataset that was written there before is replaced. See
         `mosaic_lab.evaluation.Evaluation.dataset`.
         """
+        return write_dataset(path, self.recorded_episodes(), operators, {"start": self._plan.request.start})
+
+    def recorded_episodes(self) -> list[RecordedEpisode]:
+        """Return the ended episodes, with the files of their observations if they were recorded."""
         with self._driver.lock:
             ended = [
                 (lane.label, {str(spec.category) for spec in lane.mapping.values()}, episode)
                 for lane in self._lockstep.lanes
                 for episode in lane.rows
             ]
-        episodes = [
+        return [
             RecordedEpisode.of(episode, label, ", ".join(categories), episode["folder"])
             for label, categories, episode in ended
         ]
-        return write_dataset(path, episodes, operators, {"start": self._plan.request.start})
 
     # ---------------------------------------------------------------- buttons
 

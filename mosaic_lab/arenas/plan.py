@@ -155,7 +155,7 @@ class ArenaSetup:
         return {
             "command": None if spec.worker is None else [*self.commands[spec.worker], *acting],
             "environment": {
-                **(USER_SITE if spec.code is not None else {}),
+                **(USER_SITE if spec.code else {}),
                 **{name: self.passed[name] for name in spec.pass_env_vars},
             },
             "settings": spec.settings | self._recording(key, spec, run_id, label),

@@ -45,6 +45,7 @@ _STEPS = {
     "episode_seed": "Int64",
     "observation_hash": "Int64",
     "fault": "object",
+    "end_hash": "Int64",
 }
 
 _EPISODE = re.compile(rb'"episode_index":(\d{1,15}),')

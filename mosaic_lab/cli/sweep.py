@@ -102,7 +102,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
 def _line(sweep: Sweep) -> str:
     parts = [f"{sweep.state}", sweep.progress_text]
     if (best := sweep.best) is not None:
-        parts.append(f"best {sweep.plan.request.metric} {number(best.value)}")
+        parts.append(f"best {sweep.plan.metric} {number(best.value)}")
     return ", ".join(parts)
 
 
@@ -115,7 +115,7 @@ def _report(sweep: Sweep, arguments: argparse.Namespace) -> int:
             [str(trial.number), number(trial.value), *(str(trial.parameters.get(name, "")) for name in names)]
             for trial in best
         ]
-        print(text_table([["trial", sweep.plan.request.metric, *names], *rows]))
+        print(text_table([["trial", sweep.plan.metric, *names], *rows]))
     for write, path in ((sweep.to_csv, arguments.csv), (sweep.to_parquet, arguments.parquet)):
         if path is not None:
             print(write(path))

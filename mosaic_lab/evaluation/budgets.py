@@ -129,7 +129,7 @@ class Spending:
         for path in self._folder.glob("*.jsonl"):
             follower = self._followers.setdefault(path, JsonlFollower(path, line_limit=LINE_LIMIT))
             for entry in _entries(follower):
-                usd, tokens = charge(entry, None)
+                usd, tokens = charge(entry, None, self._folder)
                 self._usd = None if self._usd is None or usd is None else self._usd + usd
                 self._tokens += tokens
                 self._calls += tokens > 0  # recorded moves of chess engines have no tokens

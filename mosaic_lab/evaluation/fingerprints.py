@@ -86,13 +86,13 @@ def identity(plan: EvaluationPlan) -> dict[str, Any]:
 
 def _anywhere(spec: OperatorSpec) -> dict[str, Any]:
     """Return an operator's settings without machine-specific values."""
-    if spec.code is spec.settings:
+    if "policy" in spec.code:
         return {name: value for name, value in spec.settings.items() if name != "folder"}
     if not spec.is_language_model:
         return dict(spec.settings)
     settings = {name: value for name, value in spec.settings.items() if name not in OF_THE_ENDPOINT}
-    if spec.code is not None:
-        settings["describe"] = {name: value for name, value in spec.code.items() if name != "folder"}
+    for argument, code in spec.code.items():
+        settings[argument] = {name: value for name, value in code.items() if name != "folder"}
     return settings
 
 

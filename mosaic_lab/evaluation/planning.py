@@ -196,7 +196,7 @@ def _refusal(spec: OperatorSpec) -> str:
         return f"{spec.name} calls a language model, whose key and recording stay on this machine"
     if spec.is_recorded:
         return f"{spec.name} is a program of this machine, whose moves are recorded here"
-    if spec.code is not None:
+    if spec.code:
         return f"{spec.name} is your own code, which the nodes of a cluster do not have"
     return ""
 
@@ -215,7 +215,7 @@ def check_consent(plan: EvaluationPlan, source: str, run_code: bool, root: Path 
     """Raise ConfigurationError if the script or bundle ``source`` names Python code and ``run_code`` is
     false. Paths are shown relative to ``root``.
     """
-    codes = [(spec.name, spec.code) for spec in plan.operators.values() if spec.code is not None]
+    codes = [(spec.name, code) for spec in plan.operators.values() for code in spec.code.values()]
     wrapped = [spec for spec in plan.operators.values() if spec.settings.get("run_code")]
     module = plan.brought_module
     if run_code or not (codes or wrapped or module):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mosaic_lab.arenas.replays import Replay, Replays
 from mosaic_lab.arenas.replays.played_episode import PlayedEpisode, add_exchanges, recorded_steps
-from mosaic_lab.arenas.replays.replaying import checked_names, replay_episode
+from mosaic_lab.arenas.replays.replaying import Progress, checked_names, replay_episode
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.episode_log import PlayedEvaluation, Record, key_of
 from mosaic_lab.evaluation.plan import EvaluationPlan, episode_text
@@ -17,16 +17,22 @@ _NEAREST = 4  # seeds in an error
 
 
 def replay(
-    played: PlayedEvaluation, operator: str | Sequence[str], seed: int, episode: int
+    played: PlayedEvaluation,
+    operator: str | Sequence[str],
+    seed: int,
+    episode: int,
+    install: Callable[[str], None] = print,
+    progress: Progress | None = None,
 ) -> Replay | Replays:
-    """Replay an episode of one operator, or those of several side by side; see `Evaluation.replay`."""
-    if isinstance(operator, str):
-        return replay_episode(played.plan, played_episode(played, operator, seed, episode))
-    episodes = [played_episode(played, name, seed, episode) for name in checked_names(operator)]
-    return Replays([replay_episode(played.plan, found) for found in episodes])
+    """Replay an episode of one operator, or those of several side by side; see `Evaluation.replay`.
+    ``install`` and ``progress`` as in `replay_episode`."""
+    names = [operator] if isinstance(operator, str) else checked_names(operator)
+    episodes = [_played_episode(played, name, seed, episode) for name in names]
+    replays = [replay_episode(played.plan, found, install, progress) for found in episodes]
+    return replays[0] if isinstance(operator, str) else Replays(replays)
 
 
-def played_episode(played: PlayedEvaluation, operator: str, seed: int, episode: int) -> PlayedEpisode:
+def _played_episode(played: PlayedEvaluation, operator: str, seed: int, episode: int) -> PlayedEpisode:
     """Return an episode as recorded, with the exchanges of its language models.
 
     Raises ConfigurationError for an unknown operator or episode, and MosaicError without recorded actions.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from mosaic_lab._version import __version__
 from mosaic_lab.arenas.datasets import RecordedEpisode, write_dataset
 from mosaic_lab.arenas.plan import EXCHANGES
+from mosaic_lab.arenas.replays import Replay, Replays
+from mosaic_lab.arenas.replays.replaying import Progress
 from mosaic_lab.arenas.tables import EpisodeSteps
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation.budgets import Spending
@@ -18,8 +20,9 @@ from mosaic_lab.evaluation.fingerprints import digest, fingerprint, identity
 from mosaic_lab.evaluation.parts import arena_path
 from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan
 from mosaic_lab.evaluation.pool import VERSIONS
+from mosaic_lab.evaluation.replaying import replay
 from mosaic_lab.evaluation.reports.games import games_table, ratings_table
-from mosaic_lab.evaluation.reports.plot import Plot
+from mosaic_lab.evaluation.reports.plot import EpisodeOf, Plot
 from mosaic_lab.evaluation.reports.plots import cost_plot, interval_plot, paired_plot
 from mosaic_lab.evaluation.reports.summary_table import (
     Versus,
@@ -29,6 +32,7 @@ from mosaic_lab.evaluation.reports.summary_table import (
     versus,
 )
 from mosaic_lab.evaluation.reports.tables import exchanges_table, results_table
+from mosaic_lab.evaluation.reports.units import played_in
 from mosaic_lab.evaluation.statistics.custom import Interval, Statistic
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs import Run
@@ -226,7 +230,8 @@ class Results(Run):
 
     def interval_plot(self, target: float | None = None, rng: int | None = None) -> Plot:
         """Plot the estimates of `summary` with their intervals, a row for each operator."""
-        return interval_plot(self.summary(target, rng), self._title("Returns"), "return")
+        table, title = self.summary(target, rng), self._title("Returns")
+        return interval_plot(table, title, "return", self.played(), self.replay_of)
 
     def cost_plot(self, rng: int | None = None) -> Plot:
         """Plot each operator's mean return against the mean cost of its episodes, with the intervals of
@@ -238,7 +243,8 @@ class Results(Run):
 
     def paired_plot(self, first: str, second: str, rng: int | None = None) -> Plot:
         """Plot the differences of `compare` for each seed, with their mean and its interval."""
-        return paired_plot(self.compare(first, second, rng), self._title("Differences of returns"))
+        title = self._title("Differences of returns")
+        return paired_plot(self.compare(first, second, rng), title, self.replay_of)
 
     def games(self) -> pd.DataFrame:
         """Return the episodes as games between two players (operators, by name).
@@ -286,6 +292,18 @@ class Results(Run):
         """Write `results` to a Parquet file. Raises MosaicError without pyarrow: the extra ``parquet``."""
         return write_parquet(self.results(), path)
 
+    def played(self) -> Mapping[str, Sequence[Record]]:
+        """Return the episodes of each operator that were played to their end."""
+        return played_in(self.plan.lanes_by_operator, self.records())
+
+    def replay_of(
+        self, chosen: EpisodeOf, install: Callable[[str], None], progress: Progress
+    ) -> Replay | Replays:
+        """Replay an episode of a plot, by a handle of its own: a handle serves one reader at a time."""
+        operators = chosen.operators if len(chosen.operators) > 1 else chosen.operators[0]
+        handle = type(self)(self.folder, self.display)
+        return replay(handle, operators, chosen.seed, chosen.episode, install, progress)
+
     def dataset(self, path: Path | str, operators: str | Iterable[str] | None = None) -> Path:
         """Write the finished episodes, played with ``record="observations"``, as a Minari dataset.
 
@@ -297,15 +315,18 @@ class Results(Run):
 
         Raises ConfigurationError if no observations were recorded, and MosaicError if it cannot be written.
         """
+        facts = {"run": self.id, "operators": self.versions, "start": self.plan.request.start}
+        return write_dataset(path, self.recorded_episodes(), operators, facts)
+
+    def recorded_episodes(self) -> list[RecordedEpisode]:
+        """Return the ended episodes, with the files of their observations if they were recorded."""
         owners = {lane: label for label, lanes in self.plan.lanes_by_operator.items() for lane in lanes}
-        episodes = [
+        return [
             RecordedEpisode.of(
                 record, owners[record["operator"]], record["category"], self.arena_path(record["arena"])
             )
             for record in self.records()
         ]
-        facts = {"run": self.id, "operators": self.versions, "start": self.plan.request.start}
-        return write_dataset(path, episodes, operators, facts)
 
     def fingerprint(self) -> str:
         """Return a SHA-256 hash of what was evaluated (with the contents of checkpoints), the versions used,

@@ -59,8 +59,10 @@ from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation.recordings import FindRun
 from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.operators import Algorithm, OperatorSpec
-from mosaic_lab.operators.language import is_model_file
+from mosaic_lab.operators.examples import is_examples_file
+from mosaic_lab.operators.language import is_model_file, is_prompt_file
 from mosaic_lab.operators.python_policy import policy_settings
+from mosaic_lab.operators.spec import CODE
 from mosaic_lab.operators.tables import ALGORITHM
 from mosaic_lab.validation import Problems, seed_range
 
@@ -314,16 +316,21 @@ class _OperatorReader:
     def _language_model(self, make: Callable[..., OperatorSpec], options: dict[str, Any]) -> OperatorSpec:
         """Make a language model.
 
-        Its file and demonstrations are relative to the script, a describer also to ``folder``.
+        Files of a model, a system prompt, examples and demonstrations are relative to the script, code also
+        to ``folder``.
         """
         folder = self._beside(options.pop("folder", ""))
-        describe = options.pop("describe", None)
+        for name in {*CODE} & set(options):
+            if not isinstance(options[name], str):
+                raise ConfigurationError(f"{name}={options[name]!r:.100}: must be a string")
+            if ":" in options[name]:
+                source = str(folder / Path(options[name]).expanduser())
+                options[name] = policy_settings(source, folder, (), {})
+        for name, is_file in (("system", is_prompt_file), ("examples", is_examples_file)):
+            if is_file(options.get(name)):
+                options[name] = self._beside(options[name])
         if is_model_file(options.get("model", "")):
             options["model"] = self._beside(options["model"])
         if "demonstrations" in options:
             options["demonstrations"] = self._beside(options["demonstrations"])
-        spec = make(**options)
-        if describe is None:
-            return spec
-        code = policy_settings(str(folder / Path(str(describe)).expanduser()), folder, (), {})
-        return spec.with_(settings={**spec.settings, "describe": code})
+        return make(**options)

@@ -121,9 +121,10 @@ class Keeper:
             queue.leave()
 
     def _work(self, gpus: dict[int, int]) -> Evidence:
-        devices = ",".join(str(index) for index in sorted(gpus))
-        environment = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": devices}
         launch, folder = self.launch, self.folder
+        environment = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+        if not launch.starts_runs:  # else each of its runs gets GPUs of its own
+            environment["CUDA_VISIBLE_DEVICES"] = ",".join(str(index) for index in sorted(gpus))
         try:
             worker = WorkerProcess(
                 launch.command,

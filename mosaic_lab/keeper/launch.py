@@ -29,7 +29,7 @@ class Launch:
     ``gpus`` are the candidates. ``gpu_count`` of them are reserved for this run; None: all, shared.
     ``scratch`` is the folder to create for the worker's temporary files, ``gpu_locks`` the folder of this
     machine's GPU locks. ``max_running`` limits the concurrent runs of this store (None: this run is not
-    counted). ``starts_runs``: the worker starts runs, which have their own keepers and outlive it.
+    counted). ``starts_runs``: the worker starts runs, which have their own keepers and GPUs, and outlive it.
     ``lifeline`` is a descriptor whose other end is held by a process that the run must not outlive.
     ``bridge`` is the argument of `BridgeLink`, for a run on a cluster.
     """

@@ -7,6 +7,7 @@ one operator for all of them; two calls are two operators.
 from mosaic_lab.operators.balrog_agents import balrog
 from mosaic_lab.operators.basic import as_operator, human, passive, random, worker
 from mosaic_lab.operators.chess_players import chess, engine
+from mosaic_lab.operators.examples import examples
 from mosaic_lab.operators.language import llm, vlm
 from mosaic_lab.operators.python_policy import importable, python
 from mosaic_lab.operators.spec import CATEGORIES, FALLBACKS, Algorithm, OperatorSpec, PythonPolicy
@@ -22,6 +23,7 @@ __all__ = [
     "balrog",
     "chess",
     "engine",
+    "examples",
     "human",
     "importable",
     "llm",

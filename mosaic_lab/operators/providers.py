@@ -1,42 +1,104 @@
 """Providers of language models that are known by name, and the makers of models whose names are.
 
-Keys are in environment variables and SDK files, of which only names are handled, never values. A vendor's
-key is not sent to the user's own server unless the user names it.
+``providers.toml`` beside this module has the providers; the user's own, in a file of this name in the user's
+data folder, take precedence. Keys are in environment variables and SDK files, of which only names are
+handled, never values. A vendor's key is not sent to the user's own server unless the user names it.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from mosaic_lab.operators.spec import OperatorSpec
+from mosaic_contract.language.settings import ANTHROPIC, KEY_VARIABLES, OPENAI
 
-Provider = Literal["openai", "anthropic", "google", "openrouter", "vllm", "local"]
-_OWN = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+from mosaic_lab.operators.spec import OperatorSpec
+from mosaic_lab.validation import Problems, read_arguments
+from mosaic_lab.workers.home import home
+
 _TOKEN = "ANTHROPIC_AUTH_TOKEN"
 _KEY = re.compile(r"(sk|gsk|pk|hf|xai|r8|nvapi|pplx|key)[-_](?=[\w-]*\d)[\w-]{12,}|AIza[\w-]{20,}", re.A)
 _SECRET_HEADER = re.compile(r"authorization|cookie|key$|token$|secret|password", re.I)
 _PLACES = ("ANTHROPIC_CONFIG_DIR", "ANTHROPIC_PROFILE")  # where Anthropic's SDK looks for its files
+FILE = "providers.toml"
 
 
-class Server(NamedTuple):
-    """A server with OpenAI's API: its address, and the variable that has its key."""
+class Provider(NamedTuple):
+    """A provider: its address, its API ("openai" or "anthropic"), and the variable with its key.
+
+    ``maker`` is the only maker whose models it serves, empty for any. ``parameters`` are the request
+    parameters that have another name there, empty for those that it refuses.
+    """
 
     base_url: str
-    key: str | None
+    key: str | None = None
+    api: str = OPENAI
+    maker: str = ""
+    parameters: Mapping[str, str] = {}
+
+    @property
+    def of_sdk(self) -> bool:
+        """Whether this is the address that the API's SDK has by default."""
+        return self == _BUNDLED.get(self.api)
+
+    def refused(self, name: str) -> bool:
+        """Return whether it refuses a parameter of requests."""
+        return self.parameters.get(name) == ""
 
 
-SERVERS = {
-    "google": Server("https://generativelanguage.googleapis.com/v1beta/openai/", "GEMINI_API_KEY"),
-    "openrouter": Server("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-    "vllm": Server("http://localhost:8000/v1", None),
-}
+def _read(tables: Mapping[str, Any], source: str) -> dict[str, Provider]:
+    """Return the providers in the tables of a file. Raises ConfigurationError."""
+    problems = Problems(source)
+    found: dict[str, Provider] = {}
+    for name, table in tables.items():
+        try:
+            found[name] = Provider(**table)
+        except TypeError:
+            fields = ", ".join(Provider._fields)
+            problems.add("", f"[{name}]: must be a table with base_url, and no keys other than {fields}")
+            continue
+        if problem := _problem(found[name]):
+            problems.add("", f"[{name}] {problem}")
+    problems.check()
+    return found
 
-_SERVED = {"openai": "OpenAI", "anthropic": "Anthropic", "google": "Google"}  # models of one maker only
+
+def _problem(provider: Provider) -> str:
+    """Return why a provider of a file is not valid; empty if it is."""
+    url, key = provider.base_url, provider.key
+    if not isinstance(url, str) or not re.match(r"https?://[^/]", url):
+        return f"base_url={url!r:.200}: must be an address"
+    if key is not None and not (isinstance(key, str) and key.isidentifier()):
+        return "key: must be the name of an environment variable, never the key itself"
+    if provider.api not in (OPENAI, ANTHROPIC):
+        return f"api={provider.api!r:.100}: must be {OPENAI!r} or {ANTHROPIC!r}"
+    parameters = provider.parameters
+    texts = [provider.maker, *(parameters.values() if isinstance(parameters, Mapping) else [None])]
+    return "" if all(isinstance(text, str) for text in texts) else "maker and all parameters must be strings"
+
+
+_BUNDLED = _read(tomllib.loads((Path(__file__).parent / FILE).read_text(encoding="utf-8")), FILE)
+
+
+def providers() -> dict[str, Provider]:
+    """Return all providers by name. Raises ConfigurationError if the user's own file is not valid."""
+    own = home() / FILE
+    return _BUNDLED | (_read(read_arguments(own, "table of providers"), str(own)) if own.is_file() else {})
+
+
+def unknown(name: object, known: Sequence[str]) -> str:
+    """Return the problem of a provider that does not exist: the nearest name, and all."""
+    near = get_close_matches(str(name).lower(), known, n=1)
+    meant = f" (did you mean {near[0]!r}?)" if near else ""
+    return f"provider={name!r:.100}{meant}: must be one of {', '.join(known)}, or a table in {home() / FILE}"
+
+
 _MAKERS = {  # by how names begin; the first that matches
     "gpt-oss": "",  # of open weights
     "gpt|chatgpt|o[134](-|$)|codex|ft:": "OpenAI",
@@ -57,23 +119,24 @@ _MAKERS = {  # by how names begin; the first that matches
 }
 
 
-def misdirected(model: str, provider: str, operator: str) -> str:
-    """Return what to type for a model that this provider does not serve at its own address; empty for one
-    that it serves, or whose maker is not known. ``operator`` is the name of the maker in
+def misdirected(model: str, name: str, operator: str) -> str:
+    """Return what to type for a model that the provider ``name`` does not serve at its own address; empty for
+    one that it serves, or whose maker is not known. ``operator`` is the name of the maker in
     `mosaic_lab.operators`."""
-    serves = _SERVED.get(provider)
+    known = providers()
+    serves = known[name].maker if name in known else ""
     makers = (maker for begins, maker in _MAKERS.items() if re.match(begins, model, re.I))
     maker = "" if "/" in model else next(makers, serves)
-    if serves is None or maker == serves:
+    if not serves or maker == serves:
         return ""
     line = f'mosaic.operators.{operator}("{model}", provider='
-    home = next((name for name, served in _SERVED.items() if served == maker), None)
+    home = next((name for name, provider in known.items() if maker and provider.maker == maker), None)
     step = f'type {line}"{home}")'
     if home is None:
-        address = SERVERS["vllm"].base_url
+        address = known["vllm"].base_url
         step = f'type {line}"openrouter"), {line}"vllm") for a server at {address}, or give base_url='
     fact = f"is a model of {maker}" if maker else "is the name of a model on other servers"
-    return f'model="{model}" {fact}, and provider="{provider}" serves models of {serves} only: {step}'
+    return f'model="{model}" {fact}, and provider="{name}" serves models of {serves} only: {step}'
 
 
 def key_variable(provider: str, base_url: str | None, named: str | None) -> str | None:
@@ -82,7 +145,7 @@ def key_variable(provider: str, base_url: str | None, named: str | None) -> str 
         return named
     if provider == "anthropic" and "ANTHROPIC_API_KEY" not in os.environ and _sdk_finds_one():
         return None
-    return _OWN.get(provider)
+    return KEY_VARIABLES.get(provider)
 
 
 def variables(provider: str, base_url: str | None, key: str | None) -> Sequence[str]:

@@ -17,6 +17,11 @@ from mosaic_lab.validation import checked
 WORKER = "policy"
 """The worker that plays them."""
 _LARGEST = 4 << 20  # bytes of source
+_EXAMPLES = {
+    "describe": '(observation):\n        return "what it shows"',
+    "strategy": "(prompt, ask):\n        return ask(prompt)",
+}
+"""What follows the name of a function in the lines to write, by the argument."""
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
@@ -139,24 +144,26 @@ def policy_settings(
     }
 
 
-def describer_settings(describer: Any) -> dict[str, Any]:
-    """Return `policy_settings` of a describer: "FILE:NAME", "MODULE:NAME" or a function that a module
-    defines.
+def user_code(function: Any, keyword: str) -> dict[str, Any]:
+    """Return `policy_settings` of a language model's code, its argument ``keyword``: "FILE:NAME",
+    "MODULE:NAME", a function that a module defines, or these settings.
 
     Raises ConfigurationError, with the lines to write, for a function of the notebook's.
     """
-    if isinstance(describer, str | Path):
-        return policy_settings(describer, None, (), {})
-    if reference := reference_of(describer):
+    if isinstance(function, Mapping):
+        return dict(function)
+    if isinstance(function, str | Path):
+        return policy_settings(function, None, (), {})
+    if reference := reference_of(function):
         return policy_settings(reference, None, (), {})
-    if not callable(describer):
+    if not callable(function):
         raise ConfigurationError(
-            f'{describer!r:.200}: must be "FILE:NAME", or a function that a module defines'
+            f'{function!r:.200}: must be "FILE:NAME", or a function that a module defines'
         )
-    name = _function_name(describer, "describe")
+    name = _function_name(function, keyword)
     raise ConfigurationError(
         f"{name} exists only in this kernel, and the operator is a separate process. "
-        + _lines_to_write(name, "describe.py", '"what it shows"', f'describe="describe.py:{name}"')
+        + _lines_to_write(f"{name}{_EXAMPLES[keyword]}", f"{keyword}.py", f'{keyword}="{keyword}.py:{name}"')
     )
 
 
@@ -182,7 +189,8 @@ def how_to_import(policy: Any) -> str:
             'and mosaic.operators.python("policy.py:policy", files=["policy.zip"]) in its place'
         )
     name = _function_name(policy, "act")
-    return _lines_to_write(name, "policy.py", "0", f'mosaic.operators.python("policy.py:{name}")')
+    code = f"{name}(observation):\n        return 0"
+    return _lines_to_write(code, "policy.py", f'mosaic.operators.python("policy.py:{name}")')
 
 
 def _function_name(policy: Any, default: str) -> str:
@@ -190,10 +198,10 @@ def _function_name(policy: Any, default: str) -> str:
     return name if name.isidentifier() else default
 
 
-def _lines_to_write(name: str, file: str, answer: str, argument: str) -> str:
+def _lines_to_write(code: str, file: str, argument: str) -> str:
     return (
         f"Write it in a file, {file}, with a cell of these lines:\n\n    %%writefile {file}\n"
-        f"    def {name}(observation):\n        return {answer}\n\nand give {argument} in its place"
+        f"    def {code}\n\nand give {argument} in its place"
     )
 
 

@@ -36,6 +36,9 @@ FALLBACKS: tuple[Fallback, ...] = get_args(Fallback)
 NEEDS: tuple[Need, ...] = get_args(Need)
 """The data that an operator may be sent beside the observation; see `OperatorSpec`."""
 
+CODE = ("describe", "strategy")
+"""The settings of a language model that may be the user's code."""
+
 DEADLINE = 60.0
 
 Space = Mapping[str, Any]
@@ -126,20 +129,25 @@ class OperatorSpec:
         """The files that determine how it acts, by setting: checkpoint, code, demonstrations."""
         if "checkpoint" in self.settings:
             return {str(self.settings["checkpoint"]): Path(str(self.settings["checkpoint"]))}
-        if (code := self.code) is not None:
-            folder = Path(code["folder"])
-            return {name: folder / name for name in [code["file"], *code["files"]]}
+        if self.code:
+            return {
+                name: Path(code["folder"], name)
+                for code in self.code.values()
+                for name in [code["file"], *code["files"]]
+            }
         if "demonstrations" in self.settings:
             return {"demonstrations": Path(self.settings["demonstrations"])}
         return {}
 
     @property
-    def code(self) -> Mapping[str, Any] | None:
-        """The settings of the user's code that its process imports, with "folder", "file", "attribute" and
-        "files": a policy, or a language model's describer. None where it imports none."""
+    def code(self) -> Mapping[str, Mapping[str, Any]]:
+        """The user's code that its process imports, by argument: the "policy", or a language model's
+        "describe" and "strategy". Each has "folder", the same for all, "file", "attribute" and "files"."""
         if self.category == "python" and self.worker is not None:
-            return self.settings
-        return self.settings.get("describe") if self.category in ("llm", "vlm") else None
+            return {"policy": self.settings}
+        if not self.is_language_model:
+            return {}
+        return {name: code for name in CODE if isinstance(code := self.settings.get(name), Mapping)}
 
     def spaces_for(self, agent: str) -> tuple[Space, Space] | None:
         """Observation and action space that the operator was trained for as ``agent``; None where it is not

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mosaic_lab.operators import python_policy
-from mosaic_lab.operators.spec import DEADLINE, OperatorSpec
+from mosaic_lab.operators.spec import CODE, DEADLINE, OperatorSpec
 from mosaic_lab.runs.request import Code, call, literal
 
 _MODELS = ("llm", "vlm", "chess", "balrog")  # kinds that call a language model, also their workers
@@ -53,8 +53,9 @@ def operator_table(spec: OperatorSpec) -> dict[str, Any]:
         parts = {name: settings[name] for name in ("files", "keywords") if settings[name]}
         return {"kind": "python", **_reference("policy", settings), **parts, **table}
     if spec.is_language_model and spec.worker in _MODELS:
-        code = {} if spec.code is None else _reference("describe", spec.code)
-        return {"kind": spec.worker, **settings, **code, **table}
+        for argument, code in spec.code.items():
+            settings |= _reference(argument, code)
+        return {"kind": spec.worker, **settings, **table}
     return {"kind": "worker", "worker": spec.worker, "category": spec.category, "settings": settings, **table}
 
 
@@ -96,8 +97,9 @@ def _operator_code(table: Mapping[str, Any], label: str) -> Code:
     keywords = dict(table)
     kind, name = keywords.pop("kind"), keywords.pop("name")
     folder = keywords.get("folder")
-    for key in {"policy", "describe"} & set(keywords):
-        keywords[key] = f"{folder}/{keywords[key]}"
+    for key in {"policy", *CODE} & set(keywords):
+        if folder is not None and ":" in keywords[key]:
+            keywords[key] = f"{folder}/{keywords[key]}"
     if kind in ("random", "passive"):
         first = []
     elif kind == "python":

@@ -294,6 +294,8 @@ class Supervisor:
             raise MosaicError(f"run {folder.run_id} cannot be started: the disk of {self.store.root} is full")
         starts_runs = bool(recorded.get("starts_runs"))
         takes_place = recorded.get("parent") is None and not starts_runs
+        if starts_runs and (visible := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
+            variables = {**variables, "CUDA_VISIBLE_DEVICES": visible}  # its runs' keepers choose from these
         return Launch(
             command=[*recorded["command"][:-1], str(folder.config_path)],  # the store may have been moved
             environment={**variables, RUN_DIR_VARIABLE: str(folder.path)},

@@ -305,7 +305,8 @@ class Trainer:
         recorded = worker.recorded()
         resolved = self._resolve(request, worker, config, recorded, variables, progress)
         if worker.name != "script":  # whose hyperparameters have a meaning of their own
-            check_device(config["hyperparameters"].get("device"), resolved.get("gpus"), gpus)
+            used = resolved.get("hyperparameters") or config["hyperparameters"]  # with those of a checkpoint
+            check_device(used.get("device"), resolved.get("gpus"), gpus)
         config.setdefault("algorithm", resolved.get("algorithm", worker.name))  # used in the run's label
         return TrainingPlan(
             structs.replace(request, worker=worker.name, resume_from=config["checkpoint"]["resume_from"]),

@@ -11,6 +11,13 @@ from msgspec.structs import replace
 
 from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.runs.checkpoint_runs import (
+    CheckpointPlayers,
+    checked_evaluation,
+    checkpoint_players,
+    environments_of,
+)
+from mosaic_lab.runs.checkpoints import EVALUATED
 from mosaic_lab.runs.run_record import RunRecord
 from mosaic_lab.runs.train_request import TrainRequest, seed_list
 from mosaic_lab.runs.training import Trainer
@@ -30,13 +37,20 @@ _OWN = [name for name in SweepRequest.__struct_fields__ if name not in ("trainin
 class SweepPlan:
     """A validated sweep. ``request`` has a value for every argument; ``training`` is common to all trials.
 
-    ``resumable``: whether the algorithm supports resuming from checkpoints.
+    ``resumable``: whether the algorithm supports resuming from checkpoints. ``players``: what evaluates the
+    checkpoints of the trials; None without ``evaluate``.
     """
 
     request: SweepRequest
     training: TrainingPlan
     space: Space
     resumable: bool
+    players: CheckpointPlayers | None = None
+
+    @property
+    def metric(self) -> str:
+        """The metric to optimise."""
+        return self.request.chosen_metric
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -100,6 +114,7 @@ class SweepPlan:
             "total_trials": self.parts[0],
             "search": self.space.to_json(),
             "training": self.training.to_json(),
+            "players": None if self.players is None else vars(self.players),
         }
 
     @classmethod
@@ -108,11 +123,13 @@ class SweepPlan:
         training = TrainingPlan.from_json(config["training"], config.get("pass_env_vars", ()))
         space = Space.from_json(config["search"])
         arguments = {name: config[name] for name in _OWN if name in config}
+        players = config.get("players")
         return cls(
             SweepRequest(training=training.request, search=space, **arguments),
             training,
             space,
             config["resumable"],
+            None if players is None else CheckpointPlayers(**players),
         )
 
 
@@ -135,8 +152,7 @@ def plan_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str]
     request = request.checked(problems)
     space = _checked(problems, "search", lambda: space_of(request.search))
     seeds = _checked(problems, "seeds", lambda: _seeds(request.seeds))
-    if not isinstance(metric := request.metric, str) or not metric:
-        problems.add("metric", f"metric={metric!r}: must be the name of a metric, such as 'episode_return'")
+    _check_metric(request, problems)
     _check_training(request.training, problems)
     worker = workers.ensure(request.training.worker, progress)
     about = workers.describe(worker)
@@ -144,7 +160,7 @@ def plan_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str]
     rows = {row["name"]: row for row in about["hyperparameters"].get(training.algorithm, ())}
     if rows:  # a worker without a table may take any keyword and report any metric
         training = _without_misspelt(training, rows, problems)
-        if problem := misspelt_metric(str(metric)):
+        if problem := misspelt_metric(request.chosen_metric):
             problems.add("metric", problem)
     examples: list[dict[str, Any]] = [{}]
     if space is not None:
@@ -158,6 +174,12 @@ def plan_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str]
     )
     first = training.with_(seed=(seeds or [1])[0], stop_at=stops[0] if stops else None)
     plan = _plan_of(trainer, first, examples, problems, progress)
+    players = None
+    if plan is not None and training.evaluate is not None:
+        environments = environments_of([plan.config])
+        players = _checked(
+            problems, "evaluate", lambda: checkpoint_players("evaluate", worker, environments, progress)
+        )
     problems.check()
     assert plan is not None and space is not None and seeds is not None  # else there was a problem
     plan = _without(plan, first, examples[0], rows)
@@ -173,7 +195,16 @@ def plan_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str]
         rounds=bool(request.rounds) and not population,  # which has its own rounds
     )
     resumable = plan.config["algorithm"] in about["capabilities"].get("resume_bound", {})
-    return SweepPlan(complete, plan, space, resumable)
+    return SweepPlan(complete, plan, space, resumable, players)
+
+
+def _check_metric(request: SweepRequest, problems: Problems) -> None:
+    """Add a problem for a metric that no trial reports, whatever the worker."""
+    metric = request.chosen_metric
+    if not isinstance(metric, str):
+        problems.add("metric", f"metric={metric!r}: must be the name of a metric, such as 'episode_return'")
+    elif metric.startswith(EVALUATED) and request.training.evaluate is None:
+        problems.add("metric", f'metric={metric!r}: needs evaluate=, such as evaluate={{"seeds": range(10)}}')
 
 
 def _check_training(training: TrainRequest, problems: Problems) -> None:
@@ -182,6 +213,8 @@ def _check_training(training: TrainRequest, problems: Problems) -> None:
         problems.add(
             "films", "films: a sweep makes no films; lab.make_films(run) films a run of the best trial"
         )
+    if training.evaluate is not None:
+        _checked(problems, "evaluate", lambda: checked_evaluation(training.evaluate or {}))
     if training.stop_at is not None:
         problems.add("stop_at", "stop_at: a sweep decides where its runs end; leave it out")
     if training.curriculum is not None:

@@ -96,7 +96,7 @@ def _history(plan: SweepPlan, ended: Sequence[Trial], best: Trial | None) -> Fac
         places = np.append(np.repeat(at, 2)[1:], last)
         chosen = _points([trial for trial in completed if trial is best], _number)
         marks.append(PlotMark("best", BEST, line=(places, steps), points=chosen))
-    return Facet(plan.request.metric, "trial", tuple(mark for mark in marks if _drawn(mark)))
+    return Facet(plan.metric, "trial", tuple(mark for mark in marks if _drawn(mark)))
 
 
 def _curves(plan: SweepPlan, trials: Sequence[Trial], best: Trial | None) -> Facet:
@@ -138,9 +138,7 @@ def _slice(plan: SweepPlan, name: str, ended: Sequence[Trial], best: Trial | Non
         PlotMark("completed", TRIAL, points=points([trial for trial in completed if trial is not best])),
         PlotMark("best", BEST, points=points(chosen)),
     )
-    return Facet(
-        name, plan.request.metric if rows else label, tuple(mark for mark in marks if _drawn(mark)), rows
-    )
+    return Facet(name, plan.metric if rows else label, tuple(mark for mark in marks if _drawn(mark)), rows)
 
 
 def _parallel(plan: SweepPlan, names: Sequence[str], ended: Sequence[Trial], best: Trial | None) -> Facet:
@@ -166,7 +164,7 @@ def _parallel(plan: SweepPlan, names: Sequence[str], ended: Sequence[Trial], bes
     if best is not None:
         marks.append(PlotMark("best", BEST, line=line(best)))
     drawn = tuple(mark for mark in marks if _drawn(mark))
-    rows = (*names, plan.request.metric)
+    rows = (*names, plan.metric)
     return Facet("Parallel coordinates", "least to greatest", drawn, rows, PARALLEL_SPACING)
 
 

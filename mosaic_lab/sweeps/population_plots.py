@@ -88,7 +88,7 @@ def _values(plan: SweepPlan, trials: Sequence[Trial]) -> Facet:
     ]
     if path:
         marks.append(PlotMark(PATH, BEST, line=_line(path), points=_line(path)))
-    return Facet(plan.request.metric, "steps", tuple(marks))
+    return Facet(plan.metric, "steps", tuple(marks))
 
 
 def _way(plan: SweepPlan, trials: Sequence[Trial], segment: TrialSegment) -> Points:

@@ -10,6 +10,7 @@ from mosaic_contract.config import nearest
 from msgspec import Meta, structs
 
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.runs.checkpoints import RETURN
 from mosaic_lab.runs.hardware import cpu_cores
 from mosaic_lab.runs.request import Code, Request, compact, literal
 from mosaic_lab.runs.train_request import TrainRequest
@@ -23,6 +24,7 @@ from mosaic_lab.sweeps.space import (
     space_of,
     uniform,
 )
+from mosaic_lab.telemetry.metrics import RETURN_NAMES
 from mosaic_lab.validation import Problems, seed_range
 
 Search = Mapping[str, Any] | Callable[[TrialSearch], Mapping[str, Any]] | Space
@@ -50,7 +52,10 @@ class SweepRequest(Request, kw_only=True, frozen=True):
     search: Annotated[Search, Meta(description="the table of hyperparameters to search")]
     trials: Annotated[int, Meta(ge=1, le=MOST_TRIALS, description="number of trials")] = 20
     seeds: Annotated[Iterable[int], Meta(description="training seeds of each trial, one run for each")] = (1,)
-    metric: Annotated[str, Meta(description="the metric to optimise")] = "episode_return"
+    metric: Annotated[
+        str | None,
+        Meta(description="the metric to optimise (default: the return; with evaluate, evaluation/return)"),
+    ] = None
     mode: Annotated[Mode, Meta(description="optimise towards its maximum or minimum")] = "max"
     aggregate: Annotated[Aggregate, Meta(description="how to combine the values of several seeds")] = "mean"
     sampler: Annotated[Sampler, Meta(description="how to propose trials")] = "tpe"
@@ -65,6 +70,11 @@ class SweepRequest(Request, kw_only=True, frozen=True):
     rounds: Annotated[bool, Meta(description="propose as many trials at once, after all others ended")] = (
         False
     )
+
+    @property
+    def chosen_metric(self) -> str:
+        """The metric; default: the return of the evaluated checkpoints, or else of the training."""
+        return self.metric or (RETURN_NAMES[0] if self.training.evaluate is None else RETURN)
 
     @property
     def chosen_pruner(self) -> str:

@@ -118,11 +118,11 @@ class SweepRunner(Runner, ABC):
         """Stop all live trials and record their ends, by the monotonic time ``deadline``."""
         for runs in self._live:
             runs.stop()
-        while any(runs.alive for runs in self._live) and time.monotonic() < deadline:
+        while not all(runs.settled for runs in self._live) and time.monotonic() < deadline:
             time.sleep(POLL_SECONDS / 5)
         self._record_began()
         for runs in self._live:
-            if not runs.alive:
+            if runs.settled:
                 self._record_stopped(runs)
         self._live = []
 

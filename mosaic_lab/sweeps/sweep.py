@@ -265,9 +265,9 @@ class Sweep(Run):
     def evaluate(self, top: int = 3, seeds: Iterable[int] = range(100), **more: Any) -> Evaluation:
         """Evaluate the newest checkpoints of the best trials on fresh seeds, and return at once.
 
-        For a trial with several seeds, the run with the best value is evaluated. ``more`` are further
-        arguments of `Lab.evaluate`. Raises ConfigurationError if no trial has completed, and the errors of
-        `Lab.evaluate`.
+        A trial with several seeds is an algorithm, whose trainings all play; see `mosaic_lab.operators.rl`.
+        ``more`` are further arguments of `Lab.evaluate`. Raises ConfigurationError if no trial has completed,
+        and the errors of `Lab.evaluate`.
         """
         from mosaic_lab import operators
         from mosaic_lab.evaluation import launch
@@ -276,11 +276,10 @@ class Sweep(Run):
         best = self.ranked()[: whole_number("top", top)]
         if not best:
             raise ConfigurationError(f"{self.id} has no completed trial to evaluate")
-        sign = 1 if self.plan.request.mode == "max" else -1
         players = {}
         for trial in best:
-            seed = max(trial.values, key=lambda candidate: sign * trial.values[candidate])
-            players[f"trial {trial.number}"] = operators.rl(Run(self.path.parent / trial.runs[seed]))
+            runs = self.runs(trial)
+            players[f"trial {trial.number}"] = operators.rl(runs if len(trial.runs) > 1 else runs[0])
         supervisor = Supervisor(self.path.parent, display=self.display)
         keywords = {"env": self.config.get("env_id"), "operators": players, "seeds": seeds, **more}
         return launch.evaluate(supervisor, checked(EvaluateRequest, "sweep.evaluate")(**keywords))
@@ -302,7 +301,7 @@ class Sweep(Run):
         parts = [f"{self.state}", self.progress_text]
         if best is not None and best.value is not None:
             values = ", ".join(f"{name}={setting_text(value)}" for name, value in best.parameters.items())
-            parts.append(f"best {self.plan.request.metric} {best.value:.5g} with {values}")
+            parts.append(f"best {self.plan.metric} {best.value:.5g} with {values}")
         return f"<Sweep {self.id}: {', '.join(parts)}, {self.reason}>"
 
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs import Run, Supervisor
-from mosaic_lab.runs.checkpoints import newest_intact
+from mosaic_lab.runs.checkpoint_runs import CheckpointPlayers, checked_evaluation, start_background_run
+from mosaic_lab.runs.checkpoints import EVALUATED, EVALUATIONS, background_runs, newest_intact
 from mosaic_lab.runs.run_labels import default_label, new_run_id
 from mosaic_lab.sweeps.plan import SweepPlan
 from mosaic_lab.sweeps.trials import SavedCheckpoint, Trial, TrialState
@@ -50,6 +51,8 @@ class TrialRuns:
         self._supervisor = supervisor
         self._cache = cache
         self._followers: dict[int, MetricFollower] = {}
+        self._evaluators: dict[int, Run] = {}
+        """The runs that evaluate the checkpoints of the runs, by seed."""
         for seed, run_id in trial.runs.items():
             run = Run(supervisor.store.root / run_id)
             if not run.path.is_dir():
@@ -66,8 +69,17 @@ class TrialRuns:
 
     @property
     def alive(self) -> int:
-        """The number of live runs."""
+        """The number of live runs, without those that evaluate checkpoints."""
         return sum(not run.finished for run in self.runs.values())
+
+    @property
+    def settled(self) -> bool:
+        """Whether all runs have ended, also those that evaluate checkpoints."""
+        return all(map(self._settled, self.runs))
+
+    def _settled(self, seed: int) -> bool:
+        evaluator = self._evaluators.get(seed)
+        return self.runs[seed].finished and (evaluator is None or evaluator.finished)
 
     @property
     def began(self) -> float | None:
@@ -90,7 +102,7 @@ class TrialRuns:
     @property
     def finished(self) -> bool:
         """Whether every run has ended, or will not be started."""
-        return not self.unstarted and not self.alive
+        return not self.unstarted and self.settled
 
     def start(self, seed: int) -> None:
         """Start the run of a seed. Raises MosaicError and ConfigurationError."""
@@ -122,7 +134,7 @@ class TrialRuns:
 
     def stop(self) -> None:
         """Stop all live runs, without waiting."""
-        for run in self.runs.values():
+        for run in (*self.runs.values(), *self._evaluators.values()):
             try:
                 run.stop(wait=False, reason=self._pruned if self.trial.pruned else "")
             except MosaicError as error:
@@ -144,7 +156,7 @@ class TrialRuns:
     def reached(self, step: int) -> bool:
         """Whether every run has a value at or after ``step``, or has ended."""
         return not self.unstarted and all(
-            run.finished or self._followers[seed].step >= step for seed, run in self.runs.items()
+            self._settled(seed) or self._followers[seed].step >= step for seed in self.runs
         )
 
     def value_at(self, step: int) -> float | None:
@@ -172,6 +184,13 @@ class TrialRuns:
             if run.state is State.CANCELLED:
                 return TrialState.CANCELLED, f"seed {seed}: {run.reason}", value, values
             return TrialState.FAILED, f"seed {seed} {run.state}: {run.reason}", None, values
+        for seed, evaluator in self._evaluators.items():
+            if evaluator.state is State.COMPLETED:
+                continue
+            reason = f"seed {seed}: evaluation {evaluator.state}: {evaluator.reason}"
+            if evaluator.state in (State.FAILED, State.LOST):
+                return TrialState.FAILED, reason, None, values
+            return TrialState.CANCELLED, reason, value, values
         if reason := self.missing_metric:
             return TrialState.FAILED, reason, None, values
         return TrialState.COMPLETED, "", value, values
@@ -181,7 +200,7 @@ class TrialRuns:
         """A sentence about a `trained` run that did not report the metric; empty if none."""
         for seed, follower in self._followers.items():
             if follower.value() is None and self.runs[seed].trained:
-                names, metric = follower.names[:_NAMED], self._plan.request.metric
+                names, metric = follower.names[:_NAMED], self._plan.metric
                 near = nearest(metric, names) or "; it reported none"
                 return f"run {self.runs[seed].id} never reported the metric {metric!r}{near}"
         return ""
@@ -227,18 +246,37 @@ class TrialRuns:
         root = self._supervisor.store.root
         before = [(Run(root / run.run), run.kept) for run in former if (root / run.run).is_dir()]
         self.runs[seed] = run
-        self._followers[seed] = MetricFollower(
-            [*before, (run, math.inf)], self._plan.request.metric, self._cache
+        self._followers[seed] = MetricFollower([*before, (run, math.inf)], self._plan.metric, self._cache)
+        if (players := self._plan.players) is not None and (run.alive or run.trained):
+            self._evaluators[seed] = self._evaluator(run, players)
+
+    def _evaluator(self, run: Run, players: CheckpointPlayers) -> Run:
+        """Return the run that evaluates the checkpoints of ``run``: the newest, or a new one if that was
+        stopped or killed."""
+        newest = [Run(folder) for folder in background_runs(run.folder, EVALUATIONS)][-1:]
+        if newest and newest[0].state not in (State.STOPPING, State.CANCELLED, State.LOST):
+            return newest[0]
+        request = self._plan.training.request
+        return start_background_run(
+            self._supervisor,
+            run,
+            players,
+            EVALUATIONS,
+            env_vars=request.env_vars,
+            pass_env_vars=request.pass_env_vars,
+            evaluate=checked_evaluation(request.evaluate or {}),
         )
 
 
 class MetricFollower:
     """One metric of one training. ``runs`` are its runs in order, each with the step up to which it counts.
-    ``episode_return`` is the return, under whatever name the worker reports it.
+    ``episode_return`` is the return, under whatever name the worker reports it. Evaluations of checkpoints
+    are means already, so the newest is the value.
     """
 
     def __init__(self, runs: Sequence[tuple[Run, float]], metric: str, cache: ColumnCache) -> None:
         self._metric = metric
+        self._window = 1 if metric.startswith(EVALUATED) else WINDOW
         limits = np.minimum.accumulate([kept for _, kept in reversed(runs)])[
             ::-1
         ]  # a resumed run supersedes part of the previous one
@@ -275,8 +313,8 @@ class MetricFollower:
         return self._parts[-1][1].names
 
     def value(self, step: float = math.inf) -> float | None:
-        """Return the mean of the last 20 finite values up to ``step``; None if there are no values."""
-        values = self._values[(self._steps <= step) & np.isfinite(self._values)][-WINDOW:]
+        """Return the value at ``step``: the mean of the last 20 finite values; None if there are none."""
+        values = self._values[(self._steps <= step) & np.isfinite(self._values)][-self._window :]
         return float(values.mean()) if len(values) else None
 
 

@@ -21,6 +21,7 @@ from mosaic_lab.runs import Run, RunGroup
 from mosaic_lab.runs.kinds import kind_of
 from mosaic_lab.runs.run_names import AnyRuns, find_runs
 from mosaic_lab.validation import checked
+from mosaic_lab.widgets.comparison import followed_panel
 from mosaic_lab.widgets.notebook_display import NotebookDisplay
 from mosaic_lab.widgets.page.kernel import ipython_shell, notebook_shell
 
@@ -86,9 +87,9 @@ def show_plot(plot: Plot) -> None:
 
 def show_replay(replay: Replay | Replays) -> None:
     """Show a replay in the running cell as a player, with its static form."""
-    from mosaic_lab.widgets.replays.replay_player import show
+    from mosaic_lab.widgets.replays.shown_replay import show
 
-    show(replay)
+    show(replay, followed_panel)
 
 
 def register() -> None:

@@ -110,7 +110,7 @@ def test_the_same_lane_twice_is_the_same_episode_step_for_step(start_comparison:
     assert len(first.results().groupby("seed")["return"].unique().loc[7]) == 1
     assert list(first.steps(0).columns) == [
         *("episode_index", "step_index", "agent_id", "action", "reward", "terminated", "truncated"),
-        *("episode_seed", "observation_hash", "fault"),
+        *("episode_seed", "observation_hash", "fault", "end_hash"),
     ]
     replays = second.replay(seed=7)
     assert [replay.operator for replay in replays] == [*lanes] and replays.first_difference is None

@@ -57,6 +57,10 @@ def test_an_evaluation_is_followed_watched_and_stopped_while_a_cell_runs(
     episode.click()
     expect(replay.locator(".mosaic-chip").first).to_have_text("as recorded", timeout=SOON_MS)
     expect(replay.locator(".mosaic-swatch")).to_have_attribute("style", color)
+    expect(episode).to_have_attribute("aria-current", "true")
+    panel.locator(".bqplot").first.locator(".dot").first.hover()
+    panel.locator(".bqplot").first.locator(".dot").first.click()
+    expect(replay.first.locator(".mosaic-title").first).to_contain_text("random, seed", timeout=SOON_MS)
     (run,) = mosaic.Lab(folder / "mosaic_runs").runs
     assert run.state == "cancelled"
 
@@ -84,12 +88,23 @@ def test_charts_are_live_and_stay_as_pictures(page: Page, jupyterlab: JupyterLab
     intervals.locator(".bqplot").first.locator(".dot").first.hover()
     values = page.locator(".mosaic-pointer")
     expect(values.locator(".mosaic-pointer-place")).to_have_text("random · return")
+    hint = re.compile(r"click: replays random, seed \d+")
+    expect(values.locator(".mosaic-pointer-hint")).to_have_text(hint)
     expect(values.locator(".mosaic-pointer-row")).to_have_text(
         [re.compile(r"random[\d.]+$"), re.compile(r"random[\d.]+ to [\d.]+$")]
     )
     pairs.locator(".dot").nth(5).hover()
     expect(values.locator(".mosaic-pointer-place")).to_have_text("seeds, by difference 6")
     expect(values.locator(".mosaic-nearest")).to_contain_text("one seed")
+    pairs.locator(".dot").nth(5).click()
+    player = pairs.locator(".mosaic-replay")
+    expect(player.locator(".mosaic-lane")).to_have_count(2, timeout=SOON_MS)
+    player.locator("input[type=range]").fill("2")
+    player.get_by_role("button", name="From this step on").first.click()
+    lanes = pairs.locator(".mosaic-comparison:not(.mosaic-replay) .mosaic-lane")
+    expect(lanes).to_have_count(2, timeout=SOON_MS)
+    expect(player.locator(".mosaic-notice")).to_contain_text("begins at step 2 of random")
+    expect(lanes.first.locator("[data-name=step] b")).to_have_text("0")
     notebook.run(2)
     table = notebook.output(2).locator("table")
     expect(table.locator("thead")).to_contain_text("optimality_gap")
@@ -116,7 +131,7 @@ def test_charts_are_live_and_stay_as_pictures(page: Page, jupyterlab: JupyterLab
 
 def plays_a_replay(page: Page) -> None:
     """Play and step the replays of two operators on a seed, in 11 and 9 steps, which differ at step 2."""
-    player = page.locator(".mosaic-replay")
+    player = page.locator(".mosaic-replay").last
     at, lanes = player.locator("output"), player.locator(".mosaic-lane")
     expect(at).to_have_text("0 / 11", timeout=SOON_MS)
     expect(lanes.locator(".mosaic-chip:visible")).to_have_text(["as recorded"] * 2)

@@ -106,6 +106,39 @@ def test_a_training_that_has_reached_its_goal_is_completed(
     assert len(run.metrics("evaluation/return")) == 3, "those saved before its end, too"
 
 
+def test_a_sweep_prunes_and_chooses_by_the_newest_evaluated_checkpoint(
+    lab: mosaic.Lab, tmp_path: Path
+) -> None:
+    until = tmp_path / "until"
+    sweep = mosaic.Lab(lab.root, max_running=2).sweep(
+        "cinema", algorithm="habit", env="Cinema-v0", total_timesteps=300, evaluate={"seeds": range(2)},
+        search={"times": [5, 1]}, sampler="grid", trials=2, parallel=2, rounds=True,
+        actions=[1, 3, 2], until=str(until),
+    )  # fmt: skip
+    wait_until(lambda: len(sweep.records) == 2 and sweep.records[1].pruned, PATIENCE)
+    until.touch()
+    sweep.wait(PATIENCE)
+    assert list(sweep.trials()["state"]) == ["completed", "pruned"]
+    assert sweep.best is not None and (sweep.best.number, sweep.best.value) == (0, 60)
+    assert "best evaluation/return 60" in repr(sweep)
+    assert len([run for run in lab.runs if run.worker == "checkpoint-evaluation"]) == 2
+
+
+def test_a_sweep_that_is_stopped_before_the_last_evaluation_resumes_with_it(lab: mosaic.Lab) -> None:
+    slow = {"length": 20, "pause": 0.02}
+    sweep = lab.sweep(
+        "cinema", algorithm="habit", env="Cinema-v0", total_timesteps=300, evaluate={"seeds": range(2)},
+        search={"times": [1]}, trials=1, env_settings=slow,
+    )  # fmt: skip
+    wait_until(lambda: any(len(run.metrics("evaluation/return")) for run in sweep.trial_runs), PATIENCE)
+    sweep.stop()
+    assert sweep.runs(0)[0].state == "completed" and sweep.records[0].state == "cancelled"
+    sweep.resume().wait(PATIENCE)
+    assert sweep.best is not None and sweep.best.value == 60
+    (run,) = sweep.trial_runs
+    assert list(run.metrics("evaluation/return")["step"]) == [100, 200, 300], "once each"
+
+
 @pytest.mark.parametrize(
     ("evaluate", "reason"),
     [

@@ -101,6 +101,13 @@ def test_replays_side_by_side_say_where_they_differ(tmp_path: Path, played: Eval
     step = both.first_difference
     assert step is not None and ours[:step] == theirs[:step] and ours[step] != theirs[step]
     assert both["still"].operator == "still" and f"differ from step {both.first_difference}" in repr(both)
+    assert both.start_at(step) == both["random"].start_at(step) == both["still"].start_at(step)
+    with pytest.raises(
+        ConfigurationError, match=rf"differ from step {step} on.*replays\['random'\].start_at"
+    ):
+        both.start_at(step + 1)
+    request = both["random"].continued(step + 1)
+    assert request.operators is not None and list(request.operators) == ["random", "still"]
     assert both.save(tmp_path / "both.gif").read_bytes().startswith(b"GIF89a")
 
 
@@ -118,7 +125,9 @@ def test_a_replay_that_differs_says_from_which_step(tmp_path: Path, played: Eval
         lambda line: line.replace(b'"observation_hash":', b'"observation_hash":1') if mark in line else line
     )
     assert str(other.replay("random", seed=3).difference) == "differs from step 4 on: the observation"
-    earlier = changed(lambda line: re.sub(rb',"observation_hash":\d+', b"", line))
+    ended = changed(lambda line: line.replace(b'"end_hash":', b'"end_hash":1'))
+    assert str(ended.replay("random", seed=3).difference) == "differs from step 10 on: the last observation"
+    earlier = changed(lambda line: re.sub(rb',"(observation|end)_hash":\d+', b"", line))
     assert "no observations were recorded" in repr(earlier.replay("random", seed=3))
     without = changed(lambda line: b"" if b'"type":"step"' in line else line)
     with pytest.raises(MosaicError, match="random, seed 3 has no recorded actions"):

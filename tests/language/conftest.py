@@ -42,5 +42,5 @@ def played(server: FakeServer, tmp_path_factory: pytest.TempPathFactory) -> Iter
     with pytest.MonkeyPatch.context() as patch, store(tmp_path_factory.mktemp("lake") / "runs") as supervisor:
         patch.setenv(KEY, server.key)
         both = {"LLM": model(server), "random": operators.random()}
-        request = EvaluateRequest(operators=both, seeds=[3, 4], parallel=2, **LAKE)
+        request = EvaluateRequest(operators=both, seeds=[3, 4], parallel=2, record="observations", **LAKE)
         yield evaluate(supervisor, request).wait(240)

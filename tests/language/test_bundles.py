@@ -109,16 +109,23 @@ def test_recordings_that_others_made_are_refused_by_what_is_wrong_with_them(
             open_bundle(path, tmp_path / "into")
 
 
-def test_a_describer_of_the_users_goes_along_and_runs_by_consent_only(
+def test_a_prompt_and_code_of_the_users_go_along_and_run_by_consent_only(
     tmp_path: Path, start_evaluation: Evaluate, server: FakeServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "describe.py").write_text(
         'def text(observation):\n    return f"field {observation}"\n'
+        "def twice(prompt, ask):\n    ask(prompt)\n    return ask(prompt)\n"
     )
-    described = model(server, describe=f"{tmp_path / 'mine' / 'describe.py'}:text")
+    own = tmp_path / "mine" / "describe.py"
+    prompt = {"system": "Walk, {agent}.", "history": {"tokens": 500}, "top_p": 0.5}
+    prompt["examples"] = [{"observations": ["field 14"], "actions": ["right"]}]
+    described = model(server, describe=f"{own}:text", strategy=f"{own}:twice", **prompt)
     evaluation = start_evaluation(operators={"LLM": described}, seeds=[1], **LAKE).wait(240)
-    assert evaluation.exchanges()["prompt"].str.contains("field 0").any()
+    exchanges = evaluation.exchanges()
+    for shown in ("field 0", "Walk, agent_0.", "Example 1, step 1.\n\nfield 14"):
+        assert exchanges["prompt"].str.contains(shown, regex=False).all(), shown
+    assert len(exchanges) == 2 * evaluation.results()["length"].sum(), "two requests a step"
     bundle = evaluation.bundle(tmp_path / "share.zip")
     verify = ["evaluate", str(bundle), "--verify", "--store", str(tmp_path / "elsewhere")]
     assert main([*verify, "--into", str(tmp_path / "into")]) == 1

@@ -78,6 +78,15 @@ def test_json_in_thousands_of_levels_is_no_answer(server: FakeServer, provider: 
         model(server, "deep", provider, retries=0).ask(PROMPT, parse)
 
 
+def test_parameters_have_the_endpoints_names(server: FakeServer) -> None:
+    names = {"max_tokens": "max_completion_tokens", "stream_options": "", "temperature": "heat"}
+    one = model(server, "say=go forward", parameters=names)
+    assert one.ask(PROMPT, parse).action == 1
+    body = server.requests(one.settings.model)[-1]["body"]
+    assert (body["max_completion_tokens"], body["heat"]) == (one.settings.max_tokens, 0)
+    assert not {"max_tokens", "stream_options", "temperature"} & set(body)
+
+
 def test_turns_of_one_role_are_joined_where_roles_must_alternate(server: FakeServer) -> None:
     one = model(server, "refuses=consecutive+say=go forward")
     assert one.ask([*PROMPT, Turn("user", "Now.")], parse).action == 1

@@ -72,6 +72,18 @@ def test_every_exchange_is_in_a_table_with_what_it_cost(played: Evaluation, serv
     assert facet.marks[0].points[0][0] == pytest.approx(summary.loc["LLM", "episode_usd"])
 
 
+def test_recorded_episodes_are_examples(played: Evaluation, server: FakeServer) -> None:
+    (best,) = operators.examples(played, "random", steps=2)
+    returns = played.results().query("operator == 'random'")["return"]
+    assert (best["operator"], best["return"]) == ("random", returns.max())
+    assert "You are at row 1, column 1" in best["observations"][0] and len(best["observations"]) <= 2
+    assert set(best["actions"]) <= {"left", "down", "right", "up"}
+    few = model(server, strategy="few_shot", examples=played)
+    assert len(few.settings["examples"]) == 1, "an evaluation stands for its best episode"
+    with pytest.raises(ConfigurationError, match=r"operator='randon': no such .*did you mean 'random'"):
+        operators.examples(played, "randon")
+
+
 def test_a_replay_needs_no_key_and_has_what_the_model_read_and_wrote(
     played: Evaluation, server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -139,6 +139,18 @@ def test_parameters_that_a_model_refuses(server: FakeServer, provider: str) -> N
     assert "temperature" not in server.requests(silent.settings.model)[0]["body"]
 
 
+def test_how_tokens_are_drawn_and_where_an_answer_ends(server: FakeServer) -> None:
+    steered: dict[str, Any] = {"top_p": 0.9, "stop": ["\n\n"], "reasoning_effort": "low"}
+    for provider, more, sent in (
+        ("openai", {"seed": 7}, {**steered, "seed": 7}),
+        ("anthropic", {}, {"top_p": 0.9, "stop_sequences": ["\n\n"], "output_config": {"effort": "low"}}),
+    ):
+        one = model(server, "say=go forward", provider, **steered, **more)
+        assert one.ask(PROMPT, parse).action == 1
+        (request,) = server.requests(one.settings.model)
+        assert {name: request["body"].get(name) for name in sent} == sent
+
+
 def test_names_that_differ_between_servers(server: FakeServer) -> None:
     for refused in ("max_tokens", "stream_options"):
         one = model(server, f"refuses={refused}+legal", max_tokens=77)
@@ -209,6 +221,11 @@ def test_settings_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
         "base_url": "localhost:8000",
         "api_key_env": "sk-123",
         "temperature": 3,
+        "top_p": 1.1,
+        "seed": -1,
+        "stop": ["", "a"],
+        "reasoning_effort": "huge",
+        "body": {"top_p": 0.5},
         "max_tokens": 0,
         "timeout": "long",
         "retries": True,
@@ -219,6 +236,17 @@ def test_settings_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
         LanguageModel(AgentSetup("a", settings=wrong))
     assert len(caught.value.problems) == len(wrong)
     assert not any("sk-123" in problem for problem in caught.value.problems)
+    for given, said in (
+        ({"provider": "anthropic", "seed": 1}, "Anthropic's API has no seed"),
+        (
+            {"provider": "anthropic", "reasoning_effort": "none"},
+            "must be one of low, medium, high, xhigh, max",
+        ),
+        ({"provider": "local", "model": "local", "reasoning_effort": "low"}, "is for a server"),
+        ({"stop": ["a", "b", "c", "d", "e"]}, "must be at most 4 strings, not 5"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            LanguageModel(AgentSetup("a", settings={"model": "x", **given}))
     with pytest.raises(ConfigError, match="must be one of openai, anthropic, local"):
         LanguageModel(AgentSetup("a", settings={"model": "x", "provider": "google"}))
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
+from language.language_fixtures import FakeServer
 
 import mosaic_lab as mosaic
 from mosaic_lab import operators
-from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation.planning import plan_evaluation
 from mosaic_lab.evaluation.request import EvaluateRequest
 
@@ -50,7 +52,8 @@ def test_each_kind_of_model() -> None:
         ("gemini-2.5-flash", {}, 'llm("gemini-2.5-flash", provider="google")'),
         ("gpt-5-mini", {"provider": "anthropic"}, 'llm("gpt-5-mini", provider="openai")'),
         ("claude-sonnet-5", {"provider": "openai"}, 'llm("claude-sonnet-5", provider="anthropic")'),
-        ("grok-4", {"provider": "google"}, 'llm("grok-4", provider="openrouter")'),
+        ("grok-4", {"provider": "google"}, 'llm("grok-4", provider="xai")'),
+        ("llama-4", {"provider": "mistral"}, 'llm("llama-4", provider="openrouter")'),
         ("gpt-oss-20b", {}, 'llm("gpt-oss-20b", provider="vllm")'),
         ("qwen/qwen3", {}, 'llm("qwen/qwen3", provider="openrouter")'),
     ],
@@ -65,22 +68,80 @@ def test_a_model_of_another_maker_is_refused_with_the_line_to_type(
 
 
 def test_a_provider_that_is_not_known_is_the_only_problem_of_its_model() -> None:
-    with pytest.raises(ConfigurationError, match=r"^provider='gogle': must be one of [^\n]*$"):
-        operators.llm("gemini-2.5-flash", provider="gogle")  # type: ignore[arg-type]
+    with pytest.raises(
+        ConfigurationError,
+        match=r"^provider='gogle' \(did you mean 'google'\?\): must be one of openai, [^\n]*$",
+    ):
+        operators.llm("gemini-2.5-flash", provider="gogle")
 
 
 def test_servers_that_are_known_by_name() -> None:
-    found = {
-        provider: operators.llm(model, provider=provider)
-        for provider, model in (("google", "gemini-2.5-flash"), ("openrouter", "a/b"), ("vllm", "qwen3"))
-    }
+    models = {"google": "gemini-2.5-flash", "openrouter": "a/b", "groq": "qwen/qwen3", "vllm": "qwen3"}
+    found = {provider: operators.llm(model, provider=provider) for provider, model in models.items()}
     assert {name: (one.settings["base_url"], one.pass_env_vars) for name, one in found.items()} == {
         "google": ("https://generativelanguage.googleapis.com/v1beta/openai/", ("GEMINI_API_KEY",)),
         "openrouter": ("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
+        "groq": ("https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
         "vllm": ("http://localhost:8000/v1", ()),
     }
+    assert found["groq"].settings["parameters"] == {"max_tokens": "max_completion_tokens"}
+    again = operators.llm(**found["groq"].settings)
+    assert again.settings == found["groq"].settings, "as a script or a bundle has them"
     elsewhere = operators.llm("gemini-2.5-flash", provider="google", base_url="http://gateway/v1")
     assert elsewhere.pass_env_vars == (), "a server of the user's own is given no key unless it is named"
+    with pytest.raises(ConfigurationError, match=r"structured=True: \S*deepseek\S* has no response_f"):
+        operators.llm("deepseek-chat", provider="deepseek", structured=True)
+    with pytest.raises(ConfigurationError, match=r"seed=0: https://generative\S* has no seed: leave it out"):
+        operators.llm("gemini-2.5-flash", provider="google", seed=0)
+
+
+def test_providers_of_ones_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("MOSAIC_LAB_HOME", str(tmp_path))
+    own = tmp_path / "providers.toml"
+    own.write_text(
+        '[campus]\nbase_url = "https://llm.campus/v1"\nkey = "CAMPUS_KEY"\nparameters = { seed = "" }\n'
+    )
+    spec = operators.llm("qwen3", provider="campus")
+    assert (spec.settings["base_url"], spec.pass_env_vars) == ("https://llm.campus/v1", ("CAMPUS_KEY",))
+    with pytest.raises(ConfigurationError, match=r"qwen3 needs the key .* in the variable CAMPUS_KEY"):
+        mosaic.Lab(tmp_path / "runs").evaluate(env="CartPole-v1", operators={"LLM": spec}, seeds=[0])
+    for table, said in (
+        ('[campus]\nbase_url = "llm.campus"', r"\[campus\] base_url='llm.campus': must be an address"),
+        ('[campus]\naddress = "https://a"', r"\[campus\]: must be a table with base_url"),
+        ('[campus]\nbase_url = "https://a"\nkey = "sk-fake-0123"', r"\[campus\] key: must be the name"),
+        ("campus", r"providers.toml is not a table of providers that can be read"),
+    ):
+        own.write_text(table)
+        with pytest.raises(ConfigurationError, match=said) as caught:
+            operators.llm("qwen3", provider="campus")
+        assert "sk-fake" not in str(caught.value), "a key that is given by mistake is not shown"
+
+
+def test_the_models_that_an_endpoint_lists(
+    language_server: FakeServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MOSAIC_LAB_HOME", str(tmp_path))
+    for name, api, url in (
+        ("mine", "openai", language_server.openai_url),
+        ("theirs", "anthropic", language_server.url),
+    ):
+        table = f'[{name}]\nbase_url = "{url}"\nkey = "MY_KEY"\napi = "{api}"\n'
+        with (tmp_path / "providers.toml").open("a") as own:
+            own.write(table)
+    monkeypatch.setenv("MY_KEY", language_server.key)
+    for provider in ("mine", "theirs", language_server.openai_url):
+        assert mosaic.models(provider) == ["fake:legal", "fake:ok"]
+    monkeypatch.setenv("MY_KEY", "sk-wrong")
+    with pytest.raises(ConfigurationError, match=r"no such key: \[key\].*: set MY_KEY to a valid key"):
+        mosaic.models("mine")
+    with pytest.raises(ConfigurationError, match=r"provider='mina' \(did you mean 'mine'\?\)"):
+        mosaic.models("mina")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        with pytest.raises(MosaicError, match=r"(did not answer within 0\.1 s|cannot be reached: timed out)"):
+            mosaic.models(url, timeout=0.1)
+    with pytest.raises(MosaicError, match=r"cannot be reached: .*refused"):
+        mosaic.models(url)
 
 
 def test_headers_and_body_are_recorded_and_their_keys_are_not(tmp_path: Path) -> None:
@@ -104,7 +165,7 @@ def test_headers_and_body_are_recorded_and_their_keys_are_not(tmp_path: Path) ->
         with pytest.raises(ConfigurationError, match=said) as caught:
             operators.llm("qwen3", **{"base_url": "http://localhost/v1", **wrong})
         assert "abc" not in str(caught.value), "a key that is given by mistake is not shown"
-    with pytest.raises(ConfigurationError, match=r"headers= and body= are for a server"):
+    with pytest.raises(ConfigurationError, match=r"headers=, body= and parameters= are for a server"):
         operators.llm("local", body={"top_k": 5})
 
 
@@ -160,7 +221,7 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError) as caught:
         operators.llm(
             "gpt-5-mini",
-            provider="opnai",  # type: ignore[arg-type]
+            provider="opnai",
             base_url="localhost:8000",
             api_key_env="sk-a-key",
             temperature=3,
@@ -216,7 +277,53 @@ def test_a_describer_is_code_of_the_users(tmp_path: Path) -> None:
     file.write_text("def text(observation):\n    return str(observation)\n")
     spec = operators.llm("local", describe=f"{file}:text")
     assert spec.files == {"describe.py": file}
-    assert spec.code == spec.settings["describe"]
-    assert operators.llm("local").code is None
+    assert spec.code == {"describe": spec.settings["describe"]}
+    assert not operators.llm("local").code
     with pytest.raises(ConfigurationError, match=r"(?s)describe: .*%%writefile describe\.py"):
         operators.llm("local", describe=lambda observation: "")
+
+
+def test_a_prompt_may_be_a_file_and_a_strategy_code(tmp_path: Path) -> None:
+    prompt, code = tmp_path / "careful.txt", tmp_path / "mine.py"
+    prompt.write_text("Careful, {agent}! {rules}")
+    code.write_text("def vote(prompt, ask):\n    return ask(prompt)\n")
+    for make in (operators.llm, operators.vlm):
+        spec = make("qwen3", base_url="http://h/v1", system=prompt, strategy=f"{code}:vote")
+        assert spec.settings["system"] == "Careful, {agent}! {rules}"
+        assert (spec.files, list(spec.code)) == ({"mine.py": code}, ["strategy"])
+    shown = [{"observations": ["a wall"], "actions": ["turn left"], "seed": 3}]
+    few = operators.llm("local", strategy="few_shot", examples=shown, history={"tokens": 900})
+    assert (few.settings["examples"], few.settings["history"]) == (shown, {"tokens": 900})
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"strategy": "robust_cott"},
+            "strategy='robust_cott': must be one of 'naive', .*'plan'.*did you mean",
+        ),
+        ({"strategy": lambda prompt, ask: ""}, r"(?s)strategy: .*%%writefile strategy\.py.*\(prompt, ask\)"),
+        (
+            {"strategy": "few_shot"},
+            r'strategy="few_shot" needs examples=, such as mosaic.operators.examples\(',
+        ),
+        ({"strategy": "cot", "structured": True}, "structured=True leaves no room for the reasoning of"),
+        ({"strategy": "naive", "messages": True}, "strategy='naive' leaves no room for messages"),
+        (
+            {"system": "Play, {agnet}!"},
+            r"there is no placeholder \{agnet\}.*did you mean 'agent'.*\{\{agnet\}\}",
+        ),
+        ({"system": "gone.txt"}, r"system: gone.txt cannot be read: .*No such file"),
+        ({"system": " "}, "system=' ': must be a text of 1 to 100,000 characters"),
+        ({"history": {"step": 3}}, r'must be \{"steps": …\}, \{"tokens": …\} or both'),
+        ({"history": {"tokens": -1}}, r"history\['tokens'\]=-1: must be an integer from 0 to 1,000,000"),
+        ({"examples": [{"observations": ["a"], "actions": ["b", "c"]}]}, "has 1 observations and 2 actions"),
+        ({"examples": [{"text": "a"}]}, r'examples\[0\]: must be \{"observations": \[text, …\]'),
+        ({"examples": 3}, "examples: 3 has no episodes: give an evaluation or a comparison"),
+    ],
+)
+def test_a_prompt_that_cannot_be_is_refused(given: dict[str, Any], said: str) -> None:
+    for make in (operators.llm, operators.vlm):
+        with pytest.raises(ConfigurationError, match=said):
+            make("qwen3", base_url="http://h/v1", **given)

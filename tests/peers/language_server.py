@@ -27,7 +27,7 @@ status=STATUS (of refuses=system), detail (its message, in "detail").
 `POST /script` {"model": ["item", …]} scripts a model with another name. `GET /requests` gives {"count",
 "requests": the last 2,000, each {"model", "path", "stream", "body", "headers", "images": [format, width,
 height] of each, "key", "status", "began", "ended"}}. An image that cannot be read as a PNG is answered with
-400, a request without the key that `--key` names with 401.
+400, a request without the key that `--key` names with 401. `GET /v1/models` lists two models.
 """
 
 from __future__ import annotations
@@ -102,9 +102,13 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self) -> None:
+        if self.path.startswith("/v1/models"):
+            if self.given_key() not in ("", self.server.key):
+                return self.send_json(401, {"error": {"message": f"no such key: {self.given_key()}"}})
+            return self.send_json(200, {"data": [{"id": "fake:legal"}, {"id": "models/fake:ok"}]})
         with self.server.lock:
             found = {"count": self.server.count, "requests": list(self.server.requests)}
-        self.send_json(200, found)
+        return self.send_json(200, found)
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import at_work, start_peer, store, wait_until
+from support import at_work, pretend_two_gpus, start_peer, store, wait_until
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.runs import Run, Supervisor
@@ -67,13 +66,7 @@ def test_a_keeper_killed_in_the_queue_blocks_no_other_run(tmp_path: Path) -> Non
 @pytest.fixture
 def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervisor]:
     """A machine with two GPUs, according to nvidia-smi."""
-    program = tmp_path / "bin" / "nvidia-smi"
-    program.parent.mkdir()
-    program.write_text("#!/bin/sh\nprintf '0, GPU-aaaa\\n1, GPU-bbbb\\n'\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    pretend_two_gpus(tmp_path, monkeypatch)
     with store(tmp_path / "runs") as supervisor:
         yield supervisor
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import wait_until
+from support import pretend_two_gpus, wait_until
 from sweeps import stored
 from sweeps.climbing_worker import climber  # noqa: F401
 from sweeps.interrupted import started_once
@@ -41,7 +41,18 @@ def run_of(sweep: Sweep, number: int, seed: int) -> Run:
     return next(run for run in sweep.runs(number) if run.seed == seed)
 
 
-def test_the_lowest_interquartile_mean_over_seeds_wins_and_its_best_seed_plays(
+def test_trials_get_gpus_of_their_own_among_those_of_the_session(
+    lab: mosaic.Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend_two_gpus(tmp_path, monkeypatch)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-bb")
+    sweep = lab.sweep(
+        "climber", search={"rate": [0.5, 1.0]}, sampler="grid", trials=2, gpus=1, total_timesteps=3, **CLIMB
+    ).wait(120)
+    assert [run.gpus for trial in (0, 1) for run in sweep.runs(trial)] == [(1,), (1,)]
+
+
+def test_the_lowest_interquartile_mean_over_seeds_wins_and_all_its_seeds_play(
     lab: mosaic.Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sweep = lab.sweep(
@@ -63,8 +74,10 @@ def test_the_lowest_interquartile_mean_over_seeds_wins_and_its_best_seed_plays(
     assert (played.env, played.seeds) == ("Hill-v0", [7])
     assert played.operators is not None and [*played.operators] == ["trial 1", "trial 0"]
     for number, player in zip((1, 0), played.operators.values(), strict=True):
-        [*_, newest] = run_of(sweep, number, seed=1).checkpoints
-        assert player.settings["checkpoint"] == str(newest.path) and newest.step == 40
+        for seed in range(1, 5):
+            [*_, newest] = run_of(sweep, number, seed).checkpoints
+            assert player.trainings[f"s{seed}"].settings["checkpoint"] == str(newest.path)
+            assert newest.step == 40
 
 
 def test_a_queued_trial_is_shown_as_queued_and_its_time_is_that_of_its_training(

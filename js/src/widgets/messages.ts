@@ -125,12 +125,17 @@ export interface ChartPointerTraits {
   x_label: string;
   /** The names of y = 0, 1, … on a categorical axis. */
   rows: readonly string[];
+  /** For each mark, what a click on each of its lines or points does; empty: nothing. */
+  hints: readonly (readonly string[])[];
+  chosen: { id?: unknown; number?: number };
 }
 
 export interface PlotNoteTraits {
   legend: { label: string; color: string }[];
   title: string;
   note: string;
+  /** The progress or the failure of the replay of a clicked point: level and text. */
+  said: readonly [level: string, text: string];
 }
 
 export interface TableCell {
@@ -407,9 +412,11 @@ export interface Replay {
   /** Why there are no pictures. */
   blank: string;
   steps: ReplayStep[];
-  end: { facts: Fact[]; flags: string[] };
+  end: { facts: Fact[]; flags: string[]; text: string };
   /** The number of steps that are left out. */
   omitted: number;
+  /** Whether a comparison can begin at a step. */
+  continues: boolean;
 }
 
 export interface ReplayTraits {
@@ -421,6 +428,9 @@ export interface ReplayTraits {
   at: number;
   /** Steps per second. */
   speed: number;
+  /** The latest request of a comparison that begins at a step of a replay. */
+  continued: { replay?: number; step?: number; number?: number };
+  notice: readonly [level: string, text: string];
 }
 
 /** The table of runs in a cell; `RunTableView` in `mosaic_lab/widgets/overview/run_table.py`. */

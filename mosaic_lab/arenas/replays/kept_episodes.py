@@ -137,7 +137,8 @@ def _replay(file: Path, about: _About, episode: _Episode, lines: list[bytes]) ->
     )
     seed, index = episode.seed, episode.index
     steps = recorded_steps(steps_of(lines, index), f"{label}, seed {seed}")
-    replay = replay_episode(plan, PlayedEpisode(label, seed, 0, seed, index, steps, episode.complete))
+    played = PlayedEpisode(label, seed, 0, seed, index, steps, episode.complete)
+    replay = replay_episode(plan, played, has_players=False)
     if replay.difference is not None and source == FILM:
         replay.note = f"run.films.at({step}) shows it as it was played"
     return replay

@@ -36,7 +36,8 @@ class StepExchange:
 
 @dataclass
 class PlayedStep:
-    """One step: values by agent. ``hashes`` are those of the observations on which the agents acted."""
+    """One step: values by agent. ``hashes`` are those of the observations on which the agents acted,
+    ``end_hashes`` those of the observations after the last step."""
 
     actions: dict[str, Any] = field(default_factory=dict)
     hashes: dict[str, int] = field(default_factory=dict)
@@ -44,6 +45,7 @@ class PlayedStep:
     terminated: dict[str, bool] = field(default_factory=dict)
     truncated: dict[str, bool] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)
+    end_hashes: dict[str, int] = field(default_factory=dict)
     exchanges: list[StepExchange] = field(default_factory=list)
 
 
@@ -129,6 +131,8 @@ def recorded_steps(table: pd.DataFrame, place: str) -> list[PlayedStep]:
             step.actions[agent] = row["action"]
         if isinstance(row["observation_hash"], int):
             step.hashes[agent] = row["observation_hash"]
+        if isinstance(row["end_hash"], int):
+            step.end_hashes[agent] = row["end_hash"]
         if row["fault"]:
             step.faults[agent] = row["fault"]
     if not steps or sorted(steps) != list(range(len(steps))) or not all(s.actions for s in steps.values()):

@@ -58,10 +58,8 @@ class Playback:
     played: int = 0
 
 
-def play(
-    episode: PlayedEpisode, setup: ArenaSetup, progress: Callable[[int], None] = lambda _: None
-) -> Playback:
-    """Play an episode again. ``progress`` is called with the number of steps played.
+def play(episode: PlayedEpisode, setup: ArenaSetup, progress: Callable[[int, int], None]) -> Playback:
+    """Play an episode again. ``progress`` is called with the number of steps played, and of all.
 
     Raises MosaicError if the environment cannot be made or fails before anything differs.
     """
@@ -103,7 +101,7 @@ class _Player:
     def failed(self, failure: ArenaFailed) -> None:
         self._failure = failure
 
-    def play(self, progress: Callable[[int], None]) -> Playback:
+    def play(self, progress: Callable[[int, int], None]) -> Playback:
         while self._opened is None:
             self._work("its environment cannot be made again")
         environment, assignment = self._opened
@@ -123,7 +121,7 @@ class _Player:
                 break
             playback.played = index + 1
             self._differs(playback, _difference_after(step, state), index)
-            progress(playback.played)
+            progress(playback.played, len(self._episode.steps))
         if self._episode.complete and not state["done"]:
             self._differs(playback, "the episode does not end")
         self._keep(playback)
@@ -199,6 +197,9 @@ def _difference_after(step: PlayedStep, state: Mapping[str, Any]) -> str:
         for name, then in (("terminated", step.terminated), ("truncated", step.truncated)):
             if state[name][agent] != then[agent]:
                 return f"it is {'' if state[name][agent] else 'not '}{name}{whose}"
+    for agent, recorded in step.end_hashes.items():
+        if state["hashes"].get(agent) != recorded:
+            return "the last observation" + ("" if len(state["rewards"]) == 1 else f" of {agent}")
     return ""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from mosaic_contract.arena.start import Start
 from mosaic_contract.fastlane import Frame
+from msgspec import structs
 
 from mosaic_lab.arenas.action_text import action_text
 from mosaic_lab.arenas.environment_info import EnvironmentInfo
 from mosaic_lab.arenas.replays.played_episode import PlayedEpisode, StepExchange
 from mosaic_lab.arenas.replays.player import Difference, Playback
+from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.arenas.tables import table_of
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.fastlane.encoding import Packet, Pixels, compact, rgb
@@ -75,10 +77,15 @@ class ReplayStep:
     @property
     def text(self) -> str:
         """The observations that are texts; empty if none is."""
-        texts = {agent: value for agent, value in self.observations.items() if isinstance(value, str)}
-        if len(texts) == 1 == len(self.observations):
-            return next(iter(texts.values()))
-        return "\n\n".join(f"{agent}:\n{text}" for agent, text in texts.items())
+        return texts_in(self.observations)
+
+
+def texts_in(observations: Mapping[str, Any]) -> str:
+    """Return the observations by agent that are texts, as one text; empty if none is."""
+    texts = {agent: value for agent, value in observations.items() if isinstance(value, str)}
+    if len(texts) == 1 == len(observations):
+        return next(iter(texts.values()))
+    return "\n\n".join(f"{agent}:\n{text}" for agent, text in texts.items())
 
 
 class Replay(Sequence[ReplayStep]):
@@ -89,9 +96,9 @@ class Replay(Sequence[ReplayStep]):
     """
 
     def __init__(
-        self, environment: str, episode: PlayedEpisode, playback: Playback, start: Any = None
+        self, environment: str, episode: PlayedEpisode, playback: Playback, request: CompareRequest
     ) -> None:
-        self._start, self._episode_seed = start, episode.episode_seed
+        self._request, self._episode_seed = request, episode.episode_seed
         self.environment = environment
         """The environment's id."""
         self.operator = episode.label
@@ -121,6 +128,8 @@ class Replay(Sequence[ReplayStep]):
             if name in now and now[name] != then
         }
         """Packages that have changed since: {name: (then, now)}."""
+        self.last_observations: dict[str, Any] = playback.observations.get(len(episode.steps), {})
+        """The agents' observations at the end of the episode."""
         self._pictures = playback.pictures
         self._steps = list(_steps(episode, playback))
 
@@ -183,11 +192,20 @@ class Replay(Sequence[ReplayStep]):
         """
         if type(step) is not int or not 0 <= step < len(self):
             raise ConfigurationError(f"step={step!r}: must be an integer from 0 to {len(self) - 1}")
-        before = Start.of(self._start)
+        before = Start.of(self._request.start)
         start: Any = [*before.actions, *(taken.actions for taken in self._steps[:step])]
         if before.position is not None:
             start = {"position": before.position, "actions": start}
         return {"seeds": [self._episode_seed], "start": start}
+
+    @property
+    def can_continue(self) -> bool:
+        """Whether its operators are known, so that `continued` can compare them."""
+        return bool(self._request.operators)
+
+    def continued(self, step: int) -> CompareRequest:
+        """Return the request of a comparison of all operators that have played, beginning at ``step``."""
+        return structs.replace(self._request, **self.start_at(step))
 
     def table(self) -> pd.DataFrame:
         """Return a table with a row for each agent that acted in a step or received a reward.
@@ -274,6 +292,19 @@ class Replays(Sequence[Replay]):
             if len({_compared(replayed, step) for replayed in self._replays}) > 1:
                 return step
         return None
+
+    def start_at(self, step: int) -> dict[str, Any]:
+        """Return the keywords with which an episode begins at ``step``, as `Replay.start_at`.
+
+        Raises ConfigurationError after the first difference, where each has a state of its own.
+        """
+        if (differ := self.first_difference) is not None and type(step) is int and step > differ:
+            first = self._replays[0].operator
+            raise ConfigurationError(
+                f"step={step}: they differ from step {differ} on, so that each has a start of its own: "
+                f"replays[{first!r}].start_at({step})"
+            )
+        return max(self._replays, key=len).start_at(step)
 
     def save(self, path: Path | str, fps: float | None = None) -> Path:
         """Write the pictures side by side to an MP4 or GIF file; see `Replay.save`. A replay that has ended

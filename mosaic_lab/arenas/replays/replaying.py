@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -11,21 +12,28 @@ from mosaic_lab.arenas.plan import ArenaPlan, ArenaSetup
 from mosaic_lab.arenas.replays.played_episode import PlayedEpisode
 from mosaic_lab.arenas.replays.player import play
 from mosaic_lab.arenas.replays.replay import Replay
+from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.workers.families import shown_as
 
-Progress = Callable[[int], None]
-"""Called with the number of steps played."""
+Progress = Callable[[int, int], None]
+"""Called with the number of steps played, and of all."""
+
+_QUIET_SECONDS = 3.0
 
 
 def replay_episode(
     plan: ArenaPlan,
     episode: PlayedEpisode,
     install: Callable[[str], None] = print,
-    progress: Progress = lambda _: None,
+    progress: Progress | None = None,
+    *,
+    has_players: bool = True,
 ) -> Replay:
-    """Play an episode of the plan again. ``install`` is called with a line for each installation step.
+    """Play an episode of the plan again. ``install`` is called with a line for each installation step;
+    ``progress`` prints a line of a long replay by default. ``has_players``: whether the plan's operators are
+    those that have played.
 
     Raises WorkerEnvironmentError or ConfigurationError if the environment's worker is missing or cannot make
     it, and MosaicError if the environment fails.
@@ -38,7 +46,39 @@ def replay_episode(
         folder=Path(),
     )
     environment = shown_as(plan.env_id, plan.family)
-    return Replay(environment, episode, play(episode, setup, progress), plan.request.start)
+    return Replay(
+        environment, episode, play(episode, setup, progress or _printed()), _comparison(plan, has_players)
+    )
+
+
+def _printed() -> Progress:
+    """Return a function that prints a line of progress each second, of a replay longer than
+    `_QUIET_SECONDS`."""
+    due, shown = time.monotonic() + _QUIET_SECONDS, False
+
+    def report(played: int, total: int) -> None:
+        nonlocal due, shown
+        if (ended := played == total and shown) or time.monotonic() >= due:
+            due, shown = time.monotonic() + 1.0, True
+            print(f"\rreplaying: step {played:,} of {total:,}", end="\n" if ended else "", flush=True)
+
+    return report
+
+
+def _comparison(plan: ArenaPlan, has_players: bool) -> CompareRequest:
+    """Return the request that compares a plan's operators; without them if they are unknown, or if the
+    environment needs a variable that a comparison does not set."""
+    known = has_players and not plan.env_vars
+    return CompareRequest(
+        env=plan.env_id,
+        operators={label: plan.mapping(label) for label in plan.lanes} if known else None,
+        env_kwargs=plan.settings,
+        max_steps=plan.request.max_steps,
+        step_timeout=plan.request.step_timeout,
+        start=plan.request.start,
+        family=plan.family,
+        pass_env_vars=plan.pass_env_vars,
+    )
 
 
 def checked_names(names: Sequence[str]) -> list[str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from mosaic_lab.arenas.replays.replaying import Progress
 from mosaic_lab.chart_style import (
     DOTS_PER_INCH,
     SAVED_DOTS_PER_INCH,
@@ -20,11 +22,14 @@ from mosaic_lab.chart_style import (
     png_of,
 )
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation.plan import episode_text
 from mosaic_lab.evaluation.statistics.scores import Floats
 from mosaic_lab.fastlane.montage import INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from mosaic_lab.arenas.replays import Replay, Replays
 
 Points = tuple[Floats, Floats]
 """x and y, float64[n] each."""
@@ -39,12 +44,27 @@ MOST_INCHES = 12.0
 """Maximum height of a picture; rows shrink to fit."""
 
 
+class EpisodeOf(NamedTuple):
+    """An episode on a seed: of one operator, or of two that are compared."""
+
+    operators: tuple[str, ...]
+    seed: int
+    episode: int = 0
+
+    def __str__(self) -> str:
+        return episode_text(" and ".join(self.operators), self.seed, self.episode)
+
+
+Replayed = Callable[[EpisodeOf, Callable[[str], None], Progress], "Replay | Replays"]
+"""Replays an episode; called with functions that report an installation's line and the steps played."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class PlotMark:
     """The line, band and points of one operator.
 
     ``color`` is an index or a colour; ``band`` a closed outline to fill; ``thin`` the individual lines,
-    which are faint if ``line`` is their mean.
+    which are faint if ``line`` is their mean. ``episodes``: what a click on each point replays, if anything.
     """
 
     label: str
@@ -53,6 +73,7 @@ class PlotMark:
     band: Points | None = None
     points: Points | None = None
     thin: tuple[Points, ...] = ()
+    episodes: tuple[EpisodeOf, ...] = ()
 
     @property
     def thin_opacity(self) -> float:
@@ -78,7 +99,8 @@ class Plot:
     """A chart with one or more facets side by side; ``note`` explains how to read it.
 
     ``rng`` is the seed of the resampling; the same seed gives the same plot. A PNG file has it in its
-    metadata, not in the picture. ``has_legend``: False below another plot with the same colours.
+    metadata, not in the picture. ``has_legend``: False below another plot with the same colours. ``replay``
+    replays the episodes of its points.
     """
 
     title: str
@@ -86,6 +108,7 @@ class Plot:
     facets: tuple[Facet, ...]
     rng: int
     has_legend: bool = True
+    replay: Replayed | None = None
 
     def names_rows(self, place: int) -> bool:
         """Whether the facet at a place shows its row names; neighbours with the same rows omit them."""

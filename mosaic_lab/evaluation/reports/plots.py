@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -11,7 +12,8 @@ from mosaic_contract.language.budget import dollars
 
 from mosaic_lab.chart_style import outline
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.evaluation.reports.plot import NEUTRAL, Facet, Plot, PlotMark, Points
+from mosaic_lab.evaluation.episode_log import Record
+from mosaic_lab.evaluation.reports.plot import NEUTRAL, EpisodeOf, Facet, Plot, PlotMark, Points, Replayed
 from mosaic_lab.evaluation.statistics.averages import AVERAGES
 from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS, Profile, learning_curve
 from mosaic_lab.evaluation.statistics.paired import PairedDifference
@@ -39,10 +41,17 @@ _RATING = ["rating", "rating_low", "rating_high"]  # columns
 _RATING_NOTE = "95% bootstrap intervals over games"
 
 
-def interval_plot(table: pd.DataFrame, title: str, unit: str) -> Plot:
+def interval_plot(
+    table: pd.DataFrame,
+    title: str,
+    unit: str,
+    played: Mapping[str, Sequence[Record]] = MappingProxyType({}),
+    replay: Replayed | None = None,
+) -> Plot:
     """Return a plot of a table of `mosaic_lab.Evaluation.summary`: one facet per average, one row per
     operator, with value and interval. These are the interval estimates of Agarwal et al. 2021. The trainings
-    of an algorithm are faint ticks.
+    of an algorithm are faint ticks. A click on an average replays the nearest of the operator's episodes in
+    ``played``.
     """
     trainings = table.attrs.get("trainings", {})
     rows = tuple(str(label) for label in table.index)
@@ -52,23 +61,26 @@ def interval_plot(table: pd.DataFrame, title: str, unit: str) -> Plot:
             continue
         columns = (table[name + suffix].to_numpy(np.float64) for suffix in _ENDS)
         estimates = zip(rows, *columns, strict=True)
-        means = {} if name == "optimality_gap" else trainings
+        means, shown = ({}, {}) if name == "optimality_gap" else (trainings, played)
         marks = tuple(
-            _interval(label, row, [*means.get(label, {}).values()], *numbers)
+            _interval(label, row, [*means.get(label, {}).values()], numbers, shown.get(label, ()))
             for row, (label, *numbers) in enumerate(estimates)
         )
         facets.append(Facet(heading, unit, marks, rows))
-    return Plot(title, table.attrs["over"], tuple(facets), int(table.attrs["rng"]))
+    return Plot(title, table.attrs["over"], tuple(facets), int(table.attrs["rng"]), replay=replay)
 
 
 def _interval(
-    label: str, row: int, trainings: Sequence[float], value: float, low: float, high: float
+    label: str, row: int, trainings: Sequence[float], numbers: Sequence[float], played: Sequence[Record]
 ) -> PlotMark:
+    value, low, high = numbers
     at = np.full(2, float(row))
     ticks = tuple((np.full(2, mean), at + TICK) for mean in trainings)
     line = (np.array([low, high]), at) if np.isfinite([low, high]).all() else None
     points = (np.array([value]), at[:1]) if np.isfinite(value) else None
-    return PlotMark(label, row, line=line, points=points, thin=ticks)
+    nearest = sorted(played, key=lambda record: abs(record["return"] - value))[:1]
+    episodes = tuple(EpisodeOf((one["operator"],), one["seed"], one["episode"]) for one in nearest)
+    return PlotMark(label, row, line=line, points=points, thin=ticks, episodes=episodes)
 
 
 def cost_plot(table: pd.DataFrame, title: str, unit: str) -> Plot:
@@ -113,25 +125,30 @@ def _cross(label: str, color: int, numbers: Sequence[float]) -> PlotMark:
     return PlotMark(label, color, line=(finite[:, 0], finite[:, 1]), points=(np.array([x]), np.array([y])))
 
 
-def paired_plot(versus: Versus, title: str) -> Plot:
+def paired_plot(versus: Versus, title: str, replay: Replayed | None = None) -> Plot:
     """Return a plot of the differences between two operators for each shared seed, in ascending order, with
-    their mean and its interval, and zero. Raises ConfigurationError for algorithms, whose trainings have no
-    pairs.
+    their mean and its interval, and zero. A click on a seed replays the episodes of both side by side.
+
+    Raises ConfigurationError for algorithms, whose trainings have no pairs.
     """
     if not isinstance(versus.difference, PairedDifference):
         raise ConfigurationError(
             f"{versus.first} and {versus.second} are not compared seed by seed, because the trainings of an "
             'algorithm have no pairs: see interval_plot(), or name one training of each, such as "PPO s1"'
         )
-    differences = np.sort(np.array(versus.difference.differences))
+    differences = np.array(versus.difference.differences)
+    order = np.argsort(differences, kind="stable")
+    differences = differences[order]
     drawn = np.unique(np.linspace(0, len(differences) - 1, MOST_POINTS).round().astype(int))
     ends = np.array([0.5, len(differences) + 0.5])
     mean = versus.difference.mean
     level, low, high = (np.full(2, number) for number in (mean.value, mean.low, mean.high))
+    names = tuple(dict.fromkeys([versus.first, versus.second]))
+    episodes = [EpisodeOf(names, int(versus.difference.seeds[place])) for place in order[drawn]]
     marks = (
         PlotMark("no difference", NEUTRAL, line=(ends, np.zeros(2))),
         PlotMark("mean, 95% interval", 1, line=(ends, level), band=outline(ends, low, high)),
-        PlotMark("one seed", 0, points=(drawn + 1.0, differences[drawn])),
+        PlotMark("one seed", 0, points=(drawn + 1.0, differences[drawn]), episodes=tuple(episodes)),
     )
     wins, ties, losses = (int(np.sum(np.sign(differences) == sign)) for sign in (1, 0, -1))
     note = (
@@ -139,7 +156,7 @@ def paired_plot(versus: Versus, title: str) -> Plot:
         f"{losses:,}; mean difference with its 95% bootstrap interval over seeds"
     )
     facet = Facet(f"{versus.first} minus {versus.second}", "seeds, by difference", marks)
-    return Plot(title, note, (facet,), versus.rng)
+    return Plot(title, note, (facet,), versus.rng, replay=replay)
 
 
 def profile_plot(

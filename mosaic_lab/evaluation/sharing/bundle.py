@@ -368,7 +368,7 @@ def _checkpoints(plan: EvaluationPlan, files: dict[str, bytes | Path]) -> dict[s
 
 def _policies(specs: Iterable[OperatorSpec], files: dict[str, bytes | Path]) -> dict[str, str]:
     """Add the files of the user's code to ``files``; return the place of each of their folders."""
-    with_code = [(spec, spec.code) for spec in specs if spec.code is not None]
+    with_code = [(spec, code) for spec in specs for code in spec.code.values()]
     folders = sorted({settings["folder"] for _, settings in with_code})
     places = {folder: f"policies/{number}" for number, folder in enumerate(folders, 1)}
     for spec, settings in with_code:

@@ -20,7 +20,8 @@ from mosaic_lab.evaluation.fingerprints import OF_THE_ENDPOINT
 from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.evaluation.scripts import LANGUAGE_MODELS, OLDER_KEYS
 from mosaic_lab.operators import OperatorSpec
-from mosaic_lab.operators.language import is_model_file
+from mosaic_lab.operators.language import is_model_file, is_prompt_file
+from mosaic_lab.operators.spec import CODE
 from mosaic_lab.operators.tables import ALGORITHM, policy_tables
 
 SCRIPT = "script.json"
@@ -167,11 +168,14 @@ def _operator_problems(table: Mapping[str, Any]) -> Iterator[str]:
         yield f"the checkpoint {place!r:.100} is outside of the bundle"
     if is_model and not (isinstance(model, str) and model.isprintable() and not is_model_file(model)):
         yield f"the model {model!r:.100} is not a valid name"
+    if is_prompt_file(table.get("system")) or not isinstance(table.get("examples", []), list):
+        yield "the system prompt and the examples of an operator must be in the script"
     if "program" in table and table["program"] not in _ENGINES:
         yield f"a bundle may not start the program {table['program']!r:.100}"
-    if kind == "python" or "describe" in table:
+    own = [table[name] for name in ("policy", *CODE) if ":" in str(table.get(name, ""))]
+    if kind == "python" or own:
         if not _POLICIES.fullmatch(str(folder)):
             yield f"the folder {folder!r:.100} is not a policy of the bundle"
-        for name in [table.get("describe", table.get("policy")), *table.get("files", ())]:
+        for name in [*(own or [None]), *table.get("files", ())]:
             if not isinstance(name, str) or name.startswith(("/", "~")) or ".." in name:
                 yield f"the file {name!r:.100} is outside of the bundle"

@@ -58,6 +58,10 @@ class ChartPointer(anywidget.AnyWidget):
     rows: t.List[str] = t.List(t.Unicode(), help="the names of y = 0, 1, … where y is a category").tag(
         sync=True
     )
+    hints: t.List[list[str]] = t.List(help="for each mark, what a click on its lines or points does").tag(
+        sync=True
+    )
+    chosen: t.Dict[str, Any] = t.Dict({}, help="{id: [mark, point], number}: the last click").tag(sync=True)
 
 
 class VerticalMarks:

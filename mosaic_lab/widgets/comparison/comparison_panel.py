@@ -25,6 +25,7 @@ from ipywidgets import VBox, Widget, widget_serialization
 from mosaic_lab.arenas import Comparison
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.widgets.charts.chart import Chart
+from mosaic_lab.widgets.comparison import followed_panel
 from mosaic_lab.widgets.comparison.early_keys import EarlyKeys
 from mosaic_lab.widgets.comparison.page_state import (
     MOST_AGENTS,
@@ -121,7 +122,7 @@ class ComparisonPanel(LivePanel):
         self.episodes = Table()
         self.chart = Chart(Y_LABEL, [lane_style(index) for index in range(len(labels))])
         self.chart.figure.layout.height = CHART_HEIGHT
-        self._replays = ReplayArea(self.show_message)
+        self._replays = ReplayArea(self.show_message, followed_panel)
         self.box = VBox([self.lanes, *self.chart.parts, self.episodes, self._replays.box])
         self.box.add_class("mosaic-panel")
         self.box.add_class("mosaic-comparison")
@@ -220,7 +221,7 @@ class ComparisonPanel(LivePanel):
         if comparison is None:
             raise MosaicError("this comparison was ended: run its cell again")
         name = f"seed {comparison.seed}" if lane is None else f"{lane}, seed {seed}"
-        self._replays.request(name, lambda *_: comparison.replay(lane, seed, index))
+        self._replays.request(name, lambda _, progress: comparison.replay(lane, seed, index, progress))
 
     def _press(self, comparison: Comparison, lane: int, agent: str, action: Any) -> None:
         """Use a player's key as the awaited action. If the comparison is idle, also make a step."""

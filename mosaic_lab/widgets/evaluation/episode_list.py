@@ -9,13 +9,13 @@ from typing import Any
 
 from ipywidgets import VBox, Widget
 
-from mosaic_lab.arenas.replays.replaying import replay_episode
 from mosaic_lab.chart_style import color
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.evaluation.plan import episode_text
-from mosaic_lab.evaluation.replaying import played_episode
+from mosaic_lab.evaluation.replaying import replay
 from mosaic_lab.number_format import number
+from mosaic_lab.widgets.comparison import followed_panel
 from mosaic_lab.widgets.frames.collapsible import Collapsible
 from mosaic_lab.widgets.page.panel_widgets import Table
 from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_subshell
@@ -36,7 +36,7 @@ class EpisodeList:
     def __init__(self, evaluation: Evaluation, say: Say) -> None:
         self.head = Collapsible(title="Episodes")
         self.table = Table()
-        self.replays = ReplayArea(say)
+        self.replays = ReplayArea(say, followed_panel)
         self._evaluation = evaluation
         self._content = VBox([])
         self._lock = threading.Lock()
@@ -71,15 +71,13 @@ class EpisodeList:
             raise ConfigurationError(f"no episode {chosen['id']!r:.200}")
         self.replays.request(
             episode_text(operator, seed, episode),
-            lambda install, progress: replay_episode(
-                evaluation.plan, played_episode(evaluation, operator, seed, episode), install, progress
-            ),
+            lambda install, progress: replay(evaluation, operator, seed, episode, install, progress),
         )
 
     def close(self) -> None:
         """Close the widgets."""
         self.replays.close()
-        close_widgets([*self.widgets, self.table, self.replays.box])
+        close_widgets([*self.widgets, self.table])
 
     def _rows(self) -> dict[str, Any]:
         records = [] if self._evaluation.damage else self._evaluation.records()

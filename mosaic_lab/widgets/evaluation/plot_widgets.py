@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
+from typing import Any
 
 import anywidget
 import bqplot
@@ -26,9 +28,11 @@ from mosaic_lab.widgets.charts.chart import (
     tick_format,
     value_range,
 )
+from mosaic_lab.widgets.comparison import followed_panel
 from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
 from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_subshell
+from mosaic_lab.widgets.replays.replay_area import ReplayArea
 
 ROW_PIXELS, AROUND_ROWS_PIXELS = 26, 74
 NAME_PIXELS, MOST_NAME_PIXELS = 7, 170
@@ -116,6 +120,14 @@ class FacetFigure:
             [mark.label for _, mark in lines_of_marks],
             [mark.label for mark in marks if mark.points is not None for _ in mark.points[0]],
         ]
+        self.episodes = [
+            episode
+            for mark in marks
+            if mark.points is not None
+            for episode in mark.episodes or [None] * len(mark.points[0])
+        ]
+        hints = [f"click: replays {episode}" if episode else "" for episode in self.episodes]
+        self.pointer.hints = [[], hints]
         drawn = [part for part, _ in (*bands, *lines, *points)]
         self.empty = not drawn
         x = [x for other in alike for x in _places(other)]
@@ -140,10 +152,12 @@ class PlotNote(anywidget.AnyWidget):
     legend: t.List[dict[str, str]] = t.List(t.Dict()).tag(sync=True)
     title = t.Unicode().tag(sync=True)
     note = t.Unicode().tag(sync=True)
+    said: t.List[str] = t.List(["info", ""], help="of a replay: level and text").tag(sync=True)
 
 
 class PlotFigures:
-    """The figures of a plot side by side, with a legend if the colours are not named by rows."""
+    """The figures of a plot side by side, with a legend if the colours are not named by rows, and below them
+    the replay of a clicked point."""
 
     def __init__(self, plot: Plot) -> None:
         have_names = [plot.names_rows(place) or not facet.rows for place, facet in enumerate(plot.facets)]
@@ -154,7 +168,10 @@ class PlotFigures:
             [part for facet in self._facets for part in (facet.figure, facet.pointer)], layout=layout
         )
         self._note = PlotNote()
-        self.box = VBox([self._note, self._row])
+        self._replays = ReplayArea(self._say, followed_panel)
+        for figure in self._facets:
+            figure.pointer.observe(partial(self._choose, figure), "chosen")
+        self.box = VBox([self._note, self._row, self._replays.box])
         self.box.add_class("mosaic-plot")
         self.draw(plot)
         widgets_stay_on_subshell(self.box)
@@ -171,6 +188,7 @@ class PlotFigures:
         legend = dict.fromkeys((mark.label, mark_color(mark)) for mark in marks)  # shared by all facets
         self._note.legend = [{"label": label, "color": legend_color} for label, legend_color in legend]
         self._note.title, self._note.note = plot.title, plot.note
+        self._replay = plot.replay
 
     def send_again(self) -> None:
         for facet in self._facets:
@@ -178,7 +196,18 @@ class PlotFigures:
 
     def close(self) -> None:
         """Close the widgets: the page shows the static form in their place."""
+        self._replays.close()
         close_widgets([self.box])
+
+    def _say(self, level: str, text: str) -> None:
+        self._note.said = [level, text]
+
+    def _choose(self, figure: FacetFigure, change: Mapping[str, Any]) -> None:
+        """Replay the episode of a clicked point, unless the plot has changed meanwhile."""
+        point, replay = change["new"]["id"][1], self._replay
+        episode = figure.episodes[point] if point < len(figure.episodes) else None
+        if replay is not None and episode is not None:
+            self._replays.request(str(episode), partial(replay, episode))
 
 
 class PlotStack:

@@ -97,7 +97,7 @@ class SnapshotReader(ResultReader[EvaluationSnapshot]):
                 left=evaluation.time_left,
                 failed=failed,
                 table=operators_table(summary, _totals(evaluation)),
-                plots=_plots(summary),
+                plots=_plots(evaluation, summary),
                 spent=_spent(evaluation),
                 failures=failures.most_common(),
                 damage=damage,
@@ -126,8 +126,9 @@ def _totals(evaluation: Evaluation) -> dict[str, int]:
     return {label: each * len(own) for label, own in lanes.items()}
 
 
-def _plots(summary: pd.DataFrame) -> tuple[Plot, ...]:
-    intervals = interval_plot(summary, "Returns", "return")
+def _plots(evaluation: Evaluation, summary: pd.DataFrame) -> tuple[Plot, ...]:
+    played = {} if evaluation.damage else evaluation.played()
+    intervals = interval_plot(summary, "Returns", "return", played, evaluation.replay_of)
     if not costs_differ(summary):
         return (intervals,)
     return intervals, cost_plot(summary, "Returns and costs", "return")

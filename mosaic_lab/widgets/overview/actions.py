@@ -24,6 +24,7 @@ from mosaic_lab.runs.curriculum import Curriculum
 from mosaic_lab.runs.kinds import as_kind, kind_of
 from mosaic_lab.runs.run_labels import distinct_names
 from mosaic_lab.runs.training import Trainer
+from mosaic_lab.widgets.comparison import followed_panel
 from mosaic_lab.widgets.notebook_display import NotebookDisplay
 from mosaic_lab.widgets.page.background import in_background
 
@@ -236,10 +237,7 @@ class Tabs:
 
     def open_comparison(self, runs: tuple[str, ...], comparison: Comparison) -> str:
         """Create the panel of a comparison, which ends with its tab, and return its model id."""
-        from mosaic_lab.widgets.comparison.comparison_panel import panel_of
-
-        panel = panel_of(comparison)
-        panel.follow()
+        panel = followed_panel(comparison)
         model_id = self._add(panel, partial(_end, comparison, panel))
         with self._lock:
             self._comparisons[runs] = model_id

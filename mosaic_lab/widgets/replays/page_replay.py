@@ -8,6 +8,7 @@ from typing import Any
 
 from mosaic_lab.arenas.action_text import action_text
 from mosaic_lab.arenas.replays import Replay, ReplayStep
+from mosaic_lab.arenas.replays.replay import texts_in
 from mosaic_lab.chart_style import color
 from mosaic_lab.fastlane.pictures import evenly_timed, film_speed, mp4
 from mosaic_lab.number_format import number
@@ -55,9 +56,11 @@ def page_replay(replay: Replay) -> dict[str, Any]:
         "steps": steps,
         "end": {
             "facts": _facts(replay, len(replay), {}, end.returns),
+            "text": _text(replay.last_observations) if room > 0 else "",
             "flags": [name for name in ("terminated", "truncated") if any(getattr(end, name).values())],
         },
         "omitted": len(replay) - len(steps),
+        "continues": replay.can_continue,
     }
 
 
@@ -68,7 +71,7 @@ def _step(replay: Replay, step: ReplayStep, with_texts: bool) -> dict[str, Any]:
         "moves": [_move(step, agent) for agent in [*step.names][:MOST_AGENTS]],
         "more": max(0, len(step.names) - MOST_AGENTS),
         "facts": _facts(replay, step.index, step.rewards, before),
-        "text": (step.text or _numbers(step))[:_LONGEST_TEXT] if with_texts else "",
+        "text": _text(step.observations) if with_texts else "",
         "calls": calls,
     }
 
@@ -111,15 +114,17 @@ def _calls(replay: Replay, step: ReplayStep, agent: str) -> list[dict[str, Any]]
     return [{**call, "agent": agent} for call in calls]
 
 
-def _numbers(step: ReplayStep) -> str:
-    """Return short observations as text."""
+def _text(observations: Mapping[str, Any]) -> str:
+    """Return observations as text: texts, and short arrays."""
+    if text := texts_in(observations):
+        return text[:_LONGEST_TEXT]
     texts = []
-    for agent, observation in step.observations.items():
+    for agent, observation in observations.items():
         size = getattr(observation, "size", 1)
         if size <= _SHORT and not isinstance(observation, Mapping | str):
             values = observation.tolist() if hasattr(observation, "tolist") else observation
-            texts.append((f"{agent}: " if len(step.observations) > 1 else "") + action_text(values))
-    return "\n".join(texts)
+            texts.append((f"{agent}: " if len(observations) > 1 else "") + action_text(values))
+    return "\n".join(texts)[:_LONGEST_TEXT]
 
 
 def _length(call: Mapping[str, Any]) -> int:

@@ -1,72 +1,100 @@
-"""The part of a panel in which an episode is replayed after a click on its row."""
+"""The part of a panel in which an episode is replayed after a click on its row or on its point in a plot."""
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 
 from ipywidgets import VBox
 
 from mosaic_lab.arenas.replays import Replay, Replays
+from mosaic_lab.arenas.replays.replaying import Progress
 from mosaic_lab.errors import MosaicError
-from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_subshell
+from mosaic_lab.widgets.page.widget_tree import close_widgets
+from mosaic_lab.widgets.replays.replay_player import PanelOf, ReplayView
 
 Say = Callable[[str, str], None]
 """Shows a message of a level ("info", "error") to the user; an empty text removes it."""
-Make = Callable[[Callable[[str], None], Callable[[int], None]], Replay | Replays]
+Make = Callable[[Callable[[str], None], Progress], Replay | Replays]
 """Makes a replay. It is called with functions that report an installation's line and the steps played."""
 
-_EVERY = 50  # steps between two reports
+_EVERY_SECONDS = 0.5  # between two reports
 
 logger = logging.getLogger(__name__)
 
 
 class ReplayArea:
-    """The newest requested replay, in ``box``. ``say`` shows its progress and its failure."""
+    """The newest requested replay, in ``box``, with the panel of a comparison from there. ``say`` shows its
+    progress and its failure."""
 
-    def __init__(self, say: Say) -> None:
+    def __init__(self, say: Say, panel_of: PanelOf) -> None:
+        self._panel_of = panel_of
         self.box = VBox([])
         self._say = say
-        self._thread: threading.Thread | None = None
-        self._closed = False
+        self._lock = threading.Lock()
+        self._newest = 0
+        self._view: ReplayView | None = None
 
     def request(self, name: str, make: Make) -> None:
-        """Make a replay in the background and show it. ``name`` names the episode in messages."""
-        if self._thread is not None and self._thread.is_alive():
-            self._say("info", "An episode is being replayed: the next one can be chosen after it.")
-            return
+        """Make a replay in the background and show it, in place of one that is being made. ``name`` names the
+        episode in messages."""
+        self._newest += 1
         self._say("info", f"Replaying {name} …")
-        self._thread = threading.Thread(
-            target=self._make, args=(name, make), name="mosaic-replay", daemon=True
-        )
-        self._thread.start()
+        threading.Thread(
+            target=self._make, args=(self._newest, name, make), name="mosaic-replay", daemon=True
+        ).start()
 
     def close(self) -> None:
         """Close the player, and show no other."""
-        self._closed = True
-        close_widgets(self.box.children)
+        self._newest += 1
+        self._close_view()
+        close_widgets([self.box])
 
-    def _make(self, name: str, make: Make) -> None:
-        def progress(steps: int) -> None:
-            if steps % _EVERY == 0:
-                self._say("info", f"Replaying {name}: step {steps:,}")
+    def _make(self, number: int, name: str, make: Make) -> None:
+        due = time.monotonic() + _EVERY_SECONDS
+
+        def install(line: str) -> None:
+            self._check_newest(number)
+            self._say("info", line)
+
+        def progress(played: int, total: int) -> None:
+            nonlocal due
+            self._check_newest(number)
+            if (now := time.monotonic()) >= due:
+                due = now + _EVERY_SECONDS
+                self._say("info", f"Replaying {name}: step {played:,} of {total:,}")
 
         try:
-            self._show(make(lambda line: self._say("info", line), progress))
+            with self._lock:  # one at a time
+                self._check_newest(number)
+                replay = make(install, progress)
+                self._check_newest(number)
+                self._show(replay)
+            self._say("info", "")
+        except _Superseded:
+            pass
         except MosaicError as error:
             self._say("error", str(error))
         except Exception as error:
             logger.exception("%s could not be replayed.", name)
             self._say("error", f"{name} could not be replayed: {type(error).__name__}: {error}")
 
-    def _show(self, replay: Replay | Replays) -> None:
-        from mosaic_lab.widgets.replays.replay_player import ReplayPlayer
+    def _check_newest(self, number: int) -> None:
+        if number != self._newest:
+            raise _Superseded
 
-        if self._closed:
-            return
-        player = ReplayPlayer.of(replay)
-        widgets_stay_on_subshell(player)
-        former, self.box.children = self.box.children, [player]
-        close_widgets(former)
-        self._say("info", "")
+    def _show(self, replay: Replay | Replays) -> None:
+        view = ReplayView(replay, self._panel_of)
+        self._close_view()
+        self._view = view
+        self.box.children = [view.box]
+
+    def _close_view(self) -> None:
+        if self._view is not None:
+            self._view.close()
+
+
+class _Superseded(Exception):
+    """Another replay has been requested, or the panel was closed."""

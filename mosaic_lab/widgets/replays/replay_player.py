@@ -1,35 +1,30 @@
-"""The player of replays in a notebook cell: the widget, and its static form."""
+"""The player of replays in a notebook cell, and the comparison that begins at one of its steps."""
 
 from __future__ import annotations
 
-import io
-from base64 import b64encode
-from collections import deque
-from collections.abc import Sequence
-from contextlib import suppress
-from html import escape
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import anywidget
 import traitlets as t
-from PIL import Image
+from ipywidgets import VBox
 
+from mosaic_lab.arenas import Comparison, compare
 from mosaic_lab.arenas.replays import Replay, Replays
-from mosaic_lab.fastlane.encoding import rgb
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.runs.run_names import latest_root
+from mosaic_lab.widgets.page.live_panel import LivePanel
 from mosaic_lab.widgets.page.page_code import page_code
-from mosaic_lab.widgets.page.saved_form import Caption, SavedForm, html_notes, html_table
 from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_subshell
 from mosaic_lab.widgets.replays.page_replay import page_replay, replay_film
 
-MOST_SHOWN = 16
-"""Maximum number of players in a kernel's notebooks; beyond it the oldest are replaced by their static
-form."""
 MOST_REPLAYS = 8
 """Maximum number of replays side by side in a player."""
-_SAVED_ROWS = 40  # of a replay's table in a saved notebook: half from the beginning, half from the end
-_SAVED_BYTES = 3 << 20  # of films in a saved notebook
-_SAVED_PICTURES, _SAVED_SIDE, _GAP = 6, 160, 4
-_VIDEO = "width:320px; max-width:100%; background:#000"
+
+logger = logging.getLogger(__name__)
 
 
 class ReplayPlayer(anywidget.AnyWidget):
@@ -48,6 +43,10 @@ class ReplayPlayer(anywidget.AnyWidget):
     first_difference = t.Int(None, allow_none=True).tag(sync=True)
     at = t.Int(0, help="steps played so far").tag(sync=True)
     speed = t.Float(10.0, help="steps per second").tag(sync=True)
+    continued: t.Dict[str, Any] = t.Dict(
+        help="the page's latest request of a comparison from here on: the replay's place, and the step"
+    ).tag(sync=True)
+    notice: t.List[str] = t.List(["info", ""], help="level and text").tag(sync=True)
 
     @classmethod
     def of(cls, shown: Replay | Replays) -> ReplayPlayer:
@@ -61,60 +60,69 @@ class ReplayPlayer(anywidget.AnyWidget):
         )
 
 
-class ShownReplay:
-    """A player in one output of the notebook, with its static form: a short film and the table of steps."""
+PanelOf = Callable[[Comparison], LivePanel]
+"""Returns the panel of a comparison, which a page is about to show."""
 
-    def __init__(self, shown: Replay | Replays) -> None:
-        self._replays = _listed(shown)
+
+class ReplayView:
+    """A player and, below it in ``box``, the comparison that was begun at one of its steps, in the panel that
+    ``panel_of`` makes."""
+
+    def __init__(self, shown: Replay | Replays, panel_of: PanelOf) -> None:
+        self._panel_of = panel_of
+        self.replays = _listed(shown)
         self.player = ReplayPlayer.of(shown)
-        widgets_stay_on_subshell(self.player)
-        self._saved = SavedForm(
-            f"Replay · {self.player.title}", self._describe, self._draw, on_removed=self.close
-        )
-        self._saved.update(final=True)
-        self._saved.show(self.player, self._saved.add(), update=False)
+        self.player.observe(lambda change: self._continue(change["new"]), "continued")
+        self.box = VBox([self.player])
+        self._lock = threading.Lock()
+        self._below: tuple[Comparison, LivePanel] | None = None
+        self._closed = False
+        widgets_stay_on_subshell(self.box)
 
     def close(self) -> None:
-        """Close the widget: the page shows the static form in its place."""
-        with suppress(ValueError):  # already removed to make room
-            _shown.remove(self)
-        close_widgets([self.player])
+        """Close the widgets, and end the comparison."""
+        self._closed = True
+        with self._lock:
+            self._end()
+        close_widgets([self.box])
 
-    def _describe(self) -> Caption:
-        room, parts = _SAVED_BYTES, []
-        for replay, film in zip(self._replays, self.player.films, strict=True):
-            notes = [f"{replay.operator}: {replay.verdict}", *filter(None, [replay.note])]
-            video = ""
-            if film and (room := room - len(film)) >= 0:
-                source = f"data:video/mp4;base64,{b64encode(film).decode()}"
-                label = escape(replay.title)
-                video = f'<video style="{_VIDEO}" controls muted src="{source}" aria-label="{label}"></video>'
-            parts.append(html_notes(notes) + video + _steps_table(replay))
-        differ = self.player.first_difference
-        return Caption("" if differ is None else f"they differ from step {differ:,} on", "".join(parts))
+    def _continue(self, request: Mapping[str, Any]) -> None:
+        threading.Thread(target=self._try, args=(request,), name="mosaic-continue", daemon=True).start()
 
-    def _draw(self) -> bytes | None:
-        """Return a strip of pictures over the episode, a row for each replay."""
-        rows = [_strip(replay) for replay in self._replays if replay.pictured]
-        if not rows:
-            return None
-        size = max(row.width for row in rows), sum(row.height + _GAP for row in rows) - _GAP
-        whole, file, top = Image.new("RGBA", size), io.BytesIO(), 0
-        for row in rows:
-            whole.paste(row, (0, top))
-            top += row.height + _GAP
-        whole.save(file, "PNG")
-        return file.getvalue()
+    def _try(self, request: Mapping[str, Any]) -> None:
+        try:
+            with self._lock:
+                self._open(self.replays[request["replay"]], request["step"])
+        except MosaicError as error:
+            self._say("error", str(error))
+        except Exception as error:
+            logger.exception("A comparison could not be opened.")
+            self._say("error", f"{type(error).__name__}: {error}")
 
+    def _open(self, replay: Replay, step: int) -> None:
+        """Open a comparison that begins at a step, in place of an earlier one."""
+        if self._closed:
+            return
+        self._say("info", f"Opening a comparison that begins at step {step:,} …")
+        self._end()
+        root = latest_root() or Path("mosaic_runs")
+        comparison = compare(root, replay.continued(step), lambda line: self._say("info", line))
+        panel = self._panel_of(comparison)
+        self._below = comparison, panel
+        self.box.children = [self.player, panel.box]
+        self._say("info", f"The comparison below begins at step {step:,} of {replay.operator}.")
 
-_shown: deque[ShownReplay] = deque()
+    def _end(self) -> None:
+        """End the comparison and remove its panel."""
+        if self._below is None:
+            return
+        (comparison, panel), self._below = self._below, None
+        self.box.children = [self.player]
+        comparison.stop(timeout=0)
+        panel.close()
 
-
-def show(shown: Replay | Replays) -> None:
-    """Show a player as an output of the running cell."""
-    _shown.append(ShownReplay(shown))
-    if len(_shown) > MOST_SHOWN:
-        _shown.popleft().close()
+    def _say(self, level: str, text: str) -> None:
+        self.player.notice = [level, text]
 
 
 def _listed(shown: Replay | Replays) -> list[Replay]:
@@ -126,37 +134,3 @@ def _title(replays: Sequence[Replay]) -> str:
         return replays[0].title
     seeds = ", ".join(dict.fromkeys(str(replay.seed) for replay in replays))
     return f"{', '.join(replay.operator for replay in replays)}, seed {seeds} in {replays[0].environment}"
-
-
-def _steps_table(replay: Replay) -> str:
-    """Return the table of a replay's steps as HTML, without its middle if it is long."""
-    names = ["step", "agent", "action", "reward", "return"]
-    table = replay.table()
-    rows = [[str(row[name]) for name in names] for row in table.to_dict("records")]
-    if (omitted := len(rows) - _SAVED_ROWS) > 0:
-        half = _SAVED_ROWS // 2
-        rows = [*rows[:half], [f"… {omitted:,} more", "", "", "", ""], *rows[-half:]]
-    if len(replay.agents) == 1:
-        rows = [[row[0], *row[2:]] for row in rows]
-        names.remove("agent")
-    body = html_table(names, rows)
-    return f"<details><summary>{len(replay):,} steps</summary>{body}</details>"
-
-
-def _strip(replay: Replay) -> Image.Image:
-    """Return a few pictures of a replay in a row, from the first to the last."""
-    packets = replay.packets
-    count = min(_SAVED_PICTURES, len(packets))
-    places = [round(index * (len(packets) - 1) / max(1, count - 1)) for index in range(count)]
-    pictures = []
-    for place in places:
-        picture = Image.fromarray(rgb(packets[place].decode()))
-        picture.thumbnail((_SAVED_SIDE, _SAVED_SIDE))
-        pictures.append(picture)
-    width = sum(picture.width + _GAP for picture in pictures) - _GAP
-    row = Image.new("RGBA", (width, max(picture.height for picture in pictures)))
-    left = 0
-    for picture in pictures:
-        row.paste(picture, (left, 0))
-        left += picture.width + _GAP
-    return row

@@ -135,7 +135,7 @@ def trials_table(plan: SweepPlan, trials: Sequence[Trial], intervals: Intervals)
     columns = [
         {"title": "Trial", "numeric": True},
         {"title": "State", "numeric": False},
-        {"title": plan.request.metric, "numeric": True},
+        {"title": plan.metric, "numeric": True},
         *({"title": name, "numeric": kind} for name, kind in zip(names, numeric, strict=True)),
         {"title": "Steps", "numeric": True},
         {"title": "Time", "numeric": True},

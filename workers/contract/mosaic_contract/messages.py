@@ -176,8 +176,8 @@ class Step(Data):
     """One step of one agent.
 
     `messages` were sent to other agents, `observation_hash` is the hash of the observation on which the agent
-    acted, and `fault` says why its operator's own answer was late or not played. Each is omitted if there is
-    none.
+    acted, `fault` says why its operator's own answer was late or not played, and `end_hash` is the hash of
+    the observation after an episode's last step. Each is omitted if there is none.
     """
 
     KIND = "step"
@@ -193,10 +193,11 @@ class Step(Data):
     messages: list[Any] = field(default_factory=list, metadata={"added": True})
     observation_hash: int | None = _added(None)
     fault: str = _added("")
+    end_hash: int | None = _added(None)
 
     def to_dict(self) -> dict[str, Any]:
         document = super().to_dict()
-        for name, none in (("messages", []), ("observation_hash", None), ("fault", "")):
+        for name, none in (("messages", []), ("observation_hash", None), ("fault", ""), ("end_hash", None)):
             if document[name] == none:
                 del document[name]
         return document

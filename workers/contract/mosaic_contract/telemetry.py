@@ -236,6 +236,7 @@ class Telemetry:
         messages: Sequence[Mapping[str, str]] = (),
         observation_hash: int | None = None,
         fault: str = "",
+        end_hash: int | None = None,
     ) -> None:
         """Write one step of one agent, if individual steps were requested. `messages` are the messages that
         the agent sent with this step, as {"to", "text"}; for the others see `Step`."""
@@ -254,6 +255,7 @@ class Telemetry:
                 list(messages),
                 observation_hash,
                 fault,
+                end_hash,
             )
         )
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import os
 import sys
 import traceback
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from mosaic_contract.errors import ConfigError, one_line
 
@@ -39,6 +40,32 @@ def attribute_of(settings: Mapping[str, Any]) -> tuple[Any, Path]:
     if not hasattr(module, attribute):
         raise ConfigError(f"{file} has no {attribute!r}")
     return getattr(module, attribute), file
+
+
+def keywords_of(function: Any, file: Path, given: Sequence[str], keywords: Sequence[str]) -> Sequence[str]:
+    """Return those of the `keywords` that a function of the user's accepts by name.
+
+    Raises `ConfigError` if it is not a function, or cannot be called with the arguments that `given`
+    describes and these keywords.
+    """
+    name, arguments = getattr(function, "__name__", "it"), " and ".join(given)
+    if not callable(function) or isinstance(function, type):
+        raise ConfigError(f"{name} of {file.name} is not a function of {arguments}")
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return ()
+    parameters = signature.parameters.values()
+    any_keyword = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    taken = tuple(keyword for keyword in keywords if any_keyword or keyword in signature.parameters)
+    try:
+        signature.bind(*(object() for _ in given), **dict.fromkeys(taken))
+    except TypeError as error:
+        raise ConfigError(
+            f"{name} of {file.name} cannot be called with {arguments} ({error}); it may also take, by name: "
+            f"{', '.join(keywords)}"
+        ) from None
+    return taken
 
 
 def error_text(error: BaseException, file: Path) -> str:

@@ -59,8 +59,10 @@ class Replays(Arenas):
         for step in steps:
             states.append(lane.do("replayed", "replay", actions={"agent_0": step["action"]}, picture=True))
         self.assertEqual(
-            [state["hashes"]["agent_0"] for state in states[:-1]], [s["observation_hash"] for s in steps]
+            [state["hashes"]["agent_0"] for state in states],
+            [*(step["observation_hash"] for step in steps), steps[-1]["end_hash"]],
         )
+        self.assertNotIn("end_hash", steps[0])
         self.assertEqual([state["rewards"]["agent_0"] for state in states[1:]], [s["reward"] for s in steps])
         self.assertEqual(states[-1]["done"], played["terminated"])
         self.assertIn("agent_0", states[0]["observations"])

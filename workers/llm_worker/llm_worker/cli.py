@@ -9,7 +9,7 @@ from mosaic_contract import main, operator_worker
 
 WORKER = operator_worker(
     "llm",
-    "llm_worker.operator:LanguageOperator",
+    "mosaic_contract.language.operator:LanguageOperator",
     upstream_library="openai, anthropic, xllamacpp",
     concurrent=True,
 )

@@ -9,12 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 from language.language_fixtures import FakeServer
+from mosaic_contract.language.exchange import hash_of
 from operators.conversation import Conversation
 
 Settings = Callable[..., dict[str, Any]]
 
 DISCRETE = {"type": "Discrete", "shape": [], "dtype": "int64", "n": 3, "start": 0}
 MOVES = ["left", "right", "stay"]
+VIEW = {"type": "Dict", "spaces": {
+    "image": {"type": "Box", "shape": [3, 3, 3], "dtype": "int64", "low": 0, "high": 255},
+    "direction": {"type": "Discrete", "n": 4}, "mission": {"type": "MissionSpace"}}}  # fmt: skip
+"""The observations of a team in a grid."""
 
 
 def prompt(answer: dict[str, Any], exchange: int = 0) -> list[str]:
@@ -139,9 +144,6 @@ def test_teams_roles_and_messages(talk: Conversation, fake: Settings) -> None:
         "PREDICTION agent_1: it comes\nMESSAGE agent_1: I go left\nMESSAGE nobody: x\nMESSAGE all: ok\n"
         "ACTION: turn left"
     )
-    view = {"type": "Dict", "spaces": {
-        "image": {"type": "Box", "shape": [3, 3, 3], "dtype": "int64", "low": 0, "high": 255},
-        "direction": {"type": "Discrete", "n": 4}, "mission": {"type": "MissionSpace"}}}  # fmt: skip
     team = {
         "env_id": "MosaicMultiGrid-S-2v2-IndAgObs-v1",
         "agents": [f"agent_{n}" for n in range(4)],
@@ -156,7 +158,7 @@ def test_teams_roles_and_messages(talk: Conversation, fake: Settings) -> None:
     levels = {}
     for level in ("rules", "advice", "roles"):
         settings = fake(f"say={said}", **team, coordination=level, theory_of_mind=True, messages=True)
-        talk.agent(actions, observation_space=view, settings=settings)
+        talk.agent(actions, observation_space=VIEW, settings=settings)
         answer = talk.act(seen, teammates={"agent_1": ball}, messages=[{"from": "agent_1", "text": "hello"}])
         levels[level] = prompt(answer)[0]
     rules, advice, roles = levels.values()
@@ -172,7 +174,7 @@ def test_teams_roles_and_messages(talk: Conversation, fake: Settings) -> None:
     first, second = (
         f"say=MESSAGE all: ok\nMESSAGE agent_1: {text}\nACTION: jump" for text in ("I try", "No")
     )
-    talk.agent(actions, observation_space=view, settings=fake(first, second, **team, messages=True))
+    talk.agent(actions, observation_space=VIEW, settings=fake(first, second, **team, messages=True))
     sent = [one["text"] for one in talk.act(seen)["messages"]]
     assert sent == ["ok", "I try", "No"], "what a repaired answer repeats is sent once"
 
@@ -221,6 +223,119 @@ def test_environments_that_speak_and_describers_of_the_users(
     missing = talk.ask("init_agent", player_id="a", action_space=DISCRETE,
                        settings=fake("ok", describe={**own, "attribute": "gone"}))  # fmt: skip
     assert "mine.py has no 'gone'" in missing["message"]
+
+
+def test_prompts_are_those_of_earlier_recordings(talk: Conversation, fake: Settings) -> None:
+    """A replay finds an answer by its prompt: the usual one never changes."""
+    talk.agent(DISCRETE, settings=fake("say=ACTION: right", action_meanings=MOVES))
+    (exchange,) = talk.act({"position": np.array([0.5, 2.0])}, step_index=4)["exchanges"]
+    recorded = "eaedcbfec9fad4d23d75bc6df7a8bef130f7ebc3c0aa9710c8656a714d9065d7"
+    assert hash_of(exchange["prompt"]) == recorded
+
+
+@pytest.mark.parametrize(
+    ("strategy", "requested", "said", "wrong"),
+    [
+        (
+            "naive",
+            "one of the legal actions, word for word, and with nothing else",
+            "right",
+            "was not an action",
+        ),
+        ("cot", "Think step by step", "The way is free.\nACTION: right", "begins with ACTION:"),
+        ("robust_cot", "<|ACTION|>action<|END|>", "Free.\n<|ACTION|>right<|END|>", "between the marks"),
+        (
+            "plan",
+            "PLAN: your plan, or",
+            "PLAN: first east,\nthen north\nACTION: right",
+            "begins with ACTION:",
+        ),
+    ],
+)
+def test_a_strategy_says_how_to_answer_and_where_the_action_is(
+    talk: Conversation, fake: Settings, strategy: str, requested: str, said: str, wrong: str
+) -> None:
+    settings = fake(f"say={said}", "say=PLAN: No changes.\nI go right", f"say={said}", action_meanings=MOVES)
+    talk.agent(DISCRETE, settings=settings | {"strategy": strategy, "history": 2})
+    first = talk.act(0)
+    assert requested in prompt(first)[0] and first["action_str"] == "right"
+    assert ("You have no plan yet." in prompt(first)[-1]) == (strategy == "plan")
+    repaired = talk.act(0)
+    assert [one["faults"] for one in repaired["exchanges"]] == [["unparsed"], ["repair"]]
+    assert wrong in prompt(repaired, 1)[-1]
+    _, _, answer, turn = prompt(repaired)
+    assert answer == said, "the reasoning is repeated with the action"
+    assert ("Your plan so far:\nfirst east,\nthen north" in turn) == (strategy == "plan")
+
+
+def test_a_system_prompt_of_ones_own_has_what_its_level_allows(talk: Conversation, fake: Settings) -> None:
+    team = {
+        "env_id": "MosaicMultiGrid-S-2v2-IndAgObs-v1",
+        "agents": [f"agent_{number}" for number in range(4)],
+        "teammates": ["agent_1"],
+    }
+    own = 'You, {agent}, play {game} with {teammates}. Never {"shout": 1} or {{rules}}.\n{advice}\n{role}'
+    shown = {}
+    for level in ("rules", "advice", "roles"):
+        settings = fake("say=ACTION: 1", **team, coordination=level, system=own)
+        talk.agent({**DISCRETE, "n": 8}, observation_space=VIEW, settings=settings)
+        shown[level] = prompt(talk.act(0))[0]
+    start = "You, agent_0, play MosaicMultiGrid-S-2v2-IndAgObs-v1 with agent_1. "
+    assert all(text.startswith(start + 'Never {"shout": 1} or {rules}.') for text in shown.values())
+    assert all("ACTION: action" in text for text in shown.values()), "the form of answers is added"
+    rules, advice, roles = (text.partition("You will be shown")[0] for text in shown.values())
+    assert len(rules) < len(advice) < len(roles)
+
+
+def test_what_does_not_fit_is_cut_from_the_oldest_turn_and_never_the_rules(
+    talk: Conversation, fake: Settings
+) -> None:
+    examples = [
+        {"observations": ["a lake", "a bridge"], "actions": ["left", "right"], "seed": 5},
+        {"observations": ["of the same seed"], "actions": ["stay"], "seed": 1},
+    ]
+    settings = fake("say=ACTION: left", action_meanings=MOVES, examples=examples, history={"tokens": 100})
+    talk.agent(DISCRETE, settings=settings)
+    talk.ask("episode_begin", seed=1, episode_index=0)
+    for step in range(5):
+        answer = talk.act(f"field {step}", step_index=step)
+    system, *turns = prompt(answer)
+    assert "ACTION: action" in system and 'headed "Example", come first' in system
+    assert turns[:4] == [
+        "Example 1, step 1.\n\na lake", "ACTION: left", "Example 1, step 2.\n\na bridge", "ACTION: right"
+    ]  # fmt: skip
+    assert [text.split("\n\n")[1] for text in turns[4::2]] == ["field 2", "field 3", "field 4"]
+
+
+def test_a_strategy_of_ones_own_sends_what_it_likes(
+    talk: Conversation, fake: Settings, server: FakeServer, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text(
+        "def critic(prompt, ask, memory, legal_actions, observation):\n"
+        "    memory['steps'] = memory.get('steps', 0) + 1\n"
+        "    draft = ask(prompt)\n"
+        "    again = {'role': 'user', 'content': f'{observation} {memory} {legal_actions}: sure?'}\n"
+        "    return ask([*prompt, {'role': 'assistant', 'content': draft}, again], structured=False)\n"
+        "def broken(prompt, ask):\n"
+        "    return ask('go')\n"
+    )
+    own = {"folder": str(tmp_path), "file": "mine.py", "attribute": "critic"}
+    settings = fake("say=ACTION: left", "say=ACTION: right", "say=hm", "say=hm", "say=ACTION: stay")
+    talk.agent(DISCRETE, settings=settings | {"strategy": own, "action_meanings": MOVES})
+    first, second = talk.act("a lake"), talk.act("a wood")
+    assert (first["action_str"], len(first["exchanges"])) == ("right", 2)
+    assert prompt(first, 1)[-1] == "a lake {'steps': 1} ['left', 'right', 'stay']: sure?"
+    assert (second["action_str"], len(second["exchanges"])) == ("stay", 3), "repaired as any other"
+    assert [one["faults"] for one in second["exchanges"]] == [[], [], ["repair"]]
+    assert "It had no line that begins with ACTION:." in prompt(second, 2)[-1]
+    talk.ask("episode_begin", seed=1, episode_index=1)
+    assert "{'steps': 1}" in prompt(talk.act("a lake"), 1)[-1], "an episode begins without memory"
+    talk.agent(DISCRETE, settings=fake("ok", strategy={**own, "attribute": "broken"}))
+    failed = talk.ask("select_action", observation=1)
+    assert "the strategy failed: ConfigError: ask('go'): must be a list" in failed["message"]
+    assert "line 7 of mine.py, in broken" in failed["message"]
+    talk.agent(DISCRETE, settings=fake("404", strategy=own))
+    assert "does not exist there" in talk.ask("select_action", observation=1)["message"]
 
 
 def test_wrong_settings_are_refused_at_once(talk: Conversation, fake: Settings) -> None:

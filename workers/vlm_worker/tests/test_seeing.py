@@ -59,15 +59,48 @@ def test_the_observation_in_words_is_beside_the_image_where_it_is_wanted(
     assert answer["input_tokens"] == sum(one["input_tokens"] for one in answer["exchanges"]) > 0
 
 
+def test_a_team_of_vision_models_is_steered_as_one_of_language_models(
+    talk: Conversation, language_server: FakeServer
+) -> None:
+    said = "PREDICTION agent_1: waits\nMESSAGE agent_1: I go\n<|ACTION|>left<|END|>"
+    model = language_server.script("captain", f"say={said}")
+    steered: dict[str, Any] = {
+        "env_id": "MosaicMultiGrid-S-2v2-IndAgObs-v1",
+        "agents": [f"agent_{number}" for number in range(4)],
+        "teammates": ["agent_1"],
+        "action_meanings": ["noop", "left", "right", "forward", "pickup", "drop", "toggle", "done"],
+        "coordination": "roles",
+        "theory_of_mind": True,
+        "messages": True,
+        "history": 1,
+        "strategy": "robust_cot",
+        "system": "Captain {agent} of {teammates}: {role}",
+    }
+    space = {**DISCRETE, "n": 8}
+    given = {**settings(language_server, model), **steered}
+    talk.agent(space, settings=given)
+    heard = [{"from": "agent_1", "text": "hello"}]
+    for step in range(3):
+        answer = talk.act(0, frame=WIDE, step_index=step, teammates={"agent_1": 7}, messages=heard)
+    system, *past, turn = answer["exchanges"][0]["prompt"]
+    assert system["text"].startswith("Captain agent_0 of agent_1: You lead")
+    assert "PREDICTION agent" in system["text"] and "<|ACTION|>action<|END|>" in system["text"]
+    assert [(one["role"], len(one["images"])) for one in past] == [("user", 0), ("assistant", 0)]
+    assert len(turn["images"]) == 1 and "What agent_1 sees:" in turn["text"]
+    assert "- from agent_1: hello" in turn["text"]
+    assert answer["messages"] == [{"to": "agent_1", "text": "I go"}]
+    assert (answer["action_str"], answer["reasoning"]) == ("left", "PREDICTION agent_1: waits")
+
+
 def test_what_cannot_be_is_refused(talk: Conversation, language_server: FakeServer) -> None:
     wrong = settings(language_server, "local", "local", images=0, max_side=3, text="yes")
     refused = talk.ask("init_agent", player_id="x", action_space=DISCRETE, settings=wrong)
     assert refused["error_type"] == "ConfigError"
     for said in (
         "sees no images",
-        "images must be an integer",
-        "max_side must be",
-        "text must be true or false",
+        "images=0: must be an integer",
+        "max_side=3: must be",
+        "text='yes': must be True or False",
     ):
         assert said in refused["message"]
     talk.agent(DISCRETE, settings=settings(language_server, "fake:legal"))

@@ -1,6 +1,7 @@
 /**
  * The values under the pointer on a bqplot chart: the nearest points of all its lines, greatest first, with
- * their names; on a categorical y axis, the values in a row.
+ * their names; on a categorical y axis, the values in a row. A click chooses the nearest line or point that has a
+ * hint.
  */
 
 import './chart-pointer.css';
@@ -8,7 +9,7 @@ import { fineNumber } from '../../shared/numbers.ts';
 import type { ChartLine } from '../../views/charts/lines.ts';
 import { readout, rowText, valuesInRow } from '../../views/charts/nearest.ts';
 import { element, swatch } from '../common/elements.ts';
-import type { Model, RenderContext } from '../host/anywidget.ts';
+import { type Model, type RenderContext, send } from '../host/anywidget.ts';
 import {
   CHANGES,
   type Changing,
@@ -27,7 +28,7 @@ const MOST = 12;
 
 /** The values shown beside the pointer. */
 /** They change after the lines that they describe. */
-const DESCRIBED = ['change:kind', 'change:labels', 'change:x_label'] as const;
+const DESCRIBED = ['change:kind', 'change:labels', 'change:x_label', 'change:hints'] as const;
 
 interface Shown {
   readonly place: string;
@@ -50,6 +51,8 @@ class Pointer {
   private last: MouseEvent | null = null;
   private waiting = 0;
   private moves = 0;
+  /** The mark and the point that a click chooses. */
+  private target: [mark: number, point: number] | null = null;
 
   constructor(model: Model<ChartPointerTraits>, figure: HTMLElement) {
     this.model = model;
@@ -58,6 +61,7 @@ class Pointer {
     for (const name of DESCRIBED) model.on(name, this.changed);
     figure.addEventListener('mousemove', event => void this.move(event), { signal });
     figure.addEventListener('mouseleave', () => this.leave(), { signal });
+    figure.addEventListener('click', () => this.choose(), { signal });
     window.addEventListener('scroll', () => this.leave(), { signal, capture: true, passive: true });
   }
 
@@ -76,6 +80,7 @@ class Pointer {
 
   private hide(): void {
     this.moves++;
+    this.aim(null);
     this.box.remove();
     this.guide.remove();
   }
@@ -97,11 +102,32 @@ class Pointer {
       return;
     }
     const lines = this.lines(marks as MarkModel[]);
-    const shown = this.model.get('rows').length
-      ? this.inRow(lines, x, Math.round(heightAt(area, yScale, event)))
-      : this.nearest(lines, x, area, xScale, yScale, event);
-    if (shown?.values.length) this.show(event, area, shown);
-    else this.hide();
+    const valuesOf = (those: readonly ChartLine[]) =>
+      this.model.get('rows').length
+        ? this.inRow(those, x, Math.round(heightAt(area, yScale, event)))
+        : this.nearest(those, x, area, xScale, yScale, event);
+    const shown = valuesOf(lines);
+    if (!shown?.values.length) {
+      this.hide();
+      return;
+    }
+    this.aim(valuesOf(lines.filter(line => this.hintOf(placeOfLine(line)))));
+    this.show(event, area, shown);
+  }
+
+  /** Let a click choose the nearest of these values. */
+  private aim(shown: Shown | null): void {
+    const line = shown?.values.find(({ nearest }) => nearest)?.line;
+    this.target = line ? placeOfLine(line) : null;
+    this.figure.classList.toggle('mosaic-clickable', line !== undefined);
+  }
+
+  private choose(): void {
+    if (this.target) send(this.model, 'chosen', { id: this.target, number: Date.now() });
+  }
+
+  private hintOf([mark, point]: readonly [number, number]): string {
+    return this.model.get('hints')[mark]?.[point] ?? '';
   }
 
   /** Update the values when the data change while the pointer rests. */
@@ -170,6 +196,7 @@ class Pointer {
       element('b', '', row, text);
     }
     if (more) element('div', 'mosaic-pointer-place', this.box, `and ${more} more`);
+    if (this.target) element('div', 'mosaic-pointer-hint', this.box, this.hintOf(this.target));
     // Below the body: in a notebook's cell "fixed" would not be relative to the window.
     document.body.append(this.guide, this.box);
     const { width, height } = this.box.getBoundingClientRect();
@@ -182,6 +209,12 @@ class Pointer {
       height: `${area.height}px`
     });
   }
+}
+
+/** The indices of a line's mark, and of the line or point in it. */
+function placeOfLine({ data }: ChartLine): [number, number] {
+  const [mark = 0, point = 0] = data.key.split(' ').map(Number);
+  return [mark, point];
 }
 
 /** Whether a line is a curve; the cross of two intervals is not. */

@@ -11,6 +11,7 @@ import type { TableCell, TableTraits } from '../messages.ts';
 function Table({ model }: RenderContext<TableTraits>) {
   const { columns = [], rows = [], caption, sortable = false } = useTrait(model, 'table');
   const [{ column, descending }, setOrder] = useState({ column: 0, descending: true });
+  const chosen = JSON.stringify(useTrait(model, 'chosen').id);
   const choose = useCallback((id: unknown) => send(model, 'chosen', { id, number: Date.now() }), [model]);
   if (rows.length === 0) return null;
   const heading = (title: string, i: number) => (
@@ -44,6 +45,7 @@ function Table({ model }: RenderContext<TableTraits>) {
         <Rows
           rows={sortable ? ordered(rows, row => row[column]?.key ?? null, descending) : rows}
           numeric={columns.map(({ numeric }) => numeric)}
+          chosen={chosen}
           choose={choose}
         />
       </table>
@@ -56,8 +58,14 @@ interface RowProps {
   readonly choose: (id: unknown) => void;
 }
 
+interface RowsProps extends RowProps {
+  readonly rows: readonly TableCell[][];
+  /** The id of the row clicked last, as JSON. */
+  readonly chosen: string | undefined;
+}
+
 /** Rows are keyed by their content: an update changes few of hundreds. */
-function Rows({ rows, numeric, choose }: RowProps & { rows: readonly TableCell[][] }) {
+function Rows({ rows, numeric, chosen, choose }: RowsProps) {
   const counts = new Map<string, number>();
   return (
     <tbody>
@@ -65,15 +73,20 @@ function Rows({ rows, numeric, choose }: RowProps & { rows: readonly TableCell[]
         const content = JSON.stringify([cells, numeric]);
         const count = (counts.get(content) ?? 0) + 1;
         counts.set(content, count);
-        return <Row key={`${count} ${content}`} cells={cells} numeric={numeric} choose={choose} />;
+        const id = cells[0]?.choose;
+        const isChosen = id !== undefined && JSON.stringify(id) === chosen;
+        return <Row key={`${count} ${content}`} {...{ cells, numeric, isChosen, choose }} />;
       })}
     </tbody>
   );
 }
 
 const Row = memo(
-  ({ cells, numeric, choose }: RowProps & { cells: readonly TableCell[] }) => (
-    <tr className={cells[0]?.choose === undefined ? undefined : 'mosaic-choosable'}>
+  ({ cells, numeric, isChosen, choose }: RowProps & { cells: readonly TableCell[]; isChosen: boolean }) => (
+    <tr
+      className={cells[0]?.choose === undefined ? undefined : 'mosaic-choosable'}
+      aria-current={isChosen || undefined}
+    >
       {cells.map(({ text, color, hint, choose: id }, i) => (
         <td key={i} className={alignment(numeric[i])} title={hint || undefined}>
           {color && <Swatch color={color} />}
@@ -93,7 +106,7 @@ const Row = memo(
       ))}
     </tr>
   ),
-  () => true
+  (before, now) => before.isChosen === now.isChosen
 );
 
 function alignment(numeric = false): string {

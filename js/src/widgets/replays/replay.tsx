@@ -9,7 +9,16 @@ import '../common/cell.css';
 import '../panel/panel.css';
 import '../comparison/comparison.css';
 import './replay.css';
-import { type KeyboardEvent, useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import {
+  type KeyboardEvent,
+  type MouseEvent,
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState
+} from 'react';
 import { Button, Collapsible, CollapsibleText, Icon, OWN_KEYS, Swatch } from '../common/parts.tsx';
 import { Call } from '../comparison/exchange.tsx';
 import { Facts, Moves } from '../comparison/lane-parts.tsx';
@@ -25,6 +34,7 @@ function Player({ model }: RenderContext<ReplayTraits>) {
   const replays = useTrait(model, 'replays');
   const films = useTrait(model, 'films');
   const at = useTrait(model, 'at');
+  const [level, notice] = useTrait(model, 'notice');
   const title = model.get('title');
   const last = Math.max(...replays.map(({ steps }) => steps.length));
   const go = useCallback(
@@ -64,9 +74,17 @@ function Player({ model }: RenderContext<ReplayTraits>) {
         </span>
         <Bar model={model} at={at} last={last} playing={playing} toggle={toggle} move={move} />
       </div>
+      {notice && <output className={`mosaic-notice mosaic-${level}`}>{notice}</output>}
       <div className="mosaic-lane-grid" data-size={replays.length === 1 ? 'large' : 'medium'}>
         {replays.map((replay, i) => (
-          <Card key={replay.label} replay={replay} film={films[i]} at={at} toggle={toggle} />
+          <Card
+            key={replay.label}
+            replay={replay}
+            film={films[i]}
+            at={at}
+            toggle={toggle}
+            continueHere={() => send(model, 'continued', { replay: i, step: at, number: Date.now() })}
+          />
         ))}
       </div>
     </div>
@@ -156,17 +174,29 @@ interface CardProps {
   readonly film: DataView | undefined;
   readonly at: number;
   readonly toggle: () => void;
+  readonly continueHere: () => void;
 }
 
-function Card({ replay, film, at, toggle }: CardProps) {
+function Card({ replay, film, at, toggle, continueHere }: CardProps) {
   const { label, color, verdict, differs, note, steps, end, several, speaks, blank, omitted } = replay;
   const step = steps[at];
+  const text = step ? step.text : end.text;
+  const body = useGreatestHeight(at);
   const ended = step ? '' : `ended${end.flags.length ? `: ${end.flags.join(', ')}` : ''}`;
   return (
     <section className="mosaic-lane" aria-label={`replay of ${label}`}>
       <div className="mosaic-tile-head mosaic-lane-head">
         <Swatch color={color} />
         <span className="mosaic-title">{label}</span>
+        {replay.continues && (
+          <Button
+            title="Compare what each operator would do from this step on"
+            disabled={!step}
+            onClick={continueHere}
+          >
+            From this step on
+          </Button>
+        )}
       </div>
       <div className="mosaic-operators">
         <span className={`mosaic-chip${differs === null ? '' : ' mosaic-warning'}`} title={verdict}>
@@ -178,7 +208,7 @@ function Card({ replay, film, at, toggle }: CardProps) {
           </span>
         ))}
       </div>
-      <div className="mosaic-lane-body">
+      <div className="mosaic-lane-body" {...body}>
         {film && film.byteLength > 0 ? (
           <Film film={film} replay={replay} at={step ? at : at + omitted} toggle={toggle} />
         ) : (
@@ -186,9 +216,9 @@ function Card({ replay, film, at, toggle }: CardProps) {
         )}
         <Facts facts={step ? step.facts : end.facts} />
         <Moves lane={{ moves: step?.moves ?? [], more: step?.more ?? 0, several, speaks }} />
-        {step?.text && (
+        {text && (
           <Collapsible title="Observation" open>
-            <pre className="mosaic-replay-text">{step.text}</pre>
+            <pre className="mosaic-replay-text">{text}</pre>
           </Collapsible>
         )}
         {speaks && (
@@ -209,8 +239,25 @@ function Card({ replay, film, at, toggle }: CardProps) {
   );
 }
 
+/** An element's greatest height over the steps at its present width, so that what is below it does not jump. */
+function useGreatestHeight(at: number) {
+  const node = useRef<HTMLDivElement>(null);
+  const width = useRef(0);
+  const [height, setHeight] = useState(0);
+  useLayoutEffect(() => {
+    const { offsetWidth, offsetHeight } = node.current as HTMLDivElement;
+    const isSame = offsetWidth === width.current;
+    width.current = offsetWidth;
+    setHeight(greatest => (isSame ? Math.max(greatest, offsetHeight) : 0));
+  }, [at]);
+  const onClick = ({ target }: MouseEvent<HTMLElement>) => {
+    if ((target as HTMLElement).closest('summary')) setHeight(0); // a part is expanded or collapsed
+  };
+  return { ref: node, style: { minHeight: height }, onClick };
+}
+
 /** The picture of a state: the film at its moment. */
-function Film({ film, replay, at, toggle }: CardProps & { film: DataView }) {
+function Film({ film, replay, at, toggle }: Omit<CardProps, 'continueHere'> & { film: DataView }) {
   const video = useRef<HTMLVideoElement>(null);
   const source = useMemo(
     () => URL.createObjectURL(new Blob([film as DataView<ArrayBuffer>], { type: 'video/mp4' })),

@@ -106,6 +106,7 @@ def train(config, telemetry):
     """Saves ``saves`` checkpoints at once, that of step ``broken`` unreadable, then waits for ``until``."""
     settings = config.hyperparameters
     saves = settings.get("saves", 3)
+    actions = settings.get("actions", range(1, saves + 1))
     for number in range(1, saves + 1):
         step = number * config.total_timesteps // saves
         spaces = {"agents": dict.fromkeys(Duo.possible_agents, SPACES)} if "Duo" in config.env_id else SPACES
@@ -121,7 +122,7 @@ def train(config, telemetry):
         text = (
             "not JSON"
             if step == settings.get("broken")
-            else json.dumps({"action": settings.get("actions", range(1, saves + 1))[number - 1]})
+            else json.dumps({"action": settings.get("times", 1) * actions[number - 1]})
         )
         write_described(path, text.encode(), about)
         telemetry.checkpoint_saved(path, step=step, episode=0)

@@ -12,6 +12,7 @@ from typing import Any, Mapping, Sequence
 from mosaic_contract.arena.calls import Call
 from mosaic_contract.arena.environment_adapters import EnvironmentAdapter
 from mosaic_contract.arena.episode import ArenaEpisode
+from mosaic_contract.arena.observation_hash import observation_hash
 from mosaic_contract.arena.operators import ArenaOperator
 from mosaic_contract.telemetry import Telemetry
 
@@ -66,6 +67,7 @@ class ArenaTelemetry:
             return
         self.flush()
         acted = {call.agent: call for call in calls}
+        last = environment.last_observations() if episode.done else {}
         for agent, reward in environment.rewards.items():
             call = acted.get(agent)
             if call is not None or reward:
@@ -81,6 +83,7 @@ class ArenaTelemetry:
                     messages=() if call is None else call.messages,
                     observation_hash=None if call is None else call.observation_hash,
                     fault="" if call is None else call.fault_line,
+                    end_hash=observation_hash(last[agent]) if agent in last else None,
                 )
 
     def _plain(self, episode: ArenaEpisode, environment: EnvironmentAdapter, call: Call) -> bool:

@@ -8,6 +8,7 @@ Agent ids are converted to strings. Returned values are checked as in trainings:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from itertools import accumulate
 from typing import Any, ClassVar, Iterable, Mapping, NamedTuple
 
@@ -87,6 +88,14 @@ class EnvironmentAdapter(ABC):
     def observing(self) -> list[str]:
         """Return the agents that have observed the latest step."""
         return self.present()
+
+    def last_observations(self) -> dict[str, Any]:
+        """Return the observations at the end of an episode, of the agents that have one."""
+        found = {}
+        for agent in self.agents:
+            with suppress(Exception):  # of an agent that has left, in some environments
+                found[agent] = self.observe(agent).observation
+        return found
 
     @abstractmethod
     def step(self, actions: Mapping[str, Any]) -> None:

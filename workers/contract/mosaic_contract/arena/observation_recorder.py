@@ -35,6 +35,7 @@ class ObservationRecorder:
         for agent in environment.agents:
             introduction = description.introduction(agent)
             spaces[agent] = {name: introduction[name] for name in ("observation_space", "action_space")}
+            meanings = introduction["settings"]["action_meanings"]
         by_agent = {agent: own.values() for agent, own in spaces.items()}
         if problem := recording_problem(description.env_id, by_agent):
             raise ArenaError(problem, error_type="ConfigError")
@@ -45,6 +46,7 @@ class ObservationRecorder:
             "env_kwargs": with_tagged_tuples(settings),
             "env_spec": _spec_of(environment.env),
             "versions": description.versions(),
+            "action_meanings": meanings,
             **spaces[self._agent],
         }
         self._recorder = EpisodeRecorder(folder / OBSERVATIONS, described)

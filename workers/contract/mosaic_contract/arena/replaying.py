@@ -36,13 +36,17 @@ def play_recorded(
 def state_message(
     environment: EnvironmentAdapter, episode: ArenaEpisode, command: Mapping[str, Any], frames: FramePublisher
 ) -> dict[str, Any]:
-    """Return the answer to "replay": the last step, and the state in which the agents of `turn` act next.
+    """Return the answer to "replay": the last step, and the state in which the agents of `turn` act next. At
+    the end, the observations are the last ones of all agents.
 
     The command requests `observations` and a `picture`, whose pixels are compressed by zlib. A picture that
     cannot be drawn is null, for the reason `no_picture`.
     """
     turn = [] if episode.done else environment.turn
-    observed = {agent: environment.observe(agent).observation for agent in turn}
+    if episode.done:
+        observed = environment.last_observations()
+    else:
+        observed = {agent: environment.observe(agent).observation for agent in turn}
     message = {
         "type": "replayed",
         "step_index": episode.steps,

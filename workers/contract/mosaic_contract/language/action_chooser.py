@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from mosaic_contract.errors import ConfigError
-from mosaic_contract.language.exchange import Choices, Exchange, Turn
+from mosaic_contract.language.endpoint import chosen
+from mosaic_contract.language.exchange import Choices, Exchange, Parsed, Turn
 from mosaic_contract.language.model import LanguageModel
 from mosaic_contract.language.parsing import Actions, action_text, reasoning_in
 from mosaic_contract.language.settings import BUNDLED, LOCAL
+from mosaic_contract.language.strategies import USUAL, Ask, OwnStrategy, Strategy
 from mosaic_contract.noop import first_legal, noop_action
 from mosaic_contract.operators import AgentSetup, Decision
 
@@ -27,7 +29,6 @@ _WRONG = {
     "tool_call": "It called a tool; there are none here.",
     "ambiguous": "It named several actions; name one.",
     "illegal": "{action} is not one of the legal actions.",
-    "unparsed": "It had no line that begins with ACTION:.",
 }
 
 
@@ -56,22 +57,19 @@ class Options:
 @dataclass(frozen=True)
 class ChosenAction:
     """An action, its name, and the exchanges that led to it. `is_default`: no answer contained a legal
-    action."""
+    action. `answer` is the last one, `remembered` the answer as repeated in later prompts."""
 
     action: Any
     name: str
     is_default: bool
     exchanges: Sequence[Exchange]
+    answer: str
+    remembered: str
 
     @property
     def note(self) -> str:
         """The next prompt's remark on this choice; empty unless the default action was played."""
         return f"Your last answer had no legal action, and {self.name} was played." if self.is_default else ""
-
-    @property
-    def remembered(self) -> str:
-        """The answer, as repeated in later prompts."""
-        return f"ACTION: {self.name}" if self.is_default else shortened(self.exchanges[-1].answer)
 
     def decision(self, messages: Sequence[Mapping[str, str]] = ()) -> Decision:
         """Return the operator's decision; `messages` are addressed to other agents."""
@@ -93,12 +91,20 @@ class ActionChooser:
     `names` are the names of the actions of a Discrete space, None if unknown. `structured`: the endpoint
     restricts answers to the legal actions; None: only for the bundled model, which otherwise rarely names an
     action. In a Text space, an answer is one of the step's legal moves, without these any string of the space
-    (local models only), and the prompt stays the same. Raises `ConfigError` for spaces of another type.
+    (local models only), and the prompt stays the same. `strategy` is how the model answers otherwise. Raises
+    `ConfigError` for spaces of another type.
     """
 
-    def __init__(self, setup: AgentSetup, names: Sequence[str] | None, structured: bool | None) -> None:
+    def __init__(
+        self,
+        setup: AgentSetup,
+        names: Sequence[str] | None,
+        structured: bool | None,
+        strategy: Strategy = USUAL,
+    ) -> None:
         if setup.action_space is None:
             raise ConfigError("a language model needs the action space of its agent in init_agent")
+        self.strategy = strategy
         self._space = setup.action_space
         self._actions = Actions(setup.action_space, names)
         listable = self._actions.discrete or self._space.get("type") == "Text"
@@ -116,14 +122,31 @@ class ActionChooser:
     @property
     def answering(self) -> str:
         """The required form of an answer, for the prompt."""
-        if self.structured:
+        strategy = self.strategy
+        if self.structured or (strategy.bare and self._actions.discrete):
             return "Answer with one of the legal actions, word for word, and with nothing else."
-        if not self._actions.discrete:
+        if strategy.bare:
+            return f"Answer with one line, ACTION: and {_form(self._space)}, and with nothing else."
+        legal = ", with one of the legal actions word for word"
+        if strategy.plans:
+            action = "action" if self._actions.discrete else _form(self._space)
+            form = f'PLAN: your plan, or "No changes."\n{strategy.form(action)}'
+            return f"Answer in this form{legal if self._actions.discrete else ''}:\n{form}"
+        if not self._actions.discrete and not strategy.marks:
             return f"End your answer with one line: ACTION: and {_form(self._space)}."
-        return (
-            "End your answer with one line of this form, with one of the legal actions word for word:\n"
-            "ACTION: action"
-        )
+        if not self._actions.discrete:
+            return f"End your answer with one line: {strategy.form(_form(self._space))}"
+        return f"End your answer with one line of this form{legal}:\n{strategy.form('action')}"
+
+    @property
+    def only_acts(self) -> bool:
+        """Whether an answer has room for an action only."""
+        return self.structured or self.strategy.bare
+
+    def answer(self, name: str) -> str:
+        """Return an answer with this action, in the required form."""
+        bare = self.structured or (self.strategy.bare and self._actions.discrete)
+        return name if bare else USUAL.form(name) if self.strategy.bare else self.strategy.form(name)
 
     def options(
         self, mask: Any, info: Mapping[str, Any] | None, description: Mapping[str, Any] | None
@@ -137,35 +160,61 @@ class ActionChooser:
         names = actions.names(legal) if actions.discrete else ()
         return Options(actions, legal, default, _choices_text(names, self._space))
 
-    def choose(self, model: LanguageModel, turns: Sequence[Turn], options: Options) -> ChosenAction:
-        """Send a dialog to a model. After an answer without a legal action, send it once more with the
-        reason."""
-        choices = options.choices if self._restricts else None
-        first = model.ask(turns, lambda answer: options.actions.parse(answer, options.legal), choices=choices)
-        if first.action is not None:
-            return ChosenAction(first.action, options.actions.name(first.action), False, [first])
-        again = [
-            *turns,
-            Turn("assistant", shortened(first.answer) or "(no answer)"),
-            Turn("user", self._repair_text(first, options.text)),
-        ]
-        second = model.ask(
-            again,
-            lambda answer: options.actions.parse(answer, options.legal),
-            choices=choices,
-            repair=True,
-            last=True,
-        )
-        is_default = second.action is None
-        action = options.default if is_default else second.action
-        return ChosenAction(action, options.actions.name(action), is_default, [first, second])
+    def choose(
+        self,
+        model: LanguageModel,
+        turns: Sequence[Turn],
+        options: Options,
+        own: OwnStrategy | None = None,
+        context: Mapping[str, Any] | None = None,
+    ) -> ChosenAction:
+        """Send a dialog to a model, by the user's strategy if there is one, which is given the `context`.
+        After an answer without a legal action, send it once more with the reason."""
 
-    def _repair_text(self, exchange: Exchange, choices: str) -> str:
+        def parse(answer: str) -> Parsed:
+            return self.strategy.parse(options.actions, answer, options.legal)
+
+        choices = options.choices if self._restricts else None
+        if own is None:
+            first = model.ask(turns, parse, choices=choices)
+            exchanges, answer, faults, action = [first], first.answer, first.faults, first.action
+        else:
+            answer, exchanges = own.answer(turns, self._free_ask(model, options, parse), **(context or {}))
+            found = parse(chosen(answer))
+            faults, action = found.faults, found.action
+        if action is None:
+            again = [
+                *turns,
+                Turn("assistant", shortened(answer) or "(no answer)"),
+                Turn("user", self._repair_text(faults, answer, options.text)),
+            ]
+            second = model.ask(again, parse, choices=choices, repair=True, last=True)
+            exchanges, answer, action = [*exchanges, second], second.answer, second.action
+        is_default = action is None
+        action = options.default if is_default else action
+        name = options.actions.name(action)
+        # The usual form, as recorded by earlier versions, even where answers are restricted.
+        remembered = self.strategy.form(name) if is_default else shortened(answer)
+        return ChosenAction(action, name, is_default, exchanges, answer, remembered)
+
+    def _free_ask(self, model: LanguageModel, options: Options, parse: Callable[[str], Parsed]) -> Ask:
+        """Return a function that sends a dialog whose answer need not have an action."""
+
+        def ask(turns: Sequence[Turn], structured: bool | None) -> Exchange:
+            restricts = self._restricts if structured is None else structured
+            choices = options.choices if restricts else None
+            return model.ask(turns, lambda answer: replace(parse(answer), faults=()), choices=choices)
+
+        return ask
+
+    def _repair_text(self, faults: Sequence[str], answer: str, choices: str) -> str:
         """Return the request for another answer, after an answer without a legal action."""
-        wrong = next((text for fault, text in _WRONG.items() if fault in exchange.faults), _WRONG["unparsed"])
-        wrong = wrong.format(action=action_text(exchange.answer) or "The action in it")
-        if self.structured:
+        wrong = next((text for fault, text in _WRONG.items() if fault in faults), self.strategy.missing)
+        wrong = wrong.format(action=action_text(answer) or "The action in it")
+        if self.structured or (self.strategy.bare and self._actions.discrete):
             form = "one of these and nothing else, word for word"
+        elif self.strategy.marks:
+            form = f"one line, {self.strategy.form('action')}, and one of these word for word as the action"
         elif self._actions.discrete:
             form = "one line, ACTION: and one of these, word for word"
         else:

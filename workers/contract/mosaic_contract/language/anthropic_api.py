@@ -37,14 +37,23 @@ class AnthropicEndpoint(Endpoint):
             "max_tokens": self.settings.max_tokens,
             "extra_body": dict(self._body),
         }
+        if self.settings.stop:
+            request["stop_sequences"] = list(self.settings.stop)
+        output: dict[str, Any] = {}
+        if self.settings.reasoning_effort is not None:
+            output["effort"] = self.settings.reasoning_effort
         if "stream" not in self._left_out:
             request["stream"] = True
         if system:
             request["system"] = system
         if choices is not None:
-            request["output_config"] = {"format": {"type": "json_schema", "schema": schema_of(choices)}}
+            output["format"] = {"type": "json_schema", "schema": schema_of(choices)}
+        if output:
+            request["output_config"] = output
+        if self.settings.top_p is not None:
+            request["extra_body"]["top_p"] = self.settings.top_p  # not an argument in this SDK
         if self.settings.temperature is not None and "temperature" not in self._left_out:
-            request["extra_body"]["temperature"] = self.settings.temperature  # not an argument in this SDK
+            request["extra_body"]["temperature"] = self.settings.temperature
         return request
 
     def _image(self, data: str) -> dict[str, Any]:
@@ -89,7 +98,9 @@ class AnthropicEndpoint(Endpoint):
             writing.fault(_ENDINGS[reason])
 
     def _leave_out(self, text: str, request: dict[str, Any]) -> bool:
-        if "output_config" in request and ("output_config" in text or "json_schema" in text):
+        if "format" in request.get("output_config", {}) and (
+            "output_config" in text or "json_schema" in text
+        ):
             raise EndpointRefused(self._cannot_restrict(text))
         fixed = self.settings.temperature_fixed or "temperature" not in request["extra_body"]
         if fixed or "temperature" not in text:

@@ -21,14 +21,15 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 from mosaic_contract.errors import BudgetSpent, ConfigError
 from mosaic_contract.language.exchange import Turn
 from mosaic_contract.language.prices import Price
-from mosaic_contract.language.recording import read
+from mosaic_contract.language.recording import IMAGE_HEAD, image_head, read
 
 LEDGER = "budget.json"
 """The name of the ledger file in a recording's folder."""
 
 _POLL_SECONDS = 0.05
 _TINY = 1e-9  # USD: floating-point sums may slightly exceed a budget that they exhaust
-_IMAGE_TOKENS = 1_600
+_MOST_IMAGE_TOKENS, _LEAST_IMAGE_TOKENS = 4_000, 300
+_PIXELS_PER_TOKEN = 400  # with the minimum above, no less than endpoints count by tiles or patches
 _TURN_TOKENS = 8
 _BYTES_PER_TOKEN = 3  # conservative estimate; English text has about 4
 
@@ -184,20 +185,22 @@ def spent(folder: Path, price: Price | None = None) -> dict[str, Any]:
     usd, tokens, calls = 0.0, 0, 0
     for entry in read(folder):
         if not entry.get("recorded"):
-            one_usd, one_tokens = charge(entry, price)
+            one_usd, one_tokens = charge(entry, price, folder)
             usd, tokens = usd + (one_usd or 0.0), tokens + one_tokens
             calls += one_tokens > 0  # moves of an engine are recorded too, without tokens
     return {"usd": usd, "tokens": tokens, "calls": calls}
 
 
-def charge(exchange: Mapping[str, Any], price: Price | None) -> tuple[float | None, int]:
-    """Return the amounts that an exchange adds to a budget: USD, None if unknown, and tokens."""
+def charge(exchange: Mapping[str, Any], price: Price | None, folder: Path) -> tuple[float | None, int]:
+    """Return the amounts that an exchange in the recording `folder` adds to a budget: USD, None if unknown,
+    and tokens."""
     prompt, answer = exchange["prompt"], exchange["answer"]
     prompt_tokens, answer_tokens = exchange["input_tokens"], exchange["output_tokens"]
     if prompt_tokens is None:
-        prompt_tokens = sum(_tokens(turn["text"], len(turn["images"])) for turn in prompt)
+        heads = [image_head(folder, name) for turn in prompt for name in turn["images"]]
+        prompt_tokens = sum(text_tokens(turn["text"]) for turn in prompt) + sum(map(image_tokens, heads))
     if answer_tokens is None:
-        answer_tokens = _tokens(answer, 0)
+        answer_tokens = text_tokens(answer)
     usd = exchange["cost_usd"]
     if usd is None and price is not None:
         usd = price.cost(prompt_tokens, answer_tokens)
@@ -206,7 +209,7 @@ def charge(exchange: Mapping[str, Any], price: Price | None) -> tuple[float | No
 
 def estimate(turns: Sequence[Turn], max_tokens: int, price: Price | None) -> tuple[float | None, int]:
     """Return the maximum cost of a call: USD, None if the price is unknown, and tokens."""
-    prompt_tokens = sum(_tokens(turn.text, len(turn.images)) for turn in turns)
+    prompt_tokens = sum(text_tokens(turn.text) + sum(map(image_tokens, turn.images)) for turn in turns)
     return (None if price is None else price.cost(prompt_tokens, max_tokens)), prompt_tokens + max_tokens
 
 
@@ -218,8 +221,18 @@ def dollars(usd: float) -> str:
     return f"${whole}.{decimals.rstrip('0').ljust(2, '0')}"
 
 
-def _tokens(text: str, images: int) -> int:
-    return len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN + _TURN_TOKENS + images * _IMAGE_TOKENS
+def text_tokens(text: str) -> int:
+    """Return an estimate of the tokens of a turn's text, rather too many than too few."""
+    return len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN + _TURN_TOKENS
+
+
+def image_tokens(data: bytes) -> int:
+    """Return an estimate of the tokens of an image, rather too many than too few, from the beginning of its
+    PNG file. The maximum for an unknown size."""
+    if len(data) < IMAGE_HEAD:
+        return _MOST_IMAGE_TOKENS
+    pixels = int.from_bytes(data[16:20], "big") * int.from_bytes(data[20:24], "big")
+    return min(_MOST_IMAGE_TOKENS, _LEAST_IMAGE_TOKENS + pixels // _PIXELS_PER_TOKEN)
 
 
 def _open(path: Path) -> int:

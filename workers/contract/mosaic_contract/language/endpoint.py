@@ -86,7 +86,7 @@ class Endpoint:
         client = self._connected()
         writing = StreamedReply(self.settings.model, show, self._redacted)
         while True:
-            request = self._request(self._accepted(turns), listed)
+            request = self._renamed(self._request(self._accepted(turns), listed))
             try:
                 with contextlib.closing(self._events(client, request, writing)) as events:
                     for event in events:
@@ -153,6 +153,14 @@ class Endpoint:
     def _request(self, turns: Sequence[Turn], choices: Sequence[str] | None) -> dict[str, Any]:
         """Return the keywords of the SDK's call, without `_left_out`."""
         raise NotImplementedError
+
+    def _renamed(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Return the request with parameters under the endpoint's names, without those that it refuses."""
+        for name, other in self.settings.parameters:
+            if name in request:
+                value = request.pop(name)
+                request["extra_body"] = {**request["extra_body"], **({other: value} if other else {})}
+        return request
 
     def _message(self, turn: Turn) -> dict[str, Any]:
         """Return a turn in the API's form, with its images as PNG files in base64."""

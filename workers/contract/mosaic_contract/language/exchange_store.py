@@ -124,7 +124,7 @@ class ExchangeStore:
         if self._budget is None or reservation is None:
             record()
         else:
-            usd, tokens = charge(exchange.to_dict(), self._price)
+            usd, tokens = charge(exchange.to_dict(), self._price, Path(self._settings.folder))
             self._budget.book(reservation, usd or 0.0, tokens, record)
 
     def close(self) -> None:

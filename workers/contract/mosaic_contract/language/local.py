@@ -105,6 +105,8 @@ class LocalModel:
             "messages": [{"role": turn.role, "content": paired(turn.text)} for turn in turns],
             "max_tokens": settings.max_tokens,
             "temperature": settings.temperature or 0.0,
+            **({} if settings.top_p is None else {"top_p": settings.top_p}),
+            **({"stop": list(settings.stop)} if settings.stop else {}),
             "seed": (seed if settings.seed is None else settings.seed) % 2**32,
             "cache_prompt": False,  # results computed in other batches differ in the last digits
             "stream": True,

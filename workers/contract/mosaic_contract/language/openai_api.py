@@ -42,7 +42,10 @@ class OpenAIEndpoint(Endpoint):
             "stream": True,
             "stream_options": {"include_usage": True},
             "temperature": settings.temperature,
+            "top_p": settings.top_p,
             "seed": settings.seed,
+            "stop": list(settings.stop) or None,
+            "reasoning_effort": settings.reasoning_effort,
             "extra_body": self._body,
         }
         if choices is not None:

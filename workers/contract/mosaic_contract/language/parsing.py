@@ -26,6 +26,7 @@ _MESSAGE = re.compile(
 )
 _BOXED = re.compile(r"\\boxed\s*\{\s*(?:\\text\w*\s*\{)?([^{}]*)\}{1,2}")
 _OBJECT = re.compile(r"^[ \t]*(?=\{)", re.M)
+_BETWEEN_MARKS = re.compile(r"<\|ACTION\|>(.*?)<\|END\|>", re.S)
 _BETWEEN = r"\s,;.!*`\"'"
 _REPEATED = re.compile(  # the repeated words begin with another character: otherwise "!!!…" would take ages
     rf"([^{_BETWEEN}](?:.*?[^{_BETWEEN}])??)(?:[{_BETWEEN}]+\1)+[{_BETWEEN}]*", re.I | re.S
@@ -214,9 +215,14 @@ def messages_in(answer: str, agents: Sequence[str], limit: int = MOST_MESSAGES) 
     return messages[:limit]
 
 
+def between_marks(answer: str) -> list[str]:
+    """Return the texts between the marks of an action, each in one line."""
+    return [" ".join(text.split()) for text in _BETWEEN_MARKS.findall(answer)]
+
+
 def reasoning_in(answer: str) -> str:
     """Return an answer without its action and message lines."""
-    return _MESSAGE.sub("", _ACTION.sub("", answer)).strip()
+    return _MESSAGE.sub("", _ACTION.sub("", _BETWEEN_MARKS.sub("", answer))).strip()
 
 
 def _stripped(text: str) -> str:

@@ -22,6 +22,9 @@ from mosaic_contract.language.exchange import PARSE_FAULTS, REPLY_FAULTS, Exchan
 LINE_LIMIT = 8 << 20
 """Maximum length of a recording's line, in bytes."""
 
+IMAGE_HEAD = 24
+"""Bytes of a PNG file that end with its width and height."""
+
 _IMAGES = "images"
 
 Episode = Tuple[Optional[int], int]
@@ -126,6 +129,15 @@ def read(folder: Path) -> RecordedExchanges:
     """Return the exchanges of a recording, file by file, in the order written; none if the folder does not
     exist."""
     return RecordedExchanges(folder)
+
+
+def image_head(folder: Path, name: str) -> bytes:
+    """Return the first `IMAGE_HEAD` bytes of an image of a recording; empty if it is missing."""
+    try:
+        with (folder / _IMAGES / f"{name}.png").open("rb") as file:
+            return file.read(IMAGE_HEAD)
+    except OSError:
+        return b""
 
 
 class RecordingIndex:

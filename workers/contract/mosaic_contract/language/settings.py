@@ -23,6 +23,10 @@ KEY_VARIABLES = {OPENAI: "OPENAI_API_KEY", ANTHROPIC: "ANTHROPIC_API_KEY"}
 _MAX_TOKENS = {OPENAI: 2_048, ANTHROPIC: 2_048, LOCAL: 256}
 _FEW_TOKENS = 48  # for the bundled model, which does not stop by itself
 _DETAILS = ("auto", "low", "high")
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+"""The values of `reasoning_effort`."""
+_EFFORTS_OF_ANTHROPIC = EFFORTS[2:]
+_MOST_STOPS, _LONGEST_STOP = 4, 200  # strings, characters
 _MOST_TOKENS = 1_000_000
 _MOST_RETRIES = 20
 _MOST_CALLS = 1_000  # concurrent calls
@@ -39,6 +43,10 @@ _OWN_SETTINGS = {  # request keys that have their own setting
     "response_format": "structured",
     "output_config": "structured",
 }
+_OR_IN_BODY = {  # request keys that are either a setting or part of the body
+    **{name: name for name in ("top_p", "seed", "stop", "reasoning_effort")},
+    "stop_sequences": "stop",
+}
 _IN_PROCESS = 'provider="local" runs the model in its own process'
 _PROMPT = ("messages", "system", "stream", "stream_options")
 
@@ -54,7 +62,10 @@ class ModelSettings:
         Anthropic's SDK find credentials itself.
     temperature: None is not sent. `temperature_fixed`: set by the user, so a model that rejects it is an
         error; otherwise 0, and omitted for a model that rejects it.
+    top_p: share of the probability mass that tokens are drawn from; None is not sent.
     max_tokens: maximum length of an answer, including thoughts.
+    stop: strings at which an answer ends.
+    reasoning_effort: one of `EFFORTS`; None is not sent.
     timeout: seconds for one attempt, from the request to the last byte.
     retries: attempts after the first.
     concurrency: concurrent calls, over all operators of an evaluation.
@@ -64,6 +75,7 @@ class ModelSettings:
     headers: additional headers of each request. `${NAME}` in a value, as in `base_url`, is replaced by an
         environment variable of the process.
     body: additional keys of each request, as the text of a JSON object.
+    parameters: request parameters with another name at this endpoint; empty for those that it refuses.
     """
 
     model: str
@@ -72,7 +84,10 @@ class ModelSettings:
     api_key_env: str | None = None
     temperature: float | None = 0.0
     temperature_fixed: bool = False
+    top_p: float | None = None
     max_tokens: int = 2_048
+    stop: tuple[str, ...] = ()
+    reasoning_effort: str | None = None
     timeout: float = 60.0
     retries: int = 4
     concurrency: int = 64
@@ -81,6 +96,7 @@ class ModelSettings:
     prices: tuple[tuple[str, float], ...] | None = None
     headers: tuple[tuple[str, str], ...] = ()
     body: str = "{}"
+    parameters: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def read(cls, settings: Mapping[str, Any]) -> ModelSettings:
@@ -101,11 +117,14 @@ class ModelSettings:
         values["temperature_fixed"] = values.get("temperature") is not None
         _check_texts(values, problems)
         _check_numbers(values, problems)
+        _check_api(values, problems)
+        values["stop"] = _stop(values.get("stop", ()), problems)
         values["prices"] = _prices(values.get("prices"), problems)
         values["headers"] = _headers(values.get("headers", {}), problems)
-        values["body"] = _body(values.get("body", {}), problems)
-        if provider == LOCAL and (values["headers"] or values["body"] != "{}"):
-            problems.append(f"headers= and body= are for a server; {_IN_PROCESS}")
+        values["body"] = _body(values, problems)
+        values["parameters"] = _parameters(values.get("parameters", {}), problems)
+        if provider == LOCAL and (values["headers"] or values["body"] != "{}" or values["parameters"]):
+            problems.append(f"headers=, body= and parameters= are for a server; {_IN_PROCESS}")
         if problems:
             raise ConfigError(problems)
         return cls(**values)
@@ -158,6 +177,7 @@ def _check_texts(values: Mapping[str, Any], problems: list[str]) -> None:
 def _check_numbers(values: Mapping[str, Any], problems: list[str]) -> None:
     limits: dict[str, tuple[float, float, bool]] = {  # minimum, maximum, whether an integer
         "temperature": (0, 2, False),
+        "top_p": (0, 1, False),
         "max_tokens": (1, _MOST_TOKENS, True),
         "timeout": (0.001, _DAY, False),
         "retries": (0, _MOST_RETRIES, True),
@@ -172,6 +192,32 @@ def _check_numbers(values: Mapping[str, Any], problems: list[str]) -> None:
             problems.append(f"{name}={value!r:.100}: must be {kind}")
         elif not low <= value <= high:
             problems.append(f"{name}={value!r:.100}: must be {kind} from {low:g} to {high:g}")
+
+
+def _check_api(values: Mapping[str, Any], problems: list[str]) -> None:
+    """Check the settings that not every API has."""
+    provider, effort = values["provider"], values.get("reasoning_effort")
+    if effort is not None and provider == LOCAL:
+        problems.append(f"reasoning_effort= is for a server; {_IN_PROCESS}")
+    elif effort is not None:
+        efforts = _EFFORTS_OF_ANTHROPIC if provider == ANTHROPIC else EFFORTS
+        if effort not in efforts:
+            problems.append(f"reasoning_effort={effort!r:.100}: must be one of {', '.join(efforts)}")
+    if values.get("seed") is not None and provider == ANTHROPIC:
+        problems.append(f"seed={values['seed']!r:.100}: Anthropic's API has no seed: leave it out")
+
+
+def _stop(stop: Any, problems: list[str]) -> tuple[str, ...]:
+    """Return the strings at which an answer ends, given as one or as several."""
+    texts = [stop] if isinstance(stop, str) else stop
+    if not isinstance(texts, (list, tuple)) or not all(
+        isinstance(text, str) and 0 < len(text) <= _LONGEST_STOP for text in texts
+    ):
+        problems.append(f"stop={stop!r:.100}: must be strings of 1 to {_LONGEST_STOP} characters")
+        return ()
+    if len(texts) > _MOST_STOPS:
+        problems.append(f"stop: must be at most {_MOST_STOPS} strings, not {len(texts)}")
+    return tuple(texts)
 
 
 def _prices(prices: Any, problems: list[str]) -> tuple[tuple[str, float], ...] | None:
@@ -207,7 +253,8 @@ def _headers(headers: Any, problems: list[str]) -> tuple[tuple[str, str], ...]:
     return tuple(headers.items())
 
 
-def _body(body: Any, problems: list[str]) -> str:
+def _body(values: Mapping[str, Any], problems: list[str]) -> str:
+    body = values.get("body", {})
     try:
         text = json.dumps(body, sort_keys=True, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
@@ -220,6 +267,18 @@ def _body(body: Any, problems: list[str]) -> str:
         return "{}"
     for name in sorted(body.keys() & _OWN_SETTINGS.keys()):
         problems.append(f"body[{name!r}]: give {_OWN_SETTINGS[name]}= itself")
+    for name in sorted(body.keys() & _OR_IN_BODY.keys()):
+        if values.get(_OR_IN_BODY[name]) not in (None, ()):
+            problems.append(f"body[{name!r}] and {_OR_IN_BODY[name]}=: give one of the two")
     for name in sorted(body.keys() & set(_PROMPT)):
         problems.append(f"body[{name!r}] is set by the operator itself: leave it out")
     return text
+
+
+def _parameters(parameters: Any, problems: list[str]) -> tuple[tuple[str, str], ...]:
+    if not isinstance(parameters, Mapping) or not all(
+        isinstance(name, str) and isinstance(other, str) for name, other in parameters.items()
+    ):
+        problems.append(f'parameters={parameters!r:.200}: must be {{"name": "other name, or empty"}}')
+        return ()
+    return tuple(parameters.items())

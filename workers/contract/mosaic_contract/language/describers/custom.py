@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
-from pathlib import Path
 from typing import Any, Callable, Mapping
 
 from mosaic_contract.errors import ConfigError
-from mosaic_contract.user_code import USER_ERRORS, attribute_of, error_text
+from mosaic_contract.user_code import USER_ERRORS, attribute_of, error_text, keywords_of
 
 CONTEXT = ("agent", "info", "step_index", "legal_actions", "teammates", "description")
 """Keyword arguments that a describer may accept in addition to the observation."""
@@ -23,7 +21,7 @@ def describer(settings: Mapping[str, Any]) -> Callable[..., str]:
     later for errors of the user's code and results that are not strings.
     """
     function, file = attribute_of(settings)
-    taken = _taken(function, file)
+    taken = keywords_of(function, file, ("an observation",), CONTEXT)
 
     def describe(observation: Any, **context: Any) -> str:
         try:
@@ -37,24 +35,3 @@ def describer(settings: Mapping[str, Any]) -> Callable[..., str]:
         return text[:_MOST_TEXT]
 
     return describe
-
-
-def _taken(function: Any, file: Path) -> tuple[str, ...]:
-    name = getattr(function, "__name__", "it")
-    if not callable(function) or isinstance(function, type):
-        raise ConfigError(f"{name} of {file.name} is not a function of the observation")
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
-        return ()
-    parameters = signature.parameters.values()
-    any_keyword = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
-    taken = tuple(name for name in CONTEXT if any_keyword or name in signature.parameters)
-    try:
-        signature.bind(object(), **dict.fromkeys(taken))
-    except TypeError as error:
-        raise ConfigError(
-            f"{name} of {file.name} cannot be called with an observation ({error}); it may also take, by "
-            f"name: {', '.join(CONTEXT)}"
-        ) from None
-    return taken

@@ -1,0 +1,137 @@
+"""Recorded episodes of people and policies as texts: examples in the prompts of language models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from mosaic_contract import AgentSetup
+from mosaic_contract.config import nearest
+from mosaic_contract.episode_recording import read_recording
+from mosaic_contract.language.describers import Describer
+from mosaic_contract.language.parsing import Actions
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.operators.spec import check_arguments
+from mosaic_lab.runs import Run
+from mosaic_lab.runs.kinds import as_kind
+from mosaic_lab.runs.run_names import run_or_path
+from mosaic_lab.validation import Problems, checked
+
+_LARGEST = 16 << 20  # bytes of a file
+
+
+class RecordedEpisode(Protocol):
+    """An ended episode: who played it, its return (None if it failed), and its file, None without one."""
+
+    operator: str
+    total: float | None
+    recording: Path | None
+
+
+@checked
+def examples(
+    source: Any, operator: str | None = None, *, episodes: int = 1, steps: int = 50
+) -> list[dict[str, Any]]:
+    """Return recorded episodes as texts, for the ``examples`` of `llm` and `vlm`.
+
+    Each is a dict with "observations" and "actions", lists of texts, and the "operator", "return" and "seed"
+    of the episode. An episode with this seed is played without it.
+
+    Args:
+        source: an evaluation or a comparison, or the name of a run, played with ``record="observations"``.
+        operator: who played the episodes; default: anyone.
+        episodes: number of episodes; those with the highest returns are taken.
+        steps: maximum number of steps of each, from its beginning.
+
+    Raises:
+        ConfigurationError: an invalid argument, or no such episode was recorded.
+    """
+    problems = Problems()
+    check_arguments(problems, episodes=(episodes, range(1, 51)), steps=(steps, range(1, 10_001)))
+    problems.check()
+    recorded = _recorded(source)
+    names = list(dict.fromkeys(episode.operator for episode in recorded))
+    if operator is not None and operator not in names:
+        raise ConfigurationError(
+            f"operator={operator!r:.100}: no such operator has finished an episode"
+            f"{nearest(str(operator), names)}; these have: {', '.join(map(repr, names)) or 'none'}"
+        )
+    chosen = [one for one in recorded if one.recording is not None and operator in (None, one.operator)]
+    if not chosen:
+        raise ConfigurationError(
+            'no episode was recorded with its observations: play them with record="observations"'
+        )
+    best = sorted(chosen, key=lambda one: one.total or 0.0, reverse=True)
+    return [_texts(episode, steps) for episode in best[:episodes]]
+
+
+def as_examples(value: Any) -> Sequence[Any]:
+    """Return the examples that an argument stands for: a list of them, a JSON file, or what recorded one."""
+    if isinstance(value, list | tuple):
+        return list(value)
+    if not is_examples_file(value):
+        return examples(value)
+    try:
+        with Path(value).expanduser().open("rb") as file:
+            return list(json.loads(file.read(_LARGEST)))
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise ConfigurationError(f"{value} cannot be read: {error}") from None
+
+
+def is_examples_file(value: Any) -> bool:
+    """Return whether examples are given as a file."""
+    return isinstance(value, str | Path) and str(value).endswith(".json")
+
+
+def _recorded(source: Any) -> Sequence[RecordedEpisode]:
+    found: Any = run_or_path(source)
+    found = as_kind(found) if isinstance(found, Run) else found
+    if not hasattr(found, "recorded_episodes"):
+        raise ConfigurationError(
+            f"{source!r:.200} has no episodes: give an evaluation or a comparison with "
+            'record="observations", or a list of {"observations": [text, …], "actions": [text, …]}'
+        )
+    episodes: Sequence[RecordedEpisode] = found.recorded_episodes()
+    return episodes
+
+
+def _texts(episode: RecordedEpisode, steps: int) -> dict[str, Any]:
+    """Return an episode as a language model would read and write it."""
+    assert episode.recording is not None
+    try:
+        described, columns = read_recording(episode.recording)
+    except (OSError, ValueError, KeyError) as error:
+        raise ConfigurationError(f"{episode.recording} cannot be read: {error}") from None
+    spaces = {name: described[name] for name in ("observation_space", "action_space")}
+    known = {name: described.get(name) for name in ("env_id", "action_meanings")}
+    describer = Describer(AgentSetup("agent_0", settings=known, **spaces))
+    actions = Actions(spaces["action_space"], describer.names)
+    if actions.discrete and describer.names is None and "action_meanings" not in described:
+        raise ConfigurationError(
+            f"{episode.recording} was recorded by an earlier version, without the names of actions: play the "
+            "episode again"
+        )
+    shown = range(min(steps, described["steps"]))
+    return {
+        "observations": [
+            describer.text(_at(columns["observations"], step), step_index=step) for step in shown
+        ],
+        "actions": [actions.name(_action(columns["actions"], step, actions.discrete)) for step in shown],
+        "operator": episode.operator,
+        "return": episode.total,
+        "seed": described["seed"],
+    }
+
+
+def _action(actions: Any, step: int, discrete: bool) -> Any:
+    return int(actions[step]) if discrete else _at(actions, step)
+
+
+def _at(column: Any, step: int) -> Any:
+    """Return the value of a column of a recording at one step."""
+    if isinstance(column, Mapping):
+        return {key: _at(part, step) for key, part in column.items()}
+    return tuple(_at(part, step) for part in column) if isinstance(column, tuple) else column[step]

@@ -1,0 +1,112 @@
+"""A replay as an output of a notebook: its player, and the static form in the saved file."""
+
+from __future__ import annotations
+
+import io
+from base64 import b64encode
+from collections import deque
+from contextlib import suppress
+from html import escape
+
+from PIL import Image
+
+from mosaic_lab.arenas.replays import Replay, Replays
+from mosaic_lab.fastlane.encoding import rgb
+from mosaic_lab.widgets.page.saved_form import Caption, SavedForm, html_notes, html_table
+from mosaic_lab.widgets.replays.replay_player import PanelOf, ReplayView
+
+MOST_SHOWN = 16
+"""Maximum number of players in a kernel's notebooks; beyond it the oldest are replaced by their static
+form."""
+_SAVED_ROWS = 40  # of a replay's table in a saved notebook: half from the beginning, half from the end
+_SAVED_BYTES = 3 << 20  # of films in a saved notebook
+_SAVED_PICTURES, _SAVED_SIDE, _GAP = 6, 160, 4
+_VIDEO = "width:320px; max-width:100%; background:#000"
+
+
+class ShownReplay:
+    """A player in one output of the notebook, with its static form: a short film and the table of steps."""
+
+    def __init__(self, shown: Replay | Replays, panel_of: PanelOf) -> None:
+        self._view = ReplayView(shown, panel_of)
+        self._saved = SavedForm(
+            f"Replay · {self._view.player.title}", self._describe, self._draw, on_removed=self.close
+        )
+        self._saved.update(final=True)
+        self._saved.show(self._view.box, self._saved.add(), update=False)
+
+    def close(self) -> None:
+        """Close the widget: the page shows the static form in its place."""
+        with suppress(ValueError):  # already removed to make room
+            _shown.remove(self)
+        self._view.close()
+
+    def _describe(self) -> Caption:
+        room, parts = _SAVED_BYTES, []
+        for replay, film in zip(self._view.replays, self._view.player.films, strict=True):
+            notes = [f"{replay.operator}: {replay.verdict}", *filter(None, [replay.note])]
+            video = ""
+            if film and (room := room - len(film)) >= 0:
+                source = f"data:video/mp4;base64,{b64encode(film).decode()}"
+                label = escape(replay.title)
+                video = f'<video style="{_VIDEO}" controls muted src="{source}" aria-label="{label}"></video>'
+            parts.append(html_notes(notes) + video + _steps_table(replay))
+        differ = self._view.player.first_difference
+        return Caption("" if differ is None else f"they differ from step {differ:,} on", "".join(parts))
+
+    def _draw(self) -> bytes | None:
+        """Return a strip of pictures over the episode, a row for each replay."""
+        rows = [_strip(replay) for replay in self._view.replays if replay.pictured]
+        if not rows:
+            return None
+        size = max(row.width for row in rows), sum(row.height + _GAP for row in rows) - _GAP
+        whole, file, top = Image.new("RGBA", size), io.BytesIO(), 0
+        for row in rows:
+            whole.paste(row, (0, top))
+            top += row.height + _GAP
+        whole.save(file, "PNG")
+        return file.getvalue()
+
+
+_shown: deque[ShownReplay] = deque()
+
+
+def show(shown: Replay | Replays, panel_of: PanelOf) -> None:
+    """Show a player as an output of the running cell."""
+    _shown.append(ShownReplay(shown, panel_of))
+    if len(_shown) > MOST_SHOWN:
+        _shown.popleft().close()
+
+
+def _steps_table(replay: Replay) -> str:
+    """Return the table of a replay's steps as HTML, without its middle if it is long."""
+    names = ["step", "agent", "action", "reward", "return"]
+    table = replay.table()
+    rows = [[str(row[name]) for name in names] for row in table.to_dict("records")]
+    if (omitted := len(rows) - _SAVED_ROWS) > 0:
+        half = _SAVED_ROWS // 2
+        rows = [*rows[:half], [f"… {omitted:,} more", "", "", "", ""], *rows[-half:]]
+    if len(replay.agents) == 1:
+        rows = [[row[0], *row[2:]] for row in rows]
+        names.remove("agent")
+    body = html_table(names, rows)
+    return f"<details><summary>{len(replay):,} steps</summary>{body}</details>"
+
+
+def _strip(replay: Replay) -> Image.Image:
+    """Return a few pictures of a replay in a row, from the first to the last."""
+    packets = replay.packets
+    count = min(_SAVED_PICTURES, len(packets))
+    places = [round(index * (len(packets) - 1) / max(1, count - 1)) for index in range(count)]
+    pictures = []
+    for place in places:
+        picture = Image.fromarray(rgb(packets[place].decode()))
+        picture.thumbnail((_SAVED_SIDE, _SAVED_SIDE))
+        pictures.append(picture)
+    width = sum(picture.width + _GAP for picture in pictures) - _GAP
+    row = Image.new("RGBA", (width, max(picture.height for picture in pictures)))
+    left = 0
+    for picture in pictures:
+        row.paste(picture, (left, 0))
+        left += picture.width + _GAP
+    return row

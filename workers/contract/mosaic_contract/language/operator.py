@@ -1,0 +1,153 @@
+"""A language model as an operator: observation → prompt → answer → legal action."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mosaic_contract.language.action_chooser import ActionChooser
+from mosaic_contract.language.budget import text_tokens
+from mosaic_contract.language.describers import Describer
+from mosaic_contract.language.exchange import Turn
+from mosaic_contract.language.model import LanguageModel
+from mosaic_contract.language.parsing import messages_in
+from mosaic_contract.language.prompts import TEXT, PromptSettings, example_turns, step_text, system_text
+from mosaic_contract.language.strategies import OwnStrategy, strategy_of
+from mosaic_contract.operators import AgentSetup, Decision
+
+_LONGEST_HISTORY = 200_000  # characters
+
+
+class LanguageOperator:
+    """Requests an action from its model. After an answer without a legal action it asks once more, explaining
+    the error, then plays the no-op. Raises `ConfigError` for invalid settings.
+    """
+
+    medium = TEXT
+    names_teammates = True
+    """Whether the usual system prompt lists teammates apart from other agents at every level."""
+
+    def __init__(self, setup: AgentSetup) -> None:
+        self._settings = settings = PromptSettings.read(setup.settings)
+        self._describer = Describer(setup)
+        self._strategy = strategy_of(settings.strategy)
+        self._own = OwnStrategy(settings.strategy) if isinstance(settings.strategy, Mapping) else None
+        writes = settings.messages or settings.theory_of_mind or self._strategy.reasons  # more than an action
+        structured = False if settings.structured is None and writes else settings.structured
+        self._chooser = ActionChooser(setup, self._describer.names, structured, self._strategy)
+        self.game = str(setup.settings.get("env_id") or setup.game_name or "unnamed")
+        self._agent = setup.player_id
+        self._others, mates = (
+            [str(agent) for agent in setup.settings.get(name) or () if agent != setup.player_id]
+            for name in ("agents", "teammates")
+        )
+        apart = self.names_teammates or settings != PromptSettings(structured=settings.structured)
+        self._system = system_text(
+            settings,
+            self.medium,
+            self._describer,
+            setup.player_id,
+            self.game,
+            self._others,
+            mates if self._others and apart else [],
+            self._chooser,
+        )
+        self._model = LanguageModel(setup)
+        steps, self._most_tokens = settings.limits
+        self._past: deque[tuple[str, str]] = deque(maxlen=steps)
+        self._begin(None)
+
+    def episode_begin(self, seed: int | None, episode_index: int) -> None:
+        self._model.begin_episode(seed, episode_index)
+        self._past.clear()
+        self._begin(seed)
+
+    def _begin(self, seed: int | None) -> None:
+        """Forget the last episode. Examples with the seed of the new one are left out."""
+        self._note = self._plan = ""
+        self._steps = 0
+        self._memory: dict[str, Any] = {}
+        shown = [one for one in self._settings.examples if seed is None or one.get("seed") != seed]
+        self._opening = [Turn("system", self._system), *example_turns(shown, self._chooser)]
+
+    def select_action(
+        self,
+        observation: Any,
+        *,
+        action_mask: Any = None,
+        info: Mapping[str, Any] | None = None,
+        step_index: int | None = None,
+        frame: Any = None,
+        teammates: Mapping[str, Any] | None = None,
+        description: Mapping[str, Any] | None = None,
+        messages: Sequence[Mapping[str, Any]] = (),
+    ) -> Decision:
+        step = self._steps if step_index is None else step_index
+        self._steps = step + 1
+        images = self.images(frame)
+        options = self._chooser.options(action_mask, info, description)
+        text = self.text(
+            observation,
+            info=info,
+            step_index=step,
+            legal_actions=options.names,
+            teammates=teammates,
+            description=description,
+        )
+        others = self._describer.of_others(teammates, description) if self._settings.theory_of_mind else {}
+        turn = step_text(
+            step,
+            self._note,
+            text,
+            options.text,
+            plan=self._plan if self._strategy.plans else None,
+            messages=messages or (),
+            teammates=others,
+        )
+        self._model.begin_step(step)
+        turns = [*self._opening, *self._recent(), Turn("user", turn, images)]
+        context = {
+            "agent": self._agent,
+            "info": dict(info or {}),
+            "legal_actions": options.names,
+            "memory": self._memory,
+            "observation": text,
+            "step_index": step,
+        }
+        choice = self._chooser.choose(self._model, turns, options, self._own, context)
+        self._note = self.note(choice.note, choice.name)
+        self._plan = self._strategy.plan(choice.answer, self._plan)
+        self._past.append((turn, choice.remembered))
+        sent: list[dict[str, str]] = []
+        if self._settings.messages:
+            for exchange in choice.exchanges:  # a repaired answer often repeats the messages of the first
+                sent += [new for new in messages_in(exchange.answer, self._others) if new not in sent]
+        return choice.decision(sent)
+
+    def text(self, observation: Any, **context: Any) -> str:
+        """Return the observation in words."""
+        return self._describer.text(observation, **context)
+
+    def images(self, frame: Any) -> Sequence[bytes]:
+        """Return the images of this step's turn, as PNG files."""
+        return ()
+
+    def note(self, note: str, name: str) -> str:
+        """Return the next prompt's remark on the action `name`; `note` is that on a default action."""
+        return note
+
+    def close(self) -> None:
+        self._model.close()
+
+    def _recent(self) -> list[Turn]:
+        """Return the latest turns, up to the maximum of a prompt. Older ones are left out whole."""
+        kept: list[Turn] = []
+        length = tokens = 0
+        for said, answer in reversed(self._past):
+            length += len(said) + len(answer)
+            tokens += text_tokens(said) + text_tokens(answer)
+            if length > _LONGEST_HISTORY or tokens > (self._most_tokens or tokens):
+                break
+            kept[:0] = [Turn("user", said), Turn("assistant", answer)]
+        return kept
