@@ -151,11 +151,12 @@ class Lab(Trainer):
             record: ``"observations"`` keeps those of each finished episode in the store, compressed, for
                 `Comparison.dataset`; in environments of one agent.
             start: where each episode begins. A list of actions already played on the seed, for any
-                deterministic environment: of each action the value, or ``{agent: value}`` where several act
-                at once; ``**replay.start_at(40)`` gives the seed and the actions of a replay. A position as
-                text: a FEN for ``"chess_v6"``, lines of ``X``, ``O`` and ``.`` for ``"connect_four_v3"`` and
-                ``"tictactoe_v3"``, a layout as ``print(env.unwrapped)`` draws it for MiniGrid.
-                ``{"position": text, "actions": […]}`` is both. Steps and returns count from there.
+                deterministic environment: of each action the value or the name ("push left"; "e2e4" or "e4"
+                in chess), or ``{agent: value}`` where several act at once; ``**replay.start_at(40)`` gives
+                the seed and the actions of a replay. A position as text: a FEN for ``"chess_v6"``, lines of
+                ``X``, ``O`` and ``.`` for ``"connect_four_v3"`` and ``"tictactoe_v3"``, a layout as
+                ``print(env.unwrapped)`` draws it for MiniGrid. ``{"position": text, "actions": […]}`` is
+                both. Steps and returns count from there.
             family: the worker that provides the environment. Default: derived from the id, or if that worker
                 cannot make it, a worker that trained one of the policies in this environment.
             pass_env_vars: names of environment variables to pass on to environments and operators, as in

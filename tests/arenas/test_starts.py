@@ -61,6 +61,11 @@ def test_chess_begins_at_a_fen(lane: Callable[..., Any]) -> None:
         assert after["turn"] == ["player_1"]
         again = arena.do("replayed", "replay", seed=1)
         assert (again["hashes"], again["step_index"]) == (state["hashes"], 0)
+    with lane("chess_v6", {"position": MATE_IN_ONE, "actions": ["a1a2", "Kh8"]}) as (arena, state):
+        assert state["turn"] == ["player_0"]
+        rook = int(np.flatnonzero(state["observations"]["player_0"]["action_mask"])[0])
+        name = arena.do("replayed", "replay", actions={"player_0": rook})["names"]["player_0"]
+        assert name.startswith(("a2", "g1"))
     black = MATE_IN_ONE.replace(" w ", " b ")
     with lane("chess_v6", {"position": black, "actions": []}) as (_, state):
         assert state["turn"] == ["player_1"]
@@ -130,6 +135,8 @@ def test_actions_that_cannot_be_played_are_refused_before_anything_starts(
     assert "start=7: must be a position as text, a list of the actions" in said(7)
     assert "action 2 of start, 5: " in said([1, 5]) and "can be made here" not in said([1, 5])
     assert "the episode ends after 9 of the 30 actions of start" in said([1] * 30)
+    unknown = "action 1 of start, 'right': is not an action now; there are push right"
+    assert unknown in said(["right"])
     with pytest.raises(ConfigurationError, match=r"the episode ends after \d+ of the 30 actions of start"):
         start_evaluation("CartPole-v1", {"dice": operators.random()}, seeds=[1], start=[1] * 30)
 

@@ -46,13 +46,14 @@ class Difference:
 
 @dataclass
 class Playback:
-    """Pictures and observations of the states before each step; the last picture is of the end. ``played`` is
-    the number of steps that could be played."""
+    """Pictures and observations of the states before each step; the last ones are of the end. ``names`` are
+    those of actions that are named by the state, ``played`` is the number of steps that could be played."""
 
     environment: EnvironmentInfo
     assignment: Assignment
     pictures: dict[int, Packet] = field(default_factory=dict)
     observations: dict[int, dict[str, Any]] = field(default_factory=dict)
+    names: dict[int, dict[str, str]] = field(default_factory=dict)
     difference: Difference | None = None
     no_picture: str = ""
     played: int = 0
@@ -120,6 +121,7 @@ class _Player:
                 self._differs(playback, str(refusal))
                 break
             playback.played = index + 1
+            playback.names[index] = state.get("names", {})
             self._differs(playback, _difference_after(step, state), index)
             progress(playback.played, len(self._episode.steps))
         if self._episode.complete and not state["done"]:

@@ -327,7 +327,8 @@ def _steps(episode: PlayedEpisode, playback: Playback) -> Iterator[ReplayStep]:
         yield ReplayStep(
             index,
             step.actions,
-            {agent: _name(playback.environment, agent, action) for agent, action in step.actions.items()},
+            {agent: _name(playback.environment, agent, action) for agent, action in step.actions.items()}
+            | playback.names.get(index, {}),
             playback.observations.get(index, {}),
             step.rewards,
             returns,

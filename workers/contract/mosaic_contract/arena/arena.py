@@ -257,8 +257,7 @@ class Arena:
             environment.reset(seed, index)
         except Exception as error:  # environments raise arbitrary exceptions
             raise ArenaError.of_environment("the environment's reset failed", error) from error
-        rules = self._arena.description.rules
-        self._arena.start.play(environment, rules, lambda: self._watchdog.enter(STEP))
+        self._arena.start.play(environment, self._arena.description, lambda: self._watchdog.enter(STEP))
         self._episode = episode = ArenaEpisode(
             index, seed, environment.agents, self._opening.get("max_steps")
         )
@@ -384,11 +383,12 @@ class Arena:
             if episode is None or episode.done:
                 raise ArenaError("there is no episode: send replay with a seed first")
             self._watchdog.enter(STEP)
-            play_recorded(arena.environment, arena.description.rules, command["actions"])
+            names = play_recorded(arena.environment, arena.description, command["actions"])
             episode.advance(arena.environment)
         else:
-            episode = self._reset_environment(command, arena.environment)
-        self._kernel.send(state_message(arena.environment, episode, command, arena.frames))
+            names, episode = {}, self._reset_environment(command, arena.environment)
+        state = state_message(arena.environment, episode, command, arena.frames)
+        self._kernel.send({**state, "names": names})
 
     # ------------------------------------------------------------------ frames
 

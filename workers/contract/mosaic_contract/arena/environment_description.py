@@ -120,6 +120,21 @@ class EnvironmentDescription:
         team = next((members for members in teams.values() if agent in members), [])
         return [other for other in team if other != agent]
 
+    def state(self, agent: str) -> Mapping[str, Any]:
+        """Return the state as described to an agent; empty if it cannot be described."""
+        try:
+            return (self.facts[agent].describe or dict)()
+        except Exception:  # environments raise arbitrary exceptions
+            return {}
+
+    def named_actions(self, agent: str) -> Mapping[str, Any]:
+        """Return the actions of an agent by name: those that are legal now if the state lists them. Empty
+        without names."""
+        if moves := self.state(agent).get("legal_moves"):
+            return moves
+        start = self.rules[agent].described.get("start", 0)
+        return {name: start + index for index, name in enumerate(self.facts[agent].action_meanings or ())}
+
     def _meanings(self, agent: str) -> list[str] | None:
         meanings = self.facts[agent].action_meanings
         return None if meanings is None else list(meanings)

@@ -6,8 +6,8 @@ import binascii
 import zlib
 from typing import Any, Mapping
 
-from mosaic_contract.arena.actions import ActionRules
 from mosaic_contract.arena.environment_adapters import EnvironmentAdapter
+from mosaic_contract.arena.environment_description import EnvironmentDescription
 from mosaic_contract.arena.episode import ArenaEpisode
 from mosaic_contract.arena.errors import ArenaError, Unusable
 from mosaic_contract.arena.frame_publisher import FramePublisher
@@ -17,20 +17,28 @@ from mosaic_contract.errors import one_line
 
 
 def play_recorded(
-    environment: EnvironmentAdapter, rules: Mapping[str, ActionRules], actions: Mapping[str, Any]
-) -> None:
-    """Step the environment with recorded actions. Raises `ArenaError` if they do not fit its state."""
+    environment: EnvironmentAdapter, description: EnvironmentDescription, actions: Mapping[str, Any]
+) -> dict[str, str]:
+    """Step the environment with recorded actions, and return the names of those that had one in this state.
+    Raises `ArenaError` if they do not fit the state."""
     if sorted(actions) != sorted(environment.turn):
         turn = ", ".join(environment.turn) or "no agent"
         raise ArenaError(f"actions of {', '.join(actions)} were recorded; it is the turn of {turn}")
     try:
-        played = {agent: rules[agent].accept(unpack(action), None) for agent, action in actions.items()}
+        played = {
+            agent: description.rules[agent].accept(unpack(action), None) for agent, action in actions.items()
+        }
     except Unusable as error:
         raise ArenaError(str(error)) from None
+    names: dict[str, str] = {}
+    for agent, action in played.items():
+        moves = description.state(agent).get("legal_moves") or {}
+        names.update((agent, name) for name, move in moves.items() if move == action)
     try:
         environment.step(played)
     except Exception as error:  # environments raise arbitrary exceptions
         raise ArenaError.of_environment("the environment's step failed", error) from error
+    return names
 
 
 def state_message(

@@ -1,21 +1,26 @@
 """Where an episode begins: at a position, after actions already played, or at a position and after actions.
 
 A start is a position as text, a list of actions, or `{"position": text, "actions": [...]}`. An action is the
-value for the agent whose turn it is, or `{agent: value}` if several act at once.
+value for the agent whose turn it is, or its name, such as "e2e4" or "Nf3" in chess; `{agent: value}` if
+several act at once.
 """
 
 from __future__ import annotations
 
+import difflib
+from contextlib import suppress
+from importlib import import_module
 from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
-from mosaic_contract.arena.actions import ActionRules
 from mosaic_contract.arena.environment_adapters import EnvironmentAdapter
+from mosaic_contract.arena.environment_description import EnvironmentDescription
 from mosaic_contract.arena.errors import ArenaError, Unusable
 from mosaic_contract.arena.positions import begin_at
 from mosaic_contract.arrays import unpack
 from mosaic_contract.errors import ConfigError
 
 _KEYS = {"position", "actions"}
+_NAMED = 12  # actions in an error
 
 
 class Start(NamedTuple):
@@ -50,7 +55,7 @@ class Start(NamedTuple):
     def play(
         self,
         environment: EnvironmentAdapter,
-        rules: Mapping[str, ActionRules],
+        description: EnvironmentDescription,
         before_step: Callable[[], None],
     ) -> None:
         """Play the actions, after a reset; call `before_step` before each. Raises `ArenaError` if they cannot
@@ -62,7 +67,7 @@ class Start(NamedTuple):
                 raise _error(f"the episode ends after {number - 1} of the {total} actions of start")
             before_step()
             try:
-                environment.step(_played(environment, rules, action))
+                environment.step(_played(environment, description, action))
             except Unusable as error:
                 raise _error(f"action {number} of start, {action!r:.100}: {error}") from None
             except Exception as error:  # environments raise arbitrary exceptions
@@ -72,7 +77,9 @@ class Start(NamedTuple):
         environment.rewards = dict.fromkeys(environment.agents, 0.0)
 
 
-def _played(environment: EnvironmentAdapter, rules: Mapping[str, ActionRules], action: Any) -> dict[str, Any]:
+def _played(
+    environment: EnvironmentAdapter, description: EnvironmentDescription, action: Any
+) -> dict[str, Any]:
     """Return the legal actions of the agents whose turn it is. Raises `Unusable`."""
     turn = environment.turn
     by_agent = isinstance(action, Mapping) and set(action) & set(environment.agents)
@@ -82,8 +89,25 @@ def _played(environment: EnvironmentAdapter, rules: Mapping[str, ActionRules], a
         example = ", ".join(f'"{agent}": …' for agent in turn)
         raise Unusable("illegal", f"it is the turn of {', '.join(turn)}: give {{{example}}}")
     return {
-        agent: rules[agent].accept(unpack(action[agent]), environment.observe(agent).mask) for agent in turn
+        agent: description.rules[agent].accept(
+            _numbered(action[agent], agent, description), environment.observe(agent).mask
+        )
+        for agent in turn
     }
+
+
+def _numbered(action: Any, agent: str, description: EnvironmentDescription) -> Any:
+    """Return the action with this name, if actions have names now. Raises `Unusable` for an unknown name."""
+    if not isinstance(action, str) or not (names := description.named_actions(agent)):
+        return unpack(action)
+    if action not in names and (fen := description.state(agent).get("fen")):
+        with suppress(ValueError):
+            action = import_module("chess").Board(fen).parse_san(action).uci()
+    if action not in names:
+        near = difflib.get_close_matches(action, names, n=3) or list(names)
+        more = "" if len(near) <= _NAMED else f" and {len(near) - _NAMED:,} others"
+        raise Unusable("illegal", f"is not an action now; there are {', '.join(near[:_NAMED])}{more}")
+    return names[action]
 
 
 def _error(text: str) -> ArenaError:
