@@ -18,6 +18,7 @@ from typing import Any
 
 from mosaic_contract import LineSplitter, encode_line, fastlane
 from mosaic_contract.codec import OPERATING_LINE_LIMIT
+from mosaic_contract.episode_recording import OBSERVATIONS
 
 from mosaic_lab.keeper import locks, logs, orphans
 from mosaic_lab.keeper.environment_variables import RUN_DIR_VARIABLE
@@ -226,6 +227,9 @@ class ArenaProcess:
         try:
             if code != 0:
                 orphans.end(self._folder.run.path, 0)
+                for unfinished in self._folder.run.path.glob(f"{OBSERVATIONS}/*.part"):
+                    with suppress(OSError):
+                        unfinished.unlink()
         finally:
             try:
                 with suppress(OSError):

@@ -97,6 +97,8 @@ def write_dataset(
         folder.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise MosaicError(f"the dataset {folder} cannot be written: {error}") from error
+    if folder.exists():
+        progress(f"replacing the dataset {folder}")
     _run([*environment.command(), "--dataset"], request, _SECONDS + size / _BYTES_PER_SECOND)
     return folder
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from mosaic_contract.observation_check import Misfit, array_converter
+from mosaic_contract.observation_check import Misfit, NotFinite, array_converter
 from mosaic_contract.space_compatibility import text_of
 
 from mosaic_lab.errors import ConfigurationError
@@ -29,6 +29,8 @@ def arranged(space: Space, observation: Any) -> tuple[Any, int | None]:
         if len(counts) > 1:
             texts = ", ".join(f"{path} {rows or 'one'}" for path, rows in parts.items())
             raise Misfit(f"has parts with different numbers of observations: {texts}")
+    except NotFinite as misfit:
+        raise ConfigurationError(f"the observation{misfit.path} {misfit}: numbers must be finite") from None
     except Misfit as misfit:
         raise ConfigurationError(
             f"the observation{misfit.path} {misfit}. This policy observes {text_of(space)}: pass one such "

@@ -45,6 +45,7 @@ class Policy:
         trained_on: str | None,
         observation_space: Space | None,
     ) -> None:
+        _checked_seed(seed)
         self._name, self._worker, self._agent = name, worker, agent
         self._trained_on, self._deadline = trained_on, deadline
         self._process = PolicyProcess(f"the policy {name}", command, variables)
@@ -88,9 +89,7 @@ class Policy:
         """Begin another episode. A seed also restarts the random numbers, as in an evaluation's episode
         of the same operator with this seed."""
         if seed is not None:
-            if type(seed) is not int or seed < 0:
-                raise ConfigurationError(f"seed={seed!r}: must be an integer ≥ 0")
-            seed = operator_seed(seed, self._name, self._agent)
+            seed = operator_seed(_checked_seed(seed), self._name, self._agent)
         self._request(self._deadline, cmd="episode_begin", seed=seed, episode_index=0)
 
     @property
@@ -138,3 +137,9 @@ class Policy:
 
     def _request(self, seconds: float | None, **message: Any) -> dict[str, Any]:
         return self._process.request({**message, "player_id": self._agent}, seconds)
+
+
+def _checked_seed(seed: Any) -> int:
+    if type(seed) is not int or seed < 0:
+        raise ConfigurationError(f"seed={seed!r}: must be an integer ≥ 0")
+    return seed

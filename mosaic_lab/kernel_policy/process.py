@@ -29,6 +29,7 @@ _AWAKE_SECONDS = 4e-4  # a small network answers sooner
 _LONGEST_SECONDS = 2e6  # of `poll`
 _DYING_SECONDS = 2.0  # from the end of the output until the exit
 _LOG_BYTES = 4_000
+_MOST_LOG_BYTES = 1 << 20
 _LOG_LINES = 10
 _AGAIN = "make the policy again"
 
@@ -43,7 +44,7 @@ class PolicyProcess:
         self.name = name
         self._memory = unnamed_file()
         self._values = SharedValues(self._memory)
-        self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (until `end`)
+        self._log: IO[bytes] = tempfile.TemporaryFile("a+b")  # noqa: SIM115 (until `end`)
         self._splitter = LineSplitter(OPERATING_LINE_LIMIT)
         self._lines: deque[bytes] = deque()
         self._turn = threading.RLock()
@@ -119,6 +120,8 @@ class PolicyProcess:
             raise MosaicError(f"{self.name} answers only the process that made it; make it in this one")
         if self._failure:
             raise MosaicError(self._failure)
+        if os.fstat(self._log.fileno()).st_size > _MOST_LOG_BYTES:
+            os.ftruncate(self._log.fileno(), 0)  # the process appends
         until = None if seconds is None else time.monotonic() + seconds
         if self._interrupted:
             self._send(_PING, until)

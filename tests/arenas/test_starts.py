@@ -121,7 +121,7 @@ def test_a_position_that_an_environment_cannot_have_is_refused(tmp_path: Path) -
         floating = "\n".join(["X......", *["......."] * 5])
         assert "a piece of the board has an empty cell below it" in said("connect_four_v3", floating)
         grid = "MiniGrid-Empty-5x5-v0"
-        assert "with 0. It has two characters a cell" in said(grid, LAYOUT.replace(">>", ".."))
+        assert "with 0. Each cell has two characters" in said(grid, LAYOUT.replace(">>", ".."))
         assert "the cell 'KQ' in column 1, row 2 is unknown" in said(grid, LAYOUT.replace("KY", "KQ"))
 
 

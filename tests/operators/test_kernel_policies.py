@@ -71,6 +71,7 @@ def test_a_checkpoint_of_several_agents_needs_the_name_of_one(checkpoint: Path) 
         assert refusal(mosaic.policy, checkpoint, agent=named) == (
             f"the checkpoint has the policies of red_0, red_1{given}: choose one with agent="
         )
+    assert refusal(mosaic.policy, checkpoint, agent="red_0", seed="x") == "seed='x': must be an integer ≥ 0"
     assert "is not a trained policy" in refusal(mosaic.policy, mosaic.operators.random())
     assert "there is no file" in refusal(lambda: mosaic.policy(sb3("none.zip")))
 

@@ -9,6 +9,8 @@ import { isInSight } from './shown-runs.ts';
 import { CommandIDs, type IEndedRun, IRunWatch, ISettings } from './tokens.ts';
 
 const SHOWN_MS = 10_000;
+/** Maximum number of failures that stay until they are dismissed: the newest. */
+const MOST_STAYING = 3;
 
 export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
   id: 'mosaic-lab:notifications',
@@ -23,6 +25,7 @@ export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
     notebooks: INotebookTracker | null
   ) => {
     const endings = new Endings();
+    const staying: string[] = [];
     watch.ended.connect(async (_, run: IEndedRun) => {
       const wanted = settings.get('notifications');
       if (wanted === 'none' || (wanted === 'failures' && !isBad(run.row.state))) return;
@@ -40,6 +43,8 @@ export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
         !Notification.update({ id: ending.shown, message, type, ...options })
       ) {
         ending.shown = Notification.emit(message, type, options);
+        if (type === 'error') staying.push(ending.shown);
+        for (const old of staying.splice(0, staying.length - MOST_STAYING)) Notification.dismiss(old);
       }
     });
   }

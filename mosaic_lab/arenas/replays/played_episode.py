@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+MOST_STEPS = 100_000
+"""Maximum number of steps of a replay, of all agents together."""
+
+
 @dataclass(frozen=True)
 class StepExchange:
     """A request to a language model in one step. ``parsed`` is the action in its answer, ``faults`` the
@@ -120,8 +124,13 @@ def lane_episode(lane: Lane, seed: int, number: int | None = None) -> PlayedEpis
 def recorded_steps(table: pd.DataFrame, place: str) -> list[PlayedStep]:
     """Return the steps of an episode from its table. ``place`` names the episode in errors.
 
-    Raises MosaicError if actions are missing.
+    Raises MosaicError if actions are missing, or if there are more than `MOST_STEPS`.
     """
+    if len(table) > MOST_STEPS:
+        raise MosaicError(
+            f"{place} has {len(table):,} recorded steps; a replay, which is kept in memory, can have "
+            f"{MOST_STEPS:,}. They are in the table that steps() returns"
+        )
     steps: dict[int, PlayedStep] = defaultdict(PlayedStep)
     for row in table.to_dict("records"):
         step, agent = steps[int(row["step_index"])], str(row["agent_id"])

@@ -113,8 +113,10 @@ class Replay(Sequence[ReplayStep]):
         """The folder of the exchanges with language models."""
         self.agents = playback.environment.agents
         seats = playback.assignment.seats
-        self.operators = {agent: playback.assignment.operators[seats[agent]].name for agent in self.agents}
-        """The name of each agent's operator."""
+        names = {key: spec.name for key, spec in playback.assignment.operators.items()}
+        alone = len(names) == 1
+        self.operators = {agent: self.operator if alone else names[seats[agent]] for agent in self.agents}
+        """The name of each agent's operator: the lane's if it has no other."""
         self.difference: Difference | None = playback.difference
         """Where the replay begins to differ from the recording; None if it does not."""
         self.verified = episode.has_hashes

@@ -14,7 +14,7 @@ from mosaic_lab.widgets.evaluation.episode_list import EpisodeList
 from mosaic_lab.widgets.evaluation.result_panel import ResultPanel
 from mosaic_lab.widgets.evaluation.snapshot_reader import EvaluationSnapshot, SnapshotReader
 from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames
-from mosaic_lab.widgets.page.saved_form import Caption, table_html
+from mosaic_lab.widgets.page.saved_form import Caption, html_notes, table_html
 from mosaic_lab.widgets.runs.run_view import Notice, warning
 
 MOST_FAILURES = 5
@@ -48,7 +48,8 @@ class EvaluationPanel(ResultPanel[EvaluationSnapshot]):
         text = f"{self._progress(snapshot)}, {self.view.status.state}"
         text += f", {snapshot.spent} spent" if snapshot.spent else ""
         table = table_html(snapshot.table, snapshot.table["rows"])
-        return Caption(text, table + self.saved_notices())
+        notes = html_notes(dict.fromkeys(plot.note for plot in snapshot.plots))
+        return Caption(text, table + notes + self.saved_notices())
 
     def static_picture(self) -> bytes | None:
         return stacked([plot_picture(plot) for plot in self.snapshot().plots if _has_points(plot)])
@@ -88,7 +89,8 @@ class EvaluationPanel(ResultPanel[EvaluationSnapshot]):
         snapshot = self.reader.latest
         if snapshot is not None and snapshot.damage:
             notices.append({"level": "error", "text": snapshot.damage})
-        failures = snapshot.failures if snapshot is not None else []
+        said = " ".join(notice["text"] for notice in notices)
+        failures = [] if snapshot is None else [one for one in snapshot.failures if not _is_in(one, said)]
         notices += [warning(f"{_counted(count)} failed: {text}") for text, count in failures[:MOST_FAILURES]]
         if omitted := sum(count for _, count in failures[MOST_FAILURES:]):
             notices.append(warning(f"and {_counted(omitted)} more failed in other ways"))
@@ -97,6 +99,12 @@ class EvaluationPanel(ResultPanel[EvaluationSnapshot]):
 
 def _has_points(plot: Plot) -> bool:
     return any(mark.points is not None for facet in plot.facets for mark in facet.marks)
+
+
+def _is_in(failure: tuple[str, int], said: str) -> bool:
+    """Whether the failure of one episode is in the run's own reason."""
+    text, count = failure
+    return count == 1 and text.partition(": ")[2] in said
 
 
 def _counted(episodes: int) -> str:

@@ -118,8 +118,21 @@ def test_failures_are_counted_and_shown(odd_home: Path, start_evaluation: Evalua
     assert "<td>ill</td><td>3 of 3</td><td>1</td>" in html
     assert "1 episode failed: ill: ill was ended by SIGKILL" in html
     assert "goodbye, cruel world" in html
+    assert "95% stratified bootstrap intervals" in html
     assert picture is not None
     assert picture.startswith(PNG)
+
+
+def test_the_failure_that_ends_an_evaluation_is_given_once(
+    odd_home: Path, start_evaluation: Evaluate
+) -> None:
+    ill = operators.worker("odd", behaviour="die", episode=1)
+    evaluation = start_evaluation(**odd(operators={"ill": ill}, seeds=range(3)))
+    wait_until(lambda: evaluation.finished)
+    panel = EvaluationPanel(evaluation.folder)
+    assert panel.settle()
+    assert panel.static_caption().tables.count("ill was ended by SIGKILL") == 1
+    panel.close()
 
 
 def test_success_and_tokens_are_in_the_summary_where_there_are_any(

@@ -68,11 +68,12 @@ def read(worker: WorkerEnvironment, folder: Path, *names: str) -> dict[str, Any]
 
 
 def test_minari_reads_the_episodes_of_an_evaluation(
-    played: Evaluation, folder: Path, worker: WorkerEnvironment
+    played: Evaluation, folder: Path, worker: WorkerEnvironment, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for _ in range(2):  # a dataset of ours is replaced
         with pytest.warns(UserWarning, match="1 of 8 episodes failed and is not in the dataset"):
             made = played.dataset(folder / "played.hdf5")
+    assert f"replacing the dataset {made}\n" in capsys.readouterr().out
     assert made == folder / "played-v0"
     found = read(worker, folder, made.name)[made.name]
     table = played.results().query("status == 'ok'").sort_values(["operator", "seed"])

@@ -164,8 +164,8 @@ def _grid(inner: Any, text: str) -> None:
     agents = [(x, y) for y, row in enumerate(rows) for x, cell in enumerate(row) if cell in _HEADINGS]
     if width < 3 or len(rows) < 3 or len(agents) != 1:
         raise ConfigError(
-            f"the layout must be 3×3 cells or more with one agent, not {width}×{len(rows)} with "
-            f"{len(agents)}. It has {_CELLS}"
+            f"the layout must be 3×3 cells or more with one agent ({' '.join(_HEADINGS)}), not "
+            f"{width}×{len(rows)} with {len(agents)}. Each cell has two characters"
         )
     borders = [*rows[0], *rows[-1], *(row[0] for row in rows), *(row[-1] for row in rows)]
     if "  " in borders or any(cell in _HEADINGS for cell in borders):
