@@ -10,6 +10,7 @@ training saves them faster, some between the first and the last that wait are sk
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import sys
 import time
@@ -194,9 +195,12 @@ class CheckpointEvaluator(CheckpointRunner):
 
     def _goal(self, mean: Estimate) -> str:
         """Return why the training can end; empty if it should continue."""
-        until, patience = self._settings.get("until"), self._settings.get("patience")
-        if until is not None and mean.low >= until:
-            return f"mean return {mean.value:.5g} [{mean.low:.5g}, {mean.high:.5g}], until {until:g}"
+        for name, reached in (("until", mean.low), ("until_mean", mean.value)):
+            goal = self._settings.get(name)
+            if goal is not None and reached >= goal:
+                interval = f" [{mean.low:.5g}, {mean.high:.5g}]" if math.isfinite(mean.low) else ""
+                return f"mean return {mean.value:.5g}{interval}, {name} {goal:g}"
+        patience = self._settings.get("patience")
         best = max(self._returns, key=lambda step: self._returns[step])
         if patience is not None and sum(step > best for step in self._returns) >= patience:
             return f"no mean return since step {best:,} was higher than {self._returns[best]:.5g}"

@@ -32,7 +32,7 @@ _PROCESSES = {
     EVALUATIONS: ("mosaic_lab.checkpoint_evaluation", "evaluations"),
 }
 """The package of each worker's process, and what it makes."""
-_EVALUATION = ("seeds", "until", "patience")  # settings
+_EVALUATION = ("seeds", "until", "until_mean", "patience")  # settings
 
 
 @dataclass(frozen=True)
@@ -179,12 +179,15 @@ def checked_evaluation(evaluate: Mapping[str, Any]) -> dict[str, Any]:
     seeds = [whole_number("evaluate: seeds", seed) for seed in numbers]
     if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
         raise ConfigurationError("evaluate: seeds must be distinct integers ≥ 0, as range(10)")
-    until, patience = evaluate.get("until"), evaluate.get("patience")
-    if until is not None and (isinstance(until, bool) or not isinstance(until, int | float)):
-        raise ConfigurationError(f"evaluate: until={until!r} must be a mean return, a number")
-    if until is not None and len(seeds) < 2:
+    for name in ("until", "until_mean"):
+        goal = evaluate.get(name)
+        if goal is not None and (isinstance(goal, bool) or not isinstance(goal, int | float)):
+            raise ConfigurationError(f"evaluate: {name}={goal!r} must be a mean return, a number")
+    patience = evaluate.get("patience")
+    if evaluate.get("until") is not None and len(seeds) < 2:
         raise ConfigurationError("evaluate: until needs at least two seeds, for an interval of the return")
     if patience is not None and (type(patience) is not int or patience < 1):
         raise ConfigurationError(f"evaluate: patience={patience!r} must be a number of evaluations, ≥ 1")
-    settings = {"seeds": seeds, "until": until, "patience": patience}
-    return {name: value for name, value in settings.items() if value is not None}
+    return {"seeds": seeds} | {
+        name: evaluate[name] for name in _EVALUATION[1:] if evaluate.get(name) is not None
+    }

@@ -175,9 +175,9 @@ class Trainer:
                 range(10), "until": 475, "patience": 5}``: an episode with each of the ``seeds`` (default:
                 ``range(10)``). The mean return, ``evaluation/return``, and its 95% interval are metrics of
                 the run; `Run.best_checkpoint` has the highest one. The training ends as completed once the
-                lower end of the interval reaches ``until``, or after ``patience`` evaluations without a
-                higher mean. Another run evaluates at low priority, as with films. If checkpoints arrive
-                faster than evaluations, some between the first and the last are skipped.
+                lower end of the interval reaches ``until``, or the mean ``until_mean``, or after ``patience``
+                evaluations without a higher mean. Another run evaluates at low priority, as with films. If
+                checkpoints arrive faster than evaluations, some between the first and the last are skipped.
             wrappers: wrappers of the environment, innermost first: names, and tables of a name with its
                 parameters, such as ``["grey", {"resize": [64, 64]}, {"frame_stack": 4}]``. ``"flat"`` makes
                 vectors of observations, ``"one_hot"`` before it encodes the images of MiniGrid and BabyAI,

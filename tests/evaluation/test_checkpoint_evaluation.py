@@ -74,6 +74,7 @@ def test_each_checkpoint_is_evaluated_and_its_return_is_a_metric_of_the_training
         run.replay_checkpoint(200, seed=7)
     (curve,) = curves([run], CurveRequest("evaluation/return"), ColumnPool()).lines
     assert len(curve.x) == 3
+    assert curve.low is not None and curve.high is not None and list(curve.low) == [6, 12, 18]
     assert 'evaluate={"seeds": range(3)}' in code_of(run)
 
 
@@ -92,6 +93,9 @@ def test_what_was_left_is_evaluated_later_and_unreadable_checkpoints_are_left_ou
     ("evaluate", "reason"),
     [
         ({"seeds": range(2), "until": 11}, "mean return 12 [12, 12], until 11"),
+        pytest.param(
+            {"seeds": [1], "until_mean": 11}, "mean return 12, until_mean 11", marks=pytest.mark.extended
+        ),
         ({"seeds": range(2), "patience": 1}, "no mean return since step 200 was higher than 18"),
     ],
 )
