@@ -29,19 +29,12 @@ from mosaic_lab.evaluation.pool import ARENAS, EvaluationAborted, Pool
 from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.evaluation.statistics.averages import summary
 from mosaic_lab.evaluation.statistics.resampling import Estimate
-from mosaic_lab.keeper.events import METRICS
+from mosaic_lab.keeper.events import EVALUATED, METRICS
 from mosaic_lab.keeper.files import append_line
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.operators import rl
 from mosaic_lab.runs.checkpoint_runner import LOOK_SECONDS, CheckpointRunner, TrainingEnded, run_in_background
-from mosaic_lab.runs.checkpoints import (
-    EVALUATED,
-    EVALUATIONS,
-    RETURN,
-    Checkpoint,
-    CheckpointFollower,
-    mean_returns,
-)
+from mosaic_lab.runs.checkpoints import EVALUATIONS, RETURN, Checkpoint, CheckpointFollower, mean_returns
 from mosaic_lab.runs.run_process import RunAborted, RunCurtailed
 from mosaic_lab.runs.stopping import end
 

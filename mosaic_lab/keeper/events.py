@@ -6,3 +6,5 @@ STEP, EPISODE = "step", "episode"
 
 SYSTEM_PREFIX = "system/"
 """Prefix of the metrics measured by keepers."""
+EVALUATED = "evaluation/"
+"""Prefix of the metrics of evaluated checkpoints."""

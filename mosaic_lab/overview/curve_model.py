@@ -86,11 +86,11 @@ class ChartRequest(CurveRequest, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, eq=False)
 class CurveLine:
-    """One line: a run, or the mean over a group of runs with its interval.
+    """One line: a run, or the mean over a group of runs, with its interval.
 
-    ``low`` and ``high`` are the bounds of the interval if the group has enough runs. With fewer runs, each
-    run of the group has its own line, and its ``thin`` is the key of the mean in front of it. ``marks`` are
-    the starts of a curriculum's stages.
+    ``low`` and ``high`` are the bounds of a run's evaluations, or of a mean over enough runs. With fewer
+    runs, each run of the group has its own line, and its ``thin`` is the key of the mean in front of it.
+    ``marks`` are the starts of a curriculum's stages.
     """
 
     key: str

@@ -16,13 +16,13 @@ from msgspec import structs
 
 from mosaic_lab.chart_style import Place, mean_places
 from mosaic_lab.number_format import setting_text
-from mosaic_lab.overview.averages import GRID_POINTS, Curve, mean_over_runs, smooth
+from mosaic_lab.overview.averages import GRID_POINTS, Curve, Floats, mean_over_runs, smooth
 from mosaic_lab.overview.column_pool import READ_SECONDS, ColumnPool, Reading
 from mosaic_lab.overview.curve_model import FEWEST_POINTS, CurveLine, CurveRequest, Curves
-from mosaic_lab.overview.run_points import Points, read_points, stage_places
+from mosaic_lab.overview.run_points import Points, read_interval, read_points, stage_places
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import distinct_names, group_label
-from mosaic_lab.telemetry.metrics import ordered
+from mosaic_lab.telemetry.metrics import charted
 from mosaic_lab.text_table import shortened
 
 __all__ = ["CurveLine", "CurveRequest", "Curves", "curves", "metric_names"]
@@ -39,9 +39,9 @@ MOST_LETTERS = 40
 
 
 def metric_names(runs: Sequence[Run], pool: ColumnPool) -> list[str]:
-    """Return the metrics of all runs in the usual order, the default first."""
+    """Return the metrics of all runs for charts in the usual order, the default first."""
     columns_by_run = pool.columns(runs, Reading())
-    return ordered(name for _, columns in columns_by_run for name in columns.names)
+    return charted(name for _, columns in columns_by_run for name in columns.names)
 
 
 def curves(
@@ -63,19 +63,21 @@ def curves(
     else:
         drawn_request = request
     reading = Reading()
-    drawn: list[tuple[Run, Points, tuple[Place, ...]]] = []
+    drawn: list[tuple[Run, Points, tuple[Floats, Floats] | None, tuple[Place, ...]]] = []
     for run, columns in pool.columns(runs, reading, seconds):
         points = read_points(columns, drawn_request, most, averaged)
         if len(points.curve[0]):
-            drawn.append((run, points, stage_places(run, columns, request.x)))
+            interval = None if averaged else read_interval(columns, request, points.curve)
+            drawn.append((run, points, interval, stage_places(run, columns, request.x)))
     result = Curves(X_LABELS[request.x], read=reading.fraction, notes=reading.problems)
     if not drawn:
         return result
-    result.range = (min(points.low for _, points, _ in drawn), max(points.high for _, points, _ in drawn))
-    runs = [run for run, _, _ in drawn]
-    for (run, points, marks), label in zip(drawn, distinct_names(runs), strict=True):
+    result.range = (min(points.low for _, points, *_ in drawn), max(points.high for _, points, *_ in drawn))
+    runs = [run for run, *_ in drawn]
+    for (run, points, interval, marks), label in zip(drawn, distinct_names(runs), strict=True):
         x, y = points.curve[0], smooth(points.curve[1], request.smoothing)
-        result.lines.append(CurveLine(run.id, (run.id,), label, x, y, marks=marks))
+        low, high = interval or (None, None)
+        result.lines.append(CurveLine(run.id, (run.id,), label, x, y, low, high, marks=marks))
     if request.group_by is not None:
         lines, notes = mean_lines(runs, result.lines, request.group_by)
         result.lines = [_in_view(line, request) for line in lines]

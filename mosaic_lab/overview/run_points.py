@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from mosaic_lab.chart_style import Place
@@ -71,6 +72,21 @@ def read_points(columns: RunColumns, request: CurveRequest, most: int, averaged:
     curve = averages(curve, math.ceil(len(x) / most)) if averaged else _thinned(curve, most)
     low = min((part.low for part in parts), default=math.inf)
     return Points(curve, float(low), float(max((part.high for part in parts), default=-math.inf)))
+
+
+def read_interval(columns: RunColumns, request: CurveRequest, curve: Curve) -> tuple[Floats, Floats] | None:
+    """Return the bounds of the points of ``curve``, such as ``evaluation/return_low`` and ``_high`` of
+    ``evaluation/return``; None for metrics without both of them at each point."""
+    bounds = []
+    for end in ("_low", "_high"):
+        bound = structs.replace(request, metric=request.metric + end)
+        if not columns.count(bound.metric):
+            return None
+        x, y = read_points(columns, bound, len(curve[0]), averaged=False).curve
+        if not np.array_equal(x, curve[0]):
+            return None
+        bounds.append(y)
+    return bounds[0], bounds[1]
 
 
 def points_in_view(columns: RunColumns, request: CurveRequest) -> Iterator[tuple[Steps, Floats, Floats]]:

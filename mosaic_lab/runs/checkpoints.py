@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 from mosaic_contract.checkpoints import damage
 
 from mosaic_lab.errors import MosaicError
-from mosaic_lab.keeper.events import CHECKPOINT_SAVED, METRICS
+from mosaic_lab.keeper.events import CHECKPOINT_SAVED, EVALUATED, METRICS
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.tail import is_there
 
 if TYPE_CHECKING:
     from mosaic_lab.kernel_policy import Policy
 
-EVALUATED = "evaluation/"
 RETURN = f"{EVALUATED}return"
 """The metric with the mean return of a checkpoint's episodes. ``evaluation/return_low`` and
 ``evaluation/return_high`` are its 95% bootstrap interval, and ``evaluation/length`` is their mean length."""

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.keeper.events import EVALUATED
 from mosaic_lab.runs.checkpoint_runs import (
     CheckpointPlayers,
     checked_evaluation,
     checkpoint_players,
     environments_of,
 )
-from mosaic_lab.runs.checkpoints import EVALUATED
 from mosaic_lab.runs.run_record import RunRecord
 from mosaic_lab.runs.train_request import TrainRequest, seed_list
 from mosaic_lab.runs.training import Trainer

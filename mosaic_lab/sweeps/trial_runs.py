@@ -13,10 +13,11 @@ from mosaic_contract.config import nearest
 from numpy.typing import NDArray
 
 from mosaic_lab.errors import MosaicError
+from mosaic_lab.keeper.events import EVALUATED
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs import Run, Supervisor
 from mosaic_lab.runs.checkpoint_runs import CheckpointPlayers, checked_evaluation, start_background_run
-from mosaic_lab.runs.checkpoints import EVALUATED, EVALUATIONS, background_runs, newest_intact
+from mosaic_lab.runs.checkpoints import EVALUATIONS, background_runs, newest_intact
 from mosaic_lab.runs.run_labels import default_label, new_run_id
 from mosaic_lab.sweeps.plan import SweepPlan
 from mosaic_lab.sweeps.trials import SavedCheckpoint, Trial, TrialState

@@ -10,7 +10,7 @@ from msgspec import Struct
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
-from mosaic_lab.keeper.events import SYSTEM_PREFIX
+from mosaic_lab.keeper.events import EVALUATED, SYSTEM_PREFIX
 from mosaic_lab.keeper.tail import recent_returns
 
 Floats = NDArray[np.float64]
@@ -69,9 +69,20 @@ def is_usable(values: Floats) -> NDArray[np.bool_]:
 
 def ordered(names: Iterable[str]) -> list[str]:
     """Return each name once: common metrics and returns first, system metrics last, all others sorted."""
-    distinct = set(names)
-    first = [name for name in dict.fromkeys((*COMMON_NAMES, *RETURN_NAMES)) if name in distinct]
+    distinct, (common, *more) = set(names), COMMON_NAMES
+    usual = dict.fromkeys((common, f"{EVALUATED}return", *more, *RETURN_NAMES))
+    first = [name for name in usual if name in distinct]
     return first + sorted(distinct - set(first), key=lambda name: (name.startswith(SYSTEM_PREFIX), name))
+
+
+def charted(names: Iterable[str]) -> list[str]:
+    """Return the metrics for charts, `ordered`: all but the bounds of evaluations, which are drawn around
+    their means."""
+    return [
+        name
+        for name in ordered(names)
+        if not (name.startswith(EVALUATED) and name.endswith(("_low", "_high")))
+    ]
 
 
 def default_metric(names: Sequence[str]) -> str | None:

@@ -27,7 +27,7 @@ from mosaic_lab.runs.run_labels import (
     without_seed,
 )
 from mosaic_lab.runs.run_names import resumed_title
-from mosaic_lab.telemetry.metrics import ordered
+from mosaic_lab.telemetry.metrics import charted
 from mosaic_lab.widgets.charts.chart import Line
 from mosaic_lab.widgets.runs.run_view import AXES, RunView
 
@@ -101,8 +101,8 @@ def run_views(runs: Sequence[Run], alone: bool) -> tuple[str, list[RunView]]:
 
 
 def metric_names(views: Sequence[RunView]) -> list[str]:
-    """Return the metrics of all runs, in the usual order."""
-    return ordered(name for view in views for name in view.feed.columns.names)
+    """Return the metrics of all runs for charts, in the usual order."""
+    return charted(name for view in views for name in view.feed.columns.names)
 
 
 def chart_content(views: Sequence[RunView], settings: ChartSettings, alone: bool) -> ChartContent:
@@ -148,7 +148,8 @@ def _line(entry: _Entry, settings: ChartSettings, scale: float, points: int, fai
     marks = _stage_places(entry, settings.x, scale)
     line = Line(entry.key, entry.label, entry.color, (x / scale, y), marks=marks)
     if not settings.smoothing:
-        return line
+        interval = entry.view.interval(entry.metric, settings.x, (x, y))
+        return line if interval is None else replace(line, band=outline(x / scale, *interval))
     smoothed = _smoothed(entry, settings, scale, points)
     return replace(line, curve=smoothed, thin=(line.curve,) if faint else ())
 

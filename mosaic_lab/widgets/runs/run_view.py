@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 from mosaic_lab.keeper.events import SYSTEM_PREFIX
 from mosaic_lab.keeper.states import RunStatus, State
-from mosaic_lab.overview.averages import Curve
+from mosaic_lab.overview.averages import Curve, Floats
 from mosaic_lab.overview.curve_model import CurveRequest
 from mosaic_lab.overview.results import mean_speed
-from mosaic_lab.overview.run_points import read_points
+from mosaic_lab.overview.run_points import read_interval, read_points
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.checkpoint_path import first_step
 from mosaic_lab.runs.run_record import training_phase, with_duration
@@ -113,6 +113,10 @@ class RunView:
         """
         request = CurveRequest(metric, AXES[x])
         return read_points(self.feed.columns, request, points, averaged).curve
+
+    def interval(self, metric: str, x: str, curve: Curve) -> tuple[Floats, Floats] | None:
+        """Return the bounds of the points of a `curve`; None for a metric without bounds."""
+        return read_interval(self.feed.columns, CurveRequest(metric, AXES[x]), curve)
 
     def progress(self) -> float | None:
         """Return the progress between 0 and 1; ``None`` if the total is unknown."""
