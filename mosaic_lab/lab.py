@@ -41,14 +41,18 @@ class Lab(Trainer):
     """A run store, and the methods that start runs in it.
 
     ``root`` is the store's folder. ``max_running`` is the number of its runs that may run at once; further
-    runs are queued (default: the number of CPU cores). A new Lab prints which runs of this notebook are still
-    alive, how much memory they use, how to show and stop them, and how many others are alive; if the store
-    does not exist yet, it prints the folder. All state is in the store, which any number of Labs and kernels
-    may share.
+    runs are queued (default: the number of CPU cores). ``warm``: whether, after the first one of a library,
+    trainings are forked by an idle process that has imported it (`keeper.warm_workers`).
+
+    A new Lab prints which runs of this notebook are still alive, how much memory they use, how to show and
+    stop them, and how many others are alive; if the store does not exist yet, it prints the folder. All state
+    is in the store, which any number of Labs and kernels may share.
     """
 
-    def __init__(self, root: Path | str = "mosaic_runs", max_running: int | None = None) -> None:
-        super().__init__(Supervisor(root, max_running, DISPLAY), installation_log)
+    def __init__(
+        self, root: Path | str = "mosaic_runs", max_running: int | None = None, warm: bool = False
+    ) -> None:
+        super().__init__(Supervisor(root, max_running, DISPLAY, warm), installation_log)
         use_store(self.supervisor.store, DISPLAY)
         register()
         announce(self.root)

@@ -9,13 +9,17 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
+
+import psutil
+from mosaic_contract import warm
 
 from mosaic_lab import workers
 from mosaic_lab.cli import profiles
 from mosaic_lab.cli.profiles import size
 from mosaic_lab.errors import WorkerEnvironmentError
-from mosaic_lab.number_format import duration
+from mosaic_lab.number_format import duration, memory
 from mosaic_lab.sanitize import sanitize
 from mosaic_lab.text_table import text_table
 from mosaic_lab.workers import WorkerInfo, templates
@@ -70,6 +74,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     remove = commands.add_parser("remove", help="remove a worker's environment")
     remove.add_argument("name", metavar="NAME")
     remove.set_defaults(run=_remove)
+
+    warm_ = commands.add_parser("warm", help="list the idle processes that start trainings quickly")
+    warm_.set_defaults(run=_warm)
 
     new = commands.add_parser("new", help="create the package of a new worker from a template")
     new.add_argument("name", metavar="NAME", help="the worker's name; its folder is NAME_worker")
@@ -141,6 +148,22 @@ def _check(arguments: argparse.Namespace) -> int:
 
 def _remove(arguments: argparse.Namespace) -> int:
     workers.remove(arguments.name, progress=_say)
+    return 0
+
+
+def _warm(arguments: argparse.Namespace) -> int:
+    rows = [("PID", "PROGRAM", "MEMORY", "AGE", "STARTED BY")]
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.name() == warm.NAME:
+                used, age = process.memory_info().rss / 1e6, time.time() - process.create_time()
+                program, kernel = process.cmdline()[-1], f"process {process.ppid()}"
+                rows.append((str(process.pid), program, memory(used), duration(age), kernel))
+    if len(rows) == 1:
+        _say("no warm workers: the first training of a Lab starts the one of its library")
+    else:
+        _say(text_table(rows))
+    _say("Trainings with GPUs and of JAX (jax, jumanji) and Ray (rllib) start cold.")
     return 0
 
 

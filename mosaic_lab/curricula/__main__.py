@@ -29,7 +29,7 @@ def begin(folder: RunFolder, telemetry: Telemetry) -> CurriculumRunner:
         config={"curriculum": config["curriculum"], "hyperparameters": config["hyperparameters"]},
     )
     launch = folder.document(folder.launch_path)
-    supervisor = Supervisor(folder.path.parent, launch.get("max_running"))
+    supervisor = Supervisor(folder.path.parent, launch.get("max_running"), warm=launch.get("warm", False))
     return CurriculumRunner(plan, folder, config["seed"], supervisor, telemetry)
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
+from mosaic_lab.keeper.ready_worker import ReadyWorker
 from mosaic_lab.keeper.run_store import RunFolder, write_json
 from mosaic_lab.keeper.worker_process import WorkerProcess
 
@@ -34,7 +35,8 @@ def run(folder: RunFolder, command: list[str]) -> None:
     for number in _NUMBERS:
         signal.signal(number, lambda number, frame: None)
     try:
-        worker = WorkerProcess(command, dict(os.environ), folder, folder.path / "tmp")
+        forked = ReadyWorker.of_this_process()  # first, since it takes its variable out of the environment
+        worker = WorkerProcess(command, dict(os.environ), folder, folder.path / "tmp", ready=forked)
     except OSError as error:
         write_json(folder.path / END, {"problem": f"{error} ({command[0]})"})
         return

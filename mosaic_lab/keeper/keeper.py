@@ -25,6 +25,7 @@ from mosaic_lab.keeper.launch import Launch
 from mosaic_lab.keeper.locks import LockedFolder
 from mosaic_lab.keeper.logs import BoundedLog
 from mosaic_lab.keeper.outcome import Evidence, classify
+from mosaic_lab.keeper.ready_worker import ReadyWorker
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.state_writer import StateWriter
 from mosaic_lab.keeper.states import Outcome, State
@@ -47,9 +48,12 @@ class Stopped(Exception):
 class Keeper:
     """The life of one run. Call `live` once."""
 
-    def __init__(self, folder: RunFolder, launch: Launch, lock: int) -> None:
+    def __init__(
+        self, folder: RunFolder, launch: Launch, lock: int, ready: ReadyWorker | None = None
+    ) -> None:
         self.folder = folder
         self.launch = launch
+        self.ready = ready
         self.locked = LockedFolder(folder.path, lock)
         self.stop: str | None = None  # why the run must stop
         self.why = ""  # the reason given in the stop request
@@ -132,13 +136,15 @@ class Keeper:
                 folder,
                 Path(launch.scratch),
                 starts_runs=launch.starts_runs,
+                ready=self.ready,
             )
         except OSError as error:
             return Evidence(problem=f"the worker could not be started: {_cause(launch, error)}")
         self.worker = worker
         system = SystemMetrics(worker, sorted(gpus))
         self.record.started(worker.pid, tuple(sorted(gpus)), worker.started)
-        self.record.move(State.STARTING, f"worker process {worker.pid} was started and has not reported yet")
+        how = "was forked by a warm worker" if worker.warm else "was started"
+        self.record.move(State.STARTING, f"worker process {worker.pid} {how} and has not reported yet")
         while not worker.ended:
             self._sleep(self._patience())
             worker.reap()

@@ -66,15 +66,13 @@ def start_keeper(folder: RunFolder, launch: Launch, lock: int) -> None:
 
     ``lock`` is the descriptor of the run's lock. Raises MosaicError and OSError.
     """
-    python = [sys.executable, "-I", "-S", "-X", "utf8"]
-    command = [*python, str(_KEEPER), str(folder.path), str(lock), str(_contract_folder())]
     with folder.keeper_log_path.open("ab") as log:
         process = subprocess.Popen(
-            command,
+            keeper_command(folder, str(lock)),
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,
-            env={"PATH": os.environ.get("PATH", os.defpath), KEEPER_VARIABLE: str(folder.path)},
+            env=keeper_variables(folder),
             pass_fds=(lock, *([] if launch.lifeline is None else [launch.lifeline])),
             start_new_session=True,
         )
@@ -91,7 +89,15 @@ def start_keeper(folder: RunFolder, launch: Launch, lock: int) -> None:
         )
 
 
-def _contract_folder() -> Path:
+def keeper_command(folder: RunFolder, lock: str) -> list[str]:
+    """Return the command of a keeper; ``lock`` is the descriptor of the run's lock (see ``__main__.py``)."""
     import mosaic_contract  # imported here: a keeper, which reads the document, starts without it
 
-    return Path(mosaic_contract.__file__).parents[1]
+    contract = Path(mosaic_contract.__file__).parents[1]
+    python = [sys.executable, "-I", "-S", "-X", "utf8"]
+    return [*python, str(_KEEPER), str(folder.path), lock, str(contract)]
+
+
+def keeper_variables(folder: RunFolder) -> dict[str, str]:
+    """Return the environment variables of a keeper."""
+    return {"PATH": os.environ.get("PATH", os.defpath), KEEPER_VARIABLE: str(folder.path)}

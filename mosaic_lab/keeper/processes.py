@@ -89,15 +89,20 @@ def worker_preparation() -> Callable[[], None]:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
         if os.getppid() != keeper:
             os._exit(1)
-        try:
-            with Path("/proc/self/oom_score_adj").open("r+") as file:
-                adjusted = min(int(file.read()) + 300, 1000)
-                file.seek(0)
-                file.write(str(adjusted))
-        except (OSError, ValueError):
-            pass  # optional
+        sacrifice(os.getpid())
 
     return prepare
+
+
+def sacrifice(pid: int) -> None:
+    """Make a process a likelier victim of the out-of-memory killer than it is, if that is possible."""
+    try:
+        with Path(f"/proc/{pid}/oom_score_adj").open("r+") as file:
+            adjusted = min(int(file.read()) + 300, 1000)
+            file.seek(0)
+            file.write(str(adjusted))
+    except (OSError, ValueError):
+        pass
 
 
 def send(pid: int, number: signal.Signals) -> None:

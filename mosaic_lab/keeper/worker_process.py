@@ -13,6 +13,7 @@ from pathlib import Path
 
 from mosaic_lab.keeper import processes
 from mosaic_lab.keeper.files import open_for_appending
+from mosaic_lab.keeper.ready_worker import ReadyWorker
 from mosaic_lab.keeper.run_store import RunFolder
 
 # These free shared memory after the processes they serve have ended, so they are ended last.
@@ -27,8 +28,8 @@ class WorkerProcess:
 
     ``scratch`` is created for its temporary files and removed afterwards. On Linux the calling process adopts
     every orphaned descendant, and a pid stays reserved until `reap` collects it, so a signal cannot reach
-    another process; descendants of a worker that ``starts_runs`` are not adopted. Raises OSError if the
-    program cannot be started.
+    another process; descendants of a worker that ``starts_runs`` are not adopted. A worker that is ``ready``
+    is started in place of a new process. Raises OSError if the program cannot be started.
     """
 
     def __init__(
@@ -39,17 +40,20 @@ class WorkerProcess:
         scratch: Path,
         *,
         starts_runs: bool = False,
+        ready: ReadyWorker | None = None,
     ) -> None:
         self.exit_code: int | None = None
         self.signal: int | None = None
         self.peak_mb = 0.0
         self.cpu_seconds = 0.0
         self.leftovers: set[int] = set()
+        self.warm = False
         self.oom_kills_before = processes.oom_kills()
         self.started = time.monotonic()
         self.helpers: set[int] = set()
         """Children of this process that are not the worker's."""
         self._scratch = scratch
+        self._ready = ready
         if not starts_runs:
             processes.become_subreaper()
         scratch.mkdir(mode=0o700)
@@ -64,6 +68,11 @@ class WorkerProcess:
     def _spawn(self, command: list[str], environment: dict[str, str], folder: RunFolder) -> int:
         telemetry, log = folder.telemetry_path, folder.log_path
         with open_for_appending(telemetry) as stdout, open_for_appending(log) as stderr:
+            if self._ready is not None and self._ready.start(
+                command, environment, folder.path, stdout.fileno(), stderr.fileno()
+            ):
+                self.warm = True
+                return self._ready.pid
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,

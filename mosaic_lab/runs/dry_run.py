@@ -10,11 +10,14 @@ import hashlib
 import json
 import os
 import re
+import select
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,7 @@ from mosaic_lab.keeper.outcome import error_type, own_message
 from mosaic_lab.keeper.processes import lives, place, start_time
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.tail import final_message, last_lines
+from mosaic_lab.keeper.warm_workers import WarmWorker, WarmWorkers
 
 DEADLINE = 60.0
 _END_DEADLINE = 30.0  # seconds for killed processes to disappear
@@ -37,8 +41,10 @@ def dry_run(
     config: Mapping[str, Any],
     variables: Mapping[str, str],
     deadline: float = DEADLINE,
+    warm: WarmWorkers | None = None,
 ) -> dict[str, Any]:
-    """Return the configuration as resolved by the worker within ``deadline`` seconds.
+    """Return the configuration as resolved by the worker within ``deadline`` seconds, in a process of a warm
+    worker if there is one.
 
     Raises ConfigurationError with the worker's message if it refuses the configuration (EnvironmentMissing if
     the environment is not installed there), and MosaicError if it cannot check it.
@@ -49,7 +55,8 @@ def dry_run(
         run_fields = {"run_id": "dry-run", "run_dir": name}
         folder.config_path.write_text(json.dumps({**config, **run_fields}), encoding="utf-8")
         full_command = [*command, "--config", str(folder.config_path), "--dry-run"]
-        code = _run(full_command, variables, folder, deadline)
+        worker = None if warm is None else warm.find(command, variables)
+        code = _run(full_command, variables, folder, deadline, worker)
         if code == 0:
             return _resolved(folder.telemetry_path)
         final = final_message(folder.telemetry_path)
@@ -75,19 +82,27 @@ def _prefix() -> str:
     return f"mosaic-check-{hashlib.sha256(place().encode()).hexdigest()[:8]}-"
 
 
-def _run(command: list[str], variables: Mapping[str, str], folder: RunFolder, deadline: float) -> int:
+def _run(
+    command: list[str],
+    variables: Mapping[str, str],
+    folder: RunFolder,
+    deadline: float,
+    warm: WarmWorker | None,
+) -> int:
     """Return the command's exit code, or -N if signal N ended it."""
-    with folder.keeper_log_path.open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-X", "utf8", str(_DIE_WITH_PARENT), str(folder.path), *command],
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=log,
-            env={**variables, "CUDA_VISIBLE_DEVICES": ""},
-            start_new_session=True,
-        )
-    assert process.stdin is not None
-    with process.stdin:
+    python = [sys.executable, "-I", "-S", "-X", "utf8"]
+    full_command = [*python, str(_DIE_WITH_PARENT), str(folder.path), *command]
+    environment = {**variables, "CUDA_VISIBLE_DEVICES": ""}
+    stdin, end_of_stdin = os.pipe()
+    with folder.keeper_log_path.open("wb") as log, os.fdopen(stdin, "rb"), os.fdopen(end_of_stdin, "wb"):
+        streams = [stdin, log.fileno(), log.fileno()]
+        process: subprocess.Popen[bytes] | _Forked
+        if warm is not None and (pid := warm.spawn([full_command], environment, streams)) is not None:
+            process = _Forked(pid)
+        else:
+            process = subprocess.Popen(
+                full_command, stdin=stdin, stdout=log, stderr=log, env=environment, start_new_session=True
+            )
         try:
             process.wait(deadline)
         except subprocess.TimeoutExpired:
@@ -104,7 +119,28 @@ def _run(command: list[str], variables: Mapping[str, str], folder: RunFolder, de
     return code
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+class _Forked:
+    """A process that is not a child of this one, with the methods of `subprocess.Popen` needed here."""
+
+    def __init__(self, pid: int) -> None:
+        self._process = os.pidfd_open(pid)
+        self._poll = select.poll()
+        self._poll.register(self._process, select.POLLIN)
+        self.terminate = partial(signal.pidfd_send_signal, self._process, signal.SIGTERM)
+        self.kill = partial(signal.pidfd_send_signal, self._process, signal.SIGKILL)
+
+    def __del__(self) -> None:
+        os.close(self._process)
+
+    def poll(self) -> int | None:
+        return 0 if self._poll.poll(0) else None
+
+    def wait(self, timeout: float | None = None) -> None:
+        if not self._poll.poll(timeout and 1000 * timeout):
+            raise subprocess.TimeoutExpired("a dry run", timeout or 0.0)
+
+
+def _end(process: subprocess.Popen[bytes] | _Forked) -> None:
     if process.poll() is None:
         process.terminate()
         try:

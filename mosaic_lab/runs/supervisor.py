@@ -28,6 +28,7 @@ from mosaic_lab.keeper.environment_variables import KEEPER_VARIABLE, RUN_DIR_VAR
 from mosaic_lab.keeper.launch import Launch, start_keeper
 from mosaic_lab.keeper.run_store import RunFolder, RunStore, write_json
 from mosaic_lab.keeper.states import State, queued
+from mosaic_lab.keeper.warm_workers import WARM_WORKERS
 from mosaic_lab.runs import dry_run
 from mosaic_lab.runs.films import FilmMode
 from mosaic_lab.runs.group import RunGroup, unstarted_seeds
@@ -44,7 +45,8 @@ class Supervisor:
     """The runs of one store.
 
     ``max_running``: maximum concurrent runs of the store; further ones are queued. Default: the number of CPU
-    cores available to this process. ``display``: where runs are shown; default: nowhere.
+    cores available to this process. ``display``: where runs are shown; default: nowhere. ``warm``: whether
+    runs are started by warm workers (`keeper.warm_workers`).
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Supervisor:
         root: Path | str = "mosaic_runs",
         max_running: int | None = None,
         display: RunDisplay | None = None,
+        warm: bool = False,
     ) -> None:
         if max_running is not None and max_running < 1:
             raise ConfigurationError(f"max_running={max_running}: must be an integer ≥ 1")
@@ -64,6 +67,7 @@ class Supervisor:
             raise ConfigurationError(f"{root_or_parent} is a file: give the folder of a run store")
         self.display = display
         self.max_running = max_running or cpu_cores()
+        self.warm = WARM_WORKERS if warm else None
         fastlane.sweep()  # left behind by runs that were killed with their keepers
         dry_run.sweep()
 
@@ -185,6 +189,7 @@ class Supervisor:
                 "threads": threads,
                 "grace_seconds": grace_seconds,
                 "max_running": self.max_running,
+                "warm": self.warm is not None,
                 "films": films,
                 "steps": steps,
                 "parent": parent,
@@ -202,7 +207,8 @@ class Supervisor:
                 passed = {name: variables[name] for name in (*pass_env_vars, *(env_vars or {}))}
                 bridge = bridge_of(cluster, folder.run_id, recorded, config, passed, progress=_quiet)
                 launch = replace(launch, bridge=bridge)
-            start_keeper(folder, launch, lock)
+            if self.warm is None or not self.warm.start(folder, launch, lock):
+                start_keeper(folder, launch, lock)
         except BaseException as error:
             os.close(lock)
             _give_up(folder)

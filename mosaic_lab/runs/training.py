@@ -342,13 +342,13 @@ class Trainer:
             serve_from(server_of_processes(request.env, request.env_processes, worker))
         try:
             try:
-                resolved = dry_run(command, config, variables)
+                resolved = dry_run(command, config, variables, warm=self.supervisor.warm)
             except EnvironmentMissing as error:
                 provider = server_for(str(error), request.env, worker)
                 if provider is None or SERVER in config:
                     raise
                 serve_from(provider)
-                resolved = dry_run(command, config, variables)
+                resolved = dry_run(command, config, variables, warm=self.supervisor.warm)
         except ConfigurationError as error:
             misspelt = _UNKNOWN.search(str(error))
             refused = ArgumentError if misspelt else ConfigurationError

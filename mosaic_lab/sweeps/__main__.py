@@ -36,7 +36,7 @@ def begin(folder: RunFolder, telemetry: Telemetry) -> SweepRunner:
         },
     )
     launch = folder.document(folder.launch_path)
-    supervisor = Supervisor(folder.path.parent, launch.get("max_running"))
+    supervisor = Supervisor(folder.path.parent, launch.get("max_running"), warm=launch.get("warm", False))
     kind = SegmentedTrials if plan.stops else WholeTrials
     return kind(plan, folder.run_id, supervisor, log, telemetry)
 

@@ -50,6 +50,8 @@ WORKER = Worker(
     make_environment=environments.make,
     wraps=True,
     inside=True,
+    preload=["cleanrl_worker.hooks.preload"],
+    starts_python=True,
 )
 
 if __name__ == "__main__":

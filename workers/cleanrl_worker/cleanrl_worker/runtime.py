@@ -14,7 +14,6 @@ import select
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -23,6 +22,7 @@ from typing import Any, Iterator, Mapping
 
 from mosaic_contract import Cancelled, Telemetry, UpstreamFailed, fastlane
 from mosaic_contract.checkpoints import environment_described
+from mosaic_contract.ready_process import start_python
 from mosaic_contract.signals import signals_held
 
 from .config import FORMAT, ScriptPlan
@@ -122,19 +122,12 @@ def _gather_videos(folder: Path) -> None:
 def _run(plan: ScriptPlan, translator: Translator) -> None:
     reading, writing = os.pipe()
     try:
-        command = [
-            sys.executable,
-            "-m",
+        script = start_python(
             f"{__package__}.hooks",
-            f"cleanrl.{plan.algorithm.script}",
-            *plan.arguments,
-        ]
-        script = subprocess.Popen(
-            command,
-            cwd=plan.config.run_dir,
+            [f"cleanrl.{plan.algorithm.script}", *plan.arguments],
+            cwd=str(plan.config.run_dir),
             env=_environment(plan, writing),
             pass_fds=[writing],
-            stdin=subprocess.DEVNULL,
         )
         os.close(writing)
         try:
@@ -182,14 +175,14 @@ def _read_until(deadline: float | None, reading: int, translator: Translator) ->
             deadline = time.monotonic() + _EXIT_SECONDS
 
 
-def _stop(script: subprocess.Popen[bytes], signum: int, reading: int, translator: Translator) -> None:
+def _stop(script: Any, signum: int, reading: int, translator: Translator) -> None:
     """Make the script save and exit. The signal may have reached it already; a second one has no effect."""
     if script.poll() is None:
         script.send_signal(signum)
     _read_until(time.monotonic() + _STOP_SECONDS, reading, translator)
 
 
-def _reap(script: subprocess.Popen[bytes], run_dir: Path) -> None:
+def _reap(script: Any, run_dir: Path) -> None:
     """Ensure that the script has exited and left no frames in shared memory. It has closed its pipe, or its
     time is over."""
     try:

@@ -38,6 +38,7 @@ WORKER = Worker(
     operate=deferred("sb3_worker.operator:operate"),
     make_environment=make_gymnasium,
     wraps=True,
+    preload=["sb3_worker.runtime"],
 )
 
 if __name__ == "__main__":

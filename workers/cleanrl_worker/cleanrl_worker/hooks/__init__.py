@@ -51,8 +51,7 @@ def install_from_environment() -> Training:
         after_import("gym", gym_imported)
         after_import("argparse", _accept_seed_zero)
         after_import("stable_baselines3.common.vec_env.dummy_vec_env", _vectors_imported)
-        # Scripts use the vector environments of Stable-Baselines3, no plots: a third of a training's start.
-        defer_imports("stable_baselines3", "pandas", "matplotlib", "matplotlib.pyplot")
+        defer_plots()
     else:
 
         def gymnasium_imported(module: Any) -> None:
@@ -70,6 +69,12 @@ def install_from_environment() -> Training:
         resume_at_main_loop(training, settings)
     channel.start(training.report_progress)
     return training
+
+
+def defer_plots() -> None:
+    """Keep Stable-Baselines3, of which scripts use the vector environments, from importing what it plots
+    with: a third of a training's start."""
+    defer_imports("stable_baselines3", "pandas", "matplotlib", "matplotlib.pyplot")
 
 
 def _vectors_imported(module: Any) -> None:

@@ -1,0 +1,231 @@
+"""Warm workers: processes that have imported a worker's library and fork its trainings and dry runs.
+
+A warm worker (`mosaic_contract.warm`) has the interpreter, the program and the environment variables of the
+runs that it starts, and this process's limits, priority and cores. Any other run is started cold, like all
+runs with GPUs or on a cluster, of a library that cannot be forked, on other systems than Linux, with a single
+core or with less than 8 GB of free memory. Warm workers end with this process, after ten minutes without a
+run, and when a file that they have imported changes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mosaic_contract.ready_process import ROOM
+
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.keeper.environment_variables import RUN_DIR_VARIABLE
+from mosaic_lab.keeper.launch import Launch, keeper_command, keeper_variables
+from mosaic_lab.keeper.run_store import RunFolder
+
+MODULE = "mosaic_contract.warm"
+MOST = 3
+LEAST_FREE_MB = 8_000
+_NO_GPUS = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ""}  # as for a run without GPUs
+_LONGEST = 150_000  # bytes of a run's variables; see `mosaic_contract.ready_process`
+_DEADLINE = 60.0  # seconds for a fork, which normally takes some milliseconds
+_ENDED = b'{"refused": "it has ended"}'
+
+
+class WarmWorker:
+    """A process that forks ``command`` with these environment variables, once it has imported its library.
+
+    ``refusal`` is the reason why it does not: empty if it does, None as long as that is unknown.
+    ``hopeless``: so would be another one.
+    """
+
+    def __init__(self, command: Sequence[str], variables: Mapping[str, str]) -> None:
+        self.refusal: str | None = None
+        self.hopeless = False
+        self._lock = threading.Lock()
+        self._surroundings = _surroundings()
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs, tempfile.TemporaryFile() as output:
+            python, _, program = command
+            self._process = subprocess.Popen(
+                [python, "-m", MODULE, str(theirs.fileno()), program],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd="/",
+                env={**variables, **_NO_GPUS, RUN_DIR_VARIABLE: "-" * ROOM},
+                start_new_session=True,
+            )
+
+    def ready(self) -> bool:
+        """Return whether it forks."""
+        if self.refusal is None:
+            self._hear(0)
+        return self.refusal == ""
+
+    @property
+    def fits(self) -> bool:
+        """Whether its runs would have the limits, the priority and the cores of this process."""
+        return self._surroundings == _surroundings()
+
+    def spawn(
+        self, commands: Sequence[Sequence[str]], variables: Mapping[str, str], descriptors: Sequence[int]
+    ) -> int | None:
+        """Execute ``commands`` with ``descriptors`` as 0, 1, 2, …: each is the parent of the next, and the
+        last one the parent of a `ReadyWorker`. Return the first one's pid; None if it refuses.
+
+        Raises MosaicError if it does not answer.
+        """
+        request = json.dumps({"commands": commands, "environment": variables}).encode()
+        with self._lock:
+            try:
+                socket.send_fds(self._socket, [request], list(descriptors))
+            except OSError:
+                self.refusal = "it has ended"
+                return None
+            pid = self._hear(_DEADLINE).get("pid")
+        return pid if isinstance(pid, int) else None
+
+    def close(self) -> None:
+        """End it, at the latest when it has imported its library. What it has forked goes on."""
+        self._socket.close()
+        threading.Thread(target=self._process.wait, name="mosaic-warm-end", daemon=True).start()
+
+    def _hear(self, timeout: float) -> dict[str, Any]:
+        self._socket.settimeout(timeout)
+        try:
+            answer = dict(json.loads(self._socket.recv(_LONGEST) or _ENDED))
+        except BlockingIOError:
+            return {}
+        except TimeoutError:
+            self._process.kill()
+            self.refusal = "it did not answer"
+            raise MosaicError(
+                f"a warm worker (process {self._process.pid}) did not answer in {timeout:g} s and was ended: "
+                "start again, or without warm workers (Lab(warm=False))"
+            ) from None
+        except OSError:
+            answer = json.loads(_ENDED)
+        refusal = answer.get("refused", "")
+        self.hopeless = self.hopeless or (self.refusal is None and refusal != "")
+        self.refusal = refusal
+        return answer
+
+
+class WarmWorkers:
+    """The warm workers of this process, three at most: the ones used last."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._workers: dict[tuple[Any, ...], WarmWorker] = {}  # the one used last at the end
+        self._cold: set[tuple[Any, ...]] = set()  # for which there can be no warm worker
+        self._pid = os.getpid()
+
+    def find(self, command: Sequence[str], variables: Mapping[str, str]) -> WarmWorker | None:
+        """Return the warm worker for ``command``, ``python -m PROGRAM``; None if there is none yet."""
+        if self._pid != os.getpid():
+            return None  # a fork, which must not use its parent's sockets
+        with self._lock:
+            worker = self._workers.get(_key(command, variables))
+            return worker if worker is not None and worker.fits and worker.ready() else None
+
+    def prepare(self, command: Sequence[str], variables: Mapping[str, str]) -> None:
+        """Start the warm worker for ``command``, unless there is one or there can be none."""
+        if self._pid != os.getpid() or not _possible(command):
+            return
+        key = _key(command, variables)
+        with self._lock:
+            if (worker := self._workers.pop(key, None)) is not None:
+                if worker.fits and (worker.ready() or worker.refusal is None):
+                    self._workers[key] = worker
+                    return
+                if worker.hopeless:
+                    self._cold.add(key)
+                worker.close()
+            if key not in self._cold:
+                self._workers[key] = WarmWorker(command, variables)
+            while len(self._workers) > MOST:
+                self._workers.pop(next(iter(self._workers))).close()
+
+    def close(self) -> None:
+        """End all of them."""
+        with self._lock:
+            for worker in self._workers.values():
+                worker.close()
+            self._workers.clear()
+
+    def start(self, folder: RunFolder, launch: Launch, lock: int) -> bool:
+        """Start the keeper of a run with a worker that is ready, as `start_keeper` starts one.
+
+        Return False if it must be started cold; the next one may be warm.
+        """
+        text = launch.to_json().encode()
+        alone = launch.bridge is None and launch.lifeline is None and not launch.starts_runs
+        if not alone or launch.gpus or len(text) > _LONGEST:
+            return False
+        command = launch.command[:3]
+        variables = {name: value for name, value in launch.environment.items() if name != RUN_DIR_VARIABLE}
+        if _free_mb() < LEAST_FREE_MB:
+            self.close()
+            return False
+        worker = self.find(command, variables)
+        started = worker is not None and _start_keeper(worker, folder, launch, lock, text)
+        self.prepare(command, variables)
+        return started
+
+
+WARM_WORKERS = WarmWorkers()
+"""The warm workers of this process."""
+
+
+def _start_keeper(worker: WarmWorker, folder: RunFolder, launch: Launch, lock: int, text: bytes) -> bool:
+    document = os.memfd_create("launch")  # it has the worker's variables, which are never written to disk
+    try:
+        os.write(document, text)
+        os.lseek(document, 0, os.SEEK_SET)
+        with folder.keeper_log_path.open("ab") as log:
+            descriptors = [document, log.fileno(), log.fileno(), lock]
+            guardian = keeper_command(folder, f"guard:{launch.grace_seconds}")
+            keeper = keeper_command(folder, str(len(descriptors) - 1))
+            return worker.spawn([guardian, keeper], keeper_variables(folder), descriptors) is not None
+    finally:
+        os.close(document)
+
+
+def _possible(command: Sequence[str]) -> bool:
+    return (
+        sys.platform == "linux"
+        and len(command) == 3
+        and command[1] == "-m"
+        and len(os.sched_getaffinity(0)) > 1
+        and _free_mb() >= LEAST_FREE_MB
+    )
+
+
+def _key(command: Sequence[str], variables: Mapping[str, str]) -> tuple[Any, ...]:
+    return (*command, *sorted(variables.items()))
+
+
+def _free_mb() -> int:
+    found = re.search(r"^MemAvailable:\s*(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
+    return int(found[1]) // 1000 if found else 0
+
+
+def _surroundings() -> tuple[Any, ...]:
+    """Return what a forked process inherits from its parent, besides variables and files."""
+    names = sorted(name for name in dir(resource) if name.startswith("RLIMIT_"))
+    umask = re.search(r"^Umask:.*", Path("/proc/self/status").read_text(), re.MULTILINE)
+    return (
+        [resource.getrlimit(getattr(resource, name)) for name in names],
+        os.getpriority(os.PRIO_PROCESS, 0),
+        os.sched_getaffinity(0),
+        Path("/proc/self/cgroup").read_text(),
+        umask and umask[0],
+    )

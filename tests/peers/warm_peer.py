@@ -1,0 +1,75 @@
+"""A worker with a library to import in advance (`warm_library`), started as ``python -m warm_peer``.
+
+Its training writes all that a process has from its start to ``start.json``; its algorithm is what it does
+then.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import signal
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from mosaic_contract import Telemetry, TrainingConfig, Worker, WorkerCapabilities, WorkerMetadata, main
+from mosaic_contract.ready_process import start_python
+
+
+def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
+    return WorkerMetadata("warm_peer", "0.1"), WorkerCapabilities(algorithms=["walk"])
+
+
+def resolve(config: TrainingConfig) -> dict[str, Any]:
+    return config.to_dict(config.hyperparameters)
+
+
+def train(config: TrainingConfig, telemetry: Telemetry) -> dict[str, float]:
+    import warm_library
+
+    start = {
+        "argv": sys.argv,
+        "path": sys.path,
+        "main": str(getattr(sys.modules["__main__"].__spec__, "name", "")),
+        "variables": dict(os.environ),
+        "cwd": str(Path.cwd()),
+        "temporary": tempfile.gettempdir(),
+        "signals": [str(signal.getsignal(number)) for number in (signal.SIGCHLD, signal.SIGPIPE)],
+        "blocked": len(signal.pthread_sigmask(signal.SIG_BLOCK, ())),
+        "files": sorted(int(entry.name) for entry in Path("/proc/self/fd").iterdir())[:3],
+        "limits": resource.getrlimit(resource.RLIMIT_NOFILE),
+        "session": (os.getsid(0) == os.getpid(), os.getpgid(0) == os.getpid()),
+        "stdin": sys.stdin.read(),
+    }
+    (config.run_dir / "start.json").write_text(json.dumps(start))
+    numbers = {"random": random.random(), "imported_by": warm_library.IMPORTED_BY, "pid": os.getpid()}
+    (config.run_dir / "numbers.json").write_text(json.dumps(numbers))
+    print("trains")
+    telemetry.metrics(1, {"x": 1.0})
+    if config.algorithm == "exit":
+        os._exit(3)
+    if config.algorithm == "script":
+        pipe, end = os.pipe()
+        env = {**os.environ, "A": "1"}
+        script = start_python("warm_script", [str(end)], cwd=str(config.run_dir), env=env, pass_fds=[end])
+        os.close(end)
+        code, said = script.wait(20), json.loads(os.read(pipe, 9999))
+        (config.run_dir / "script.json").write_text(json.dumps({"code": code, **said}))
+    while config.algorithm == "stay":
+        time.sleep(0.01)
+    while config.algorithm == "deaf":
+        with suppress(BaseException):
+            time.sleep(0.01)
+    return {"x": 1.0}
+
+
+WORKER = Worker(get_worker_metadata, resolve, train, preload=["warm_library"], starts_python=True)
+
+if __name__ == "__main__":
+    sys.exit(main(WORKER))

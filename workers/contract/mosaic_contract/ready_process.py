@@ -1,0 +1,225 @@
+"""Ready processes: forks of a warm worker that wait to become ``python -m MODULE``.
+
+The start of one is a packet on its socket: ``{"module", "arguments", "environment", "cwd", "descriptors"}``
+with as many descriptors, which get these numbers. If the socket is closed before, the process exits.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import fcntl
+import json
+import os
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+RUN_DIR = "MOSAIC_RUN_DIR"
+"""The variable by which a run's processes are found. A warm worker has it at the end of its variables, with a
+value of `ROOM` characters that is replaced in its forks."""
+ROOM = 4096
+LONGEST = 200_000
+"""Bytes of a packet, less than the system's usual limit."""
+_MOST_DESCRIPTORS = 16
+_HIGH = 100  # a number above all descriptors that are placed
+_PR_SET_PDEATHSIG = 1
+_POLL_SECONDS = 0.01
+
+_spare: Optional[PythonProcess] = None
+_exit_code: Optional[int] = None
+
+
+class ReadyProcess:
+    """This process, which waits on ``channel``. It gets SIGTERM when its parent, the process ``parent``,
+    exits.
+
+    ``output`` is the length of what the warm worker has written to its standard error so far, which becomes
+    the beginning of this process's.
+    """
+
+    def __init__(self, channel: socket.socket, output: int, parent: int) -> None:
+        self._channel, self._output = channel, output
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+        os.setsid()
+
+    def run_when_started(self, *, spare: bool) -> None:
+        """Wait for the start and run the module. ``spare``: with a ready process for `start_python`."""
+        global _spare
+        output, set_by_imports = os.pread(2, self._output, 0), _set_since_start()
+        module, arguments = _wait(self._channel)
+        os.environ.update(set_by_imports)
+        os.write(2, output)
+        if spare and "--dry-run" not in arguments:
+            parents, childs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            if (pid := os.fork()) == 0:
+                parents.close()
+                module, arguments = _wait(childs)
+            else:
+                childs.close()
+                _spare = PythonProcess(pid, parents)
+        sys.modules.pop(module, None)  # imported for its `Worker`
+        sys.argv = [module, *arguments]
+        _run(module)
+
+
+class PythonProcess:
+    """A ready process that is a child of this one, with the methods of `subprocess.Popen` that are needed."""
+
+    def __init__(self, pid: int, channel: socket.socket) -> None:
+        self.pid = pid
+        self.returncode: Optional[int] = None
+        self._channel = channel
+
+    def start(
+        self,
+        module: str,
+        arguments: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str],
+        descriptors: Mapping[int, int],
+    ) -> None:
+        """Start it with ``descriptors``, the new number of each of ours. Raises OSError."""
+        start = {
+            "module": module,
+            "arguments": list(arguments),
+            "environment": dict(env),
+            "cwd": cwd,
+            "descriptors": list(descriptors.values()),
+        }
+        with self._channel:
+            socket.send_fds(self._channel, [json.dumps(start).encode()], list(descriptors))
+
+    def poll(self) -> Optional[int]:
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.returncode = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+        return self.returncode
+
+    def wait(self, timeout: Optional[float] = None) -> int:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while (code := self.poll()) is None:
+            if deadline is not None and time.monotonic() > deadline:
+                raise subprocess.TimeoutExpired("python", timeout or 0.0)
+            time.sleep(_POLL_SECONDS)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+def start_python(
+    module: str, arguments: Sequence[str], *, cwd: str, env: Mapping[str, str], pass_fds: Sequence[int]
+) -> Any:
+    """Start ``python -m MODULE ARGUMENT…`` without a stdin and return it, a `subprocess.Popen` or, in a
+    process of a warm worker, a `PythonProcess`."""
+    global _spare
+    spare, _spare = _spare, None
+    if spare is not None:
+        with Path(os.devnull).open("rb") as nothing:
+            try:
+                passed = {nothing.fileno(): 0, 1: 1, 2: 2, **{number: number for number in pass_fds}}
+                spare.start(module, arguments, cwd, env, passed)
+                return spare
+            except OSError:  # it was killed, or the packet is too long
+                spare.wait()
+    command = [sys.executable, "-m", module, *arguments]
+    return subprocess.Popen(command, cwd=cwd, env=env, pass_fds=pass_fds, stdin=subprocess.DEVNULL)
+
+
+def leave_at_exit() -> None:
+    """End ready processes after all exit hooks that are registered later.
+
+    Python itself would then free every imported object, which copies the memory that is shared with the warm
+    worker and takes as long as the imports.
+    """
+
+    def leave() -> None:
+        if _exit_code is not None:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(_exit_code)
+
+    atexit.register(leave)
+
+
+def _run(module: str) -> None:
+    """Run the module as ``__main__`` and remember its exit code."""
+    global _exit_code
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        _exit_code = 0
+    except SystemExit as error:
+        _exit_code = error.code if isinstance(error.code, int) else int(error.code is not None)
+        raise
+    except Exception:
+        _exit_code = 1
+        raise
+
+
+def receive(channel: socket.socket) -> Tuple[Optional[Dict[str, Any]], List[int]]:
+    """Return the next packet and its descriptors; None at the end of the socket."""
+    data, descriptors, _, _ = socket.recv_fds(
+        channel, LONGEST, _MOST_DESCRIPTORS, flags=socket.MSG_CMSG_CLOEXEC
+    )
+    return (json.loads(data) if data else None), descriptors
+
+
+def place(descriptors: Sequence[int], numbers: Sequence[int]) -> None:
+    """Give each descriptor its number in all programs that this process executes."""
+    high = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _HIGH) for descriptor in descriptors]
+    for descriptor, number in zip(high, numbers):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+
+
+def _wait(channel: socket.socket) -> Tuple[str, List[str]]:
+    """Wait for the start; return the module and its arguments once this process has all the rest of it."""
+    start, descriptors = receive(channel)
+    if start is None:
+        os._exit(0)
+    channel.close()
+    place(descriptors, start["descriptors"])
+    for descriptor in set(descriptors) - set(start["descriptors"]):
+        os.close(descriptor)
+    _show_run(start["environment"].get(RUN_DIR, ""))
+    os.environ.clear()
+    os.environ.update(start["environment"])
+    os.chdir(start["cwd"])
+    if "PYTHONSAFEPATH" not in os.environ:
+        sys.path.insert(0, start["cwd"])
+    tempfile.tempdir = None  # found again with this environment
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed()  # `random` does this itself after a fork
+    return start["module"], start["arguments"]
+
+
+def _set_since_start() -> Dict[str, str]:
+    """Return the variables that this process and the imported modules have set."""
+    items = os.fsdecode(Path("/proc/self/environ").read_bytes()).split("\0")
+    initial = dict(item.split("=", 1) for item in items if "=" in item)
+    return {name: value for name, value in os.environ.items() if initial.get(name) != value}
+
+
+def _show_run(folder: str) -> None:
+    """Write a run's folder into the variables that the system shows of this process, which are otherwise the
+    warm worker's."""
+    stat = Path("/proc/self/stat").read_bytes()
+    begin, end = map(int, stat[stat.rindex(b")") + 2 :].split()[47:49])
+    found = ctypes.string_at(begin, end - begin).find(f"{RUN_DIR}=".encode())
+    place, value = begin + found + len(RUN_DIR) + 1, folder.encode()
+    if found >= 0 and len(value) < end - place:
+        ctypes.memmove(place, value.ljust(end - place, b"\0"), end - place)

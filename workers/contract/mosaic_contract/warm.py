@@ -1,0 +1,133 @@
+"""A warm worker: ``python -m mosaic_contract.warm DESCRIPTOR PROGRAM``, Linux only.
+
+The process imports the modules that the worker ``PROGRAM`` names in `Worker.preload` and then forks ready
+processes (`mosaic_contract.ready_process`) for trainings and dry runs, which start without these imports. It
+has one thread, which is checked, and draws no random numbers.
+
+The descriptor is a socket of packets. The first one is sent by this process: ``{}``, or why it cannot fork.
+A request is answered with ``{"pid": …}`` or ``{"refused": reason}``. The process ends after a refusal, when
+the socket is closed, and after ten minutes without a request.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import sys
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Tuple
+
+from mosaic_contract.pytorch import defer_compiler
+from mosaic_contract.ready_process import ReadyProcess, leave_at_exit, place, receive
+
+NAME = "mosaic-warm"
+"""The name that the system shows of a warm worker, but not of its forks."""
+_UNUSED_SECONDS = 600.0
+_COMM = Path("/proc/self/comm")
+_Files = Dict[str, Tuple[int, int, int]]
+
+
+def main() -> None:
+    """Serve requests. Return only in a ready process that has been started, at the end of its program."""
+    control, program = socket.socket(fileno=int(sys.argv[1])), sys.argv[2]
+    control.set_inheritable(False)
+    leave_at_exit()
+    if not getattr(sys.flags, "safe_path", False):
+        del sys.path[0]  # the working directory, which is another one in each ready process
+    worker: Any = getattr(import_module(program), "WORKER", None)
+    modules = getattr(worker, "preload", ())
+    defer_compiler()
+    for name in modules:
+        import_module(name)
+    files = _files()
+    refused = _refusal() if modules else f"{program} names no modules to import in advance"
+    _send(control, {"refused": refused} if refused else {})
+    if not refused and (process := _serve(control, files)) is not None:
+        control.close()
+        process.run_when_started(spare=worker.starts_python)
+
+
+def _refusal() -> str:
+    """Return why this process cannot be forked safely; empty if it can."""
+    threads = len(list(Path("/proc/self/task").iterdir()))
+    return "" if threads == 1 else f"its library has started {threads - 1} threads, which a fork would lose"
+
+
+def _serve(control: socket.socket, files: _Files) -> Optional[ReadyProcess]:
+    """Answer requests until the end. Return None then, and the ready process in each of them."""
+    output = os.fstat(2).st_size
+    own_name = _COMM.read_text()
+    _COMM.write_text(NAME)
+    while select.select([control], [], [], _UNUSED_SECONDS)[0]:
+        request, descriptors = receive(control)
+        if request is None:
+            break
+        if refused := _refusal() or ("" if _files() == files else "its environment has changed"):
+            _send(control, {"refused": refused})
+            break
+        forked = os.fork()
+        if forked == 0:
+            _COMM.write_text(own_name)
+            return _detached(control, request, descriptors, output)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        os.waitpid(forked, 0)
+    return None
+
+
+def _files() -> _Files:
+    """Return the identities of the files of all imported modules."""
+    files: _Files = {}
+    for module in list(sys.modules.values()):
+        name = getattr(module, "__file__", None)
+        if isinstance(name, str):
+            with suppress(OSError):
+                stat = Path(name).stat()
+                files[name] = (stat.st_mtime_ns, stat.st_ino, stat.st_size)
+    return files
+
+
+def _detached(
+    control: socket.socket, request: Dict[str, Any], descriptors: List[int], output: int
+) -> ReadyProcess:
+    """Fork a process that belongs to no other, answer with its pid and exit. In the new process, which gets a
+    session of its own, execute the first command, as the parent of the next one and so on; the last command
+    is the parent of the returned ready process.
+
+    The commands get the descriptors as 0, 1, 2, …, the last one all of them, followed by its socket of the
+    ready process; ``MOSAIC_CHILD`` is the child's pid and, for the last one, the number of that socket.
+    """
+    if pid := os.fork():
+        _send(control, {"pid": pid})
+        os._exit(0)
+    try:
+        os.setsid()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        commands = request["commands"]
+        for command in commands:
+            parent, last = os.getpid(), command is commands[-1]
+            if child := os.fork():
+                passed = [*descriptors, theirs.fileno()] if last else descriptors[:3]
+                place(passed, range(len(passed)))
+                about = f"{child} {len(descriptors)}" if last else str(child)
+                os.execve(command[0], command, {**request["environment"], "MOSAIC_CHILD": about})
+        theirs.close()
+        for descriptor in descriptors:
+            os.close(descriptor)
+        return ReadyProcess(ours, output, parent)
+    except BaseException as error:
+        os.write(2, f"a process could not be forked: {error!r}\n".encode())
+        os._exit(1)
+
+
+def _send(control: socket.socket, message: Dict[str, Any]) -> None:
+    with suppress(OSError):  # the kernel has exited, which ends this process
+        control.send(json.dumps(message).encode())
+
+
+if __name__ == "__main__":
+    main()
