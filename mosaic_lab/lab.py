@@ -16,6 +16,7 @@ from mosaic_lab.run_table import NOTHING_TO_STOP, RunList
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor
 from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.runs.request import STEP_TIMEOUT
+from mosaic_lab.runs.run import DEFAULT_GRACE
 from mosaic_lab.runs.run_names import find_group, use_store
 from mosaic_lab.runs.supervisor import this_notebook
 from mosaic_lab.runs.train_request import TrainRequest
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from mosaic_lab.evaluation import Evaluation, League
     from mosaic_lab.evaluation.request import OnFailure, SeedSequence
     from mosaic_lab.operators.spec import Fallback
+    from mosaic_lab.serving import Server
+    from mosaic_lab.serving.request import EngineName
     from mosaic_lab.sweeps.request import Aggregate, Mode, Pruner, Sampler, Search
     from mosaic_lab.sweeps.sweep import Sweep
 
@@ -87,7 +90,7 @@ class Lab(Trainer):
         shown: your name or its label, its title in the runs panel, its label in a chart.
 
         Every function that takes a run takes these names too. The result is an `Evaluation`, a `Sweep`, a
-        `Curriculum` or, for all others, a `Run`. Raises UnknownRun, with the nearest name.
+        `Curriculum`, a `Server` or, for all others, a `Run`. Raises UnknownRun, with the nearest name.
         """
         return as_kind(self.supervisor.run(run_id))
 
@@ -371,6 +374,64 @@ class Lab(Trainer):
         )
         with installation_log() as progress:
             return start_league(self.supervisor, request, players, agents, checkpoints, operator, progress)
+
+    def serve(
+        self,
+        engine: EngineName,
+        model: Path | str,
+        *,
+        gpus: int | Sequence[int] | None = None,
+        port: int | None = None,
+        threads: int | None = None,
+        program: Path | str | None = None,
+        env_vars: Mapping[str, str] | None = None,
+        pass_env_vars: Iterable[str] = (),
+        grace_seconds: float = DEFAULT_GRACE,
+        **options: Any,
+    ) -> Server:
+        """Serve a language model on this machine in the background, as a run, and return at once.
+
+        ``mosaic.operators.llm(server)`` waits until the server answers, and plays with its model. The server
+        survives this kernel: `run` finds it again. It answers on this machine only, without a key, until
+        `Run.stop` ends it, and does not count towards ``max_running``.
+
+        Args:
+            engine: ``"llama.cpp"`` for GGUF models on the CPU or a GPU, or ``"vllm"`` on GPUs. Its worker
+                environment is installed if needed.
+            model: a GGUF file or ``"local"``, the small bundled model, for llama.cpp; a name on the Hugging
+                Face hub or a model's folder for vLLM.
+            gpus: number of free GPUs, or GPU indices; default: one for vLLM, none for llama.cpp.
+            port: the port; default: a free one.
+            threads: CPU threads; default: half of the cores.
+            program: your own program in place of the worker's environment, such as ``"llama-server"``.
+            env_vars: environment variables to set. Their values are not stored.
+            pass_env_vars: names of environment variables to pass on, such as ``["HF_TOKEN"]``.
+            grace_seconds: time between SIGTERM and SIGKILL when it is stopped.
+            **options: the program's own options with underscores: ``ctx_size=8192`` is ``--ctx-size 8192``,
+                ``True`` is an option alone, ``False`` is ``--no-…``, a list is several values.
+
+        Raises:
+            ConfigurationError: all problems at once: no such model, a port that is taken, no GPU.
+            WorkerEnvironmentError: the worker's environment could not be built.
+            MosaicError: the run could not be started (no disk space, for example).
+        """
+        from mosaic_lab.serving.request import ServeRequest  # not imported unless a notebook serves
+        from mosaic_lab.serving.server import start_server
+
+        request = ServeRequest(
+            engine=engine,
+            model=model,
+            gpus=gpus,
+            port=port,
+            threads=threads,
+            program=program,
+            env_vars=env_vars,
+            pass_env_vars=pass_env_vars,
+            grace_seconds=grace_seconds,
+            options=options,
+        )
+        with self._installation_log() as progress:
+            return start_server(self.supervisor, request, progress)
 
     def sweep(
         self,

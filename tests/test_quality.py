@@ -30,6 +30,7 @@ FLOORS = {
     "mosaic_lab.keeper": 1,
     "mosaic_lab.kernel_policy": 1,
     "mosaic_lab.runs": 1,
+    "mosaic_lab.serving": 1,
     "mosaic_lab.telemetry": 1,
     "mosaic_lab.workers": 1,
     "mosaic_lab.arenas": 2,

@@ -29,7 +29,7 @@ LINKS = [
     ("pages", "runs"),
     [
         pytest.param([FRONT_PAGE], 2, id="front page"),
-        pytest.param(PAGES, 28, id="guide", marks=pytest.mark.extended),  # it follows on the front page
+        pytest.param(PAGES, 30, id="guide", marks=pytest.mark.extended),  # it follows on the front page
     ],
 )
 def test_the_python_blocks_run_from_top_to_bottom(

@@ -16,7 +16,7 @@ from mosaic_lab.keeper.states import State
 _LONGEST = 600  # maximum characters of a worker's own message in a reason
 _SENTENCES = (
     *("", "ConfigError", "EnvironmentMissing", "ConfigurationError", "MosaicError", "SystemExit"),
-    *("TrialsFailed", "StageFailed", "EpisodeFailed", "NotRecorded", "NotFilmed"),
+    *("TrialsFailed", "StageFailed", "EpisodeFailed", "NotRecorded", "NotFilmed", "ServerEnded"),
 )
 """Error types whose messages are sentences for the user and form the whole reason."""
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, Unpack, get_args
 
 from mosaic_lab.operators.language import LOCAL, ModelOptions, model_operator, of_a_model
 from mosaic_lab.operators.spec import DEADLINE, Fallback, OperatorSpec, check_arguments
+from mosaic_lab.serving import Server
 from mosaic_lab.validation import Problems, checked
 
 OnFailure = Literal["forfeit", "random"]
@@ -28,7 +29,7 @@ _ELO = re.compile(r"option name UCI_Elo .*min (\d+) max (\d+)")
 
 @of_a_model
 def chess(
-    model: str | Path = LOCAL,
+    model: str | Path | Server = LOCAL,
     *,
     max_failures: int = 3,
     max_turns: int = 10,

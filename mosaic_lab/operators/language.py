@@ -17,6 +17,7 @@ from mosaic_lab.operators.examples import as_examples
 from mosaic_lab.operators.providers import misdirected
 from mosaic_lab.operators.python_policy import user_code
 from mosaic_lab.operators.spec import CODE, DEADLINE, Category, Fallback, Need, OperatorSpec
+from mosaic_lab.serving import Server
 from mosaic_lab.validation import Problems, checked
 
 Coordination = Literal["rules", "advice", "roles"]
@@ -196,12 +197,13 @@ def of_a_model(maker: Maker) -> Maker:
 
 
 @of_a_model
-def llm(model: str | Path = LOCAL, **options: Unpack[PromptOptions]) -> OperatorSpec:
+def llm(model: str | Path | Server = LOCAL, **options: Unpack[PromptOptions]) -> OperatorSpec:
     """A language model that reads observations as text and answers with an action, for any number of agents.
 
     Args:
         model: the endpoint's name of a model, such as "gpt-5-mini"; "local" for a small model that needs
-            neither a key nor a network; or the path of a .gguf file.
+            neither a key nor a network; the path of a .gguf file; or a server (`Lab.serve`), whose answer is
+            waited for.
 
     Raises:
         ConfigurationError: all invalid arguments at once.
@@ -267,7 +269,7 @@ def _strategy(strategy: Any) -> Any:
 def model_operator(
     category: Category,
     worker: str,
-    model: str | Path,
+    model: str | Path | Server,
     options: ModelOptions,
     settings: Mapping[str, Any],
     problems: Problems,
@@ -277,6 +279,10 @@ def model_operator(
 
     Raises ConfigurationError with the ``problems`` found so far and those of ``model`` and ``options``.
     """
+    if isinstance(model, Server):
+        problems.check()  # before the wait
+        served = {"provider": model.engine, "base_url": model.wait_ready().address}
+        model, options = model.model, ModelOptions(**{**options, **served})  # type: ignore[typeddict-item]
     chosen = ModelOptions(**{**_DEFAULTS, **options})
     provider, chosen = _at_provider(problems, model, chosen, worker)
     base_url, key = chosen["base_url"], chosen["api_key_env"]
@@ -412,7 +418,7 @@ def _check_options(problems: Problems, options: ModelOptions, provider: str, mod
 
 @of_a_model
 def vlm(
-    model: str,
+    model: str | Server,
     *,
     text: bool = False,
     images: int = 1,

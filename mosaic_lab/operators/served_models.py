@@ -15,6 +15,7 @@ from mosaic_contract.language.settings import ANTHROPIC
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.operators.providers import Provider, providers, unknown
 from mosaic_lab.sanitize import sanitize
+from mosaic_lab.serving import Server
 from mosaic_lab.validation import checked
 
 _MOST_BYTES = 16 << 20
@@ -22,19 +23,22 @@ _LONGEST_ERROR = 200  # characters
 
 
 @checked
-def models(provider: str, *, timeout: float = 10.0) -> list[str]:
+def models(provider: str | Server, *, timeout: float = 10.0) -> list[str]:
     """Return the names of the models that a provider or a server lists, as `mosaic_lab.operators.llm` takes
     them.
 
     Args:
-        provider: a provider's name, such as "openrouter", or the address of a server with OpenAI's API, such
-            as "http://localhost:8000/v1". The key of a provider is sent if its variable is set.
+        provider: a provider's name, such as "openrouter", the address of a server with OpenAI's API, such as
+            "http://localhost:8000/v1", or a server of `Lab.serve`. The key of a provider is sent if its
+            variable is set.
         timeout: seconds for the whole answer.
 
     Raises:
         ConfigurationError: there is no such provider, or it refuses the key.
         MosaicError: the endpoint does not answer in time, or not with a list of models.
     """
+    if isinstance(provider, Server):
+        provider = provider.address
     if provider.startswith(("http://", "https://")):
         at = Provider(provider)
     elif (known := providers().get(provider)) is None:

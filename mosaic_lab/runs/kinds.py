@@ -22,6 +22,8 @@ class RunKind(NamedTuple):
 
     ``panel`` is empty if runs share a panel. ``request`` is a function that returns a run's request, empty if
     no single call creates such a run. ``policies``: which runs have the policies, empty for a training.
+    ``unit`` is what the steps of its telemetry count, ``metric`` the metric that its panel shows first, empty
+    for the return.
     """
 
     name: str
@@ -29,10 +31,19 @@ class RunKind(NamedTuple):
     panel: str = ""
     request: str = ""
     policies: str = ""
+    unit: str = "steps"
+    metric: str = ""
 
 
 _TRAINING = RunKind("training", request="mosaic_lab.runs.train_request:TrainRequest.of_run")
 _CURRICULUM = _TRAINING._replace(run_class="mosaic_lab.runs.curriculum:Curriculum")
+_SERVER = RunKind(
+    "server",
+    "mosaic_lab.serving:Server",
+    request="mosaic_lab.serving.request:request_of",
+    unit="tokens",
+    metric="tokens_per_second",
+)
 _BY_WORKER = {
     "evaluation": RunKind(
         "evaluation",
@@ -51,6 +62,8 @@ _BY_WORKER = {
         "mosaic_lab.sweeps.plan:request_of",
         "a training of it, such as sweep.runs(sweep.best)[0]",
     ),
+    "llama.cpp": _SERVER,
+    "vllm": _SERVER,
 }
 
 
@@ -60,7 +73,8 @@ def kind_of(run: RunRecord) -> RunKind:
 
 
 def as_kind(run: Run) -> Run:
-    """Return the run as an instance of its kind's class: `Evaluation`, `Sweep`, `Curriculum` or `Run`.
+    """Return the run as an instance of its kind's class: `Evaluation`, `Sweep`, `Curriculum`, `Server` or
+    `Run`.
 
     A run with an unreadable configuration remains a `Run`.
     """

@@ -120,6 +120,7 @@ class Supervisor:
         curriculum: Mapping[str, Any] | None = None,
         run_id: str | None = None,
         starts_runs: bool = False,
+        takes_slot: bool = True,
         on: str | None = None,
         restarts: int = 0,
         request: Mapping[str, Any] | None = None,
@@ -151,6 +152,7 @@ class Supervisor:
             run_id: id of the run; default: a new one.
             starts_runs: whether it starts other runs, which outlive it. It does not count towards
                 ``max_running``.
+            takes_slot: whether it counts towards ``max_running`` otherwise.
             on: name of a cluster (see `engines.clusters.find`), whose nodes build the command themselves.
             restarts: maximum restarts after the loss of a node.
             request: the arguments given by the user (`Request.to_json`), written to ``request.json``.
@@ -196,6 +198,7 @@ class Supervisor:
                 "sweep": dict(sweep) if sweep is not None else None,
                 "curriculum": dict(curriculum) if curriculum is not None else None,
                 "starts_runs": starts_runs,
+                "takes_slot": takes_slot,
                 "on": on,
                 "restarts": restarts,
                 "notebook": this_notebook(),
@@ -299,14 +302,14 @@ class Supervisor:
         if folder.disk_full():  # its keeper could not record the start
             raise MosaicError(f"run {folder.run_id} cannot be started: the disk of {self.store.root} is full")
         starts_runs = bool(recorded.get("starts_runs"))
-        takes_place = recorded.get("parent") is None and not starts_runs
+        takes_slot = recorded.get("parent") is None and not starts_runs and recorded.get("takes_slot", True)
         if starts_runs and (visible := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
             variables = {**variables, "CUDA_VISIBLE_DEVICES": visible}  # its runs' keepers choose from these
         return Launch(
             command=[*recorded["command"][:-1], str(folder.config_path)],  # the store may have been moved
             environment={**variables, RUN_DIR_VARIABLE: str(folder.path)},
             grace_seconds=recorded["grace_seconds"],
-            max_running=self.max_running if takes_place else None,
+            max_running=self.max_running if takes_slot else None,
             gpus=candidates,
             gpu_count=count,
             gpu_locks=str(Path(tempfile.gettempdir()) / f"mosaic-lab-{os.getuid()}"),

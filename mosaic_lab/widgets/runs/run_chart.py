@@ -18,6 +18,7 @@ from mosaic_lab.overview.averages import GRID_POINTS, Curve, mean_over_runs, smo
 from mosaic_lab.overview.curves import ended_early
 from mosaic_lab.overview.run_points import stage_places, step_places
 from mosaic_lab.runs import Run
+from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.runs.run_labels import (
     distinct_labels,
     distinct_names,
@@ -95,7 +96,7 @@ def run_views(runs: Sequence[Run], alone: bool) -> tuple[str, list[RunView]]:
     """Return the panel's title and views of the runs with distinct names."""
     title = resumed_title(runs[0]) if alone else title_and_labels(runs)[0]
     return title, [
-        RunView(run, name, color(i))
+        RunView(as_kind(run), name, color(i))
         for i, (run, name) in enumerate(zip(runs, distinct_names(runs), strict=True))
     ]
 

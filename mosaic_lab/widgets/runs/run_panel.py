@@ -19,7 +19,7 @@ from mosaic_lab.runs import Run
 from mosaic_lab.runs.checkpoint_path import continued_run
 from mosaic_lab.runs.continuation import continuation_of, why_not_continued
 from mosaic_lab.runs.curriculum import Curriculum, stage_marks
-from mosaic_lab.runs.kinds import as_kind
+from mosaic_lab.runs.kinds import as_kind, kind_of
 from mosaic_lab.runs.run_labels import common_group, how_to_show_again
 from mosaic_lab.sanitize import file_name
 from mosaic_lab.table_files import csv_text, write_csv
@@ -73,7 +73,11 @@ class RunPanel(FollowingPanel):
         self, runs: Sequence[Run], *, alone: bool, metric: str | None = None, interval: bool = False
     ) -> None:
         self.title, views = run_views(runs, alone)
-        super().__init__(views, CollapsibleFrames("Frames", lambda: runs) if alone else None, has_log=alone)
+        kind = kind_of(runs[0])
+        trains = kind.unit == "steps"
+        metric = metric or kind.metric or None
+        frames = CollapsibleFrames("Frames", lambda: runs) if alone and trains else None
+        super().__init__(views, frames, has_log=alone)
         self.again = how_to_show_again(runs, alone)
         self._alone = alone
         self._drawn: object = None
@@ -83,6 +87,7 @@ class RunPanel(FollowingPanel):
         self._ended = False  # and its end was drawn
         self.controls = Controls(several=alone, chosen=[metric] if metric else [], interval=interval)
         self.controls.common = list(COMMON_NAMES)
+        self.controls.x = "step" if trains else "time"
         self.chart = ChartStack(marked=any(isinstance(as_kind(run), Curriculum) for run in runs))
         self.films = CollapsibleFilms(views[0], self.chart.x_scale) if alone and has_films(runs[0]) else None
         self._stages: dict[str, RunView] = {}

@@ -12,6 +12,7 @@ from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration, memory, number
 from mosaic_lab.overview.results import mean_speed
 from mosaic_lab.runs.checkpoint_path import continued_run
+from mosaic_lab.runs.kinds import kind_of
 from mosaic_lab.telemetry.metrics import BEST, LAST
 from mosaic_lab.widgets.page.saved_form import html_notes, html_table
 from mosaic_lab.widgets.runs.run_view import RunView
@@ -57,7 +58,8 @@ def header_summary(
 
 def runs_table(views: Sequence[RunView], notes: Sequence[str] = ()) -> str:
     """Return a small HTML table, one row per run: state, steps, episodes, returns, duration, peak memory."""
-    columns = ["run", "state", "steps", "episodes", LAST, BEST, "time", "peak memory"]
+    unit = kind_of(views[0].run).unit
+    columns = ["run", "state", unit, "episodes", LAST, BEST, "time", "peak memory"]
     first = 1 if len(views) == 1 else 0  # the title already names a single run
     table = html_table(columns[first:], (_row(view)[first:] for view in views), words=2 - first)
     return table + html_notes(notes)
@@ -97,7 +99,8 @@ def _facts(views: Sequence[RunView], at_work: Sequence[RunView], live: bool) -> 
     last = _not_continued(views)
     steps, totals = sum(view.step for view in last), [view.run.total_timesteps for view in last]
     planned, requested = sum(_defined(totals)), sum(_defined(view.run.requested_timesteps for view in last))
-    facts = [[number(steps) + (f" / {number(planned)}" if all(totals) else ""), "steps"]]
+    unit = kind_of(views[0].run).unit
+    facts = [[number(steps) + (f" / {number(planned)}" if all(totals) else ""), unit]]
     if all(totals) and planned != requested:  # in full: the two are close together
         facts = [[f"{steps:,} / {planned:,}", f"steps ({requested:,} requested)"]]
     elapsed = _elapsed(views)
@@ -105,11 +108,12 @@ def _facts(views: Sequence[RunView], at_work: Sequence[RunView], live: bool) -> 
     if live:
         speed = sum(_defined(view.speed() for view in views if not view.finished))
     if speed:
-        facts.append([number(round(speed) if speed >= 10 else speed), "steps/s"])
+        facts.append([number(round(speed) if speed >= 10 else speed), f"{unit}/s"])
     left = _left(views)
     if left is not None:
         facts.append([duration(left), "left"])
-    facts.append([number(sum(view.feed.episodes for view in views)), "episodes"])
+    if unit == "steps":
+        facts.append([number(sum(view.feed.episodes for view in views)), "episodes"])
     facts.append([duration(elapsed), "elapsed" if live else "total"])
     # An ended run's memory is its peak, no longer in use while other runs are active.
     used = _defined(view.memory_mb() for view in at_work if not (live and view.finished))

@@ -47,7 +47,7 @@ class FixedView(RunView):
 def run_of(total: int | None) -> Run:
     steps = {"total_timesteps": total, "requested_timesteps": total, "session_seconds": lambda status: None}
     steps |= {"resumed_from": None, "resumed_step": None}
-    return cast("Any", SimpleNamespace(**steps, path=Path("runs/one"), id="one", config={}))
+    return cast("Any", SimpleNamespace(**steps, path=Path("runs/one"), id="one", worker="cleanrl", config={}))
 
 
 def facts(*views: dict[str, Any]) -> dict[str, str]:

@@ -204,7 +204,10 @@ class Conformance(unittest.TestCase):
 
     def test_a_worker_must_be_good_for_something(self):
         failed = self.check("actor", "is good for nothing", TRAINING, deadline=1.0)
-        assert "['arena', 'dataset', 'export', 'operate', 'train'] among the modes" in failed["discovery"]
+        assert (
+            "['arena', 'dataset', 'export', 'operate', 'serve', 'train'] among the modes"
+            in failed["discovery"]
+        )
         assert 'a configuration "tiny" in conformance.json' in failed["dry run"]
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import http.client
 import json
 import os
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -24,6 +27,7 @@ from mosaic_contract.fastlane import LINK, clear
 from mosaic_contract.stdio import reserve_standard_streams
 
 _RUN = {"id": "conformance", "name": "a tiny run", "hyperparameters": {"learning_rate": 0.5}}
+_POLL_SECONDS = 0.05
 _POINTS = [[0, 1000.0, {"loss": 1.0}], [1, None, {"loss": float("nan"), "return": 2.0}]]
 
 
@@ -86,6 +90,47 @@ class DatasetChecks:
         if out.exists():
             raise CheckFailed("no dataset of a missing recording", str(out), process)
         return f"refused: {recording.name}"
+
+
+class ServeChecks:
+    """Checks of servers of language models. The subject's configuration has the arguments of one at "serve";
+    without them, such as of a server that needs a GPU, nothing is checked."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+
+    def checks(self) -> dict[str, Callable[[], str]]:
+        return {"serving": self.serve} if "serve" in self.subject.config else {}
+
+    def serve(self) -> str:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        place = ["--host", "127.0.0.1", "--port", str(port)]
+        process = self.subject.start("serve", "--serve", *place, *self.subject.config["serve"])
+        with process:
+            deadline = time.monotonic() + self.subject.deadline
+            while (status := _status(port)) != 200:
+                if process.code is not None or time.monotonic() > deadline:
+                    seen = f"{process.ending}, status {status}"
+                    raise CheckFailed("an answer at /v1/models", seen, process)
+                time.sleep(_POLL_SECONDS)
+            process.signal(signal.SIGTERM)
+            process.wait(self.subject.grace)
+            if process.code is None:
+                raise CheckFailed(f"its end {self.subject.grace:g} s after SIGTERM", process.ending, process)
+        return f"answers at port {port}, and ends by SIGTERM"
+
+
+def _status(port: int) -> int | None:
+    """Return the status of a request for the models of a server on this machine; None without an answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=START_SECONDS)
+    try:
+        connection.request("GET", "/v1/models")
+        return connection.getresponse().status
+    except (OSError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
 
 
 @dataclass(frozen=True)
@@ -182,6 +227,7 @@ _PARTS: dict[str, Callable[[Subject], Any]] = {
     "arena": ArenaChecks,
     "export": ExportChecks,
     "dataset": DatasetChecks,
+    "serve": ServeChecks,
 }
 
 

@@ -37,7 +37,7 @@ class LocalModel:
 
     def __init__(self, settings: ModelSettings) -> None:
         self.settings = settings
-        self._path = _path_of(settings.model)
+        self._path = model_path(settings.model)
         self._loading = threading.Lock()
         self._busy = threading.Lock()
         self._server: Any = None
@@ -175,7 +175,7 @@ def _class_of(characters: str) -> str:
     return "[" + "".join(f"\\U{ord(character):08x}" for character in characters) + "]"
 
 
-def _path_of(model: str) -> Path:
+def model_path(model: str) -> Path:
     """Return the GGUF file of a model's name. Raises `ConfigError`."""
     if model == BUNDLED:
         spec = importlib.util.find_spec(_PACKAGE)

@@ -1,0 +1,1 @@
+"""MOSAIC Lab's worker that serves GGUF models with llama.cpp."""
