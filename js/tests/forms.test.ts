@@ -9,9 +9,11 @@ import {
   known,
   matching,
   missing,
+  providersOf,
   unlisted,
   withOperatorNames,
-  withTrainings
+  withRuns,
+  withSuggestions
 } from '../src/extension/forms/form-model.ts';
 import { freeName, labVariable, namesIn } from '../src/extension/forms/lab-variable.ts';
 import { row } from './memory-source.ts';
@@ -129,10 +131,34 @@ test('an operator that needs a run is not complete without one', () => {
 
 test('a trained policy is chosen among the trainings of the store', () => {
   const rows = [row('b'), row('films', { kind: 'films' }), row('a'), row('new', { step: null })];
-  const { properties } = withTrainings(OPERATORS, rows);
+  const { properties } = withRuns(OPERATORS, rows);
   const [condition] = properties?.operators?.items?.allOf ?? [];
   assert.deepEqual(condition?.then.properties?.run, { title: 'Run', examples: ['b', 'a'] });
-  assert.deepEqual(withTrainings(SCHEMA, rows), SCHEMA, 'a form without operators');
+  assert.deepEqual(withRuns(SCHEMA, rows), SCHEMA, 'a form without operators');
+});
+
+test('a language model is chosen among the servers of the store and the models of its provider', () => {
+  const models = {
+    properties: {
+      operators: {
+        items: {
+          allOf: [
+            {
+              if: { properties: { kind: { const: 'llm' } } },
+              // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON schema
+              then: { properties: { model: { title: 'Model' } } }
+            }
+          ]
+        }
+      }
+    }
+  };
+  const rows = [row('served', { kind: 'server', alive: true }), row('gone', { kind: 'server' })];
+  const { properties } = withSuggestions(withRuns(models, rows), 'model', ['a/b']);
+  const [condition] = properties?.operators?.items?.allOf ?? [];
+  assert.deepEqual(condition?.then.properties?.model, { title: 'Model', examples: ['served', 'a/b'] });
+  const operators = [{ provider: 'openrouter' }, { kind: 'random' }, { provider: 'openrouter' }];
+  assert.deepEqual(providersOf({ operators }), ['openrouter']);
 });
 
 test('an operator is named after its kind until the user names it', () => {

@@ -18,6 +18,7 @@ from mosaic_lab import workers
 from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.request import EvaluateRequest
+from mosaic_lab.operators.providers import providers
 from mosaic_lab.runs.request import Argument, Code, Request, arguments_of, call, literal
 from mosaic_lab.runs.train_request import TrainRequest, seed_list
 from mosaic_lab.workers.families import families
@@ -28,6 +29,7 @@ SEEDS = r"^\s*\d{1,18}(\s*-\s*\d{1,18}|(\s*,\s*\d{1,18})*)\s*$"
 _TYPES = {"int": "integer", "float": "number", "bool": "boolean", "str": "string"}
 _LIMITS = {"minimum": "minimum", "maximum": "maximum", "exclusive_minimum": "exclusiveMinimum"}
 _TRAINING = ("algorithm", "env", "total_timesteps", "checkpoint_every", "films", "threads", "gpus")
+_RUN_ID = re.compile(r"\d{8}-\d{6}-\S+")
 _NUMBERS = ("episodes", "max_steps", "parallel")
 _MOST_ENVIRONMENTS = 2000  # maximum number of suggestions
 _STEPS = 100_000
@@ -170,7 +172,8 @@ def _operator_schema(people: bool) -> Schema:
     if people:
         kinds["human"] = "a person at the keyboard"
     run = _text("Run", "The id of a training, or the path of a checkpoint")
-    model = _text("Model", 'Such as gpt-5-mini; "local" needs no key', default="local")
+    model = _text("Model", 'Such as gpt-5-mini, or the id of a server; "local" needs no key', default="local")
+    provider = _text("Provider", "Lists its models above") | {"enum": list(providers())}
     return {
         "type": "object",
         "title": "Operator",
@@ -187,9 +190,9 @@ def _operator_schema(people: bool) -> Schema:
         "allOf": [
             {
                 "if": {"properties": {"kind": {"const": kind}}},
-                "then": {"properties": {field: schema}, "required": [field]},
+                "then": {"properties": fields, "required": [next(iter(fields))]},
             }
-            for kind, field, schema in (("rl", "run", run), ("llm", "model", model))
+            for kind, fields in (("rl", {"run": run}), ("llm", {"model": model, "provider": provider}))
         ],
     }
 
@@ -303,7 +306,10 @@ def _operator_code(operator: Mapping[str, Any], lab: str, module: str) -> str:
     if kind in ("random", "passive", "human"):
         return f"{module}.operators.{kind}()"
     if kind == "llm":
-        return f"{module}.operators.llm({literal(operator.get('model'))})"
+        model, provider = operator.get("model"), operator.get("provider")
+        if isinstance(model, str) and _RUN_ID.fullmatch(model):
+            return f"{module}.operators.llm({lab}.run({literal(model)}))"
+        return call(f"{module}.operators.llm", [literal(model)], {"provider": provider} if provider else {})
     if kind == "rl":
         source = str(operator.get("run", ""))
         is_path = "/" in source or source.endswith((".pt", ".zip", ".cleanrl_model"))

@@ -47,6 +47,7 @@ MOST_DETAILED = 200
 MOST_FILMS = 100
 """Maximum number of films of a run in a strip: the newest."""
 _KEPT_RUNS = 20_000
+_MODELS_SECONDS = 5.0
 P = TypeVar("P", bound=Struct)
 RunId = Annotated[str, Meta(min_length=1, max_length=255)]
 Runs = Annotated[list[RunId], Meta(min_length=1, max_length=MOST_RUNS)]
@@ -102,6 +103,10 @@ class FormsParams(Params):
     kind: Name
     worker: Name | None = None
     algorithm: Name | None = None
+
+
+class ModelsParams(Params):
+    provider: Name
 
 
 class CodeParams(Params):
@@ -256,6 +261,7 @@ METHODS = {
     "film": Method(FilmParams, Service.film),
     "workers": Method(Params, lambda service, params: ({"rows": worker_rows()}, [])),
     "forms": Method(FormsParams, lambda service, params: (_form(params), [])),
+    "models": Method(ModelsParams, lambda service, params: (_models(params), [])),
     "code": Method(CodeParams, lambda service, params: (_code(params), [])),
 }
 """The methods for pages, by their names in `js/src/shared/run-api.ts`."""
@@ -273,6 +279,15 @@ def _code(params: CodeParams) -> dict[str, Any]:
     from mosaic_lab.overview import forms  # imports what plans comparisons, half of a reader's start
 
     return {"code": forms.code(params.kind, params.values, params.lab, params.taken)}
+
+
+def _models(params: ModelsParams) -> dict[str, Any]:
+    from mosaic_lab.operators.providers import providers
+    from mosaic_lab.operators.served_models import models
+
+    if params.provider not in providers():  # addresses, too, are not for pages to request
+        raise ConfigurationError(f"there is no provider {params.provider!r}")
+    return {"names": models(params.provider, timeout=_MODELS_SECONDS)}
 
 
 def _form(params: FormsParams) -> dict[str, Any]:

@@ -70,6 +70,7 @@ def templates(store: str, runs: list[str]) -> list[dict[str, Any]]:
         "films": {"run": runs[0]},
         "film": {"run": runs[0], "step": 1},
         "forms": {"kind": "evaluation"},
+        "models": {"provider": "lmstudio"},
         "code": {"kind": "training", "values": values, "lab": "lab", "taken": ["a"]},
         "follow": {"stores": {store: 0}},
     }

@@ -12,7 +12,8 @@ export type RunKind =
   | 'sweep'
   | 'films'
   | 'checkpoint evaluation'
-  | 'script';
+  | 'script'
+  | 'server';
 
 /** Whether a run works for a training with its checkpoints. */
 export function isBackground(kind: RunKind): boolean {
@@ -250,6 +251,8 @@ export interface Methods {
   film: [{ run: string; step: number }, { type: string }];
   // Without a store:
   workers: [object, { rows: readonly WorkerRow[] }];
+  /** The models that a provider lists. */
+  models: [{ provider: string }, { names: readonly string[] }];
   forms: [{ kind: FormKind; worker?: string; algorithm?: string }, FormAnswer];
   code: [
     { kind: FormKind; values: Readonly<Record<string, unknown>>; lab: string; taken: readonly string[] },

@@ -67,16 +67,32 @@ export function missing(schema: FormSchema, values: Values): string[] {
   return [...new Set([...own, ...depending, ...listed])];
 }
 
-/** The schema of operators with the latest of these trainings as suggestions for a trained policy. */
-export function withTrainings(schema: FormSchema, rows: readonly RunRow[]): FormSchema {
-  const trainings = rows.filter(({ kind, step }) => kind === 'training' && step).map(({ id }) => id);
+/** The schema of operators with the latest of these trainings as suggestions for a trained policy, and the
+ * servers that are alive for a language model. */
+export function withRuns(schema: FormSchema, rows: readonly RunRow[]): FormSchema {
+  const trainings = rows.filter(({ kind, step }) => kind === 'training' && step).slice(0, MOST_TRAININGS);
+  const servers = rows.filter(({ kind, alive }) => kind === 'server' && alive);
+  return withSuggestions(withSuggestions(schema, 'run', idsOf(trainings)), 'model', idsOf(servers));
+}
+
+/** The schema of operators with more suggestions for one of their fields. */
+export function withSuggestions(schema: FormSchema, field: string, values: readonly string[]): FormSchema {
   const copy = structuredClone(schema);
   for (const { then } of copy.properties?.operators?.items?.allOf ?? []) {
-    if (then.properties?.run) {
-      Object.assign(then.properties.run, { examples: trainings.slice(0, MOST_TRAININGS) });
-    }
+    const own = then.properties?.[field];
+    if (own && values.length > 0) Object.assign(own, { examples: [...(own.examples ?? []), ...values] });
   }
   return copy;
+}
+
+/** The providers of the operators, each once. */
+export function providersOf({ operators }: Values): string[] {
+  const chosen = Array.isArray(operators) ? operators.map(operator => table(operator).provider) : [];
+  return [...new Set(chosen.filter(name => typeof name === 'string'))];
+}
+
+function idsOf(rows: readonly RunRow[]): string[] {
+  return rows.map(({ id }) => id);
 }
 
 /** Values in which operators are named after their kinds, unless the user has named them. */

@@ -1,7 +1,7 @@
 /** A form for a new training, evaluation or comparison, with the generated code. */
 
 import type { ReadonlyJSONObject } from '@lumino/coreutils';
-import { type JSX, useEffect, useRef, useState } from 'react';
+import { type JSX, useEffect, useMemo, useRef, useState } from 'react';
 
 import type { FormAnswer, FormKind, WorkerRow } from '../../shared/run-api.ts';
 import { messageOf } from '../../shared/transport.ts';
@@ -16,15 +16,18 @@ import {
   known,
   matching,
   missing,
+  providersOf,
   unlisted,
   type Values,
-  withOperatorNames
+  withOperatorNames,
+  withSuggestions
 } from './form-model.ts';
 
 /** The form's interface to the kernel or the server; errors have a message for the user. */
 export interface FormSource {
   workers(): Promise<readonly WorkerRow[]>;
   form(kind: FormKind, worker: string | null, algorithm: string | null): Promise<FormAnswer>;
+  models(provider: string): Promise<readonly string[]>;
   code(kind: FormKind, values: Values): Promise<string>;
 }
 
@@ -53,8 +56,12 @@ export function FormView({ kind, source, target, filled, insert, keep }: Props):
   const [search, setSearch] = useState('');
   const [code, setCode] = useState('');
   const [error, setError] = useState('');
+  const [models, setModels] = useState<readonly string[]>([]);
+  const [unreached, setUnreached] = useState('');
   const latest = useRef(0);
   const own = form?.hyperparameters;
+  const schema = useMemo(() => form && withSuggestions(form.schema, 'model', models), [form, models]);
+  const providers = providersOf(values).join(' ');
   const unknown = form && unlisted(form.schema, values);
   const outside = own ? mistakes(own, hyperparameters) : [];
   const wrong = form ? [...mistakes(form.schema, values), ...outside] : [];
@@ -87,6 +94,19 @@ export function FormView({ kind, source, target, filled, insert, keep }: Props):
     };
     // `form` is read only for its previous value.
   }, [kind, worker, algorithm, source]);
+
+  useEffect(() => {
+    let current = true;
+    setUnreached('');
+    const lists = providers.split(' ').filter(Boolean).map(source.models);
+    Promise.all(lists).then(
+      names => current && setModels(names.flat()),
+      reason => current && setUnreached(messageOf(reason))
+    );
+    return () => {
+      current = false;
+    };
+  }, [providers, source]);
 
   useEffect(() => {
     const number = ++latest.current;
@@ -172,10 +192,15 @@ export function FormView({ kind, source, target, filled, insert, keep }: Props):
           {unknown.similar.length > 0 && trans.__('Similar ones: %1.', unknown.similar.join(', '))}
         </p>
       )}
-      {form && (
+      {unreached && (
+        <p className="mosaic-form-note" role="status">
+          {unreached}
+        </p>
+      )}
+      {schema && (
         <Fields
           id={kind}
-          schema={form.schema}
+          schema={schema}
           values={values}
           onChange={filled => setValues(withOperatorNames(values, filled))}
         />

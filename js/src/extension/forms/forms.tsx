@@ -14,7 +14,7 @@ import type { FormKind } from '../../shared/run-api.ts';
 import { latestRows } from '../../shared/run-source.ts';
 import { newTab, showTab } from '../show-tab.ts';
 import { CommandIDs, IRunSources } from '../tokens.ts';
-import { type Filled, filledOf, withTrainings } from './form-model.ts';
+import { type Filled, filledOf, withRuns } from './form-model.ts';
 import { type FormSource, FormView } from './form-view.tsx';
 import './forms.css';
 import type { ReadonlyPartialJSONValue } from '@lumino/coreutils';
@@ -122,8 +122,9 @@ function formSource(tracker: INotebookTracker, sources: IRunSources): FormSource
       const store = sources.sources.find(({ kernelId }) => kernelId !== null && kernelId === kernel);
       return kind === 'training' || !store
         ? result
-        : { ...result, schema: withTrainings(result.schema, await latestRows(store)) };
+        : { ...result, schema: withRuns(result.schema, await latestRows(store)) };
     },
+    models: async provider => (await sources.call('models', { provider })).result.names,
     code: async (kind, values) => {
       const panel = targetOf(tracker);
       const { name: lab, taken } = panel ? labOf(panel) : { name: 'lab', taken: [] };

@@ -27,6 +27,7 @@ export function kindText(kind: RunRow['kind']): string {
     sweep: trans.__('sweep'),
     films: trans.__('films'),
     'checkpoint evaluation': trans.__('evaluation of checkpoints'),
+    server: trans.__('server'),
     script: trans.__('script')
   };
   return texts[kind];
