@@ -12,16 +12,18 @@ from pathlib import Path
 from typing import Any, Callable, Mapping
 
 import jax
-from jumanji.training.setup_train import setup_agent, setup_env, setup_training_state
+from jumanji.training.setup_train import setup_agent, setup_training_state
 from jumanji.training.types import ParamsState, TrainingState
+from jumanji.wrappers import VmapAutoResetWrapper
 from mosaic_contract import ConfigError
 from mosaic_contract.checkpoints import Checkpoints
 from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.fastlane import TrainingFrames
+from mosaic_contract.hyperparameters import env_kwargs_of
 from omegaconf import OmegaConf
 
 from .config import JumanjiPlan
-from .environments import TRAINED, bare
+from .environments import TRAINED, bare, make
 from .episode_statistics import RecordEpisodeStatistics, StatisticsState
 from .hyperparameters import upstream_document
 from .pytree_files import from_file
@@ -37,7 +39,8 @@ def make_agent(env_id: str, hyperparameters: Mapping[str, Any]) -> Any:
             name: hyperparameters[name] for name in document[section] if name in hyperparameters
         }
     settings = OmegaConf.create({"agent": "a2c", "env": document})
-    return setup_agent(settings, RecordEpisodeStatistics(setup_env(settings)))
+    env = make(env_id, env_kwargs_of(hyperparameters))
+    return setup_agent(settings, RecordEpisodeStatistics(VmapAutoResetWrapper(env)))
 
 
 def policy_of(path: Path, described: Mapping[str, Any], env: Any, *, deterministic: bool) -> Choose:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Iterable, Mapping
 
 from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
-from mosaic_contract.hyperparameters import not_widths
+from mosaic_contract.environment_check import unmakeable
+from mosaic_contract.hyperparameters import env_kwargs_of, not_widths
 from mosaic_contract.training_plan import PlannedTraining
 
-from .environments import TRAINED, bare
+from .environments import TRAINED, bare, make
 from .hyperparameters import ALGORITHMS, bound, parameters_of
 
 FORMAT = "mosaic-jumanji/1"
@@ -20,7 +21,7 @@ FORMAT = "mosaic-jumanji/1"
 @dataclass(frozen=True)
 class JumanjiPlan(PlannedTraining):
     """A validated and resolved training. Made without an environment, because importing JAX takes ten
-    seconds."""
+    seconds, unless the environment has keyword arguments."""
 
     FORMAT = FORMAT
     ALGORITHMS = ALGORITHMS
@@ -35,6 +36,13 @@ class JumanjiPlan(PlannedTraining):
                 f"{config.env_id} can be compared and evaluated on here, not trained on; "
                 f"{config.algorithm} trains on {', '.join(TRAINED)}"
             )
+        if env_kwargs := env_kwargs_of(hyperparameters):
+            try:
+                make(config.env_id, env_kwargs)
+            except ConfigError:
+                raise
+            except Exception as error:  # environments raise arbitrary exceptions
+                raise unmakeable(config.env_id, error) from None
         return config, None, None
 
     @property

@@ -14,7 +14,7 @@ from typing import Any, Iterable, Mapping
 
 import yaml
 from mosaic_contract import Parameter, upstream_folder, with_limits
-from mosaic_contract.hyperparameters import merged
+from mosaic_contract.hyperparameters import ENV_KWARGS, merged
 from mosaic_contract.metadata import Algorithm
 from mosaic_contract.upstream import arguments_of, class_in, meanings_of
 
@@ -35,6 +35,7 @@ _NO_EFFECT = {"clip_range_vf", "use_sde", "sde_sample_freq", "verbose", "seed", 
 OWN_OF_PPO = {
     "n_envs": Parameter("n_envs", int, 16, help="environments that are stepped together"),
     "net_arch": Parameter("net_arch", list, [64, 64], help="widths of the hidden layers"),
+    ENV_KWARGS.name: ENV_KWARGS,
 }
 
 
@@ -97,7 +98,7 @@ def _of_a2c(name: str) -> dict[str, Parameter]:
         for key, value in _document(name)[section].items()
         if key not in _NOT_HERE
     }
-    return _limited(parameters)
+    return _limited({**parameters, ENV_KWARGS.name: ENV_KWARGS})
 
 
 @functools.cache

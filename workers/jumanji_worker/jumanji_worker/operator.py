@@ -9,6 +9,7 @@ from typing import Any, Callable
 import jax
 import numpy as np
 from mosaic_contract import AgentSetup
+from mosaic_contract.hyperparameters import env_kwargs_of
 from mosaic_contract.policy_queries import ACTION, PolicyQueries
 from mosaic_contract.trained_policy import trained_policy
 
@@ -30,7 +31,7 @@ class JumanjiPolicy:
     """A checkpoint's policy, with its best and its sampled actions."""
 
     def __init__(self, path: Path, described: dict[str, Any]) -> None:
-        env = make(described["env_id"], {})
+        env = make(described["env_id"], env_kwargs_of(described["hyperparameters"]))
         policy_of = module_of(described["algorithm"]).policy_of
         self._template = jax.device_get(env.observation_spec.generate_value())
         self._made = functools.partial(policy_of, path, described, env)

@@ -16,6 +16,7 @@ from jumanji.wrappers import VmapAutoResetWrapper
 from mosaic_contract.checkpoints import Checkpoints
 from mosaic_contract.episode_logger import EpisodeLogger, with_losses
 from mosaic_contract.fastlane import TrainingFrames
+from mosaic_contract.hyperparameters import env_kwargs_of
 from sbx import PPO as Upstream
 from sbx.ppo.policies import Actor, PPOPolicy
 from stable_baselines3.common.callbacks import BaseCallback
@@ -178,7 +179,8 @@ class Learner:
     def __init__(self, plan: JumanjiPlan) -> None:
         self._plan = plan
         compiling = CompileTime()
-        self._envs = BatchVecEnv(make(plan.config.env_id, {}), plan.count, plan.config.seed)
+        env = make(plan.config.env_id, env_kwargs_of(plan.hyperparameters))
+        self._envs = BatchVecEnv(env, plan.count, plan.config.seed)
         self.env = self._envs.env
         values = {name: value for name, value in plan.hyperparameters.items() if name not in OWN_OF_PPO}
         arguments = policy_arguments(self._envs.actions, plan.hyperparameters)

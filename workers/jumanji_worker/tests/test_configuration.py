@@ -26,6 +26,7 @@ BAD = {
     "widths": ({"policy_layers": [0]}, "'policy_layers' must be a list of widths, such as [64, 64], got [0]"),
     "range": ({"discount_factor": 1.5}, "hyperparameter 'discount_factor': 1.5 is more than 1"),
     "batch": ({"algorithm": "ppo", "batch_size": 1}, "hyperparameter 'batch_size': 1 is less than 2"),
+    "keywords": ({"env_kwargs": {"rows": 6}}, "Snake-v1 has no setting 'rows': did you mean 'num_rows'?"),
     "short": (
         {"total_timesteps": 300},
         "total_timesteps=300 ends before the first update, which takes n_steps=20 steps of 128 environments",

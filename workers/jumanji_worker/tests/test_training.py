@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from mosaic_contract.conformance.observed_process import ObservedProcess
+from shim_kit.policies import begin
 from shim_kit.training_worker import Viewer
 
 UPSTREAM = Path(__file__).with_name("upstream_trains.py")
@@ -36,6 +37,25 @@ def test_a_training_reports_everything_and_saves(worker: Any, algorithm: str) ->
     assert (described["algorithm"], described["format"]) == (algorithm, "mosaic-jumanji/1")
     with np.load(run.checkpoints[-1], allow_pickle=False) as file:
         assert all(np.isfinite(file[name]).all() for name in file)
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("algorithm", ["a2c", "ppo"])
+def test_keywords_of_the_environment_are_those_of_its_policy(
+    worker: Any, operators: Any, algorithm: str
+) -> None:
+    small = {**worker.small[algorithm], "env_id": "Snake-v1", "env_kwargs": {"num_rows": 4, "num_cols": 5}}
+    networks = {"num_channels": 4, "policy_layers": [8], "value_layers": [8]} if algorithm == "a2c" else {}
+    run = worker.train(
+        algorithm=algorithm,
+        **{name: value for name, value in small.items() if "transformer" not in name},
+        **networks,
+    )
+    assert run.code == 0, run.log
+    described = json.loads(run.checkpoints[-1].with_suffix(".json").read_text())
+    assert described["env_settings"] == small["env_kwargs"]
+    assert described["observation_space"]["spaces"]["grid"]["shape"] == [4, 5, 5]
+    begin(operators, run.checkpoints[-1])
 
 
 @pytest.mark.extended
