@@ -1,6 +1,5 @@
 """workers/PROTOCOL.md agrees with the messages of the contract."""
 
-import json
 import os
 import re
 import subprocess
@@ -92,15 +91,6 @@ class ProcessesOfThePage(Arenas):
         text = subprocess.run(command, stdout=subprocess.PIPE, env=environment, check=True).stdout.decode()
         listed = {option for cell, _ in rows("Discovery", "option") for option in OPTION.findall(cell)}
         self.assertEqual(listed, {*OPTION.findall(text)} - {"--help"})
-
-    def test_know_the_commands_of_environment_servers(self):
-        command = [sys.executable, str(PEERS / "arena_family.py"), "--environments"]
-        environment = {**os.environ, "PYTHONPATH": CONTRACT}
-        done = subprocess.run(
-            command, input=b'{"cmd":"?"}\n', stdout=subprocess.PIPE, env=environment, check=True
-        )
-        known = json.loads(done.stdout)["message"].partition("known: ")[2].split(", ")
-        self.assertEqual(set(commands("Environment servers")), set(known))
 
     def test_answer_the_commands_of_arenas(self):
         table, lane = commands("Arenas"), self.lane
