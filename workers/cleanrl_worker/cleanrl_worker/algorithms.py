@@ -88,7 +88,8 @@ REFUSED_SCRIPTS = {
     "ppo_pettingzoo_ma_atari": "needs SuperSuit and PettingZoo 1.18 with the old gym",
     "ppo_atari_multigpu": "is started by torchrun, a process for each GPU",
     "qdagger_dqn_atari_impalacnn": "downloads the policy that it begins with from the Hugging Face Hub",
-    "ppo_atari_lstm": "has a recurrent policy, which this worker cannot run: train with ppo_atari",
+    "ppo_atari_lstm": "is not in the release 0.4.8 and has a recurrent policy, which this worker "
+    "cannot run: train with ppo_atari, or with recurrent_ppo of sb3",
 }  # fmt: skip
 """Why a script of current upstream is not an algorithm of this worker, as the end of a sentence."""
 
