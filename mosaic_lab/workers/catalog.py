@@ -54,9 +54,12 @@ def worker_name(given: str) -> str:
 
     Unknown names are returned unchanged. Raises WorkerEnvironmentError for invalid names.
     """
-    shims, recorded = bundled_shims(), _recorded_names()
+    recorded = _recorded_names()
+    if check_name(given) in recorded:
+        return given
+    shims = bundled_shims()
     names = {*shims, *recorded, *declared_names()}
-    if check_name(given) in names:
+    if given in names:
         return given
     by_alias = {shim.folder.name.removesuffix(_SHIM): shim.name for shim in shims.values()}
     by_alias |= {name.casefold(): name for name in names} | _LIBRARIES

@@ -95,12 +95,9 @@ class Shim:
     @cached_property
     def fingerprint(self) -> str:
         """The hash of the code of the shim and the contract."""
-        digest = hashlib.sha256()
-        for root in filter(None, (self.folder, contract_folder(), self.adapter)):
-            for file in sorted(_code_files(root)):
-                digest.update(f"{file.relative_to(root)}\0".encode())
-                digest.update(file.read_bytes())
-        return digest.hexdigest()
+        roots = filter(None, (self.folder, contract_folder(), self.adapter))
+        files = [(root, file, file.stat()) for root in roots for file in sorted(_code_files(root))]
+        return _digest(tuple((root, file, stat.st_mtime_ns, stat.st_size) for root, file, stat in files))
 
 
 def bundled_folder() -> Path:
@@ -253,6 +250,16 @@ def _is_left_out(path: Path) -> bool:
     if path.suffix == ".egg-info" or (path / "pyvenv.cfg").exists():
         return True
     return not (path.is_symlink() or path.is_file() or path.is_dir())
+
+
+@lru_cache(maxsize=128)
+def _digest(files: tuple[tuple[Path, Path, int, int], ...]) -> str:
+    """Return the hash of files, each with its root, time of modification and size: read once."""
+    digest = hashlib.sha256()
+    for root, file, _, _ in files:
+        digest.update(f"{file.relative_to(root)}\0".encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def _code_files(root: Path) -> Iterator[Path]:
