@@ -53,7 +53,7 @@ class Lab(Trainer):
     """
 
     def __init__(
-        self, root: Path | str = "mosaic_runs", max_running: int | None = None, warm: bool = False
+        self, root: Path | str = "mosaic_runs", max_running: int | None = None, warm: bool = True
     ) -> None:
         super().__init__(Supervisor(root, max_running, DISPLAY, warm), installation_log)
         use_store(self.supervisor.store, DISPLAY)

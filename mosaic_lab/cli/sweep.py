@@ -80,7 +80,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
         arguments.parser.error("--trials requires --resume; a file has its own")
     if arguments.detach and (arguments.csv or arguments.parquet):
         arguments.parser.error("--csv and --parquet write the trials when the sweep ends: leave out --detach")
-    supervisor = Supervisor(arguments.store)
+    supervisor = Supervisor(arguments.store, warm=True)
     if arguments.resume is not None:
         sweep = of_class(supervisor.run(arguments.resume), Sweep).resume(arguments.trials)
     else:

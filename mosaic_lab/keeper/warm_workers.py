@@ -90,7 +90,11 @@ class WarmWorker:
             except OSError:
                 self.refusal = "it has ended"
                 return None
-            pid = self._hear(_DEADLINE).get("pid")
+            try:
+                pid = self._hear(_DEADLINE).get("pid")
+            except BaseException:  # its answer must not be taken for that to the next request
+                self.refusal = "it was interrupted"
+                raise
         return pid if isinstance(pid, int) else None
 
     def close(self) -> None:

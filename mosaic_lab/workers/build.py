@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import psutil
+from mosaic_contract import warm
 
 from mosaic_lab.errors import WorkerEnvironmentError
 from mosaic_lab.workers.discovery import Interpreter, environment_of, inspect_interpreter
@@ -144,12 +145,14 @@ def sweep(name: str) -> list[Path]:
 
 
 def processes_in(folder: Path) -> list[int]:
-    """Return the ids of processes whose interpreter was started from inside ``folder``."""
+    """Return the ids of processes whose interpreter was started from inside ``folder``, without warm workers,
+    which end when it changes."""
     inside = f"{folder}{os.sep}"
     ids: list[int] = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            if any(part.startswith(inside) for part in process.cmdline()[:1]):
+            started = any(part.startswith(inside) for part in process.cmdline()[:1])
+            if started and process.name() != warm.NAME:
                 ids.append(process.pid)
     return ids
 

@@ -25,6 +25,7 @@ from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.keeper.warm_workers import WARM_WORKERS
 from mosaic_lab.runs import Run, Supervisor
 from mosaic_lab.runs.dry_run import dry_run
+from mosaic_lab.workers.build import processes_in
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="warm workers need Linux")
 
@@ -254,6 +255,7 @@ def test_warm_workers_are_listed(code: Path, capsys: pytest.CaptureFixture[str])
     assert main(["workers", "warm"]) == 0
     row = next(line for line in capsys.readouterr().out.splitlines() if str(pid) in line)
     assert "warm_peer" in row and row.endswith(f"process {os.getpid()}")
+    assert pid not in processes_in(Path(sys.prefix))  # it does not keep its environment
 
 
 def test_warm_workers_are_few(code: Path) -> None:
