@@ -27,6 +27,7 @@ from mosaic_lab.errors import MosaicError
 from mosaic_lab.widgets.charts.chart import Chart
 from mosaic_lab.widgets.comparison import followed_panel
 from mosaic_lab.widgets.comparison.early_keys import EarlyKeys
+from mosaic_lab.widgets.comparison.exchanges_model import CollapsibleExchanges, ExchangesModel
 from mosaic_lab.widgets.comparison.page_state import (
     MOST_AGENTS,
     Y_LABEL,
@@ -37,7 +38,6 @@ from mosaic_lab.widgets.comparison.page_state import (
     return_lines,
 )
 from mosaic_lab.widgets.comparison.saved_comparison import SHOW_AGAIN, SavedComparison
-from mosaic_lab.widgets.exchange_view import CollapsibleExchanges, ExchangesModel
 from mosaic_lab.widgets.frames import register_target
 from mosaic_lab.widgets.frames.wall import page_canvas
 from mosaic_lab.widgets.page.live_panel import LivePanel, Unsubscribe

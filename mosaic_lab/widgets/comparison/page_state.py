@@ -17,8 +17,8 @@ from mosaic_contract.arena.exchanges import exchanges_of, number_of
 from mosaic_lab.arenas.action_text import action_text
 from mosaic_lab.chart_style import color
 from mosaic_lab.number_format import UNKNOWN, duration, milliseconds, number
+from mosaic_lab.overview.exchange_view import fault_texts, total_facts
 from mosaic_lab.widgets.charts.chart import DISTINCT_STYLES, Line, LineStyle
-from mosaic_lab.widgets.exchange_view import fault_texts, total_facts
 from mosaic_lab.workers.families import same_environment
 
 MOST_ACTIONS = 24

@@ -18,16 +18,16 @@ from weakref import WeakSet
 
 from mosaic_lab.fastlane.montage import MontageTile, montage
 from mosaic_lab.fastlane.source import forget
-from mosaic_lab.widgets.charts.static_chart import picture as chart_picture
-from mosaic_lab.widgets.charts.static_chart import stacked
-from mosaic_lab.widgets.comparison.page_state import Y_LABEL, episodes_table, return_lines
-from mosaic_lab.widgets.exchange_view import (
+from mosaic_lab.overview.exchange_view import (
     NO_PICTURE,
     shortened,
     shown_exchanges,
     speaking_agents,
     total_facts,
 )
+from mosaic_lab.widgets.charts.static_chart import picture as chart_picture
+from mosaic_lab.widgets.charts.static_chart import stacked
+from mosaic_lab.widgets.comparison.page_state import Y_LABEL, episodes_table, return_lines
 from mosaic_lab.widgets.frames.saved_frames import LastFrame
 from mosaic_lab.widgets.page.background import in_background
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm, html_table, table_html

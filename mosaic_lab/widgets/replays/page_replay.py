@@ -12,7 +12,7 @@ from mosaic_lab.arenas.replays.replay import texts_in
 from mosaic_lab.chart_style import color
 from mosaic_lab.fastlane.pictures import evenly_timed, film_speed, mp4
 from mosaic_lab.number_format import number
-from mosaic_lab.widgets.exchange_view import NO_PICTURE, fault_texts, shown_exchanges, thumbnail
+from mosaic_lab.overview.exchange_view import NO_PICTURE, fault_texts, shown_exchanges, thumbnail
 
 MOST_STEPS = 3_000
 """Maximum number of steps in a player."""

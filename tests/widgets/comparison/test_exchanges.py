@@ -17,9 +17,10 @@ from widgets.pages import bring_up_to_date
 from mosaic_lab import operators
 from mosaic_lab.arenas import Comparison
 from mosaic_lab.number_format import milliseconds, money
+from mosaic_lab.overview.exchange_view import NO_PICTURE, shown_exchanges, thumbnail
 from mosaic_lab.widgets.comparison.comparison_panel import ComparisonPanel, panel_of
+from mosaic_lab.widgets.comparison.exchanges_model import TAIL, ExchangesModel
 from mosaic_lab.widgets.comparison.saved_comparison import exchanges_html
-from mosaic_lab.widgets.exchange_view import NO_PICTURE, TAIL, ExchangesModel, shown_exchanges, thumbnail
 
 EVIL = "</pre><script>alert(1)</script>"
 
