@@ -15,6 +15,7 @@ import shutil
 import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.arenas.request_checks import check_seed
 from mosaic_lab.arenas.snapshot import snapshot
 from mosaic_lab.arenas.tables import episode_rows, results_table, steps_table
+from mosaic_lab.arenas.transcript import DESCRIPTION, Transcript, comparison_transcript
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, warn_user
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.keeper.run_store import COMPARISONS, comparison_lives, write_json
@@ -52,7 +54,6 @@ _CLOSE_SECONDS = CLOSE_SECONDS + 6.0
 KEPT = 20
 """Number of ended comparisons whose folders a store keeps."""
 _NAME = re.compile(r"\d{8}-\d{6}-.+-[0-9a-f]{4}")
-_DESCRIPTION = "comparison.json"
 
 
 @checked_methods("cmp")
@@ -66,6 +67,7 @@ class Comparison:
 
     def __init__(self, setup: ArenaSetup) -> None:
         self._plan = plan = setup.plan
+        self._folder = setup.folder
         self._warned: dict[int, str] = {}  # the reason of each lane's failure that a warning gave
         self._driver = driver = Driver()
         lanes = [
@@ -155,6 +157,22 @@ class Comparison:
         episodes = [lane_episode(one, number, episode_index) for one in chosen]
         replays = [replay_episode(self._plan, episode, progress=progress) for episode in episodes]
         return replays[0] if len(replays) == 1 and lanes is not lane else Replays(replays)
+
+    def transcript(
+        self, operator: str | None = None, seed: int | None = None, fault: str | None = None, text: str = ""
+    ) -> Transcript:
+        """Return the exchanges with language models in all episodes, to read and to save.
+
+        ``operator`` is the name of a lane; see `mosaic_lab.evaluation.Evaluation.transcript`.
+        """
+        if operator is not None:
+            operator = self._lane(operator).label
+
+        def replay(lane: str, number: int, index: int, _: object, progress: Progress) -> Replay | Replays:
+            return self.replay(lane, number, index, progress)
+
+        whole = replace(comparison_transcript(self._folder), replay=replay)
+        return whole.select(operator, seed, fault, text)
 
     def dataset(self, path: Path | str, operators: str | Iterable[str] | None = None) -> Path:
         """Write the finished episodes, played with ``record="observations"``, as a Minari dataset.
@@ -377,7 +395,7 @@ def compare(root: Path, request: CompareRequest, progress: Callable[[str], None]
         folder=folder,
     )
     try:
-        write_json(folder / _DESCRIPTION, _description(plan, worker))
+        write_json(folder / DESCRIPTION, _description(plan, worker))
     except OSError as error:
         raise MosaicError(f"the comparison's folder {folder} cannot be written: {error}") from error
     comparison = Comparison(setup)
@@ -409,7 +427,7 @@ def _new_folder(root: Path, env: str) -> Path:
 def _delete_old(folder: Path) -> None:
     """Delete the oldest folders of ended comparisons, except anything that a user has added or renamed."""
     folders = (
-        path for path in folder.glob("*") if _NAME.fullmatch(path.name) and (path / _DESCRIPTION).is_file()
+        path for path in folder.glob("*") if _NAME.fullmatch(path.name) and (path / DESCRIPTION).is_file()
     )
     for old in sorted(path for path in folders if not comparison_lives(path))[:-KEPT]:
         shutil.rmtree(old, ignore_errors=True)

@@ -11,6 +11,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
+from functools import partial
 from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
@@ -19,17 +20,20 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 from msgspec import structs
 
+from mosaic_lab.arenas.exchange_index import ExchangeIndex
 from mosaic_lab.arenas.replays import Replay, Replays
+from mosaic_lab.arenas.transcript import Transcript
 from mosaic_lab.engines.clusters import process_variables
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation.budgets import BUDGET_SPENT, budget_to_go_on
-from mosaic_lab.evaluation.episode_log import Record, settled
+from mosaic_lab.evaluation.episode_log import Record, key_of, settled
 from mosaic_lab.evaluation.fingerprints import Lock, changed, changes, locks_of, text_of
 from mosaic_lab.evaluation.parts import GRACE_SECONDS, PARTS, parts_text
 from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan, Key
 from mosaic_lab.evaluation.pool import ARENAS, Stall, read_stalls
 from mosaic_lab.evaluation.replay_check import Verification, check_by_replay
 from mosaic_lab.evaluation.replaying import replay
+from mosaic_lab.evaluation.reports.summary_table import check_operator
 from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.evaluation.results import Results
 from mosaic_lab.keeper.environment_variables import USER_SITE
@@ -223,6 +227,38 @@ class Evaluation(Results):
         recorded or the environment cannot be made again.
         """
         return replay(self, operator, seed, episode)
+
+    def transcript(
+        self, operator: str | None = None, seed: int | None = None, fault: str | None = None, text: str = ""
+    ) -> Transcript:
+        """Return the exchanges with language models, also while the evaluation runs, to read and to save.
+
+        A notebook shows them as a table that is searched and filtered, with prompts, answers and replays. The
+        arguments select some: those of an operator or a seed, those with a ``fault`` (its name, "any" or
+        "none"), or with a ``text`` in prompt, answer or reasoning. ``save("log.jsonl")`` writes them; see
+        `mosaic_lab.arenas.transcript.Transcript`.
+
+        Raises ConfigurationError for an unknown operator or fault.
+        """
+        plan, played = self.plan, Evaluation(self.folder)  # its own: a handle serves one reader at a time
+        if operator is not None:
+            check_operator(operator, plan.lanes)
+        places = plan.places or range(len(plan.seeds))
+        seeds, episodes = dict(zip(places, plan.seeds, strict=True)), plan.request.episodes
+        whole = Transcript(
+            store=self.path.parent,
+            name=self.id,
+            environment=self.environment,
+            index=ExchangeIndex(
+                self.recording, list(plan.lanes), lambda _, index: seeds.get(index // episodes), episodes
+            ),
+            alive=lambda: played.alive,
+            returns=lambda: {
+                key_of(record): record["return"] for record in played.records() if record["status"] == "ok"
+            },
+            replay=partial(replay, played),
+        )
+        return whole.select(operator, seed, fault, text)
 
     def bundle(self, path: Path | str, notebook: Path | str | None = None, recordings: bool = True) -> Path:
         """Pack the evaluation into a zip file that `mosaic-lab evaluate FILE --verify` reproduces elsewhere.

@@ -16,6 +16,7 @@ from typing import Any
 
 from mosaic_contract.arena.exchanges import faults_of, number_of
 
+from mosaic_lab.keeper.files import open_file
 from mosaic_lab.number_format import UNKNOWN, milliseconds, money, number
 
 PROMPT_LENGTH, ANSWER_LENGTH = 24_000, 12_000
@@ -86,6 +87,11 @@ def shown_exchanges(lane: Mapping[str, Any], agent: str, picture: Picture) -> di
         "earlier": max(0, len(calls) - MOST_CALLS),
         "messages": sent[-MOST_MESSAGES:],
     }
+
+
+def shown_call(call: Mapping[str, Any], picture: Picture) -> dict[str, Any]:
+    """Return one exchange with its whole prompt."""
+    return _call(call, [*_prompt(call)], 0, picture)
 
 
 def total_facts(spending: Mapping[str, Any] | None) -> list[tuple[str, str, str]]:
@@ -214,11 +220,11 @@ def _thumbnail(path: Path) -> Mapping[str, str]:
     from PIL import Image
 
     try:
-        with Image.open(path, formats=["PNG"]) as image:
+        with open_file(path) as file, Image.open(file, formats=["PNG"]) as image:
             text = f"image {image.width} × {image.height}"
             image.thumbnail((MOST_PIXELS, MOST_PIXELS))
-            file = io.BytesIO()
-            image.save(file, "PNG")
+            small = io.BytesIO()
+            image.save(small, "PNG")
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         return NO_PICTURE
-    return {"src": f"data:image/png;base64,{b64encode(file.getvalue()).decode()}", "text": text}
+    return {"src": f"data:image/png;base64,{b64encode(small.getvalue()).decode()}", "text": text}

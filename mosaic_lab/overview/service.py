@@ -17,9 +17,11 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
+from mosaic_lab.arenas.transcript import Transcript, comparison_transcript
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
-from mosaic_lab.keeper.files import check_inside
-from mosaic_lab.keeper.run_store import RunStore
+from mosaic_lab.evaluation import Evaluation
+from mosaic_lab.keeper.files import check_inside, folder_in
+from mosaic_lab.keeper.run_store import COMPARISONS, RunStore
 from mosaic_lab.overview.chart_export import MOST_CHARTS, ExportedChart, export
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
 from mosaic_lab.overview.curve_model import ChartRequest, CurveRequest, Name
@@ -28,11 +30,12 @@ from mosaic_lab.overview.difference import Row, Section, difference
 from mosaic_lab.overview.index import RunIndex
 from mosaic_lab.overview.results import READ_SECONDS, last_values
 from mosaic_lab.overview.run_points import step_places
+from mosaic_lab.overview.transcripts import ExchangeParams, FileParams, MeansParams, PageParams, Transcripts
 from mosaic_lab.overview.workers import worker_rows
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.films import film
 from mosaic_lab.runs.isolation import isolated
-from mosaic_lab.runs.kinds import code_of
+from mosaic_lab.runs.kinds import code_of, of_class
 from mosaic_lab.sanitize import sanitize
 
 Answer = tuple[dict[str, Any], list[bytes]]
@@ -128,6 +131,7 @@ class Service:
         self._before = int(time.time() * 1000)  # so that versions differ from those of earlier services
         self._newest = 0
         self._runs: dict[str, Run] = {}
+        self.transcripts = Transcripts(self._transcript)
         self._columns = ColumnPool()
         self._index = None if root is None else RunIndex(root, self._columns)
 
@@ -214,6 +218,13 @@ class Service:
         kind, data = film(self.run(params.run).folder, params.step)
         return {"type": kind}, [data]
 
+    def _transcript(self, name: str) -> Transcript:
+        """Return the transcript of the evaluation or comparison with this id."""
+        comparison = None if self._store is None else folder_in(self._store.root / COMPARISONS, name)
+        if comparison is not None:
+            return comparison_transcript(comparison)
+        return of_class(self.run(name), Evaluation).transcript()
+
     def runs(self, ids: list[str]) -> list[Run]:
         """Return the existing runs among ``ids``. Raises UnknownRun if none exists.
 
@@ -257,6 +268,10 @@ METHODS = {
     "details": Method(DetailsParams, Service.details),
     "difference": Method(DifferenceParams, Service.difference),
     "log": Method(LogParams, Service.log),
+    "transcript": Method(PageParams, lambda service, params: service.transcripts.page(params)),
+    "exchange_means": Method(MeansParams, lambda service, params: service.transcripts.means(params)),
+    "exchange": Method(ExchangeParams, lambda service, params: service.transcripts.exchange(params)),
+    "exchange_file": Method(FileParams, lambda service, params: service.transcripts.file(params)),
     "films": Method(RunParams, Service.films),
     "film": Method(FilmParams, Service.film),
     "workers": Method(Params, lambda service, params: ({"rows": worker_rows()}, [])),

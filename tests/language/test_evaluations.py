@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import textwrap
@@ -30,6 +31,7 @@ from mosaic_lab.evaluation.launch import evaluate
 from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.keeper.states import State
 from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.overview.service import Service
 from mosaic_lab.runs import Supervisor
 
 pytestmark = pytest.mark.usefixtures("lake_key")
@@ -304,6 +306,34 @@ def test_stop_answers_in_the_middle_of_a_call(
     began = time.monotonic()
     comparison.stop()
     assert time.monotonic() - began < 2
+
+
+def test_a_transcript_has_the_exchanges_of_an_evaluation_and_of_a_comparison(
+    played: Evaluation, start_comparison: Compare, server: FakeServer
+) -> None:
+    assert [len(played.transcript()), len(played.transcript("LLM", seed=3))] == [8, 4]
+    with pytest.raises(ConfigurationError, match="no operator 'PPO': the operators are LLM, random"):
+        played.transcript("PPO")
+    samples = json.loads(played.transcript().save(played.path / "log.json").read_text())["samples"]
+    assert [sample["id"] for sample in samples] == ["LLM, seed 3", "LLM, seed 4"]
+    assert all("return" in sample["scores"] for sample in samples)
+
+    comparison = start_comparison(operators={"LLM": model(server)}, seeds=[5], **LAKE)
+    comparison.step(2)
+    transcript = comparison.transcript("LLM", seed=5)
+    assert len(transcript) == 2
+
+    for store, name, count in ((played.path.parent, played.id, 8), (transcript.store, transcript.name, 2)):
+        service = Service(store)
+        page, _ = service.answer("transcript", {"run": name, "first": 1, "rows": 1})
+        assert (page["total"], page["indexed"], page["searched"]) == (count, 1, 1)
+        (row,) = page["rows"]
+        exchange, _ = service.answer("exchange", {"run": name, "id": row["id"]})
+        assert exchange["place"]["step"] == 1 and exchange["call"]["answer"][1] == row["action"]
+        means, numbers = service.answer("exchange_means", {"run": name, "amount": "tokens"})
+        assert [line["label"] for line in means["lines"]] == ["LLM"] and len(numbers) == 2
+        _, (file,) = service.answer("exchange_file", {"run": name, "format": "jsonl"})
+        assert len(file.splitlines()) == count
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
