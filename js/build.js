@@ -24,6 +24,7 @@ const WIDGETS = {
   comparison: './src/widgets/comparison/comparison.tsx',
   replay: './src/widgets/replays/replay.tsx',
   run_table: './src/widgets/overview/run-table.tsx',
+  transcript: './src/widgets/overview/transcript.tsx',
   workspace: './src/widgets/overview/workspace.tsx'
 };
 

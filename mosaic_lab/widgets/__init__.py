@@ -28,10 +28,11 @@ from mosaic_lab.widgets.page.kernel import ipython_shell, notebook_shell
 if TYPE_CHECKING:
     from mosaic_lab.arenas import Comparison
     from mosaic_lab.arenas.replays import Replay, Replays
+    from mosaic_lab.arenas.transcript import Transcript
     from mosaic_lab.evaluation import Plot
     from mosaic_lab.widgets.frames.wall import FrameWall
 
-__all__ = ["frame_wall", "register", "show", "show_comparison", "show_plot", "show_replay"]
+__all__ = ["frame_wall", "register", "show", "show_comparison", "show_plot", "show_replay", "show_transcript"]
 
 DISPLAY = NotebookDisplay()
 
@@ -92,6 +93,13 @@ def show_replay(replay: Replay | Replays) -> None:
     show(replay, followed_panel)
 
 
+def show_transcript(transcript: Transcript) -> None:
+    """Show a transcript in the running cell, with an excerpt as its static form."""
+    from mosaic_lab.widgets.overview.transcript import show
+
+    show(transcript)
+
+
 def register() -> None:
     """Make IPython complete hyperparameters, and a notebook's kernel display runs, groups and other results;
     do nothing elsewhere.
@@ -113,6 +121,7 @@ def register() -> None:
     # By name, so that a notebook without comparisons does not import their code.
     formatter.for_type_by_name("mosaic_lab.arenas.comparison", "Comparison", show_comparison)
     formatter.for_type_by_name("mosaic_lab.evaluation.reports.plot", "Plot", show_plot)
+    formatter.for_type_by_name("mosaic_lab.arenas.transcript", "Transcript", show_transcript)
     for name in ("Replay", "Replays"):
         formatter.for_type_by_name("mosaic_lab.arenas.replays.replay", name, show_replay)
     register_target()

@@ -6,6 +6,7 @@
 
 import manifest from '../../package.json' with { type: 'json' };
 import { trans } from '../views/translation.ts';
+import type { ExchangePlace } from './run-api.ts';
 
 export const VERSION = manifest.version;
 
@@ -58,7 +59,9 @@ interface OpenRuns {
   readonly store: string;
   /** Their ids. */
   readonly runs: readonly string[];
-  readonly view: 'panel' | 'workspace';
+  readonly view: 'panel' | 'workspace' | 'replay';
+  /** Where a replay begins. */
+  readonly replay?: ExchangePlace;
 }
 
 /** Whether the page has shown them. */

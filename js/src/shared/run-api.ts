@@ -5,6 +5,8 @@
  * null, times are Unix seconds, and a run is identified by its store's absolute path and its id.
  */
 
+import type { Exchange } from '../widgets/messages.ts';
+
 export type RunKind =
   | 'training'
   | 'evaluation'
@@ -214,6 +216,64 @@ export interface WorkerRow {
 
 export type FormKind = 'training' | 'evaluation' | 'comparison';
 
+/** Which exchanges are shown; `Selection` in `mosaic_lab/arenas/exchange_index.py`. */
+export interface Selection {
+  readonly operator: string | null;
+  readonly seed: number | null;
+  /** The name of a fault, "any" or "none". */
+  readonly fault: string | null;
+  /** Lengths in characters, from and to. */
+  readonly prompt: readonly [number | null, number | null];
+  readonly answer: readonly [number | null, number | null];
+  /** Searched in prompts, answers and reasoning. */
+  readonly text: string;
+}
+
+/** Where an exchange was in an evaluation or a comparison. */
+export interface ExchangePlace {
+  readonly id: string;
+  readonly operator: string;
+  readonly seed: number | null;
+  readonly episode: number;
+  readonly step: number;
+  readonly call: number;
+}
+
+export interface ExchangeRow extends ExchangePlace {
+  readonly agent: string;
+  /** The beginning of the answer. */
+  readonly answer: string;
+  readonly action: string | null;
+  readonly faults: readonly string[];
+  readonly prompt_length: number;
+  readonly answer_length: number;
+  readonly tokens: number | null;
+  readonly latency_ms: number | null;
+  readonly cost_usd: number | null;
+}
+
+export type ExchangeAmount = 'tokens' | 'latency_ms' | 'cost_usd';
+
+interface ExchangePage {
+  readonly rows: readonly ExchangeRow[];
+  /** The place of the first row among the selected exchanges. */
+  readonly first: number;
+  /** The number of selected exchanges found so far, and of all that are indexed. */
+  readonly found: number;
+  readonly total: number;
+  /** The indexed and the searched part of the recording. Below 1: the next request continues. */
+  readonly indexed: number;
+  readonly searched: number;
+  /** Lines that were cut off or changed. */
+  readonly damaged: number;
+  readonly alive: boolean;
+  readonly can_replay: boolean;
+  /** The numbers of the lanes with exchanges, by name. */
+  readonly operators: Readonly<Record<string, number>>;
+  /** The numbers of exchanges with each fault. */
+  readonly faults: Readonly<Record<string, number>>;
+}
+
 /** A form as JSON schemas; `mosaic_lab/overview/forms.py`. */
 export interface FormAnswer {
   readonly schema: object;
@@ -249,6 +309,14 @@ export interface Methods {
     }
   ];
   film: [{ run: string; step: number }, { type: string }];
+  transcript: [{ run: string; selection: Selection; first: number; rows: number }, ExchangePage];
+  exchange_means: [{ run: string; selection: Selection; amount: ExchangeAmount }, Curves];
+  exchange: [{ run: string; id: string }, { place: ExchangePlace; call: Exchange }];
+  /** A buffer: the file. */
+  exchange_file: [
+    { run: string; selection: Selection; format: 'jsonl' | 'csv' | 'json' },
+    { name: string; type: string }
+  ];
   // Without a store:
   workers: [object, { rows: readonly WorkerRow[] }];
   /** The models that a provider lists. */
@@ -269,7 +337,11 @@ export interface Methods {
   annotate: [{ run: string; name?: string; tags?: readonly string[]; notes?: string }, object];
   panel: [{ runs: readonly string[] }, { model_id: string }];
   compare: [{ runs: readonly string[] }, { model_id: string }];
-  /** A panel or comparison opened in a tab, when the tab is closed. */
+  replay: [
+    { run: string; operator: string; seed: number | null; episode: number; step: number },
+    { model_id: string }
+  ];
+  /** A panel, comparison or replay opened in a tab, when the tab is closed. */
   close: [{ model_id: string }, object];
   install: [{ worker: string }, object];
   check: [{ worker: string }, object];
@@ -285,6 +357,7 @@ export const ACTIONS: ReadonlySet<Method> = new Set<Method>([
   'annotate',
   'panel',
   'compare',
+  'replay',
   'close',
   'install',
   'check'

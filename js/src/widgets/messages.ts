@@ -3,7 +3,7 @@
  * comm of frames. Keys match the Python side, which is named at each type.
  */
 
-import type { FilmFacts } from '../shared/run-api.ts';
+import type { FilmFacts, Selection } from '../shared/run-api.ts';
 
 /** [text, hint]: a short text and its tooltip. */
 type Hinted = [text: string, hint: string];
@@ -353,7 +353,7 @@ export interface PromptTurn {
   images: { src: string; text: string }[];
 }
 
-/** One request to a language model (`widgets/exchange_view.py`). */
+/** One request to a language model (`overview/exchange_view.py`). */
 export interface Exchange {
   note: string;
   turns: PromptTurn[];
@@ -436,6 +436,19 @@ export interface ReplayTraits {
 /** The table of runs in a cell; `RunTableView` in `mosaic_lab/widgets/overview/run_table.py`. */
 export interface RunTableTraits {
   readonly store: string;
+}
+
+/** The exchanges of a run in a cell; `TranscriptView` in `mosaic_lab/widgets/overview/transcript.py`. */
+export interface TranscriptTraits {
+  readonly store: string;
+  readonly run: string;
+  readonly selection: Selection;
+  /** The number of selected exchanges, once all were searched. */
+  readonly found: number;
+  /** A request for a replay: [its number, operator, seed, episode, step]. */
+  readonly asked: readonly [] | readonly [number, string, number | null, number, number];
+  /** [level, text] of a message; empty without one. */
+  readonly said: readonly string[];
 }
 
 /** The workspace in a cell; `WorkspaceView` in `mosaic_lab/widgets/overview/workspace.py`. */

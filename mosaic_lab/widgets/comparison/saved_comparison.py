@@ -220,11 +220,12 @@ def _collapsed(lane: Mapping[str, Any], agent: str) -> str:
     title = f"Prompt and answer of {who} at step {shown['step'] or lane['step']}"
     sent = [f"{sender} → {to}: {text}" for sender, to, text in shown["messages"] if agent in (sender, to)]
     messages = f"<div>{'<br>'.join(map(escape, sent))}</div>" if sent else ""
-    calls = "".join(map(_call, shown["calls"]))
+    calls = "".join(map(call_html, shown["calls"]))
     return f"<details><summary>{escape(title)}</summary>{calls}{messages}</details>"
 
 
-def _call(call: Mapping[str, Any]) -> str:
+def call_html(call: Mapping[str, Any]) -> str:
+    """Return one exchange as escaped HTML, with bounded texts."""
     facts = " · ".join([value for value, _ in call["facts"]] + [words for words, _ in call["faults"]])
     length = MOST_LENGTH // max(1, len(call["turns"]))
     turns = "".join(

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from msgspec import UNSET, Meta, UnsetType
 
 from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.overview.curve_model import Name
 from mosaic_lab.overview.service import Params, RunId, RunParams, Service, converted
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.continuation import continue_training
 from mosaic_lab.runs.curriculum import Curriculum
-from mosaic_lab.runs.kinds import as_kind, kind_of
+from mosaic_lab.runs.kinds import as_kind, kind_of, of_class
 from mosaic_lab.runs.run_labels import distinct_names
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.widgets.comparison import followed_panel
@@ -29,7 +30,10 @@ from mosaic_lab.widgets.notebook_display import NotebookDisplay
 from mosaic_lab.widgets.page.background import in_background
 
 if TYPE_CHECKING:
+    from ipywidgets import Widget
+
     from mosaic_lab.arenas import Comparison
+    from mosaic_lab.arenas.replays import Replay
     from mosaic_lab.widgets.page.live_panel import LivePanel
 
 
@@ -57,6 +61,13 @@ class AnnotateParams(RunParams):
     name: Annotated[str, Meta(max_length=300)] | UnsetType = UNSET
     tags: list[Annotated[str, Meta(min_length=1, max_length=100)]] | UnsetType = UNSET
     notes: Annotated[str, Meta(max_length=100_000)] | UnsetType = UNSET
+
+
+class ReplayParams(RunParams):
+    operator: Name
+    seed: int
+    episode: int
+    step: Annotated[int, Meta(ge=0)]
 
 
 class CloseParams(Params):
@@ -145,8 +156,14 @@ class RunActions:
         comparison = arenas.compare(self._root, request, lambda line: report({"line": line}))
         return {"model_id": self._tabs.open_comparison(ids, comparison)}
 
+    def replay(self, params: ReplayParams, report: Report) -> dict[str, Any]:
+        """Replay an episode of an evaluation, and show its player at a step in a tab."""
+        (run,) = self._runs([params.run])
+        replay = of_class(run, Evaluation).replay(params.operator, params.seed, params.episode)
+        return {"model_id": self._tabs.open_replay(replay, params.step)}
+
     def close(self, params: CloseParams, report: Report) -> None:
-        """Close a tab opened by `panel` or `compare`. No effect if it is already closed."""
+        """Close a tab opened by `panel`, `compare` or `replay`. No effect if it is already closed."""
         self._tabs.close(params.model_id)
 
     def install(self, params: WorkerParams, report: Report) -> None:
@@ -194,6 +211,7 @@ ACTIONS = {
     "annotate": Action(AnnotateParams, RunActions.annotate),
     "panel": Action(ActedOnParams, RunActions.panel),
     "compare": Action(ActedOnParams, RunActions.compare),
+    "replay": Action(ReplayParams, RunActions.replay),
     "close": Action(CloseParams, RunActions.close),
     "install": Action(WorkerParams, RunActions.install),
     "check": Action(WorkerParams, RunActions.check),
@@ -227,7 +245,7 @@ class Tabs:
         panel.start()
         if panel.finished:
             panel.on_ended()
-        return self._add(panel, panel.close)
+        return self._add(panel.box, panel.close)
 
     def comparison_of(self, runs: tuple[str, ...]) -> str | None:
         """Return the model id of the open comparison of these runs, so that a reloaded page shows it
@@ -238,10 +256,18 @@ class Tabs:
     def open_comparison(self, runs: tuple[str, ...], comparison: Comparison) -> str:
         """Create the panel of a comparison, which ends with its tab, and return its model id."""
         panel = followed_panel(comparison)
-        model_id = self._add(panel, partial(_end, comparison, panel))
+        model_id = self._add(panel.box, partial(_end, comparison, panel))
         with self._lock:
             self._comparisons[runs] = model_id
         return model_id
+
+    def open_replay(self, replay: Replay, step: int) -> str:
+        """Create the player of a replay at a step, and return its model id."""
+        from mosaic_lab.widgets.replays.replay_player import ReplayView
+
+        view = ReplayView(replay, followed_panel)
+        view.player.at = step
+        return self._add(view.box, view.close)
 
     def close(self, model_id: str) -> None:
         with self._lock:
@@ -250,8 +276,8 @@ class Tabs:
         if close is not None:
             close()
 
-    def _add(self, panel: LivePanel, close: Callable[[], object]) -> str:
-        model_id = str(panel.box.model_id)
+    def _add(self, widget: Widget, close: Callable[[], object]) -> str:
+        model_id = str(widget.model_id)
         with self._lock:
             self._open[model_id] = close
             oldest = list(self._open)[:-MOST_OPEN]

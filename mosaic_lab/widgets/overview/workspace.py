@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import anywidget
+import msgspec
 import traitlets as t
 
+from mosaic_lab.arenas.exchange_index import Selection
 from mosaic_lab.chart_style import color
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.overview.chart_export import READ_SECONDS, ExportedChart, picture
 from mosaic_lab.overview.column_pool import ColumnPool
 from mosaic_lab.overview.curve_model import ChartRequest
@@ -19,9 +23,10 @@ from mosaic_lab.overview.difference import difference
 from mosaic_lab.overview.results import whole_row
 from mosaic_lab.overview.settings_pictures import PicturedRun, differing, parallel_picture, scatter_picture
 from mosaic_lab.runs import Run, Supervisor
-from mosaic_lab.runs.kinds import kind_of
+from mosaic_lab.runs.kinds import as_kind, kind_of
 from mosaic_lab.runs.run_names import AnyRuns, find_runs
 from mosaic_lab.widgets.overview import serve
+from mosaic_lab.widgets.overview.transcript import excerpt
 from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm, html_table
 from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
@@ -82,12 +87,14 @@ class RunWorkspace:
     def _caption(self) -> Caption:
         shown, total = len(self._visible()), len(self._runs)
         runs = "1 run" if total == 1 else f"{total:,} runs"
-        return Caption(runs if shown == total else f"{shown:,} of {runs}", self._difference())
+        return Caption(
+            runs if shown == total else f"{shown:,} of {runs}", self._difference() + self._transcript()
+        )
 
     def _picture(self) -> bytes | None:
         state = self.view.state
         view = state.get("view", "charts")
-        if view == "difference":
+        if view in ("difference", "transcript"):
             return None  # a table, shown in the caption
         if view in ("parallel", "scatter") and (runs := self._pictured(state)):
             names = differing(runs)
@@ -124,6 +131,17 @@ class RunWorkspace:
             if not row.same
         ]
         return html_table(["", *titles], rows)
+
+    def _transcript(self) -> str:
+        """Return an excerpt of the displayed exchanges as HTML; empty if none are shown."""
+        state = self.view.state
+        evaluations = {run.id: run for run in map(as_kind, self._runs) if isinstance(run, Evaluation)}
+        if state.get("view") != "transcript" or not evaluations:
+            return ""
+        chosen = state["transcript"]
+        run = evaluations.get(chosen["run"]) or next(iter(evaluations.values()))
+        selection = msgspec.convert(chosen["selection"], Selection)
+        return excerpt(replace(run.transcript(), selection=selection)).tables
 
     def _charts(self, state: Mapping[str, Any]) -> list[ExportedChart]:
         """Return the charts as shown on the page, or the first if there are too many."""

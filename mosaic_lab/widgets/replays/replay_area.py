@@ -37,13 +37,13 @@ class ReplayArea:
         self._newest = 0
         self._view: ReplayView | None = None
 
-    def request(self, name: str, make: Make) -> None:
-        """Make a replay in the background and show it, in place of one that is being made. ``name`` names the
-        episode in messages."""
+    def request(self, name: str, make: Make, at: int = 0) -> None:
+        """Make a replay in the background and show it before its step ``at``, in place of one that is being
+        made. ``name`` names the episode in messages."""
         self._newest += 1
         self._say("info", f"Replaying {name} …")
         threading.Thread(
-            target=self._make, args=(self._newest, name, make), name="mosaic-replay", daemon=True
+            target=self._make, args=(self._newest, name, make, at), name="mosaic-replay", daemon=True
         ).start()
 
     def close(self) -> None:
@@ -52,7 +52,7 @@ class ReplayArea:
         self._close_view()
         close_widgets([self.box])
 
-    def _make(self, number: int, name: str, make: Make) -> None:
+    def _make(self, number: int, name: str, make: Make, at: int) -> None:
         due = time.monotonic() + _EVERY_SECONDS
 
         def install(line: str) -> None:
@@ -71,7 +71,7 @@ class ReplayArea:
                 self._check_newest(number)
                 replay = make(install, progress)
                 self._check_newest(number)
-                self._show(replay)
+                self._show(replay, at)
             self._say("info", "")
         except _Superseded:
             pass
@@ -85,8 +85,9 @@ class ReplayArea:
         if number != self._newest:
             raise _Superseded
 
-    def _show(self, replay: Replay | Replays) -> None:
+    def _show(self, replay: Replay | Replays, at: int) -> None:
         view = ReplayView(replay, self._panel_of)
+        view.player.at = at
         self._close_view()
         self._view = view
         self.box.children = [view.box]

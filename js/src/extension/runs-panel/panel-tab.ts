@@ -7,6 +7,7 @@ import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 import type { Message } from '@lumino/messaging';
 import { Panel, Widget } from '@lumino/widgets';
 
+import type { ExchangePlace } from '../../shared/run-api.ts';
 import type { RowChanges, RunSource } from '../../shared/run-source.ts';
 import { messageOf } from '../../shared/transport.ts';
 import { trans } from '../../views/translation.ts';
@@ -14,14 +15,22 @@ import { trans } from '../../views/translation.ts';
 const WIDGET_VIEW = 'application/vnd.jupyter.widget-view+json';
 
 /** The kernel method that creates the tab's content. */
-export type PanelMethod = 'panel' | 'compare';
+export type PanelMethod = 'panel' | 'compare' | 'replay';
 
 export class PanelTab extends Panel {
-  constructor(method: PanelMethod, source: RunSource, runs: readonly string[], notebooks: INotebookTracker) {
+  /** `replay`: the exchange at whose step a replay begins. */
+  constructor(
+    method: PanelMethod,
+    source: RunSource,
+    runs: readonly string[],
+    notebooks: INotebookTracker,
+    replay?: ExchangePlace
+  ) {
     super();
     this.addClass('mosaic-run-tab');
     this.node.dataset.mosaicRuns = runs.join(' ');
     this._method = method;
+    this._replay = replay;
     this.source = source;
     this.runs = runs;
     this._notebooks = notebooks;
@@ -51,9 +60,12 @@ export class PanelTab extends Panel {
       this._say(source.whyNot);
     } else if (this._kernel !== source.kernelId) {
       this._kernel = source.kernelId;
-      this._say(
-        this._method === 'compare' ? trans.__('Starting the comparison …') : trans.__('Opening the panel …')
-      );
+      const starting = {
+        panel: trans.__('Opening the panel …'),
+        compare: trans.__('Starting the comparison …'),
+        replay: trans.__('Replaying the episode …')
+      };
+      this._say(starting[this._method]);
       try {
         await this._make();
       } catch (reason) {
@@ -65,9 +77,9 @@ export class PanelTab extends Panel {
 
   /** Request the widget from the source's kernel, and show it. Throws errors with messages for the user. */
   private async _make(): Promise<void> {
-    const { source, runs } = this;
+    const { source } = this;
     const { rendermime } = notebookOf(source, this._notebooks).content;
-    const { model_id } = (await source.call(this._method, { runs: [...runs] })).result;
+    const { model_id } = await this._requested();
     const renderer = rendermime.createRenderer(WIDGET_VIEW);
     const close = () => void source.call('close', { model_id }).catch(() => {}); // both may be gone
     if (this.isDisposed) {
@@ -79,6 +91,13 @@ export class PanelTab extends Panel {
     const data = { [WIDGET_VIEW]: { model_id, version_major: 2, version_minor: 0 } };
     await renderer.renderModel(rendermime.createModel({ data, trusted: true }));
     this._notice?.dispose();
+  }
+
+  private async _requested(): Promise<{ model_id: string }> {
+    const { source, runs, _method: method, _replay: place } = this;
+    if (method !== 'replay') return (await source.call(method, { runs: [...runs] })).result;
+    const { operator = '', seed = null, episode = 0, step = 0 } = place ?? {};
+    return (await source.call(method, { run: runs[0] ?? '', operator, seed, episode, step })).result;
   }
 
   /** Show a notice for removed runs, whose data the kernel's panel still shows. */
@@ -117,6 +136,7 @@ export class PanelTab extends Panel {
   readonly source: RunSource;
   readonly runs: readonly string[];
   private readonly _method: PanelMethod;
+  private readonly _replay: ExchangePlace | undefined;
   private readonly _notebooks: INotebookTracker;
   private readonly _removed = new Set<string>();
   private _note: Widget | undefined;

@@ -71,7 +71,11 @@ export const runsPanelPlugin: JupyterFrontEndPlugin<void> = {
       describedBy: { args: { type: 'object', properties: {} } },
       execute: () => sources.search()
     });
-    onOpenRuns(document, ({ view, ...named }) => {
+    onOpenRuns(document, ({ view, replay, ...named }) => {
+      if (replay) {
+        tabs.openReplay(sources.source(named.store), named.runs, replay);
+        return;
+      }
       const command = view === 'panel' ? CommandIDs.openRunPanel : CommandIDs.openInWorkspace;
       void app.commands.execute(command, named);
     });

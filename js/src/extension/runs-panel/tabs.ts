@@ -5,6 +5,8 @@ import { type MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
 import type { INotebookTracker } from '@jupyterlab/notebook';
 import type { Widget } from '@lumino/widgets';
 
+import type { ExchangePlace } from '../../shared/run-api.ts';
+import type { RunSource } from '../../shared/run-source.ts';
 import { runKey } from '../../views/runs/run-rows.ts';
 import type { RunTable } from '../../views/runs/run-table.ts';
 import { bySource, nameOf, type Target } from '../../views/runs/targets.ts';
@@ -42,6 +44,14 @@ export class RunTabs {
   openComparison(targets: readonly Target[]): void {
     const title = trans.__('Comparison');
     this._open('compare', this._comparisons, targets, title, this._making('compare'));
+  }
+
+  /** Open a replay of an evaluation's episode, at a step. It is not restored after a reload. */
+  openReplay(source: RunSource, runs: readonly string[], place: ExchangePlace): void {
+    const tab = new PanelTab('replay', source, runs, this._notebooks, place);
+    const label = trans.__('Replay of %1, seed %2', place.operator, place.seed ?? '–');
+    const id = `mosaic-lab-replay:${source.store}:${runs.join(' ')}:${place.id}`;
+    showTab(this._app, newTab(tab, id, { label, icon: runsIcon }));
   }
 
   openLog(target: Target): void {

@@ -51,10 +51,11 @@ interface ChartCardProps {
   /** Shown in place of lines: why there are none. */
   readonly message: string;
   readonly onZoom: (range: Range | null) => void;
-  readonly onPick: (point: Near) => void;
+  /** Called with a clicked point, whose film is shown. */
+  readonly onPick?: (point: Near) => void;
   /** Called with whether the chart is visible. */
-  readonly onVisible: (visible: boolean) => void;
-  readonly onWidth: (width: number) => void;
+  readonly onVisible?: (visible: boolean) => void;
+  readonly onWidth?: (width: number) => void;
 }
 
 const KEYS = ['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Home', 'End', 'Enter', 'Escape'];
@@ -77,15 +78,15 @@ export function ChartBody(props: ChartCardProps): ReactNode {
         latest.current.link.move(made, moved?.x ?? null);
       },
       zoom: range => latest.current.onZoom(range),
-      pick: point => latest.current.onPick(point)
+      pick: point => latest.current.onPick?.(point)
     });
     chart.current = made;
     const leave = latest.current.link.join(made);
     const sight = new IntersectionObserver(entries =>
-      latest.current.onVisible(entries.some(entry => entry.isIntersecting))
+      latest.current.onVisible?.(entries.some(entry => entry.isIntersecting))
     );
     sight.observe(el);
-    const width = new ResizeObserver(() => el.clientWidth > 0 && latest.current.onWidth(el.clientWidth));
+    const width = new ResizeObserver(() => el.clientWidth > 0 && latest.current.onWidth?.(el.clientWidth));
     width.observe(el);
     return () => {
       leave();
@@ -119,7 +120,8 @@ export function ChartBody(props: ChartCardProps): ReactNode {
       />
       <span id={help} className="mosaic-unseen">
         {trans._n('%1 line.', '%1 lines.', lines.length)}{' '}
-        {trans.__('Arrow keys move the cursor and choose a line; Enter shows the film of that moment.')}{' '}
+        {trans.__('Arrow keys move the cursor and choose a line.')}{' '}
+        {props.onPick && trans.__('Enter shows the film of that moment.')}{' '}
         {marks.length > 0 &&
           trans.__(
             'Stages begin here: %1.',

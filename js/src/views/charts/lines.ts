@@ -31,7 +31,7 @@ export interface ChartLine {
 }
 
 /** The lines of an answer, whose buffers have the order x, y, low, high for each line. */
-export function linesOf({ result, buffers }: Answer<'curves'>): LineData[] {
+export function linesOf({ result, buffers }: Pick<Answer<'curves'>, 'result' | 'buffers'>): LineData[] {
   let next = 0;
   const numbers = (info: BufferInfo): Numbers => {
     const buffer = buffers[next++];

@@ -21,6 +21,8 @@ interface SettingsBarProps {
   /** Whether films are shown below the charts. */
   readonly films: boolean;
   readonly onFilms: () => void;
+  /** Whether there are evaluations, whose exchanges with language models can be read. */
+  readonly evaluated: boolean;
 }
 
 export function SettingsBar(props: SettingsBarProps): ReactNode {
@@ -29,7 +31,8 @@ export function SettingsBar(props: SettingsBarProps): ReactNode {
     ['charts', trans.__('Charts')],
     ['parallel', trans.__('Parallel coordinates')],
     ['scatter', trans.__('Scatter')],
-    ['difference', trans.__('Difference')]
+    ['difference', trans.__('Difference')],
+    ...(props.evaluated ? [['transcript', trans.__('Transcript')] satisfies [ViewName, string]] : [])
   ];
   const zoomed = state.xLimits.some(limit => limit !== null);
   const filters = Object.keys(state.filters);

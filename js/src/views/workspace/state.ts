@@ -1,7 +1,8 @@
 /** The state of a workspace as one JSON object, and its updates. Nothing here changes a state in place. */
 
-import type { Axis, RunKind, RunRow } from '../../shared/run-api.ts';
+import type { Axis, RunKind, RunRow, Selection } from '../../shared/run-api.ts';
 import type { Limits } from '../charts/ranges.ts';
+import { EVERYTHING } from '../transcript/selection.ts';
 import type { Filters } from './settings.ts';
 
 export interface ChartState {
@@ -15,7 +16,7 @@ export interface ChartState {
   readonly yLimits: Limits;
 }
 
-export type ViewName = 'charts' | 'parallel' | 'scatter' | 'difference';
+export type ViewName = 'charts' | 'parallel' | 'scatter' | 'difference' | 'transcript';
 
 export interface WorkspaceState {
   readonly version: 1;
@@ -43,6 +44,8 @@ export interface WorkspaceState {
   readonly scatterX: string | null;
   /** The runs of the difference; null: the first two. */
   readonly pair: readonly [string, string] | null;
+  /** The evaluation of the transcript, null: the first; and which of its exchanges are shown. */
+  readonly transcript: { readonly run: string | null; readonly selection: Selection };
   /** In pixels; null: a fraction of the available width. */
   readonly tableWidth: number | null;
 }
@@ -74,6 +77,7 @@ export function initialState(runs: readonly string[]): WorkspaceState {
     result: 'last_return',
     scatterX: null,
     pair: null,
+    transcript: { run: null, selection: EVERYTHING },
     tableWidth: null
   };
 }

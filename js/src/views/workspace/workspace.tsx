@@ -1,6 +1,6 @@
 /**
  * The workspace: a table of the selected runs on the left; their charts, parallel coordinates, a scatter plot
- * or the difference of two on the right. Used in a JupyterLab tab and in a cell.
+ * the difference of two or the exchanges of an evaluation on the right. Used in a JupyterLab tab and in a cell.
  */
 
 import './workspace.css';
@@ -21,6 +21,7 @@ import { FilmsPart, type Moment } from './films-part.tsx';
 import { ChartGrid, Splitter } from './layout.tsx';
 import { ParallelCoordinates } from './parallel.tsx';
 import { RunTable } from './run-table.tsx';
+import { RunTranscript } from './run-transcript.tsx';
 import { Scatter } from './scatter.tsx';
 import {
   differing,
@@ -124,6 +125,7 @@ export function Workspace({ source, state, onState, onVisible }: WorkspaceProps)
   };
   const resultNames = [...Object.keys(ROW_RESULTS), ...(metrics ?? [])];
   const plot = { names, resultNames, results, state, colorOf, change };
+  const evaluations = shown.filter(({ kind }) => kind === 'evaluation').map(({ id }) => id);
   const missing = state.runs.length - rows.length;
   const say = !runs.known
     ? ''
@@ -145,6 +147,7 @@ export function Workspace({ source, state, onState, onVisible }: WorkspaceProps)
           settings={grouping}
           change={change}
           onAdd={metric => onState(before => addChart(before, metric))}
+          evaluated={evaluations.length > 0}
           films={moment !== null}
           onFilms={() =>
             setMoment(moment || !visible[0] ? null : { run: visible[0], axis: state.x, x: null })
@@ -232,6 +235,15 @@ export function Workspace({ source, state, onState, onVisible }: WorkspaceProps)
                 rows={rows.filter(({ id }) => visible.includes(id))}
                 settings={settingNames(rows)}
                 differing={settings}
+              />
+            )}
+            {state.view === 'transcript' && (
+              <RunTranscript
+                source={source}
+                runs={evaluations}
+                names={names}
+                transcript={state.transcript}
+                onTranscript={transcript => change({ transcript })}
               />
             )}
             {state.view === 'difference' && (

@@ -15,11 +15,6 @@ declare module 'react' {
 /** Keeps keys from JupyterLab; see `suppressShortcuts`. */
 export const OWN_KEYS = { 'data-lm-suppress-shortcuts': 'true' } as const;
 
-/** The attributes of a scrollable part reachable by keyboard, whose arrow keys do not reach the notebook. */
-export function scrollable(label: string) {
-  return { tabIndex: 0, role: 'region', 'aria-label': label, ...OWN_KEYS };
-}
-
 export function Button({ className = 'mosaic-button', ...rest }: ComponentProps<'button'>) {
   return <button type="button" className={className} {...rest} />;
 }

@@ -1,8 +1,9 @@
 /** One lane: its operators, its picture, the numbers of its last step, and faults. */
 
 import { useLayoutEffect } from 'react';
+import { scrollable } from '../../views/scrollable.ts';
 import { element } from '../common/elements.ts';
-import { Button, CollapsibleText, Notice, Slot, Swatch, scrollable, Tail } from '../common/parts.tsx';
+import { Button, CollapsibleText, Notice, Slot, Swatch, Tail } from '../common/parts.tsx';
 import { OFF, Tile, type TileOptions } from '../frames/tile.ts';
 import type { WidgetManager } from '../host/ipywidgets.ts';
 import { suppressShortcuts } from '../host/kernel.ts';

@@ -4,14 +4,13 @@
  * and acknowledge each update. Texts from models and endpoints are inserted into the page as text only.
  */
 
-import { useEffect, useLayoutEffect, useRef, useState } from 'react';
-import { Collapsible, OWN_KEYS, scrollable, useOpened } from '../common/parts.tsx';
+import { useEffect, useState } from 'react';
+import { Call } from '../../views/transcript/call.tsx';
+import { Collapsible, OWN_KEYS, useOpened } from '../common/parts.tsx';
 import type { Model } from '../host/anywidget.ts';
 import { modelOf, type WidgetManager } from '../host/ipywidgets.ts';
-import type { Exchange, LanguageTraits, ModelReference, PromptTurn } from '../messages.ts';
+import type { LanguageTraits, ModelReference } from '../messages.ts';
 import { callName, complete, headText } from './card-text.ts';
-
-const IMAGE = /^data:image\/png;base64,[A-Za-z0-9+/=]+$/;
 
 /**
  * The model of a lane's exchanges; null until it is known. The component is drawn again at the next repaint
@@ -100,66 +99,5 @@ export function Exchanges({ model, waiting, hidden }: ExchangesProps) {
         ))}
       </ul>
     </Collapsible>
-  );
-}
-
-/** One request and its answer: the prompt by turns, the reasoning, the answer with the parsed action, the cost. */
-export function Call({ exchange, name }: { exchange: Exchange; name: string }) {
-  const { note, turns, reasoning, answer, facts, faults } = exchange;
-  const [before, action, after] = answer;
-  const prompt = useRef<HTMLDivElement>(null);
-  const content = JSON.stringify(turns);
-  useLayoutEffect(() => prompt.current?.scrollTo(0, prompt.current.scrollHeight), [content]);
-  return (
-    <section className="mosaic-call" aria-label={name}>
-      <div className="mosaic-call-facts">
-        {facts.map(([text, hint]) => (
-          <span key={text} className="mosaic-fact" title={hint}>
-            {text}
-          </span>
-        ))}
-        {faults.map(([text, hint]) => (
-          <span key={`fault ${text}`} className="mosaic-chip mosaic-warning" title={hint}>
-            {text}
-          </span>
-        ))}
-      </div>
-      <div className="mosaic-prompt" ref={prompt} {...scrollable('prompt')}>
-        <i>{note}</i>
-        <div>
-          {turns.map((turn, i) => (
-            <Turn key={i} turn={turn} />
-          ))}
-        </div>
-      </div>
-      <div className="mosaic-part" hidden={reasoning === ''}>
-        <b>reasoning</b>
-        <pre className="mosaic-reasoning-text" {...scrollable('reasoning')}>
-          {reasoning}
-        </pre>
-      </div>
-      <div className="mosaic-part">
-        <b>answer</b>
-        <pre className="mosaic-answer-text" {...scrollable('answer')}>
-          <span>{before}</span>
-          <mark title="what was played">{action}</mark>
-          <span>{after}</span>
-        </pre>
-      </div>
-    </section>
-  );
-}
-
-function Turn({ turn: { role, text, images } }: { turn: PromptTurn }) {
-  return (
-    <div className="mosaic-turn-of">
-      <b>{role}</b>
-      <pre>{text}</pre>
-      <div>
-        {images.map(({ src, text }) => (
-          <img key={src || text} alt={text} title={text} src={IMAGE.test(src) ? src : undefined} />
-        ))}
-      </div>
-    </div>
   );
 }

@@ -2,7 +2,8 @@
 
 import { type PointerEvent, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { createPortal } from 'react-dom';
-import { Button, OWN_KEYS, scrollable } from '../common/parts.tsx';
+import { scrollable } from '../../views/scrollable.ts';
+import { Button, OWN_KEYS } from '../common/parts.tsx';
 import { viewName } from '../host/anywidget.ts';
 import { useLast } from '../host/react.ts';
 import type { Action, KeyBinding, Person } from '../messages.ts';

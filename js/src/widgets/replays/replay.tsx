@@ -19,8 +19,8 @@ import {
   useRef,
   useState
 } from 'react';
+import { Call } from '../../views/transcript/call.tsx';
 import { Button, Collapsible, CollapsibleText, Icon, OWN_KEYS, Swatch } from '../common/parts.tsx';
-import { Call } from '../comparison/exchange.tsx';
 import { Facts, Moves } from '../comparison/lane-parts.tsx';
 import { type Model, type RenderContext, send } from '../host/anywidget.ts';
 import { useTrait, view } from '../host/react.ts';

@@ -1,0 +1,133 @@
+/** The filters of a transcript: operator, fault, seed, lengths, and a searched text. */
+
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { whole } from '../../shared/numbers.ts';
+import type { Answer, Selection } from '../../shared/run-api.ts';
+import { trans } from '../translation.ts';
+import { TypedRange } from '../typed-range.tsx';
+
+const TYPING_MS = 300;
+
+interface SelectionBarProps {
+  readonly selection: Selection;
+  readonly page: Answer<'transcript'>['result'] | undefined;
+  readonly change: (selection: Selection) => void;
+  readonly children: ReactNode;
+}
+
+export function SelectionBar({ selection, page, change, children }: SelectionBarProps): ReactNode {
+  const latest = useRef(selection); // a typed text is set later
+  latest.current = selection;
+  const set = (part: Partial<Selection>) => change({ ...latest.current, ...part });
+  const operators = [...new Set([...Object.keys(page?.operators ?? {}), selection.operator ?? ''])];
+  const faults = page?.faults ?? {};
+  const known: [string, string][] = [
+    ['any', trans.__('with a fault')],
+    ['none', trans.__('without a fault')],
+    ...Object.entries(faults).map(([name, count]): [string, string] => [name, `${name} (${whole(count)})`])
+  ];
+  const { fault } = selection;
+  if (fault !== null && !known.some(([name]) => name === fault)) known.push([fault, fault]);
+  return (
+    <div className="mosaic-settings" role="toolbar" aria-label={trans.__('Which exchanges are shown')}>
+      <Typed
+        label={trans.__('Search prompts and answers')}
+        type="search"
+        value={selection.text}
+        set={text => set({ text })}
+      />
+      <Choice
+        label={trans.__('Operator')}
+        all={trans.__('all operators')}
+        value={selection.operator}
+        choices={operators.filter(Boolean).map(name => [name, name])}
+        set={operator => set({ operator })}
+      />
+      <Choice
+        label={trans.__('Fault')}
+        all={trans.__('all answers')}
+        value={selection.fault}
+        choices={known}
+        set={name => set({ fault: name })}
+      />
+      <Typed
+        label={trans.__('Seed')}
+        type="text"
+        value={selection.seed === null ? '' : String(selection.seed)}
+        set={text => set({ seed: /^\d+$/.test(text) ? Number(text) : null })}
+      />
+      {(['prompt', 'answer'] as const).map(part => (
+        <span key={part} className="mosaic-field">
+          <span>{part === 'prompt' ? trans.__('Prompt') : trans.__('Answer')}</span>
+          <TypedRange
+            limits={selection[part]}
+            name={
+              part === 'prompt' ? trans.__('Characters of the prompt') : trans.__('Characters of the answer')
+            }
+            hints={[trans.__('from'), trans.__('to')]}
+            scale={null}
+            onChange={limits => set({ [part]: limits })}
+          />
+        </span>
+      ))}
+      {children}
+    </div>
+  );
+}
+
+interface ChoiceProps {
+  readonly label: string;
+  readonly all: string;
+  readonly value: string | null;
+  readonly choices: readonly [string, string][];
+  readonly set: (value: string | null) => void;
+}
+
+function Choice({ label, all, value, choices, set }: ChoiceProps): ReactNode {
+  return (
+    <select
+      className="mosaic-input"
+      aria-label={label}
+      value={value ?? ''}
+      onChange={event => set(event.currentTarget.value || null)}
+      data-lm-suppress-shortcuts="true"
+    >
+      <option value="">{all}</option>
+      {choices.map(([name, text]) => (
+        <option key={name} value={name}>
+          {text}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+interface TypedProps {
+  readonly label: string;
+  readonly type: 'search' | 'text';
+  readonly value: string;
+  readonly set: (value: string) => void;
+}
+
+/** A text, which is set when typing pauses. */
+function Typed({ label, type, value, set }: TypedProps): ReactNode {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  useEffect(() => {
+    if (text === value) return;
+    const timer = setTimeout(() => set(text), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return (
+    <input
+      className={`mosaic-input mosaic-transcript-${type}`}
+      type={type}
+      maxLength={1000}
+      aria-label={label}
+      placeholder={label}
+      value={text}
+      onChange={event => setText(event.currentTarget.value)}
+      data-lm-suppress-shortcuts="true"
+    />
+  );
+}

@@ -1,0 +1,399 @@
+/**
+ * The exchanges with language models of one run: which are selected, a table of them, the prompt and the answer
+ * of the chosen one, and amounts over steps. The page has a window of the rows; the kernel or Jupyter's server
+ * searches a part of the recording for each request, and the search ends when the page requests no more.
+ */
+
+import '../workspace/workspace.css';
+import './transcript.css';
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { type KeyboardEvent, type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
+import { number, share, whole } from '../../shared/numbers.ts';
+import type { Answer, ExchangePlace, ExchangeRow, Selection } from '../../shared/run-api.ts';
+import type { RunSource } from '../../shared/run-source.ts';
+import { messageOf } from '../../shared/transport.ts';
+import { download } from '../../widgets/common/elements.ts';
+import { color } from '../charts/palette.ts';
+import { Menu } from '../menu.tsx';
+import { trans } from '../translation.ts';
+import { useAnswer } from '../use-answer.ts';
+import { Call } from './call.tsx';
+import { Means } from './means.tsx';
+import { SelectionBar } from './selection-bar.tsx';
+
+const ROW_PX = 26;
+/** Rows of a request, and those between the beginnings of two requests' windows. */
+const WINDOW = 160;
+const STRIDE = 40;
+const ALIVE_MS = 1500;
+
+interface TranscriptProps {
+  readonly source: RunSource;
+  readonly run: string;
+  readonly selection: Selection;
+  readonly onSelection: (selection: Selection) => void;
+  /** Called with the number of selected exchanges, once all were searched. */
+  readonly onFound?: (found: number) => void;
+  /** Shows the replay of an exchange's step. */
+  readonly onReplay: (place: ExchangePlace) => void;
+  /** A message about the replay. */
+  readonly said?: string | undefined;
+}
+
+export function Transcript(props: TranscriptProps): ReactNode {
+  const { source, run, selection, onSelection, onFound, onReplay, said } = props;
+  const [first, setFirst] = useState(0);
+  const [charts, setCharts] = useState(false);
+  const [failure, setFailure] = useState('');
+  const [chosen, setChosen] = useState<{ index: number; id: string } | null>(null);
+  const { page, problem, current, complete, stopped, stop, go } = usePage(source, run, selection, first);
+  const found = page?.found ?? 0;
+  const rowAt = (index: number) => page?.rows[index - page.first];
+  const key = JSON.stringify(selection);
+  useEffect(() => {
+    setFirst(0);
+    setChosen(null);
+  }, [run, key]);
+  useEffect(() => {
+    if (complete) onFound?.(found);
+  }, [complete, found, onFound]);
+  const top = page?.first === 0 && current ? page.rows[0] : undefined;
+  const shown = chosen ?? (top ? { index: 0, id: top.id } : null);
+  const choose = (index: number) => {
+    const row = rowAt(index);
+    if (row) setChosen({ index, id: row.id });
+  };
+  const save = async (format: 'jsonl' | 'csv' | 'json') => {
+    setFailure('');
+    try {
+      const { result, buffers } = await source.call('exchange_file', { run, selection, format });
+      if (buffers[0]) download(result.name, buffers[0], result.type);
+    } catch (reason) {
+      setFailure(messageOf(reason));
+    }
+  };
+  return (
+    <section className="mosaic-workspace mosaic-transcript" aria-label={trans.__('Transcript')}>
+      <SelectionBar selection={selection} page={page} change={onSelection}>
+        <button
+          type="button"
+          className="mosaic-tool"
+          aria-pressed={charts}
+          title={trans.__('Tokens, latency and cost over the steps of an episode')}
+          onClick={() => setCharts(!charts)}
+        >
+          {trans.__('Charts')}
+        </button>
+        <Menu label={trans.__('Save …')} className="mosaic-menu-root mosaic-menu-right">
+          {close =>
+            (
+              [
+                ['jsonl', trans.__('JSON lines')],
+                ['csv', 'CSV'],
+                ['json', trans.__('Log for Inspect’s viewer')]
+              ] as const
+            ).map(([format, text]) => (
+              <button
+                key={format}
+                type="button"
+                className="mosaic-item"
+                onClick={() => {
+                  close();
+                  void save(format);
+                }}
+              >
+                {text}
+              </button>
+            ))
+          }
+        </Menu>
+      </SelectionBar>
+      <p className="mosaic-transcript-state">
+        <output>{page ? countText(page, complete) : problem || trans.__('Reading the recording …')}</output>
+        {page && !complete && (
+          <button type="button" className="mosaic-tool" onClick={stopped ? go : stop}>
+            {stopped ? trans.__('Continue') : trans.__('Stop')}
+          </button>
+        )}
+      </p>
+      {[failure, page ? problem : '', said ?? ''].filter(Boolean).map(text => (
+        <p key={text} className="mosaic-note" role="status">
+          {text}
+        </p>
+      ))}
+      {charts && page && (
+        <Means
+          source={source}
+          run={run}
+          selection={selection}
+          operators={page.operators}
+          version={`${found} ${complete}`}
+        />
+      )}
+      <div className="mosaic-transcript-parts">
+        <Rows
+          key={`${run} ${key}`}
+          count={found}
+          rowAt={rowAt}
+          operators={page?.operators ?? {}}
+          chosen={shown?.index ?? -1}
+          choose={choose}
+          onFirst={setFirst}
+        />
+        {shown && (
+          <Detail
+            source={source}
+            run={run}
+            id={shown.id}
+            index={shown.index}
+            count={found}
+            go={choose}
+            onReplay={page?.can_replay ? onReplay : null}
+          />
+        )}
+      </div>
+    </section>
+  );
+}
+
+/** A window of the selected exchanges; requested again until all are searched, and while the run is alive. */
+function usePage(source: RunSource, run: string, selection: Selection, first: number) {
+  const key = JSON.stringify([run, selection]);
+  const [stopped, setStopped] = useState('');
+  const isStopped = stopped === key;
+  const latest = useRef(false);
+  latest.current = isStopped;
+  const isComplete = ({ indexed, searched }: Answer<'transcript'>['result']) => indexed >= 1 && searched >= 1;
+  const {
+    latest: last,
+    answer,
+    problem
+  } = useAnswer(
+    source,
+    'transcript',
+    { run, selection, first, rows: WINDOW },
+    result => (!isComplete(result) ? (latest.current ? null : 0) : result.alive ? ALIVE_MS : null),
+    String(isStopped)
+  );
+  const [known, setKnown] = useState({ key, page: last?.result });
+  useEffect(() => {
+    if (answer) setKnown({ key, page: answer.result });
+  }, [answer, key]);
+  const page = answer?.result ?? (known.key === key ? known.page : undefined);
+  return {
+    page,
+    problem,
+    current: known.key === key,
+    complete: page !== undefined && isComplete(page),
+    stopped: isStopped,
+    stop: useCallback(() => setStopped(key), [key]),
+    go: useCallback(() => setStopped(''), [])
+  };
+}
+
+function countText(page: Answer<'transcript'>['result'], complete: boolean): string {
+  const { found, total, damaged, indexed, searched } = page;
+  const count =
+    found === total
+      ? trans._n('%1 exchange', '%2 exchanges', total, whole(total))
+      : trans.__('%1 of %2 exchanges', whole(found), whole(total));
+  return [
+    count,
+    complete
+      ? ''
+      : indexed < 1
+        ? trans.__('%1 read', share(indexed))
+        : trans.__('%1 searched', share(searched)),
+    damaged ? trans._n('%1 damaged line', '%1 damaged lines', damaged) : ''
+  ]
+    .filter(Boolean)
+    .join(' · ');
+}
+
+interface RowsProps {
+  readonly count: number;
+  readonly rowAt: (index: number) => ExchangeRow | undefined;
+  readonly operators: Readonly<Record<string, number>>;
+  readonly chosen: number;
+  readonly choose: (index: number) => void;
+  /** Called with the first row that is needed. */
+  readonly onFirst: (index: number) => void;
+}
+
+function Rows({ count, rowAt, operators, chosen, choose, onFirst }: RowsProps): ReactNode {
+  const scroll = useRef<HTMLElement>(null);
+  const virtual = useVirtualizer({
+    count,
+    getScrollElement: () => scroll.current,
+    estimateSize: () => ROW_PX,
+    scrollPaddingStart: ROW_PX,
+    overscan: 8
+  });
+  const items = virtual.getVirtualItems();
+  const first = Math.max(0, (Math.floor((items[0]?.index ?? 0) / STRIDE) - 1) * STRIDE);
+  useEffect(() => onFirst(first), [first, onFirst]);
+  useEffect(() => {
+    if (chosen >= 0) virtual.scrollToIndex(chosen, { align: 'auto' });
+  }, [chosen, virtual]);
+  const before = items[0]?.start ?? 0;
+  const after = virtual.getTotalSize() - (items.at(-1)?.end ?? 0);
+  const press = (event: KeyboardEvent) => {
+    const by = { ArrowUp: -1, ArrowDown: 1, PageUp: -10, PageDown: 10 }[event.key];
+    if (by === undefined) return;
+    event.preventDefault();
+    choose(Math.max(0, Math.min(count - 1, chosen + by)));
+  };
+  const titles: [string, boolean][] = [
+    [trans.__('Operator'), false],
+    [trans.__('Seed'), true],
+    [trans.__('Episode'), true],
+    [trans.__('Step'), true],
+    [trans.__('Action'), false],
+    [trans.__('Answer'), false],
+    [trans.__('Tokens'), true],
+    [trans.__('Latency'), true],
+    [trans.__('Cost'), true]
+  ];
+  return (
+    <section
+      ref={scroll}
+      className="mosaic-charted-scroll mosaic-transcript-rows"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
+      tabIndex={0}
+      aria-label={trans.__('Exchanges')}
+      onKeyDown={press}
+      data-lm-suppress-shortcuts="true"
+    >
+      <table className="mosaic-charted" aria-rowcount={count + 1}>
+        <thead>
+          <tr>
+            {titles.map(([title, numeric]) => (
+              <th key={title} scope="col" className={numeric ? 'mosaic-numeric' : ''}>
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {before > 0 && <tr style={{ height: before }} />}
+          {items.map(({ index }) => (
+            <Row
+              key={index}
+              index={index}
+              row={rowAt(index)}
+              operators={operators}
+              chosen={index === chosen}
+              choose={choose}
+            />
+          ))}
+          {after > 0 && <tr style={{ height: after }} />}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+interface RowProps {
+  readonly index: number;
+  readonly row: ExchangeRow | undefined;
+  readonly operators: RowsProps['operators'];
+  readonly chosen: boolean;
+  readonly choose: (index: number) => void;
+}
+
+function Row({ index, row, operators, chosen, choose }: RowProps): ReactNode {
+  if (!row) {
+    return (
+      <tr aria-rowindex={index + 2}>
+        <td colSpan={9}>…</td>
+      </tr>
+    );
+  }
+  return (
+    <tr aria-rowindex={index + 2} aria-selected={chosen}>
+      <td>
+        <i className="mosaic-swatch" style={{ background: color(operators[row.operator] ?? 0) }} />
+        {row.operator}
+      </td>
+      <td className="mosaic-numeric">{row.seed ?? '–'}</td>
+      <td className="mosaic-numeric">{row.episode}</td>
+      <td className="mosaic-numeric">{row.step}</td>
+      <td>{row.action ?? '–'}</td>
+      <td className="mosaic-transcript-answer">
+        <button type="button" tabIndex={-1} title={row.answer} onClick={() => choose(index)}>
+          {row.faults.map(fault => (
+            <b key={fault}>{fault}</b>
+          ))}
+          {row.answer}
+        </button>
+      </td>
+      <td className="mosaic-numeric">{number(row.tokens)}</td>
+      <td className="mosaic-numeric">{secondsText(row.latency_ms)}</td>
+      <td className="mosaic-numeric">{row.cost_usd === null ? '–' : `$${number(row.cost_usd)}`}</td>
+    </tr>
+  );
+}
+
+export function secondsText(milliseconds: number | null): string {
+  if (milliseconds === null) return '–';
+  return milliseconds < 1000 ? `${number(milliseconds)} ms` : `${number(milliseconds / 1000)} s`;
+}
+
+interface DetailProps {
+  readonly source: RunSource;
+  readonly run: string;
+  readonly id: string;
+  readonly index: number;
+  readonly count: number;
+  readonly go: (index: number) => void;
+  readonly onReplay: ((place: ExchangePlace) => void) | null;
+}
+
+/** The prompt and the answer of one exchange. */
+function Detail({ source, run, id, index, count, go, onReplay }: DetailProps): ReactNode {
+  const { latest, problem } = useAnswer(source, 'exchange', { run, id }, () => null);
+  const place = latest?.result.place;
+  const title = place
+    ? trans.__('%1 · seed %2 · step %3', place.operator, place.seed ?? '–', place.step)
+    : trans.__('Exchange');
+  return (
+    <section className="mosaic-transcript-detail" aria-label={trans.__('Prompt and answer')}>
+      <header>
+        <h3>{title}</h3>
+        {(
+          [
+            [-1, '‹', trans.__('Previous exchange')],
+            [1, '›', trans.__('Next exchange')]
+          ] as const
+        ).map(([by, text, name]) => (
+          <button
+            key={by}
+            type="button"
+            className="mosaic-tool"
+            title={name}
+            aria-label={name}
+            disabled={index + by < 0 || index + by >= count}
+            onClick={() => go(index + by)}
+          >
+            {text}
+          </button>
+        ))}
+        <button
+          type="button"
+          className="mosaic-tool"
+          disabled={!place || !onReplay}
+          title={
+            onReplay
+              ? trans.__('Replay the episode, and show this step')
+              : trans.__('Only the notebook that has played this comparison can replay it: cmp.transcript()')
+          }
+          onClick={() => place && onReplay?.(place)}
+        >
+          {trans.__('Replay')}
+        </button>
+      </header>
+      {problem && <p className="mosaic-note">{problem}</p>}
+      {latest && <Call exchange={latest.result.call} name={title} />}
+    </section>
+  );
+}
