@@ -204,10 +204,12 @@ def _start_keeper(worker: WarmWorker, folder: RunFolder, launch: Launch, lock: i
 
 
 def _possible(command: Sequence[str]) -> bool:
+    """Return whether a warm worker may start: for a worker's program, not for one of ours."""
     return (
         sys.platform == "linux"
         and len(command) == 3
         and command[1] == "-m"
+        and not command[2].startswith("mosaic_lab.")
         and len(os.sched_getaffinity(0)) > 1
         and _free_mb() >= LEAST_FREE_MB
     )
