@@ -279,7 +279,7 @@ def test_a_warm_dry_run_answers_and_refuses_like_a_cold_one(code: Path) -> None:
 
 @pytest.mark.extended
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("worker", ["cleanrl", "sb3", "tianshou", "xuance"])
+@pytest.mark.parametrize("worker", ["cleanrl", "sb3"])
 def test_a_warm_training_has_the_results_of_a_cold_one(
     worker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
