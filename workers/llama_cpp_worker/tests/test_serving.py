@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import marked_processes
+from support import marked_processes, pretend_two_gpus
 
 import mosaic_lab as mosaic
 from mosaic_lab.errors import RunFailed
@@ -43,7 +43,10 @@ def test_an_operator_plays_with_a_served_model(lab: mosaic.Lab, server: Server) 
     assert server.memory_mb > 100
 
 
-def test_a_failure_of_llama_cpp_has_its_reason(lab: mosaic.Lab, model: Path, tmp_path: Path) -> None:
+def test_a_failure_of_llama_cpp_has_its_reason(
+    lab: mosaic.Lab, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend_two_gpus(tmp_path, monkeypatch)
     damaged = tmp_path / "damaged.gguf"
     damaged.write_bytes(model.read_bytes()[: 1 << 20])
     servers = {
@@ -53,6 +56,9 @@ def test_a_failure_of_llama_cpp_has_its_reason(lab: mosaic.Lab, model: Path, tmp
         ),
         r"it refuses an option \(llama\.cpp: error: unrecognized arguments: --ctx 5": (
             lab.serve("llama.cpp", model, ctx=5)
+        ),
+        r"gpus= needs another build.* \(this llama\.cpp is built for CPUs only\)": (
+            lab.serve("llama.cpp", model, gpus=1)
         ),
     }
     for reason, server in servers.items():
