@@ -101,11 +101,12 @@ class Server(Run):
         Environment variables that were passed to `Lab.serve` are read from this process. Raises MosaicError
         if it is alive, and the errors of `Lab.serve`.
         """
+        if self.alive:
+            raise MosaicError(f"run {self.id} is {self.state}: it can be resumed when it has ended")
         request = request_of(self).validated()
         command, _ = _command(request, print)
         config = {**_config(request, command), "former_port": self._recorded_port()}
-        if not self.alive:
-            (self.path / ADDRESS).unlink(missing_ok=True)
+        (self.path / ADDRESS).unlink(missing_ok=True)
         Supervisor(self.path.parent, display=self.display).resume(
             Run(self.folder, self.display),
             env_vars=USER_SITE,

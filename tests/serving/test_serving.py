@@ -86,6 +86,8 @@ def test_a_server_answers_survives_its_kernel_and_ends_with_its_processes(
         mosaic.operators.llm(server)
     former = arguments(server)
     assert server.resume().wait_ready().ready
+    with pytest.raises(MosaicError, match="can be resumed when it has ended"):
+        server.resume()
     assert arguments(server) == former, "at the same port"
     assert code_of(server) == (
         f'lab.serve(\n    "vllm",\n    "org/works",\n    program="{program}",\n    max_model_len=512,\n'
