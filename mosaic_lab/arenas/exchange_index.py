@@ -176,6 +176,7 @@ class ExchangeIndex:
         """The number of lines that were cut off, changed or are not those of an exchange."""
         self._seed_of, self._episodes = seed_of, episodes
         self._lanes = dict(zip(lanes, range(len(lanes)), strict=True))
+        self._without_seed: dict[tuple[int, int], list[int]] = {}  # exchanges by lane and episode
         self._faults: dict[str, int] = {}
         self._files: dict[str, _File] = {}
         self._index = np.zeros(0, _INDEX)
@@ -273,7 +274,10 @@ class ExchangeIndex:
                 if file.read < file.size:
                     self._read_file(number, file, rows, deadline)
         if rows:
-            self._index = np.concatenate([self._index, np.array(rows, _INDEX)])
+            new, known = np.array(rows, _INDEX), len(self._index)
+            for number, key in enumerate(new[["lane", "episode"]].tolist(), known):
+                self._without_seed.setdefault(key, []).append(number)
+            self._index = np.concatenate([self._index, new])
             self._order = np.lexsort([self._index[key] for key in ("started", "step", "episode", "lane")])
         self._find_seeds()
         size = sum(file.size for file in self._files.values())
@@ -281,16 +285,13 @@ class ExchangeIndex:
 
     def _find_seeds(self) -> None:
         """Set the seeds that have become known."""
-        unknown = self._index["seed"] == _NO_SEED
-        names, found = list(self._lanes), False
-        for lane, episode in np.unique(self._index[unknown][["lane", "episode"]]).tolist():
+        names = list(self._lanes)
+        for (lane, episode), numbers in [*self._without_seed.items()]:
             seed = self._seed_of(names[lane], episode)
             if seed is not None:
-                own = unknown & (self._index["lane"] == lane) & (self._index["episode"] == episode)
-                self._index["seed"][own] = seed
-                found = True
-        if found:
-            self._searches.clear()
+                self._index["seed"][numbers] = seed
+                del self._without_seed[lane, episode]
+                self._searches.clear()
 
     def _read_file(self, number: int, file: _File, rows: list[tuple[Any, ...]], deadline: float) -> None:
         with open_file(file.path, _BUFFER) as source:

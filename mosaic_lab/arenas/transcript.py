@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import math
 import re
+import time
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -51,6 +52,7 @@ FAULT_NAMES = (ANY, NONE, *PARSE_FAULTS, *REPLY_FAULTS, "empty", "repair", "defa
 DESCRIPTION = "comparison.json"
 """The description of a comparison in its folder."""
 
+_SEED_SECONDS = 0.5  # between two looks for new episodes
 _STEP = re.compile(rb'"episode_index":(\d{1,15}),.*"episode_seed":(\d{1,18})\b')
 
 Exchanges = Iterable[tuple[dict[str, Any], Entry]]
@@ -166,10 +168,12 @@ class EpisodeSeeds:
         self._folder, self._lanes = folder, lanes
         self._steps: dict[Path, JsonlFollower] = {}
         self._seeds: dict[tuple[str, int], int] = {}
+        self._due = 0.0
 
     def __call__(self, lane: str, episode: int) -> int | None:
-        if (lane, episode) not in self._seeds:
+        if (lane, episode) not in self._seeds and time.monotonic() >= self._due:
             self._read()
+            self._due = time.monotonic() + _SEED_SECONDS
         return self._seeds.get((lane, episode))
 
     def _read(self) -> None:
