@@ -108,6 +108,20 @@ def test_ratings_are_the_maximum_likelihood() -> None:
     assert [rating.value for rating in found.ratings] == pytest.approx(best - best.mean(), abs=0.02)
 
 
+def test_ratings_updated_game_by_game_settle_at_the_same_values() -> None:
+    """As servers of leaderboards such as TextArena's update them, here in many passes with a small step."""
+    first, second, results, _ = played(300, seed=1)
+    found = elo(first, second, results, rng=rng(), anchor=1000.0)
+    now, passes, order = dict.fromkeys(found.players, 1000.0), [], rng()
+    for _ in range(60):
+        for game in order.permutation(len(results)):
+            one, other = first[game], second[game]
+            change = results[game] - 1 / (1 + 10 ** ((now[other] - now[one]) / 400))
+            now[one], now[other] = now[one] + 2 * change, now[other] - 2 * change
+        passes.append([now[name] for name in found.players])
+    assert np.mean(passes[40:], axis=0) == pytest.approx([rating.value for rating in found.ratings], abs=3)
+
+
 def test_order_of_games_and_sides_do_not_matter() -> None:
     first, second, results, _ = played(200, seed=2)
     order = rng(3).permutation(200)
