@@ -114,8 +114,8 @@ def _install(arguments: argparse.Namespace) -> int:
 
 
 def _install_all(torch: str) -> int:
-    """Install every bundled worker; report failures and continue with the next worker."""
-    names = sorted(bundled_shims())
+    """Install every bundled worker that runs without a GPU; report failures and continue with the next."""
+    names = sorted(name for name, shim in bundled_shims().items() if not shim.needs_gpu)
     _say(f"{len(names)} workers, one after the other; those with PyTorch, JAX or Ray take 1 to 2 GB each")
     rows, failed = [("NAME", "RESULT", "SIZE", "TIME")], 0
     for number, name in enumerate(names, 1):

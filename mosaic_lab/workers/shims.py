@@ -8,6 +8,7 @@ This module neither imports nor executes shims. ``workers/README.md`` describes 
     python = "3.11"                 # the Python of its environment
     kernel = true                   # it runs in mosaic-lab's own environment
     trains = false                  # it cannot train: the training form does not offer it
+    gpu = true                      # it is of use on GPUs only: `workers install --all` leaves it out
     environments = ["MyGrid-*"]     # the ids of environments that it provides, as globs (see `families`)
     sources = ["git", "registry"]   # sources of upstream, in order of preference
     [tool.mosaic-lab.source.git]
@@ -71,6 +72,7 @@ class Shim:
     environments: tuple[str, ...] = ()
     in_kernel: bool = False
     trains: bool = True
+    needs_gpu: bool = False
     adapter: Path | None = None
     """The package that adapts a MOSAIC platform worker and is installed with it; None for other workers."""
 
@@ -242,6 +244,7 @@ def _shim(folder: Path, project: dict[str, Any], ours: dict[str, Any]) -> Shim:
         environments=tuple(map(str, ours.get("environments", ()))),
         in_kernel=ours.get("kernel", False) is True,
         trains=ours.get("trains", True) is True,
+        needs_gpu=ours.get("gpu") is True,
     )
 
 

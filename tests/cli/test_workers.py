@@ -113,7 +113,7 @@ def test_errors_are_one_message_and_exit_code_1() -> None:
 
 
 class TestAll:
-    """``install --all``, with three small shims in the folder of the bundled ones."""
+    """``install --all``, with three small shims in the folder of the bundled ones, and one for GPUs."""
 
     @pytest.fixture(autouse=True)
     def _bundled(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,6 +121,8 @@ class TestAll:
         write_shim(folder / "a", "first")
         write_shim(folder / "b", "second", dependencies=["iniconfig==99.0.0"])
         write_shim(folder / "c", "third")
+        with (write_shim(folder / "d", "gpus") / "pyproject.toml").open("a") as file:
+            file.write("\n[tool.mosaic-lab]\ngpu = true\n")
         (folder / "contract").symlink_to(contract)
         monkeypatch.setattr(shims, "bundled_folder", lambda: folder)
 
