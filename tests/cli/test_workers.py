@@ -121,8 +121,7 @@ class TestAll:
         write_shim(folder / "a", "first")
         write_shim(folder / "b", "second", dependencies=["iniconfig==99.0.0"])
         write_shim(folder / "c", "third")
-        with (write_shim(folder / "d", "gpus") / "pyproject.toml").open("a") as file:
-            file.write("\n[tool.mosaic-lab]\ngpu = true\n")
+        write_shim(folder / "d", "fourth", settings="[tool.mosaic-lab]\ngpu = true")
         (folder / "contract").symlink_to(contract)
         monkeypatch.setattr(shims, "bundled_folder", lambda: folder)
 
