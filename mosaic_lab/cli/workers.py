@@ -155,9 +155,9 @@ def _warm(arguments: argparse.Namespace) -> int:
     rows = [("PID", "PROGRAM", "MEMORY", "AGE", "STARTED BY")]
     for process in psutil.process_iter():
         with suppress(psutil.Error):
-            if process.name() == warm.NAME:
+            if process.name() == warm.NAME and len(command := process.cmdline()) > 2:
                 used, age = process.memory_info().rss / 1e6, time.time() - process.create_time()
-                program, kernel = process.cmdline()[-1], f"process {process.ppid()}"
+                program, kernel = command[2], f"process {process.ppid()}"
                 rows.append((str(process.pid), program, memory(used), duration(age), kernel))
     if len(rows) == 1:
         _say("no warm workers: the first training of a Lab starts the one of its library")

@@ -29,11 +29,10 @@ from mosaic_lab.keeper.environment_variables import RUN_DIR_VARIABLE
 from mosaic_lab.keeper.launch import Launch, keeper_command, keeper_variables
 from mosaic_lab.keeper.run_store import RunFolder
 
-MODULE = "mosaic_contract.warm"
 MOST = 3
 LEAST_FREE_MB = 8_000
 _NO_GPUS = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ""}  # as for a run without GPUs
-_LONGEST = 150_000  # bytes of a run's variables; see `mosaic_contract.ready_process`
+_LONGEST = 150_000  # bytes of a run's variables; a socket takes some 200,000 at once
 _DEADLINE = 60.0  # seconds for a fork, which normally takes some milliseconds
 _ENDED = b'{"refused": "it has ended"}'
 
@@ -52,14 +51,13 @@ class WarmWorker:
         self._surroundings = _surroundings()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, tempfile.TemporaryFile() as output:
-            python, _, program = command
             self._process = subprocess.Popen(
-                [python, "-m", MODULE, str(theirs.fileno()), program],
+                [*command, "--warm", str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                cwd="/",
+                cwd=Path(command[0]).parent,
                 env={**variables, **_NO_GPUS, RUN_DIR_VARIABLE: "-" * ROOM},
                 start_new_session=True,
             )

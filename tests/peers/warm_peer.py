@@ -72,4 +72,5 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> dict[str, float]:
 WORKER = Worker(get_worker_metadata, resolve, train, preload=["warm_library"], starts_python=True)
 
 if __name__ == "__main__":
+    os.environ["SET_BY_SHIM"] = "1"
     sys.exit(main(WORKER))

@@ -72,10 +72,7 @@ def warm_processes(code: Path) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
         try:
-            if (
-                process.environ().get("PYTHONPATH") == str(code)
-                and "mosaic_contract.warm" in process.cmdline()
-            ):
+            if process.environ().get("PYTHONPATH") == str(code) and "--warm" in process.cmdline():
                 found.append(process)
         except psutil.Error:
             continue
@@ -279,7 +276,7 @@ def test_a_warm_dry_run_answers_and_refuses_like_a_cold_one(code: Path) -> None:
 
 @pytest.mark.extended
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("worker", ["cleanrl", "sb3"])
+@pytest.mark.parametrize("worker", ["cleanrl", "sb3", "tianshou", "xuance"])
 def test_a_warm_training_has_the_results_of_a_cold_one(
     worker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -142,8 +142,19 @@ def main(worker: Worker, argv: Sequence[str] | None = None) -> int:
     and exit hooks of libraries may delay the exit but cannot prevent it.
     """
     reserve_standard_streams()
-    extend_priority_to_session()
     arguments = _parser().parse_args(argv)
+    if arguments.warm is None:
+        return _work(worker, arguments)
+    from mosaic_contract.warm import serve  # needed by warm workers only
+
+    def work(argv: Sequence[str]) -> int:
+        return _work(worker, _parser().parse_args(argv))
+
+    return serve(arguments.warm, worker.preload, work, spare=worker.starts_python)
+
+
+def _work(worker: Worker, arguments: argparse.Namespace) -> int:
+    extend_priority_to_session()
     signals = CancelOnSignal()
     telemetry = Telemetry.take_stdout(arguments.run_id or "unknown")
     _set_up_logging(arguments)
@@ -413,6 +424,7 @@ def _parser() -> argparse.ArgumentParser:
     mode.add_argument(
         "--environments", action="store_true", help="serve environments of a training: commands on stdin"
     )
+    mode.add_argument("--warm", type=int, metavar="DESCRIPTOR", help="fork trainings (mosaic_contract.warm)")
     mode.add_argument("--describe", action="store_true", help="print metadata and hyperparameters, and exit")
     parser.add_argument("--dry-run", action="store_true", help="print the resolved configuration, and exit")
     parser.add_argument("--verbose", action="store_true", help="log everything to stderr")

@@ -1,4 +1,4 @@
-"""Ready processes: forks of a warm worker that wait to become ``python -m MODULE``.
+"""Ready processes: forks of a warm worker that wait to become a worker, or another ``python -m MODULE``.
 
 The start of one is a packet on its socket: ``{"module", "arguments", "environment", "cwd", "descriptors"}``
 with as many descriptors, which get these numbers. If the socket is closed before, the process exits.
@@ -17,23 +17,22 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 RUN_DIR = "MOSAIC_RUN_DIR"
 """The variable by which a run's processes are found. A warm worker has it at the end of its variables, with a
 value of `ROOM` characters that is replaced in its forks."""
 ROOM = 4096
-LONGEST = 200_000
-"""Bytes of a packet, less than the system's usual limit."""
+_LONGEST = 4 << 20  # bytes of a packet; more than a socket sends
 _MOST_DESCRIPTORS = 16
 _HIGH = 100  # a number above all descriptors that are placed
 _PR_SET_PDEATHSIG = 1
 _POLL_SECONDS = 0.01
 
 _spare: Optional[PythonProcess] = None
-_exit_code: Optional[int] = None
 
 
 class ReadyProcess:
@@ -51,24 +50,25 @@ class ReadyProcess:
             os._exit(1)
         os.setsid()
 
-    def run_when_started(self, *, spare: bool) -> None:
-        """Wait for the start and run the module. ``spare``: with a ready process for `start_python`."""
+    def run_when_started(self, work: Callable[[Sequence[str]], int], *, spare: bool) -> None:
+        """Wait for the start, call `work` with its arguments and end the process. ``spare``: with a ready
+        process for `start_python`."""
         global _spare
-        output, set_by_imports = os.pread(2, self._output, 0), _set_since_start()
-        module, arguments = _wait(self._channel)
-        os.environ.update(set_by_imports)
+        output, set_before = os.pread(2, self._output, 0), _set_since_start()
+        _, arguments = _wait(self._channel)
+        os.environ.update(set_before)
         os.write(2, output)
         if spare and "--dry-run" not in arguments:
             parents, childs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             if (pid := os.fork()) == 0:
                 parents.close()
                 module, arguments = _wait(childs)
-            else:
-                childs.close()
-                _spare = PythonProcess(pid, parents)
-        sys.modules.pop(module, None)  # imported for its `Worker`
-        sys.argv = [module, *arguments]
-        _run(module)
+                sys.argv = [module, *arguments]
+                _leave(_run(module))
+            childs.close()
+            _spare = PythonProcess(pid, parents)
+        sys.argv = [sys.argv[0], *arguments]
+        _leave(work(arguments))
 
 
 class PythonProcess:
@@ -140,40 +140,32 @@ def start_python(
     return subprocess.Popen(command, cwd=cwd, env=env, pass_fds=pass_fds, stdin=subprocess.DEVNULL)
 
 
-def leave_at_exit() -> None:
-    """End ready processes after all exit hooks that are registered later.
-
-    Python itself would then free every imported object, which copies the memory that is shared with the warm
-    worker and takes as long as the imports.
-    """
-
-    def leave() -> None:
-        if _exit_code is not None:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(_exit_code)
-
-    atexit.register(leave)
-
-
-def _run(module: str) -> None:
-    """Run the module as ``__main__`` and remember its exit code."""
-    global _exit_code
+def _run(module: str) -> int:
+    """Run the module as ``__main__`` and return the exit code."""
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
-        _exit_code = 0
     except SystemExit as error:
-        _exit_code = error.code if isinstance(error.code, int) else int(error.code is not None)
-        raise
-    except Exception:
-        _exit_code = 1
-        raise
+        if error.code is not None and not isinstance(error.code, int):
+            print(error.code, file=sys.stderr)
+            return 1
+        return error.code or 0
+    return 0
+
+
+def _leave(code: int) -> None:
+    """End the process as Python does, but without freeing every imported object, which would copy the memory
+    shared with the warm worker and take as long as the imports."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def receive(channel: socket.socket) -> Tuple[Optional[Dict[str, Any]], List[int]]:
     """Return the next packet and its descriptors; None at the end of the socket."""
     data, descriptors, _, _ = socket.recv_fds(
-        channel, LONGEST, _MOST_DESCRIPTORS, flags=socket.MSG_CMSG_CLOEXEC
+        channel, _LONGEST, _MOST_DESCRIPTORS, flags=socket.MSG_CMSG_CLOEXEC
     )
     return (json.loads(data) if data else None), descriptors
 
@@ -202,13 +194,13 @@ def _wait(channel: socket.socket) -> Tuple[str, List[str]]:
     if "PYTHONSAFEPATH" not in os.environ:
         sys.path.insert(0, start["cwd"])
     tempfile.tempdir = None  # found again with this environment
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed()  # `random` does this itself after a fork
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed()  # `random` does this itself after a fork
     return start["module"], start["arguments"]
 
 
 def _set_since_start() -> Dict[str, str]:
-    """Return the variables that this process and the imported modules have set."""
+    """Return the variables that the worker, its imports and Python itself have set."""
     items = os.fsdecode(Path("/proc/self/environ").read_bytes()).split("\0")
     initial = dict(item.split("=", 1) for item in items if "=" in item)
     return {name: value for name, value in os.environ.items() if initial.get(name) != value}

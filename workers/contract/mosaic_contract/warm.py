@@ -1,8 +1,8 @@
-"""A warm worker: ``python -m mosaic_contract.warm DESCRIPTOR PROGRAM``, Linux only.
+"""A warm worker: a worker started with ``--warm DESCRIPTOR``, Linux only.
 
-The process imports the modules that the worker ``PROGRAM`` names in `Worker.preload` and then forks ready
-processes (`mosaic_contract.ready_process`) for trainings and dry runs, which start without these imports. It
-has one thread, which is checked, and draws no random numbers.
+The process imports the modules in `Worker.preload` and then forks ready processes
+(`mosaic_contract.ready_process`) for trainings and dry runs, which start without these imports. It has one
+thread, which is checked, and draws no random numbers.
 
 The descriptor is a socket of packets. The first one is sent by this process: ``{}``, or why it cannot fork.
 A request is answered with ``{"pid": …}`` or ``{"refused": reason}``. The process ends after a refusal, when
@@ -19,10 +19,10 @@ import sys
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from mosaic_contract.pytorch import defer_compiler
-from mosaic_contract.ready_process import ReadyProcess, leave_at_exit, place, receive
+from mosaic_contract.ready_process import ReadyProcess, place, receive
 
 NAME = "mosaic-warm"
 """The name that the system shows of a warm worker, but not of its forks."""
@@ -31,24 +31,28 @@ _COMM = Path("/proc/self/comm")
 _Files = Dict[str, Tuple[int, int, int]]
 
 
-def main() -> None:
-    """Serve requests. Return only in a ready process that has been started, at the end of its program."""
-    control, program = socket.socket(fileno=int(sys.argv[1])), sys.argv[2]
+def serve(
+    descriptor: int, modules: Sequence[str], work: Callable[[Sequence[str]], int], *, spare: bool
+) -> int:
+    """Import the modules and serve requests until the end.
+
+    In a ready process, do not return: call `work` with the arguments with which it is started. ``spare`` is
+    that of `ReadyProcess.run_when_started`.
+    """
+    control = socket.socket(fileno=descriptor)
     control.set_inheritable(False)
-    leave_at_exit()
     if not getattr(sys.flags, "safe_path", False):
         del sys.path[0]  # the working directory, which is another one in each ready process
-    worker: Any = getattr(import_module(program), "WORKER", None)
-    modules = getattr(worker, "preload", ())
     defer_compiler()
     for name in modules:
         import_module(name)
     files = _files()
-    refused = _refusal() if modules else f"{program} names no modules to import in advance"
+    refused = _refusal() if modules else "its worker names no modules to import in advance"
     _send(control, {"refused": refused} if refused else {})
     if not refused and (process := _serve(control, files)) is not None:
         control.close()
-        process.run_when_started(spare=worker.starts_python)
+        process.run_when_started(work, spare=spare)
+    return 0
 
 
 def _refusal() -> str:
@@ -75,7 +79,9 @@ def _serve(control: socket.socket, files: _Files) -> Optional[ReadyProcess]:
             return _detached(control, request, descriptors, output)
         for descriptor in descriptors:
             os.close(descriptor)
-        os.waitpid(forked, 0)
+        if os.waitpid(forked, 0)[1] != 0:
+            _send(control, {"refused": "no process could be forked"})
+            break
     return None
 
 
@@ -101,10 +107,10 @@ def _detached(
     The commands get the descriptors as 0, 1, 2, …, the last one all of them, followed by its socket of the
     ready process; ``MOSAIC_CHILD`` is the child's pid and, for the last one, the number of that socket.
     """
-    if pid := os.fork():
-        _send(control, {"pid": pid})
-        os._exit(0)
     try:
+        if pid := os.fork():
+            _send(control, {"pid": pid})
+            os._exit(0)
         os.setsid()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         commands = request["commands"]
@@ -127,7 +133,3 @@ def _detached(
 def _send(control: socket.socket, message: Dict[str, Any]) -> None:
     with suppress(OSError):  # the kernel has exited, which ends this process
         control.send(json.dumps(message).encode())
-
-
-if __name__ == "__main__":
-    main()

@@ -38,6 +38,7 @@ WORKER = Worker(
     operate=deferred("tianshou_worker.operator:operate"),
     make_environment=deferred("tianshou_worker.environments:make_for_arena"),
     wraps=True,
+    preload=["tianshou_worker.runtime"],
 )
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ WORKER = Worker(
     operate=deferred("xuance_worker.operator:operate"),
     make_environment=deferred("xuance_worker.environments:make_for_arena"),
     wraps=True,
+    preload=["xuance_worker.runtime"],
 )
 
 if __name__ == "__main__":
