@@ -18,7 +18,7 @@ from mosaic_contract.language.recording import CallKey, RecordingWriter
 from mosaic_lab.keeper.run_store import COMPARISONS, write_json
 from mosaic_lab.overview.service import Service
 
-EXCHANGES, STEPS, LANES = size(50_000, 500), 100, 2
+EXCHANGES, STEPS, LANES = size(50_000, 400), 100, 2
 WORDS = ("red", "ball", "door", "wall", "forward", "left", "key")
 NEEDLE = "zebra"
 
