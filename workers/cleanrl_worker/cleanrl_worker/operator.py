@@ -18,7 +18,7 @@ from mosaic_contract import AgentSetup, ConfigError, Operator, make_space
 from mosaic_contract.checkpoints import wrappers_of
 from mosaic_contract.played_wrappers import through_wrappers
 from mosaic_contract.policy_queries import ACTION, Answer, PolicyQueries
-from mosaic_contract.pytorch import load_torch
+from mosaic_contract.pytorch import load_torch, prepare_acting
 from mosaic_contract.spaces import start_of
 from mosaic_contract.trained_policy import trained_policy, transform_of
 from mosaic_contract.wrappers import ObservationTransform
@@ -47,7 +47,7 @@ class CleanRLPolicy:
 
 def operate(setup: AgentSetup) -> Operator:
     """Return the operator of one agent. Raises `ConfigError` for an unusable checkpoint."""
-    torch.set_num_threads(1)
+    prepare_acting()
     policy, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
     operator_class = DiscreteOperator if policy.scores is not None else ContinuousOperator
     return through_wrappers(described, operator_class(policy, deterministic, setup.seed))

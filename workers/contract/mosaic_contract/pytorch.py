@@ -54,6 +54,14 @@ def defer_compiler() -> None:
     sys.modules.setdefault(_COMPILER, _DeferredCompiler(_COMPILER))
 
 
+def prepare_acting() -> None:
+    """Let PyTorch act for single observations: in one thread, and without the checks of distributions, which
+    take longer than a small network."""
+    torch = import_module("torch")
+    torch.set_num_threads(1)
+    torch.distributions.Distribution.set_default_validate_args(False)
+
+
 def torch_device(requested: str) -> str:
     """Return PyTorch's name of the requested device: "cpu", "cuda", "cuda:0", or "auto", a GPU if one is
     visible, else the CPU. Raises `ConfigError` for a GPU if none is visible. Imports torch."""

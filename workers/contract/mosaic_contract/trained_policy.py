@@ -7,7 +7,7 @@ NumPy and PyTorch are used if a shim has them.
 from __future__ import annotations
 
 import functools
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Callable, Collection, Iterator, Mapping, TypeVar
@@ -114,6 +114,8 @@ class AgentGenerators:
 
     def __init__(self, seed: int | None) -> None:
         self._torch = import_module("torch")
+        self.drew = False
+        """Whether the last `torch_generator` drew numbers."""
         self.begin(0 if seed is None else seed)
 
     def begin(self, seed: int | None) -> None:
@@ -129,7 +131,8 @@ class AgentGenerators:
         try:
             yield
         finally:
-            self._state = self._torch.get_rng_state()
+            before, self._state = self._state, self._torch.get_rng_state()
+            self.drew = not self._torch.equal(before, self._state)
             self._torch.set_rng_state(outside)
 
 
@@ -141,7 +144,7 @@ class TrainedOperator:
     the described wrappers. Subclasses implement `forward`, and `initial_memory` for recurrent networks or
     `bounded` for scaled actions; `answers` are the queries that they answer besides actions. `epsilon` is the
     probability of a random discrete action, `noise` the standard deviation of the normal noise added to
-    continuous actions.
+    continuous actions. `deterministic`: networks that draw no number for the first action draw none later.
     """
 
     def __init__(
@@ -154,7 +157,9 @@ class TrainedOperator:
         seed: int | None,
         epsilon: float = 0.0,
         noise: float = 0.0,
+        deterministic: bool = False,
     ) -> None:
+        self._may_draw, self._deterministic = True, deterministic
         self.actions = actions
         self._space = spaces_of(described)[agent]["observation_space"]
         self._observe = transform_of(described, agent).observe if wrappers_of(described) else None
@@ -219,8 +224,10 @@ class TrainedOperator:
         """Return the actions for N inputs, with the operator's exploration, and the new recurrent state."""
         numpy, generator, count = self._numpy, self._generators.numpy, len(xs)
         xs = numpy.asarray(xs, "float32")
-        with self._generators.torch_generator():
-            actions, memory = self.forward(xs, self.initial_memory(count) if memory is None else memory)
+        memory = self.initial_memory(count) if memory is None else memory
+        with self._generators.torch_generator() if self._may_draw else nullcontext():
+            actions, memory = self.forward(xs, memory)
+        self._may_draw = not self._deterministic or (self._may_draw and self._generators.drew)
         actions = numpy.asarray(actions)
         if self._discrete:
             if self._epsilon and (explores := generator.random(count) < self._epsilon).any():

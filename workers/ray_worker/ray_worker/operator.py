@@ -17,7 +17,7 @@ from mosaic_contract.checkpoints import spaces_of
 from mosaic_contract.messages import ALONE
 from mosaic_contract.played_wrappers import through_wrappers
 from mosaic_contract.policy_queries import Answer
-from mosaic_contract.pytorch import load_torch
+from mosaic_contract.pytorch import load_torch, prepare_acting
 from mosaic_contract.trained_policy import TrainedOperator, trained_policy, transform_of
 from ray.rllib.utils.spaces.space_utils import clip_action, unsquash_action
 
@@ -31,7 +31,7 @@ _STATE_IN, _STATE_OUT = "state_in", "state_out"
 
 def operate(setup: AgentSetup) -> Operator:
     """Return the operator of one agent. Raises `ConfigError` for an unusable checkpoint."""
-    torch.set_num_threads(1)
+    prepare_acting()
     policies, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, RllibPolicies)
     agent = setup.player_id if "agents" in described else ALONE
     kind = RllibTurnOperator if described.get("in_turns") else RllibOperator
@@ -76,12 +76,11 @@ class RllibOperator(TrainedOperator):
         seed: int | None,
     ) -> None:
         self._module = policies.modules[policies.policy_of[agent]]
-        self._deterministic = deterministic
         self._normalized = policies.values["normalize_actions"]
         schedule = policies.values.get("epsilon")
         epsilon = schedule[-1][1] if schedule and not deterministic else 0.0
         spaces = policies.observations[agent], policies.actions[agent]
-        super().__init__(described, agent, *spaces, seed=seed, epsilon=epsilon)
+        super().__init__(described, agent, *spaces, seed=seed, epsilon=epsilon, deterministic=deterministic)
 
     def initial_memory(self, count: int = 1) -> Any:
         if not self._module.is_stateful():
@@ -91,13 +90,15 @@ class RllibOperator(TrainedOperator):
 
     def forward(self, xs: Any, memory: Any) -> tuple[Any, Any]:
         with torch.inference_mode():
-            outputs = self._module.forward_inference(self._batch(xs, memory))
+            outputs = self._outputs(self._batch(xs, memory))
             if "actions" in outputs:  # from DQN, whose networks select the action
                 return outputs["actions"].numpy(), None
             inputs = outputs["action_dist_inputs"]
             if memory is not None:
                 inputs = inputs[:, 0]
             inputs = self.allowed(inputs)
+            if self._deterministic and self._discrete:
+                return inputs.argmax(1).numpy(), outputs.get(_STATE_OUT)
             drawn = self._module.get_inference_action_dist_cls().from_logits(inputs)
             actions = (drawn.to_deterministic() if self._deterministic else drawn).sample().numpy()
         return actions, outputs.get(_STATE_OUT)
@@ -124,7 +125,15 @@ class RllibOperator(TrainedOperator):
         return answer
 
     def _logits(self, batch: dict[str, Any]) -> Any:
-        return self._module.forward_inference(batch)["action_dist_inputs"]
+        return self._outputs(batch)["action_dist_inputs"]
+
+    def _outputs(self, batch: dict[str, Any]) -> Any:
+        """Return the module's outputs; without those of the critic, if it has an encoder of its own."""
+        module = self._module
+        actor = getattr(getattr(module, "encoder", None), "actor_encoder", None)
+        if actor is None or module.is_stateful():
+            return module.forward_inference(batch)
+        return {"action_dist_inputs": module.pi(actor(batch)["encoder_out"])}
 
     def _batch(self, xs: Any, memory: Any) -> dict[str, Any]:
         observations = torch.from_numpy(xs)

@@ -18,7 +18,7 @@ from mosaic_contract.checkpoints import spaces_of
 from mosaic_contract.messages import ALONE
 from mosaic_contract.played_wrappers import through_wrappers
 from mosaic_contract.policy_queries import Answer
-from mosaic_contract.pytorch import load_torch
+from mosaic_contract.pytorch import load_torch, prepare_acting
 from mosaic_contract.trained_policy import TrainedOperator, trained_policy, transform_of
 
 from .algorithms import ALGORITHMS
@@ -33,7 +33,7 @@ _BY_VALUE = ("BasicQnetwork", "DuelQnetwork", "NoisyQnetwork")
 
 def operate(setup: AgentSetup) -> Operator:
     """Return the operator of one agent. Raises `ConfigError` for an unusable checkpoint."""
-    torch.set_num_threads(1)
+    prepare_acting()
     policies, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, XuancePolicies)
     agent = setup.player_id if policies.several else ALONE
     return through_wrappers(described, XuanceOperator(policies, described, agent, deterministic, setup.seed))
@@ -67,6 +67,10 @@ class XuancePolicies:
             agent: np.zeros(space.shape, space.dtype) for agent, space in self.observations.items()
         }
 
+    @property
+    def _is_discrete(self) -> bool:
+        return type(next(iter(self.actions.values()))).__name__ == "Discrete"
+
     def memory(self, count: int) -> Any:
         """Return the initial state of a recurrent network, None for any other network."""
         if not self.values.get("use_rnn"):
@@ -94,7 +98,7 @@ class XuancePolicies:
         if not ALGORITHMS[self.name].on_policy:
             return {}
         answers = {}
-        if type(next(iter(self.actions.values()))).__name__ == "Discrete":
+        if self._is_discrete:
             answers["probabilities"] = self._answer(lambda seen: policy(seen)[1].probs)
             answers["logits"] = self._answer(lambda seen: policy(seen)[1].logits)
         if self._values(policy) is not None:
@@ -139,6 +143,10 @@ class XuancePolicies:
         if self.name == "noisydqn":  # its noise replaces upstream's arguments for exploration
             return agent.get_actions(seen)
         if ALGORITHMS[self.name].on_policy:
+            policy = agent.policy
+            if deterministic and self._is_discrete and hasattr(policy, "representation"):
+                state = policy.representation(seen)["state"]  # without the critic, which upstream also runs
+                return policy.actor(state).logits.argmax(1).numpy()
             return agent.get_actions(seen, deterministic=deterministic)["actions"]
         if self.name == "sac" and deterministic:  # upstream itself always samples
             distribution = agent.policy.actor(agent.policy.actor_representation(seen)["state"])
@@ -159,7 +167,7 @@ class XuanceOperator(TrainedOperator):
         deterministic: bool,
         seed: int | None,
     ) -> None:
-        self._policies, self._agent, self._deterministic = policies, agent, deterministic
+        self._policies, self._agent = policies, agent
         explores = not deterministic and not ALGORITHMS[policies.name].on_policy
         super().__init__(
             described,
@@ -169,6 +177,7 @@ class XuanceOperator(TrainedOperator):
             seed=seed,
             epsilon=policies.values.get("end_greedy", 0.0) if explores else 0.0,
             noise=policies.values.get("end_noise", 0.0) if explores else 0.0,
+            deterministic=deterministic,
         )
 
     def initial_memory(self, count: int = 1) -> Any:
