@@ -7,6 +7,7 @@ Episodes are recorded by their arenas if ``record="observations"`` was requested
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shutil
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_contract.episode_recording import OBSERVATIONS, bytes_of, recording_problem
+from mosaic_contract.training_recorder import EPISODES
 
 from mosaic_lab import workers
 from mosaic_lab._version import __version__
@@ -26,6 +28,7 @@ from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.errors import ConfigurationError, MosaicError, warn_user
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.keeper.tail import last_lines
+from mosaic_lab.runs import Run
 
 _DATA_FILE = Path("data", "metadata.json")
 _OWN = "mosaic_lab"
@@ -101,6 +104,23 @@ def write_dataset(
         progress(f"replacing the dataset {folder}")
     _run([*environment.command(), "--dataset"], request, _SECONDS + size / _BYTES_PER_SECOND)
     return folder
+
+
+def training_dataset(run: Run, path: Path | str) -> Path:
+    """Write the recorded episodes of a training as the Minari dataset ``path``; see `write_dataset`."""
+    recordings = run.path / OBSERVATIONS
+    try:
+        lines = (recordings / EPISODES).read_bytes().splitlines()
+    except FileNotFoundError:
+        lines = []
+    name = str(run.config.get("algorithm", run.worker))
+    episodes = [
+        RecordedEpisode(name, "rl", episode["return"], recordings / episode["file"], episode["sha256"])
+        for episode in map(json.loads, lines)
+        if math.isfinite(episode["return"])
+    ]
+    facts = {"run": run.id, "training": {"worker": run.worker, "seed": run.config.get("seed")}}
+    return write_dataset(path, episodes, None, facts)
 
 
 def check_recordable(request: CompareRequest, environment: EnvironmentInfo) -> None:

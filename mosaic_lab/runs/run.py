@@ -236,6 +236,16 @@ class Run(RunRecord):
         kept = import_module("mosaic_lab.arenas.replays.kept_episodes")  # built on runs, imported when used
         return kept.replay_checkpoint(self.path, step, seed)
 
+    def dataset(self, path: Path | str) -> Path:
+        """Write the finished episodes of a training with ``record="observations"`` as a Minari dataset, and
+        return its folder, as `mosaic_lab.Evaluation.dataset` does. Allowed while it trains.
+
+        Raises ConfigurationError if no episode was recorded, and MosaicError if it cannot be written.
+        """
+        datasets = import_module("mosaic_lab.arenas.datasets")  # built on runs, imported when used
+        folder: Path = datasets.training_dataset(self, path)
+        return folder
+
     def export(self, to: str, out: Path | str) -> Path:
         """Export the run to another tool, "tensorboard" or "wandb", below the folder ``out``. Return the
         path.

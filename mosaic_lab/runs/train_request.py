@@ -7,7 +7,7 @@ import operator
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from mosaic_contract.codec import with_tagged_tuples, with_tuples
 from mosaic_contract.config import WRAPPERS, is_wrapper
@@ -62,6 +62,10 @@ class TrainRequest(Request, kw_only=True, frozen=True):
     films: Annotated[FilmMode, Meta(description="film the policy of the last checkpoint, or of each")] = "off"
     evaluate: Annotated[
         Mapping[str, Any] | None, Meta(description="evaluate the policy of each checkpoint on seeds")
+    ] = None
+    record: Annotated[
+        Literal["observations"] | None,
+        Meta(description="keep the observations of the training's episodes, for a dataset of them"),
     ] = None
     wrappers: Annotated[
         Sequence[str | Mapping[str, Any]],
@@ -163,6 +167,7 @@ class TrainRequest(Request, kw_only=True, frozen=True):
             "fastlane": frame_settings(self.frames),
             "wrappers": wrapper_list(self.wrappers, self.on),
             "hyperparameters": self._plain_hyperparameters(),
+            **({} if self.record is None else {"record": self.record}),
             **{name: value for name, value in common.items() if value is not None},
         }
 
@@ -211,6 +216,7 @@ class TrainRequest(Request, kw_only=True, frozen=True):
             "stop_at": checkpoint.get("stop_at"),
             "frames": _frames(_table(config.get("fastlane"))),
             "films": launched.get("films"),
+            "record": config.get("record"),
             "wrappers": config.get("wrappers") or None,
             "pass_env_vars": requested(variables, besides=RUN_DIR_VARIABLE)
             if isinstance(variables, list)

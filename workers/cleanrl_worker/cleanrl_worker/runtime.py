@@ -66,6 +66,7 @@ def hook_settings(plan: ScriptPlan, fd: int) -> dict[str, Any]:
         "checkpoints_dir": str(config.checkpoints_dir),
         "resume_from": plan.resume_from and str(plan.resume_from[0]),
         "wrapper_statistics": plan.resume_from[1].get("wrapper_statistics", {}) if plan.resume_from else {},
+        "record": config.record,
         "stop_at": plan.steps if plan.stops_early else None,
         "frames": {
             "run_dir": str(config.run_dir),

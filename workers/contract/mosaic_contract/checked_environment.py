@@ -12,6 +12,7 @@ from typing import Any, Mapping
 
 from mosaic_contract.environment_check import ReturnsCheck, TeamCheck, check_first_returns, close, offers
 from mosaic_contract.spaces import from_zero, start_of
+from mosaic_contract.training_recorder import TrainingRecorder, training_recorder
 
 _STATISTICS = "episode"
 """The key of `info` for the episode statistics of library wrappers, which accept nothing else there."""
@@ -19,13 +20,14 @@ _STATISTICS = "episode"
 log = logging.getLogger("mosaic_contract")
 
 
-def checked(env: Any, env_id: str) -> Any:
+def checked(env: Any, env_id: str, records: bool = True) -> Any:
     """Return a Gymnasium or parallel PettingZoo environment for a training: its returned values are checked,
-    discrete actions start at 0, and info has no "episode" of its own."""
+    discrete actions start at 0, and info has no "episode" of its own. `records`: its episodes are recorded if
+    those of the training are (`record_training`)."""
     if offers(env, "possible_agents"):
         return CheckedTeam(env, env_id)
     check_first_returns(env, env_id)
-    return _checked_class()(env, env_id)
+    return _checked_class()(env, env_id, training_recorder(env, env_id) if records else None)
 
 
 class TeamWrapper:
@@ -77,25 +79,33 @@ def _checked_class() -> Any:
     class Checked(gymnasium.Wrapper):  # type: ignore[name-defined]
         """A Gymnasium environment with checked returns and actions that start at 0."""
 
-        def __init__(self, env: Any, env_id: str) -> None:
+        def __init__(self, env: Any, env_id: str, recorder: TrainingRecorder | None) -> None:
             super().__init__(env)
             self._check = ReturnsCheck(env.observation_space, env_id)
             self._start = start_of(env.action_space)
             self.action_space = from_zero(env.action_space)
+            self._recorder = recorder
 
         def reset(self, **options: Any) -> tuple[Any, Any]:
             self._check.begin(options.get("seed"))
             observation, info = self._check.reset(self.env.reset(**options))
+            if self._recorder is not None:
+                self._recorder.begin(options.get("seed"), observation)
             return observation, _readable(info)
 
         def action(self, action: Any) -> Any:
             return action + self._start if self._start else action
 
         def step(self, action: Any) -> tuple[Any, float, bool, bool, Any]:
-            result = self._check.step(self.env.step(self.action(action)))
+            own = self.action(action)
+            result = self._check.step(self.env.step(own))
+            if self._recorder is not None:
+                self._recorder.step(own, *result[1:4], result[0])
             return (*result[:4], _readable(result[4]))
 
         def close(self) -> None:
+            if self._recorder is not None:
+                self._recorder.close()
             close(self.env, self._check.env_id)
 
     return Checked

@@ -49,6 +49,7 @@ from mosaic_contract.registry import assign, most_processes
 from mosaic_contract.signals import CancelOnSignal
 from mosaic_contract.stdio import reserve_standard_streams
 from mosaic_contract.telemetry import Telemetry
+from mosaic_contract.training_recorder import check_recorded, record_training
 
 if TYPE_CHECKING:
     from mosaic_contract.arena import EnvironmentFacts
@@ -299,6 +300,12 @@ def _dispatch(worker: Worker, arguments: argparse.Namespace, telemetry: Telemetr
             f"{metadata.name} takes no wrappers: leave wrappers={list(config.wrappers)} out, or "
             "train with a worker that takes them, such as cleanrl or tianshou"
         )
+    if config.record and not capabilities.records_observations:
+        raise ConfigError(
+            f"record={config.record!r}: trainings of {metadata.name} step their environments where "
+            "observations cannot be recorded. Train with cleanrl or sb3, or record episodes of the trained "
+            f"policy: lab.evaluate(…, record={config.record!r})"
+        )
     if config.environment_server:
         if not capabilities.uses_environment_servers:
             raise ConfigError(f"{metadata.name} trains in environments of its own only, without a server")
@@ -313,6 +320,8 @@ def _dispatch(worker: Worker, arguments: argparse.Namespace, telemetry: Telemetr
         _provide_servers(config, 1)
     plan = worker.resolve(config)
     resolved = plan if isinstance(plan, dict) else plan.resolved()
+    if config.record and not isinstance(plan, dict):
+        check_recorded(plan.own_spec)
     if arguments.dry_run:
         _print(telemetry, resolved)
         return None
@@ -323,6 +332,8 @@ def _dispatch(worker: Worker, arguments: argparse.Namespace, telemetry: Telemetr
     )
     if not isinstance(plan, dict):
         _provide_servers(config, plan.environments)  # while the library is imported
+    if config.record:
+        record_training(config.run_dir)
     train = functools.partial(worker.train, config if plan is resolved else plan)
     return _train(train, metadata.name, config, resolved, telemetry)
 

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any, Iterable, Mapping, Sequence
 
 from mosaic_contract.codec import whole_number
+from mosaic_contract.episode_recording import OBSERVATIONS
 from mosaic_contract.errors import ConfigError
 
 _LAB_KEYWORDS = {  # keyword of `lab.train` by the field that it sets
     "algorithm": "algorithm=", "algo": "algorithm=", "env_id": "env=", "seed": "seed=",
     "total_timesteps": "total_timesteps=", "checkpoint": "checkpoint_every=, resume_from=, stop_at=",
-    "fastlane": "frames=", "wrappers": "wrappers=",
+    "fastlane": "frames=", "wrappers": "wrappers=", "record": "record=",
 }  # fmt: skip
 _FRAMES = {  # the names of the fields of `fastlane` in errors
     "enabled": "fastlane.enabled (lab.train's frames=, --no-frames)",
@@ -76,6 +77,8 @@ class TrainingConfig:
     the environment, innermost first (see `wrappers` and `gymnasium_wrappers`). `environment_server`,
     {"worker", "command"}, starts the worker that serves the environment; empty if the training makes it.
 
+    `record` is "observations" if those of the training's episodes are recorded, else "".
+
     If a worker makes them `optional`, `algorithm` and `env_id` may be "", and `total_timesteps` 0.
     """
 
@@ -91,6 +94,7 @@ class TrainingConfig:
     wrappers: tuple[str | dict[str, Any], ...] = ()
     hyperparameters: dict[str, Any] = field(default_factory=dict)
     environment_server: dict[str, Any] = field(default_factory=dict)
+    record: str = ""
     raw: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -153,6 +157,7 @@ class TrainingConfig:
             wrappers=reader.wrappers(),
             hyperparameters=reader.hyperparameters(),
             environment_server=reader.environment_server(),
+            record=reader.record(),
             raw=dict(raw),
         )
         if reader.problems:
@@ -243,6 +248,10 @@ class _Reader:
         value = self.raw.get("wrappers") or []
         valid = type(value) is list and all(map(is_wrapper, value))
         return tuple(value) if self._valid("wrappers", value, WRAPPERS, valid) else ()
+
+    def record(self) -> str:
+        value = self.raw.get("record") or ""
+        return value if self._valid("record", value, f'"{OBSERVATIONS}"', value in ("", OBSERVATIONS)) else ""
 
     def environment_server(self) -> dict[str, Any]:
         server = self._object("environment_server", self.raw.get("environment_server"))

@@ -72,6 +72,14 @@ def _size(leaf: Mapping[str, Any]) -> int:
     return math.prod(leaf["shape"]) * int(import_module("numpy").dtype(leaf["dtype"]).itemsize)
 
 
+def spec_of(env: Any) -> str | None:
+    """Return the environment's Gymnasium specification as JSON; None if it has none that can be written."""
+    try:
+        return str(env.spec.to_json())
+    except Exception:  # no spec, an entry point that is a function, or keywords that are not JSON
+        return None
+
+
 class EpisodeRecorder:
     """Writes one agent's episodes to `folder`. `description` is recorded with each of them; it has its
     `observation_space` and `action_space`, which can be recorded. The methods raise `OSError`."""
@@ -83,8 +91,9 @@ class EpisodeRecorder:
         self._file: zipfile.ZipFile | None = None
         self._path = folder
 
-    def begin(self, index: int, seed: int, observation: Any) -> None:
-        """Begin the recording of an episode. An unfinished one is deleted."""
+    def begin(self, index: int, seed: int | None, observation: Any) -> None:
+        """Begin the recording of an episode; its seed, if it has one of its own. An unfinished one is
+        deleted."""
         self.discard()
         self._folder.mkdir(exist_ok=True)
         self._path = self._folder / f"{index}.npz"

@@ -69,7 +69,8 @@ class WorkerCapabilities(_Document):
     workers serve (`environment_server`). `steps_together`: it begins the steps of all served environments
     before it ends the first, so that several processes of a server act at the same time. `acts_in_batches`:
     one process of its operators acts in several episodes at once (`select_actions`). Its agents share
-    nothing that changes while they act.
+    nothing that changes while they act. `records_observations`: its trainings make their environments by
+    `checked_environment.checked`, in their own process, where those of an episode can be recorded.
     """
 
     supported_paradigms: list[str] = field(default_factory=lambda: ["single_agent"])
@@ -84,6 +85,7 @@ class WorkerCapabilities(_Document):
     uses_environment_servers: bool = False
     steps_together: bool = False
     acts_in_batches: bool = False
+    records_observations: bool = False
 
 
 class Algorithm:

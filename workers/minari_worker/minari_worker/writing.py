@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Iterator, Mapping
 
@@ -102,7 +102,8 @@ def _spec_of(described: Mapping[str, Any]) -> EnvSpec | None:
         return None
     content = json.loads(described["env_spec"])
     content["kwargs"].pop("render_mode", None)  # of the arena
-    return EnvSpec.from_json(json.dumps(content))
+    known = {field.name for field in fields(EnvSpec)}  # of another version of Gymnasium there may be more
+    return EnvSpec.from_json(json.dumps({name: value for name, value in content.items() if name in known}))
 
 
 def _requirements(versions: Mapping[str, str]) -> list[str]:

@@ -94,6 +94,29 @@ def test_minari_reads_the_episodes_of_an_evaluation(
     assert own["operators"]["random"]["random"]
 
 
+def test_the_episodes_of_a_training_become_a_dataset(
+    lab: mosaic.Lab, folder: Path, worker: WorkerEnvironment
+) -> None:
+    training = {"algorithm": "ppo", "env": CARTPOLE, "record": "observations"}
+    run = lab.train("sb3", **training, total_timesteps=256, n_steps=128, n_epochs=1, batch_size=128).wait()
+    made = run.dataset(folder / "training")
+    found = read(worker, folder, made.name)[made.name]
+    ended = run.episodes()
+    assert found["rewards"] == found["lengths"] == ended["total_reward"].tolist()
+    assert found["own"]["run"] == run.id and found["spec"] == CARTPOLE
+    with pytest.raises(ConfigurationError, match=r'trainings of \w+ .* cannot be recorded.*record="?'):
+        lab.train("tianshou", **training, total_timesteps=1_000)
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize(("name", "env"), [("cleanrl", CARTPOLE), ("sb3", "CrafterReward-v1")])
+def test_other_trainings_are_recorded_too(lab: mosaic.Lab, folder: Path, name: str, env: str) -> None:
+    """By CleanRL, and in an environment that another worker serves."""
+    few = {"cleanrl": {"num_envs": 2, "num_steps": 128}, "sb3": {"n_steps": 256, "batch_size": 64}}[name]
+    run = lab.train(name, algorithm="ppo", env=env, record="observations", total_timesteps=512, **few).wait()
+    assert run.dataset(folder / f"training-{name}").is_dir()
+
+
 def test_a_policy_is_cloned_from_it(lab: mosaic.Lab, played: Evaluation, folder: Path) -> None:
     data = played.dataset(folder / "expert-v2", operators="balancing")
     run = lab.train(

@@ -26,6 +26,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         acts_in_batches=True,
         uses_environment_servers=True,
         steps_together=True,
+        records_observations=True,
         **describe_algorithms(ALGORITHMS),
     )
 

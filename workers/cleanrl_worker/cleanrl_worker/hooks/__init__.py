@@ -13,6 +13,7 @@ import functools
 import json
 import os
 import sys
+from pathlib import Path
 from typing import Any, Callable
 
 from mosaic_contract import forgive_write_errors, watch_parent
@@ -20,6 +21,7 @@ from mosaic_contract.environment_server.client import provide_servers
 from mosaic_contract.gymnasium_wrappers import resume_statistics
 from mosaic_contract.import_hooks import after_import, defer_imports
 from mosaic_contract.pytorch import defer_compiler
+from mosaic_contract.training_recorder import record_training
 
 from .channel import HookChannel
 from .training import Frames, Training
@@ -38,6 +40,8 @@ def install_from_environment() -> Training:
     channel = HookChannel(settings["fd"])
     training = Training(settings, channel, Frames(settings["frames"]))
     training.take_signals()
+    if settings["record"]:
+        record_training(Path(settings["frames"]["run_dir"]))
     provide_servers(settings["frames"]["env_id"], settings["frames"]["environments"])
 
     after_import("torch.utils.tensorboard.writer", lambda module: _hook_writer(module, training))

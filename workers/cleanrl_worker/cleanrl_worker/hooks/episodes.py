@@ -58,7 +58,8 @@ def count(env: Any, training: Training) -> Any:
     """
     own = env
     if not isinstance(own, FromGym):  # from the old gym only pybullet's environments are made
-        env = limited(checked(own, training.settings["description"]["env_id"]), training.settings["wrappers"])
+        env_id, wrappers = training.settings["description"]["env_id"], training.settings["wrappers"]
+        env = limited(checked(own, env_id, records=not training.started), wrappers)
     if training.started:
         return env
     index = training.register(own)

@@ -12,7 +12,7 @@ from mosaic_contract.arena.environment_description import EnvironmentDescription
 from mosaic_contract.arena.episode import ArenaEpisode
 from mosaic_contract.arena.errors import ArenaError
 from mosaic_contract.codec import with_tagged_tuples
-from mosaic_contract.episode_recording import OBSERVATIONS, EpisodeRecorder, recording_problem
+from mosaic_contract.episode_recording import OBSERVATIONS, EpisodeRecorder, recording_problem, spec_of
 
 R = TypeVar("R")
 
@@ -44,7 +44,7 @@ class ObservationRecorder:
         described = {
             "env_id": description.env_id,
             "env_kwargs": with_tagged_tuples(settings),
-            "env_spec": _spec_of(environment.env),
+            "env_spec": spec_of(environment.env),
             "versions": description.versions(),
             "action_meanings": meanings,
             **spaces[self._agent],
@@ -78,11 +78,3 @@ class ObservationRecorder:
             return write()
         except OSError as error:
             raise ArenaError(f"the observations could not be recorded: {error}") from error
-
-
-def _spec_of(env: Any) -> str | None:
-    """Return the environment's Gymnasium specification as JSON; None if it has none that can be written."""
-    try:
-        return str(env.spec.to_json())
-    except Exception:  # no spec, an entry point that is a function, or keywords that are not JSON
-        return None
