@@ -62,7 +62,7 @@ SHORT = [
     ("cleanrl", "ppo", "CartPole-v1", 15_872, {}),  # 75, 76; 22
     ("rllib", "ppo", "CartPole-v1", 8_000, SMALL_BATCHES),  # 137, 160; 22
     ("jumanji", "ppo", "Snake-v1", 40_960, LARGE_BATCHES | SMALL_SNAKE),  # 13.1, 12.7; 6 to 7
-    ("xuance", "mappo", "MultiGrid-Empty-5x5-v0", 24_000, GRID),  # 0.48 (seed 1 alone), 0.24; served
+    ("xuance", "mappo", "MultiGrid-Empty-5x5-v0", 16_000, GRID),  # 0.43 to 0.48 (five seeds); 0.33; served
 ]
 SHORT_TRAININGS = "worker, algorithm, env, steps, hyperparameters"
 
@@ -100,7 +100,7 @@ def test_five_short_trainings_are_better_than_random(
         env=env,
         env_kwargs=hyperparameters.get("env_kwargs"),
         operators={"random": mosaic.operators.random()},
-        seeds=range(20),
+        seeds=range(100),
     ).wait()
     scores = {"trained": list(map(last_return, group)), "random": list(chance.results()["return"])}
     trained, random = (found.mean for found in summary(scores, rng=np.random.default_rng(0)).values())
