@@ -33,7 +33,7 @@ from mosaic_lab.evaluation.reports.units import (
 )
 from mosaic_lab.evaluation.statistics.averages import AVERAGES, summary
 from mosaic_lab.evaluation.statistics.curves import Profile, performance_profile
-from mosaic_lab.evaluation.statistics.custom import Statistic, statistic
+from mosaic_lab.evaluation.statistics.custom import Interval, Statistic, statistic
 from mosaic_lab.evaluation.statistics.paired import (
     mean_difference,
     paired_difference,
@@ -124,37 +124,41 @@ class Suite:
         return estimates_table(rows, "operator", rng=seed, over=over, note=f"{over}.")
 
     def statistic(
-        self, function: Statistic, resample_environments: bool = False, rng: int | None = None
+        self,
+        function: Statistic,
+        interval: Interval = "percentile",
+        each_environment: bool = False,
+        resample_environments: bool = False,
+        rng: int | None = None,
     ) -> Estimates:
-        """Return a statistic of your own for each operator, with its 95% percentile bootstrap interval.
+        """Return a statistic of your own for each operator, with its 95% bootstrap interval.
 
         ``function`` maps an array of normalised scores, float64[n, environments], to a number, such as
         ``lambda scores: scipy.stats.trim_mean(scores, 0.25, axis=None)`` (the interquartile mean). The n
         scores of an environment are those of trainings or episodes, as in `summary`. With
-        ``resample_environments``, environments are resampled too (task bootstrap), for intervals that extend
-        to other environments like these. Raises ConfigurationError if an operator's numbers of scores differ
-        between environments.
+        ``each_environment``, it maps the scores of one environment, float64[n], and the statistic is its mean
+        over environments; their numbers of scores may differ, and ``interval`` may be "bca" (see
+        `mosaic_lab.evaluation.statistic`). With ``resample_environments``, environments are resampled too
+        (task bootstrap), for intervals that extend to other environments like these. Raises
+        ConfigurationError for combinations that are not supported.
         """
         from mosaic_lab.evaluation.reports.estimate_table import estimates_table
 
         seed, rows = self._seed(rng), []
         for label in self.operators:
             scores = {env: [float(np.mean(unit)) for unit in own] for env, own in self._scores(label).items()}
-            counts = {env: len(own) for env, own in scores.items()}
-            if len(set(counts.values())) > 1:
-                texts = ", ".join(f"{count:,} in {env}" for env, count in counts.items())
-                raise ConfigurationError(
-                    f"{label} has different numbers of scores ({texts}): a statistic needs the same number "
-                    "in each environment"
-                )
+            if not each_environment or resample_environments:
+                _check_counts(label, scores)
             estimate = statistic(
-                np.transpose([*scores.values()]),
+                [*scores.values()] if each_environment else np.transpose([*scores.values()]),
                 function,
                 rng=np.random.default_rng(seed),
+                interval=interval,
                 resample_tasks=resample_environments,
+                each_task=each_environment,
             )
             rows.append({"operator": label, "environments": len(scores), "statistic": estimate})
-        over = self._over(self.operators)
+        over = self._over(self.operators, interval)
         over += "; environments are resampled too" if resample_environments else ""
         return estimates_table(rows, "operator", rng=seed, over=over, note=f"{over}.")
 
@@ -260,6 +264,18 @@ def _normalised(played: Sequence[Record], env: str, low: float, high: float) -> 
     """Return the episodes with their returns on the scale of the environment's bounds."""
     scores = normalise_scores({env: [record["return"] for record in played]}, {env: low}, {env: high})[env]
     return [{**record, "return": float(score)} for record, score in zip(played, scores, strict=True)]
+
+
+def _check_counts(label: str, scores: Mapping[str, Sequence[float]]) -> None:
+    """Raise ConfigurationError if an operator's numbers of scores differ between environments."""
+    counts = {env: len(own) for env, own in scores.items()}
+    if len(set(counts.values())) > 1:
+        texts = ", ".join(f"{count:,} in {env}" for env, count in counts.items())
+        raise ConfigurationError(
+            f"{label} has different numbers of scores ({texts}): a statistic of all environments at once, or "
+            "with resample_environments, needs the same number in each; each_environment=True averages one "
+            "over environments"
+        )
 
 
 def _check(

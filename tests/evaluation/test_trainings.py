@@ -205,6 +205,9 @@ def test_a_suite_is_of_trainings_in_each_environment(start_evaluation: Evaluate)
     mean = suite.statistic(np.mean, resample_environments=True).loc["A"]
     assert mean["statistic"] == pytest.approx(scores.mean())
     assert mean["statistic_high"] - mean["statistic_low"] > found["mean_high"] - found["mean_low"]
+    skewed = suite.statistic(np.median, interval="bca", each_environment=True)
+    assert skewed.loc["A"]["statistic"] == pytest.approx(np.median(scores, axis=0).mean())
+    assert "accelerated bootstrap" in skewed.attrs["over"]
     versus = suite.compare("A", "B")
     assert math.isfinite(versus.probability.low)
     assert "4 trainings × 2 episodes" in versus.over

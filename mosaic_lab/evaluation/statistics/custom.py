@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, get_args
 
 import numpy as np
@@ -23,65 +23,87 @@ _CELLS = 1 << 20  # indices drawn at once
 
 
 def statistic(
-    scores: ArrayLike,
+    scores: ArrayLike | Sequence[ArrayLike],
     function: Statistic,
     *,
     rng: np.random.Generator,
     interval: Interval = "percentile",
     resample_tasks: bool = False,
+    each_task: bool = False,
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
 ) -> Estimate:
     """Return a statistic of scores with its bootstrap interval.
 
     ``scores`` is (runs,), or (runs, tasks) with the same number of runs of each task; ``function`` maps an
-    array of that shape to a number. Runs are resampled within each task (the stratified bootstrap of Agarwal
-    et al. 2021); with ``resample_tasks``, tasks too, for intervals that extend to other tasks like these.
-    ``interval`` is "percentile" or, for scores of one task, "bca": bias-corrected and accelerated (Efron
-    1987), for skewed statistics. BCa bounds are NaN where they are undefined, as for equal scores; all bounds
-    are NaN for a single run.
+    array of that shape to a number. With ``each_task``, it maps the scores of one task, (runs,), and the
+    statistic is its mean over tasks; ``scores`` may also be a list of arrays, one for each task, of different
+    lengths. Runs are resampled within each task (the stratified bootstrap of Agarwal et al. 2021); with
+    ``resample_tasks``, tasks too, for intervals that extend to other tasks like these. ``interval`` is
+    "percentile" or, for one task or ``each_task``, "bca": bias-corrected and accelerated (Efron 1987), for
+    skewed statistics. BCa bounds are NaN where they are undefined, as for equal scores; all bounds are NaN
+    for a single run.
 
     Raises ConfigurationError for other shapes, scores that are not finite, a ``function`` that does not
-    return a finite number, and "bca" for several tasks.
+    return a finite number, "bca" for several tasks at once, and ``resample_tasks`` for one task or tasks of
+    different lengths.
     """
     from scipy.stats import DegenerateDataWarning, bootstrap
 
     resampling.check(rng, resamples, confidence)
-    values = read_numbers(scores, "scores")
-    if values.ndim not in (1, 2) or not values.size:
-        raise ConfigurationError(f"scores: the shape must be (runs,) or (runs, tasks), not {values.shape}")
+    tasks, flat = _tasks(scores, each_task)
     if interval not in get_args(Interval):
         raise ConfigurationError(f'interval={interval!r}: must be "percentile" or "bca"')
-    several = values.ndim == 2 and values.shape[1] > 1
-    if interval == "bca" and several:
-        raise ConfigurationError('interval="bca" is for the scores of one task; "percentile" is for several')
-    if resample_tasks and not several:
+    if interval == "bca" and len(tasks) > 1 and not each_task:
+        raise ConfigurationError(
+            'interval="bca" is for the scores of one task, or a statistic of each task; "percentile" is for '
+            "several at once"
+        )
+    lengths = {len(task) for task in tasks}
+    if resample_tasks and (len(tasks) == 1 or len(lengths) > 1):
         raise ConfigurationError("resample_tasks=True needs scores of several tasks, (runs, tasks)")
-    value = _number(function, values)
-    if len(values) < 2:
-        return Estimate(value, math.nan, math.nan, confidence)
-    runs, tasks = len(values), values[0].size
-    table = values.reshape(runs, tasks)
 
     def of_resample(*drawn: Ints) -> float:
-        columns = drawn[tasks] if resample_tasks else np.arange(tasks)
-        resample = table[np.stack(drawn[:tasks], axis=1), columns]
-        return _number(function, resample if values.ndim == 2 else resample[:, 0])
+        chosen = drawn[len(tasks)] if resample_tasks else range(len(tasks))
+        columns = [tasks[task][runs] for task, runs in zip(chosen, drawn, strict=False)]
+        if each_task:
+            return float(np.mean([_number(function, column) for column in columns]))
+        return _number(function, columns[0] if flat else np.stack(columns, axis=1))
 
-    indices = [np.arange(runs)] * tasks + ([np.arange(tasks)] if resample_tasks else [])
+    indices = [np.arange(len(task)) for task in tasks] + ([np.arange(len(tasks))] if resample_tasks else [])
+    value = of_resample(*indices)
+    if min(lengths) < 2:
+        return Estimate(value, math.nan, math.nan, confidence)
     with warnings.catch_warnings(), np.errstate(invalid="ignore"):
         warnings.simplefilter("ignore", DegenerateDataWarning)
         bounds = bootstrap(
             indices,
             of_resample,
             n_resamples=resamples,
-            batch=max(1, _CELLS // runs),
+            batch=max(1, _CELLS // max(lengths)),
             vectorized=False,
             confidence_level=confidence,
             method=_METHODS[interval],
             rng=rng,
         ).confidence_interval
     return Estimate(value, float(bounds.low), float(bounds.high), confidence)
+
+
+def _tasks(scores: ArrayLike | Sequence[ArrayLike], each_task: bool) -> tuple[list[Floats], bool]:
+    """Return the scores of each task, and whether they were given as a bare array of one task."""
+    if each_task and isinstance(scores, Sequence) and all(map(np.ndim, scores)):
+        tasks = [read_numbers(task, f"scores, task {number}") for number, task in enumerate(scores)]
+        if tasks and all(task.ndim == 1 and task.size for task in tasks):
+            return tasks, False
+        shapes = [task.shape for task in tasks]
+    else:
+        values = read_numbers(scores, "scores")
+        if values.ndim in (1, 2) and values.size:
+            return [*values.reshape(len(values), -1).T], values.ndim == 1
+        shapes = [values.shape]
+    raise ConfigurationError(
+        f"scores: the shape must be (runs,) or (runs, tasks), not {', '.join(map(str, shapes))}"
+    )
 
 
 def _number(function: Statistic, scores: Floats) -> float:

@@ -55,6 +55,21 @@ def test_intervals_over_tasks_like_these_are_wider() -> None:
     assert across.low < within.low < within.high < across.high
 
 
+@pytest.mark.parametrize("interval", ["percentile", "bca"])
+def test_a_statistic_of_each_task_is_averaged_over_tasks_of_any_lengths(interval: str) -> None:
+    tasks = [SPREAD[:12, 0], SPREAD[:9, 1], SPREAD[:5, 2]]
+    ours = statistic(tasks, np.std, rng=rng(), each_task=True, interval=interval)  # type: ignore[arg-type]
+    theirs = stats.bootstrap(
+        tasks,
+        lambda *drawn, axis: np.mean([np.std(task, axis=axis) for task in drawn], axis=0),
+        n_resamples=4000,
+        method={"bca": "BCa"}.get(interval, interval),
+        rng=rng(1),
+    ).confidence_interval
+    assert ours.value == pytest.approx(np.mean([np.std(task) for task in tasks]))
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), rel=0.1)
+
+
 def test_a_single_run_has_no_interval() -> None:
     alone = statistic([3.0], np.mean, rng=rng())
     assert alone.value == 3.0
@@ -72,9 +87,10 @@ def test_what_is_no_statistic_is_refused() -> None:
         statistic([1.0, 2.0], lambda scores: scores, rng=rng())  # type: ignore[arg-type,return-value]
     with pytest.raises(ConfigurationError, match="the statistic returned nan"):
         statistic([1.0, 2.0], lambda scores: math.nan, rng=rng())
-    with pytest.raises(ConfigurationError, match=r'"bca" is for the scores of one task'):
+    with pytest.raises(ConfigurationError, match=r'"bca" is for the scores of one task, or'):
         statistic(SPREAD, np.mean, rng=rng(), interval="bca")
     with pytest.raises(ConfigurationError, match="needs scores of several tasks"):
         statistic([1.0, 2.0], np.mean, rng=rng(), resample_tasks=True)
+        statistic([[1.0], [2.0, 3.0]], np.mean, rng=rng(), each_task=True, resample_tasks=True)
     with pytest.raises(ConfigurationError, match=r'must be "percentile" or "bca"'):
         statistic([1.0, 2.0], np.mean, rng=rng(), interval="basic")  # type: ignore[arg-type]
