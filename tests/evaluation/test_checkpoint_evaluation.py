@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 from support import PEERS, marked_processes, wait_until
+from sweeps.interrupted import killed
 from worker_fixtures import home_with
 
 import mosaic_lab as mosaic
@@ -108,6 +110,27 @@ def test_a_training_that_has_reached_its_goal_is_completed(
     assert re.fullmatch(rf"reached its goal at step \d+ of 300: {re.escape(reason)}", run.reason)
     evaluator(lab, run).wait(PATIENCE)
     assert len(run.metrics("evaluation/return")) == 3, "those saved before its end, too"
+
+
+@pytest.mark.extended
+def test_kills_and_stops_at_random_moments_leave_each_checkpoint_evaluated_once(lab: mosaic.Lab) -> None:
+    generator, seeds = random.Random(34), range(3)
+    slow = {"length": 10, "pause": 0.01}
+    run = habit(lab, {"seeds": seeds}, saves=8, env_settings=slow)
+    interrupted = 0
+    for _ in range(6):
+        if generator.random() < 0.3:
+            one = evaluator(lab, run)
+            wait_until(lambda one=one: one.state != "queued", PATIENCE)  # type: ignore[misc]
+            interrupted += one.stop().state == "cancelled"
+        else:
+            interrupted += killed(evaluator(lab, run), generator, seconds=4.0)
+        lab.evaluate_checkpoints(run, seeds)
+    evaluator(lab, run).wait(PATIENCE)
+    assert interrupted, "before all were evaluated"
+    points = run.metrics("evaluation/return")
+    assert sorted(points["step"]) == [300 * number // 8 for number in range(1, 9)]
+    assert sorted(points["value"]) == [10.0 * number for number in range(1, 9)]
 
 
 def test_a_sweep_prunes_and_chooses_by_the_newest_evaluated_checkpoint(

@@ -1,4 +1,4 @@
-"""Kills of a sweep's process, of which its trials take no notice, and whether they have not."""
+"""Kills of a run's process, of which a sweep's trials take no notice, and whether they have not."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from support import wait_until
 
 import mosaic_lab as mosaic
 from mosaic_lab.keeper.states import State
+from mosaic_lab.runs import Run
 from mosaic_lab.sweeps import Sweep
 
 
-def killed(sweep: Sweep, generator: random.Random, seconds: float = 1.2) -> bool:
-    """SIGKILL to the sweep's process, or to its keeper and so to both, within ``seconds``; whether that ended
+def killed(run: Run, generator: random.Random, seconds: float = 1.2) -> bool:
+    """SIGKILL to the run's process, or to its keeper and so to both, within ``seconds``; whether that ended
     it, and it had not completed before."""
-    wait_until(lambda: sweep.finished or sweep.status.worker_pid)
+    wait_until(lambda: run.finished or run.status.worker_pid)
     with suppress(AssertionError):
-        wait_until(lambda: sweep.finished, timeout=generator.uniform(0.0, seconds))
-    status = sweep.status
+        wait_until(lambda: run.finished, timeout=generator.uniform(0.0, seconds))
+    status = run.status
     pid = status.worker_pid if generator.random() < 0.7 else status.keeper_pid
-    if not sweep.finished and pid is not None:
+    if not run.finished and pid is not None:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: sweep.finished)
-    return sweep.state is not State.COMPLETED
+    wait_until(lambda: run.finished)
+    return run.state is not State.COMPLETED
 
 
 def started_once(lab: mosaic.Lab, sweep: Sweep) -> bool:
