@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = FRONT_PAGE, GUIDE = [ROOT / "README.md", ROOT / "example_notebooks" / "README.md"]
+PAPER = ROOT / "example_notebooks" / "paper_table.md"
 
 
 def blocks(language: str, *pages: Path) -> list[str]:
@@ -21,23 +22,27 @@ def blocks(language: str, *pages: Path) -> list[str]:
 
 INSTALLS = [code for code in blocks("bash", *PAGES) if code.startswith("pip install")]
 LINKS = [
-    (page, link) for page in PAGES for link in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8"))
+    (page, link)
+    for page in (*PAGES, PAPER)
+    for link in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8"))
 ]
 
 
 @pytest.mark.parametrize(
-    ("pages", "runs"),
+    ("pages", "store", "runs"),
     [
-        pytest.param([FRONT_PAGE], 2, id="front page"),
-        pytest.param(PAGES, 30, id="guide", marks=pytest.mark.extended),  # it follows on the front page
+        pytest.param([FRONT_PAGE], "mosaic_runs", 2, id="front page"),
+        # the guide follows on the front page
+        pytest.param(PAGES, "mosaic_runs", 30, id="guide", marks=pytest.mark.extended),
+        pytest.param([PAPER], "paper_runs", 14, id="paper", marks=pytest.mark.extended),
     ],
 )
 def test_the_python_blocks_run_from_top_to_bottom(
-    pages: list[Path], runs: int, tmp_path: Path, cleanrl_environment: object
+    pages: list[Path], store: str, runs: int, tmp_path: Path, cleanrl_environment: object
 ) -> None:
     program = "\n".join(blocks("python", *pages))
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, timeout=400)
-    assert len(list((tmp_path / "mosaic_runs").glob("*/telemetry.jsonl"))) == runs
+    assert len(list((tmp_path / store).glob("*/telemetry.jsonl"))) == runs
 
 
 def test_the_shell_blocks_run(tmp_path: Path, cleanrl_environment: object) -> None:
