@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from language.language_calls import PROMPT, Asker, model, parse, recording_in, settings_for
+from language.language_calls import PNG, PROMPT, Asker, model, parse, recording_in, settings_for
 from language.language_fixtures import FakeServer
 from mosaic_contract import ConfigError
 from mosaic_contract.errors import BudgetSpent
-from mosaic_contract.language import budget
+from mosaic_contract.language import Turn, budget
 from mosaic_contract.language.prices import price_of
 from support import wait_until
 
@@ -62,6 +62,18 @@ def test_unknown_numbers_count_as_estimates(server: FakeServer, tmp_path: Path) 
     with pytest.raises(BudgetSpent, match="is spent: "):
         one.ask(PROMPT, parse)
     assert budget.spent(tmp_path)["tokens"] > 20
+
+
+def test_an_image_counts_by_its_size(server: FakeServer, tmp_path: Path) -> None:
+    sees = model(server, "no-usage+say=ok", max_tokens=10, recording=recording_in(tmp_path))
+    sees.ask([Turn("user", "Now?", (PNG, PNG))], parse)
+    sees.close()
+    assert 600 < budget.spent(tmp_path)["tokens"] < 650
+    wide = PNG[:16] + (1024).to_bytes(4, "big") * 2
+    _, reserved = budget.estimate([Turn("user", "Now?", (wide,))], 10, None)
+    assert 2_900 < reserved < 3_000, "no less than by patches of 32 pixels, each counted 2.46 times"
+    (tmp_path / "images").rename(tmp_path / "gone")
+    assert budget.spent(tmp_path)["tokens"] > 8_000, "of an unknown size"
 
 
 def test_a_budget_in_money_needs_a_price(server: FakeServer, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from evaluation.evaluation_fixtures import Evaluate, resealed
 from language.frozen_lake import KEY, LAKE, model
 from language.language_fixtures import FakeServer
 
+import mosaic_lab as mosaic
 from mosaic_lab import operators
 from mosaic_lab.cli import main
 from mosaic_lab.errors import MosaicError, UnknownRun
@@ -25,6 +26,7 @@ from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.evaluation.scripts import LANGUAGE_MODELS
 from mosaic_lab.evaluation.sharing import archive, open_bundle
 from mosaic_lab.evaluation.sharing.bundle_script import SCRIPT, check_script, script_of
+from mosaic_lab.operators.tables import lanes_code
 
 pytestmark = pytest.mark.usefixtures("lake_key")
 
@@ -171,15 +173,41 @@ def test_every_kind_of_language_model_is_read_as_a_bundle_writes_it(tmp_path: Pa
     def nowhere(run: str) -> None:
         raise UnknownRun(run)
 
-    made = {kind: make("gpt-5-mini", temperature=0.5) for kind, make in LANGUAGE_MODELS.items()}
+    sampled: dict[str, Any] = {"temperature": 0.5, "top_p": 0.9, "stop": ["\n"], "reasoning_effort": "low"}
+    prompted: dict[str, Any] = {
+        "system": "Walk, {agent}.",
+        "strategy": "few_shot",
+        "examples": [{"observations": ["a wall"], "actions": ["left"], "seed": 2}],
+        "history": {"steps": 3, "tokens": 500},
+    }
+    made = {
+        kind: make("gpt-5-mini", **sampled, **(prompted if kind in ("llm", "vlm") else {}))
+        for kind, make in LANGUAGE_MODELS.items()
+    }
     request = EvaluateRequest(env="CartPole-v1", operators=made, seeds=[1])
     plan = plan_evaluation(request, nowhere, recorded=True)
     script = tmp_path / SCRIPT
-    script.write_text(json.dumps(script_of(plan, {})))
+    script_of_made = json.dumps(script_of(plan, {}))
+    script.write_text(script_of_made)
     check_script(script, "share.zip", len(made))
     assert identity(plan_script(script, nowhere)) == identity(plan)
-    server = json.loads(script.read_text())
-    server["operators"]["llm"]["base_url"] = "https://evil.example/v1"
-    script.write_text(json.dumps(server))
-    with pytest.raises(MosaicError, match="'llm': an operator of a bundle has no 'base_url'"):
-        check_script(script, "share.zip", len(made))
+    for kind, text in lanes_code(plan.tables()).items():
+        assert eval(text, {"mosaic": mosaic}).settings == made[kind].settings, "as a cell's code"
+    for change, says in (
+        ({"base_url": "https://evil.example/v1"}, "an operator of a bundle has no 'base_url'"),
+        (
+            {"system": "/etc/secret.txt"},
+            "the system prompt and the examples of an operator must be in the sc",
+        ),
+        (
+            {"examples": "/etc/secret.json"},
+            "the system prompt and the examples of an operator must be in the",
+        ),
+        ({"strategy": "/etc/evil.py:run"}, "the folder None is not a policy of the bundle"),
+        ({"strategy": {"folder": "/etc", "file": "evil.py"}}, "the folder None is not a policy"),
+    ):
+        hostile = json.loads(script_of_made)
+        hostile["operators"]["llm"] |= change
+        script.write_text(json.dumps(hostile))
+        with pytest.raises(MosaicError, match=f"'llm': {says}"):
+            check_script(script, "share.zip", len(made))
