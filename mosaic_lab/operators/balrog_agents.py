@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, Literal, Unpack, get_args
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.operators.language import LOCAL, ModelOptions, model_operator, of_a_model
+from mosaic_lab.operators.language import LOCAL, model_operator
+from mosaic_lab.operators.model_options import ModelOptions, of_a_model
 from mosaic_lab.operators.spec import Need, OperatorSpec, check_arguments
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_names import run_or_path

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Unpack, get_args
 
-from mosaic_lab.operators.language import LOCAL, ModelOptions, model_operator, of_a_model
+from mosaic_lab.operators.language import LOCAL, model_operator
+from mosaic_lab.operators.model_options import ModelOptions, of_a_model
 from mosaic_lab.operators.spec import DEADLINE, Fallback, OperatorSpec, check_arguments
 from mosaic_lab.serving import Server
 from mosaic_lab.validation import Problems, checked

@@ -160,7 +160,7 @@ class OperatorSpec:
         return self.observation_space, self.action_space
 
     def __repr__(self) -> str:
-        facts = [self.name, *(f"{name}={value!r}" for name, value in self.settings.items())]
+        facts = [self.name, *(f"{name}={value!r:.200}" for name, value in self.settings.items())]
         if self.wrappers:
             facts.append(f"wrappers {', '.join(map(in_short, self.wrappers))}")
         facts.append("no deadline" if self.deadline is None else f"deadline {self.deadline:g} s")

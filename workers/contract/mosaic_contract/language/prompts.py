@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 from mosaic_contract.config import nearest
@@ -43,7 +43,7 @@ class PromptSettings:
     structured: bool | None = None
     system: str | None = None
     strategy: str | Mapping[str, Any] | None = None
-    examples: Sequence[Mapping[str, Any]] = field(default=(), hash=False)
+    examples: Sequence[Mapping[str, Any]] = ()
 
     @classmethod
     def read(cls, settings: Mapping[str, Any]) -> PromptSettings:
