@@ -63,3 +63,7 @@ ev.transcript()"""
     workspace = notebook.output(1).locator(".mosaic-workspace").first
     workspace.get_by_role("button", name="Transcript").click()
     expect(workspace.locator(".mosaic-transcript tbody tr:has(button)").first).to_be_visible(timeout=SOON_MS)
+    workspace.get_by_role("button", name="Replay").click()
+    tab = page.locator(".mosaic-run-tab .mosaic-replay-body")
+    expect(tab).to_be_visible(timeout=INSTALL_MS)
+    expect(tab.get_by_role("slider").first).to_have_value("0")
