@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_contract.arrays import is_numeric
+from mosaic_contract.policy_queries import LARGEST, WIDTH
 from msgspec import structs
 
 from mosaic_lab.arenas.arena_workers import (
@@ -32,9 +33,8 @@ from mosaic_lab.policies import check_lanes
 from mosaic_lab.runs import Supervisor
 from mosaic_lab.workers import find
 
-BATCH = 16
+BATCH = WIDTH
 """Episodes that an arena plays together."""
-_LARGEST = 4096  # elements of an observation: of larger ones, such as images, a batch saves little
 
 
 def evaluate(
@@ -93,7 +93,7 @@ def batches(plan: EvaluationPlan, environment: EnvironmentInfo) -> dict[str, int
     if environment.paradigm != "single_agent" or request.record or request.start or request.step_delay:
         return {}
     (agent,) = environment.agents
-    if not 0 < _size(environment.spaces[agent]["observation"]) <= _LARGEST:
+    if not 0 < _size(environment.spaces[agent]["observation"]) <= LARGEST:
         return {}
     return {label: BATCH for label in plan.lanes if all(map(_acts_in_batches, plan.mapping(label).values()))}
 

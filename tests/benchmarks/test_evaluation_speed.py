@@ -1,5 +1,6 @@
 """The speed of an evaluation: a CleanRL policy's episodes per second, against the same policy in a plain loop
-of one process with the same libraries; and the cost of a step.
+of one process with the same libraries, and the cost of a step; and a policy of Stable-Baselines3 beside its
+own `evaluate_policy`, with one environment and with 16.
 
 The loop calls the network as PyTorch does; beside it stands the same loop with the operator that the
 evaluation has, which acts faster than that.
@@ -73,6 +74,59 @@ def policy_of(env, checkpoint):
 """
 
 
+EVALUATE_POLICY = """
+import json, sys, time
+import gymnasium, stable_baselines3, torch
+from stable_baselines3 import PPO
+from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+torch.set_num_threads(1)
+model = PPO.load(sys.argv[1], device="cpu")
+speeds = []
+for count, episodes in ((1, int(sys.argv[2]) // 10 + 1), (16, int(sys.argv[2]))):
+    env = DummyVecEnv([lambda: Monitor(gymnasium.make("CartPole-v1"))] * count)
+    began = time.perf_counter()
+    _, lengths = evaluate_policy(model, env, n_eval_episodes=episodes, return_episode_rewards=True)
+    speeds.append(sum(lengths) / (time.perf_counter() - began))
+libraries = stable_baselines3, gymnasium, torch
+print(json.dumps([*speeds, ", ".join(f"{one.__name__} {one.__version__}" for one in libraries)]))
+"""
+
+
+@pytest.mark.timeout(3600)
+def test_an_sb3_policy_beside_evaluate_policy(tmp_path: Path) -> None:
+    lab = mosaic.Lab(tmp_path)
+    steps = size(50_000, 512)
+    run = lab.train("sb3", algorithm="ppo", env=ENV, total_timesteps=steps, n_steps=256, frames=False)
+    assert isinstance(run, Run)
+    policy = operators.rl(run.wait(600))
+    command = [str(ensure("sb3").python), "-c", EVALUATE_POLICY, policy.settings["checkpoint"], str(EPISODES)]
+    one: list[float] = []
+    vectorised: list[float] = []
+    ours: list[float] = []
+    for _ in range(ROUNDS):
+        done = subprocess.run(command, check=True, capture_output=True, timeout=600)
+        alone, together, versions = json.loads(done.stdout.splitlines()[-1])
+        one.append(alone)
+        vectorised.append(together)
+        evaluation = lab.evaluate(env=ENV, operators={"PPO": policy}, seeds=range(EPISODES)).wait(600)
+        ours.append(evaluation.results()["length"].sum() / _seconds(evaluation))
+    rows = [["evaluation", f"{median(ours):,.0f}", "", *judged(median(ours), ">= 33,000")]]
+    for name, theirs, target in (("1 environment", one, ""), ("16 environments", vectorised, ">= 1.5")):
+        ratios = sorted(our / their for our, their in zip(ours, theirs, strict=True))
+        spread = f"{median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"
+        rows.append([f"evaluate_policy, {name}", f"{median(theirs):,.0f}", spread])
+        rows[-1] += judged(median(ratios), target)
+    print_table(
+        f"{EPISODES} episodes of {ENV}, {ROUNDS} rounds in turns, {evaluation.plan.parallel} arenas on "
+        f"{os.cpu_count()} cores; {versions}",
+        ["", "steps/s", "evaluation is faster by (range)", "target", "verdict"],
+        rows,
+    )
+
+
 @pytest.mark.timeout(3600)  # a training, and nine times all episodes
 def test_a_policy_on_a_thousand_seeds(tmp_path: Path) -> None:
     lab = mosaic.Lab(tmp_path)
@@ -123,10 +177,9 @@ def _plain_loop(code: str, checkpoint: str) -> tuple[float, int, list[float]]:
 
 
 def _seconds(evaluation: Evaluation) -> float:
-    """From the first episode's beginning to the last one's end: starting the arenas does not count, as the
-    imports of the plain loop do not."""
+    """From the first step to the end of the last episode: starting the arenas does not count, as the imports
+    of the plain loop do not."""
+    lines = [line for file in evaluation.path.glob("arenas/*/telemetry.jsonl") for line in file.open("rb")]
+    begun = min(json.loads(line)["ts_unix_ns"] for line in lines if b'"type":"step"' in line) / 1e9
     records = [json.loads(line) for line in evaluation.folder.telemetry_path.read_bytes().splitlines()]
-    episodes = [record for record in records if record.get("type") == "episode"]
-    begun = min(record["timestamp"] - record["duration_seconds"] for record in episodes)
-    ended = max(record["timestamp"] for record in episodes)
-    return float(ended - begun)
+    return float(max(record["timestamp"] for record in records if record.get("type") == "episode") - begun)

@@ -23,10 +23,10 @@ LIBRARIES = [
         for library in (
             ("sb3", "sac", "Pendulum-v1", {"learning_starts": 32}),
             ("cleanrl", "ppo", "CartPole-v1", {}),
-            ("cleanrl", "ppo_continuous", "Pendulum-v1", {}),
-            ("tianshou", "ppo", "CartPole-v1", {}),
-            ("xuance", "ppo", "CartPole-v1", {}),
-            ("rllib", "ppo", "CartPole-v1", {}),
+            ("cleanrl", "ppo_continuous", "Pendulum-v1", {"num_steps": 256}),
+            ("tianshou", "ppo", "CartPole-v1", {"collection_step_num_env_steps": 200}),
+            ("xuance", "ppo", "CartPole-v1", {"parallels": 4, "horizon_size": 64}),
+            ("rllib", "ppo", "CartPole-v1", {"train_batch_size_per_learner": 200, "minibatch_size": 100}),
         )
     ),
 ]
@@ -43,7 +43,7 @@ def test_results_do_not_depend_on_the_size_of_batches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lab = mosaic.Lab(tmp_path)
-    run = lab.train(worker, algorithm=algorithm, env=env, total_timesteps=64, frames=False, **settings).wait(
+    run = lab.train(worker, algorithm=algorithm, env=env, total_timesteps=512, frames=False, **settings).wait(
         300
     )
     policies = {"best": operators.rl(run), "sampled": operators.rl(run, deterministic=False)}

@@ -73,6 +73,7 @@ class ScriptOperator:
             self._policy.description["observation_space"],
             {name: _of_arrays(answer, self._observe.space.shape) for name, answer in answers.items()},
             None if self._observe.plain else lambda observation, alone: self._observe(observation)[0].numpy(),
+            memoryless=self._generator is None and self._policy.scores is not None,
         )
 
     def actions(self, x: torch.Tensor) -> np.ndarray[Any, Any]:

@@ -20,7 +20,7 @@ import time
 from typing import Any, Callable, Mapping
 
 from mosaic_contract.agent_threads import AgentThreads, is_current
-from mosaic_contract.arrays import pack_rows, unpack
+from mosaic_contract.arrays import pack, pack_rows, unpack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, LineSplitter, decode_line, encode_line
 from mosaic_contract.errors import FINAL, BadLine, BadMessage, ConfigError
 from mosaic_contract.messages import PROTOCOL
@@ -168,7 +168,7 @@ class OperatorServer:
             hints["messages"] = hints["messages"] or []
         started = time.perf_counter()
         with agent.in_call():
-            decision = agent.operator.select_action(observation, **hints)
+            decision = agent.select_action(observation, **hints)
         latency = time.perf_counter() - started
         if not isinstance(decision, Decision):
             decision = Decision(decision)
@@ -188,8 +188,11 @@ class OperatorServer:
             "info": unpack(command.get("infos")) or nothing,
             "step_index": command.get("step_indices") or nothing,
         }
+        observations = unpack(command["observations"])
+        if agents[0].queries is not None and agents[0].selects(observations):
+            return {"type": "actions_selected", "actions": pack(agents[0].queries.select(observations))}
         actions = []
-        for row, (agent, observation) in enumerate(zip(agents, unpack(command["observations"]))):
+        for row, (agent, observation) in enumerate(zip(agents, observations)):
             hints = {name: given.get(name, nothing)[row] for name in agent.hints}
             decision = agent.operator.select_action(observation, **hints)
             actions.append(decision.action if isinstance(decision, Decision) else decision)
@@ -205,7 +208,7 @@ class OperatorServer:
         with agent.in_call():
             if command["alone"] and what == ACTION:
                 hints = {name: memory.read(command[name]) for name in agent.hints if name in command}
-                answer = agent.operator.select_action(observation, **hints)
+                answer = agent.select_action(observation, **hints)
             else:
                 answer = _answer(agent, what, observation, command["alone"])
         if isinstance(answer, Decision):

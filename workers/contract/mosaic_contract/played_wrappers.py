@@ -105,6 +105,7 @@ class _Player:
             observation_space=self._described["observation_space"],
             answers={**inner.answers, ACTION: actions},
             observe=input_of,
+            memoryless=False,  # wrappers may remember
         )
 
     def _seen(self, observation: Any, follows: bool) -> Any:

@@ -5,6 +5,7 @@ An operator that answers queries has a method `queries`, which returns its `Poli
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Callable, Mapping, Sequence
@@ -14,6 +15,13 @@ ACTION = "action"
 KNOWN = (ACTION, "probabilities", "logits", "value", "action_values")
 """The names of queries: actions of the environment; of a distribution over discrete actions its probabilities
 and logits; the value of the state; the value of each discrete action."""
+
+WIDTH = 16
+"""The number of rows of a network's input when actions are selected. The input of fewer observations is
+padded, so that the arithmetic of a row does not depend on their number."""
+LARGEST = 1024
+"""Maximum number of elements of such an observation: for larger ones, such as images, padding costs more than
+a batch saves."""
 
 Answer = Callable[[Any, Any], Any]
 """(the network's inputs for N observations, recurrent state) → an array with N rows. Without a state, each is
@@ -28,12 +36,15 @@ class PolicyQueries:
     observe: (observation, alone) → the network's input for one observation: `alone`, as the next one of the
         episode, otherwise as the first of another. None if the observations themselves are the inputs.
     state: returns the recurrent state after the last action; None for any other network.
+    memoryless: whether the selected action is a number that follows from the observation alone, so that
+        it is also an answer. (Numbers in arrays would differ from upstream's own in their last digits.)
     """
 
     observation_space: Mapping[str, Any]
     answers: Mapping[str, Answer]
     observe: Callable[[Any, bool], Any] | None = None
     state: Callable[[], Any] = lambda: None
+    memoryless: bool = False
 
     def answer(self, what: str, observations: Any) -> Any:
         """Return an array with a row for each of several observations, in arrays with a row for each."""
@@ -41,6 +52,27 @@ class PolicyQueries:
         if self.observe is not None:
             inputs = _joined([self.observe(one, False) for one in _rows(observations)])
         return self.answers[what](inputs, None)
+
+    @property
+    def selects(self) -> bool:
+        """Whether `select` returns the actions of episodes."""
+        space = self.observation_space
+        small = space["type"] == "Box" and math.prod(space["shape"]) <= LARGEST
+        return self.memoryless and small
+
+    def select(self, observations: Any) -> Any:
+        """Return the actions for an array of observations, in an array with a row for each, computed
+        `WIDTH` at a time. If `selects`, they are those of any episode."""
+        if self.observe is not None:
+            observations = _joined([self.observe(one, False) for one in observations])
+        numpy = import_module("numpy")
+        actions = []
+        for first in range(0, len(observations), WIDTH):
+            rows = observations[first : first + WIDTH]
+            inputs = numpy.zeros((WIDTH, *rows.shape[1:]), rows.dtype)
+            inputs[: len(rows)] = rows
+            actions.append(self.answers[ACTION](inputs, None)[: len(rows)])
+        return actions[0] if len(actions) == 1 else numpy.concatenate(actions)
 
     def answer_alone(self, what: str, observation: Any) -> Any:
         """Return the answer for the observation that follows on the operator's last action."""

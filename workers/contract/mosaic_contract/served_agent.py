@@ -30,8 +30,23 @@ class ServedAgent:
         self.operator = operator
         self.hints = accepted_hints(operator.select_action)
         self.queries = queries_of(operator)
+        self._shape = (
+            tuple(self.queries.observation_space["shape"]) if self.queries and self.queries.selects else None
+        )
         self._lock = threading.Lock()
         self._calling = self._retired = False
+
+    def selects(self, observations: Any) -> bool:
+        """Whether the policy selects the actions for these observations, an array, all at once."""
+        return self._shape is not None and getattr(observations, "shape", (0,))[1:] == self._shape
+
+    def select_action(self, observation: Any, **hints: Any) -> Any:
+        """Return the operator's answer to an observation."""
+        if self._shape is not None and getattr(observation, "shape", None) == self._shape:
+            assert self.queries is not None
+            action = self.queries.select(observation[None])[0]
+            return action if action.ndim else action.item()
+        return self.operator.select_action(observation, **hints)
 
     @contextmanager
     def in_call(self) -> Iterator[None]:

@@ -161,7 +161,7 @@ class TrainedOperator:
     ) -> None:
         self._may_draw, self._deterministic = True, deterministic
         self.actions = actions
-        self._space = spaces_of(described)[agent]["observation_space"]
+        self._space, self._alone = spaces_of(described)[agent]["observation_space"], agent == ALONE
         self._observe = transform_of(described, agent).observe if wrappers_of(described) else None
         self._shape = observations.shape
         self._discrete, self._start = hasattr(actions, "n"), start_of(actions)
@@ -197,6 +197,7 @@ class TrainedOperator:
             {ACTION: lambda xs, memory: self._act(xs, memory)[0], **self._checked_answers()},
             None if observe is None else input_of,
             lambda: self._memory,
+            memoryless=self._discrete and self._deterministic and self._memory is None and self._alone,
         )
 
     def answers(self) -> Mapping[str, Answer]:

@@ -5,6 +5,7 @@ import unittest
 
 import numpy as np
 from mosaic_contract import BadMessage
+from mosaic_contract.arrays import pack, unpack
 from mosaic_contract.operator_server import OperatorServer
 from mosaic_contract.policy_queries import PolicyQueries
 from mosaic_contract.shared_values import SIZE_LIMIT, SharedValues, unnamed_file
@@ -60,6 +61,42 @@ class Summing:
 
         space = {"type": "Box", "shape": [2], "dtype": "float32", "low": 0, "high": 1}
         return PolicyQueries(space, {"action": action, "value": action}, state=lambda: self.total)
+
+
+class Counting:
+    """A policy whose actions have the sum of an observation and, as thousands, the rows of its input."""
+
+    def __init__(self, setup):
+        self.space = {"type": "Box", "shape": [2], "dtype": "float32", "low": 0, "high": 1}
+
+    def select_action(self, observation):
+        return -1
+
+    def queries(self):
+        answers = {"action": lambda xs, state: xs.sum(1) + 1000 * len(xs)}
+        return PolicyQueries(self.space, answers, memoryless=True)
+
+
+class Selections(unittest.TestCase):
+    """Actions of a policy without memory are computed in inputs of the same size, however many they are."""
+
+    def test_of_one_and_of_many(self):
+        server = OperatorServer(lambda: None, Counting)
+        for player_id in "abc":
+            server.perform({"cmd": "init_agent", "player_id": player_id})
+
+        def select(observation):
+            message = {"cmd": "select_action", "player_id": "a", "observation": pack(np.array(observation))}
+            return server.perform(message)["action"]
+
+        self.assertEqual(select([1, 2]), 16_003)
+        together = {"cmd": "select_actions", "player_ids": ["a", "b", "c"]}
+        observations = pack(np.array([[1, 2], [0, 1], [5, 5]]))
+        answer = server.perform({**together, "observations": observations})
+        self.assertEqual(unpack(answer["actions"]).tolist(), [16_003, 16_001, 16_010])
+        self.assertEqual(select([1, 2, 3]), -1)  # another form, which is the operator's to judge
+        queries = Counting(None).queries()
+        self.assertEqual(queries.select(np.ones((20, 2))).tolist(), [16_002] * 20)
 
 
 class Queries(Memory):

@@ -36,7 +36,7 @@ def answers_of(policy: BasePolicy) -> dict[str, Answer]:
 
 
 def best_of_vectors(policy: BasePolicy) -> Callable[[Any], Any] | None:
-    """Return the function from one vector to the best action, None if the policy has another form.
+    """Return the function from N vectors to the best actions, None if the policy has another form.
 
     It does the same operations as upstream's `predict`, whose checks and conversions take several times as
     long as such a small network.
@@ -50,12 +50,12 @@ def best_of_vectors(policy: BasePolicy) -> Callable[[Any], Any] | None:
     if scores is None:
         return None
 
-    def best(vector: Any) -> int:
+    def best(vectors: Any) -> Any:
         with torch.inference_mode():
-            x = torch.from_numpy(np.asarray(vector, np.float32)[None])
+            x = torch.from_numpy(np.asarray(vectors, np.float32))
             for layer in scores:
                 x = layer(x)
-            return int(x.argmax())
+            return x.argmax(1).numpy()
 
     return best
 

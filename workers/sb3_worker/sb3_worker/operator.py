@@ -79,7 +79,7 @@ class Sb3Operator:
     def select_action(self, observation: Any, action_mask: Any = None) -> Any:
         seen = self._input(observation)
         if self._best is not None:
-            return self._start + self._best(seen)
+            return self._start + int(self._best(seen[None])[0])
         space: Any = self._policy.action_space
         if self._exploration and self._generators.numpy.random() < self._exploration:
             return self._start + int(self._generators.numpy.integers(space.n))
@@ -96,10 +96,13 @@ class Sb3Operator:
             {ACTION: self._actions, **answers_of(self._policy)},
             None if self._observe is None else lambda observation, alone: self._input(observation),
             lambda: self._state,
+            memoryless=self._best is not None,
         )
 
     def _actions(self, inputs: Any, state: Any) -> Any:
         """Return the actions for N inputs, each the first of an episode."""
+        if self._best is not None:
+            return self._start + self._best(inputs)
         count = len(next(iter(inputs.values())) if isinstance(inputs, Mapping) else inputs)
         actions, _ = self._predict(inputs, state, np.full(count, state is None))
         generator, space = self._generators.numpy, self._policy.action_space

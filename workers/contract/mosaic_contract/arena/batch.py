@@ -80,7 +80,9 @@ class Batch:
                 return member
         if len(self.members) == len(self._names):
             return None
+        self.check_generators()
         self.members.append(Member(self._names[len(self.members)], self._make()))
+        self._generators = None  # which the making of an environment may use
         return self.members[-1]
 
     def clear(self) -> None:

@@ -177,7 +177,7 @@ class InProcessOperator(ArenaOperator):
     def _answer(self, call: Call) -> dict[str, Any]:
         agent = self._operating.agent(call.agent)
         hints = {name: self._hint(call, name) for name in agent.hints}
-        decision = agent.operator.select_action(_copied(call.observed.observation), **hints)
+        decision = agent.select_action(_copied(call.observed.observation), **hints)
         if type(decision) is int:
             return {"action": decision}
         if not isinstance(decision, Decision):
