@@ -61,6 +61,8 @@ class WarmWorker:
                 env={**variables, **_NO_GPUS, RUN_DIR_VARIABLE: "-" * ROOM},
                 start_new_session=True,
             )
+        # It may end by itself, after minutes without a run.
+        threading.Thread(target=self._process.wait, name="mosaic-warm-end", daemon=True).start()
 
     def ready(self) -> bool:
         """Return whether it forks."""
@@ -98,7 +100,6 @@ class WarmWorker:
     def close(self) -> None:
         """End it, at the latest when it has imported its library. What it has forked goes on."""
         self._socket.close()
-        threading.Thread(target=self._process.wait, name="mosaic-warm-end", daemon=True).start()
 
     def _hear(self, timeout: float) -> dict[str, Any]:
         self._socket.settimeout(timeout)
