@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import pairwise
@@ -83,7 +83,8 @@ class Evaluation(Results):
         parallel = self.plan.parallel
         if self.plan.request.on is not None:
             parallel = max(1, sum(part.state is State.RUNNING for part in self.parts))
-        return remaining_seconds(self._episode_log.read(), self._jobs, parallel, time.time())
+        ended = self._episode_log.read()
+        return remaining_seconds(ended, self._jobs, parallel, time.time(), self.plan.batches)
 
     @property
     def stalls(self) -> list[Stall]:
@@ -329,18 +330,27 @@ def _variables(plan: EvaluationPlan) -> dict[str, str]:
 
 
 def remaining_seconds(
-    ended: Mapping[Key, Record], jobs: Iterable[EpisodeJob], parallel: int, now: float
+    ended: Mapping[Key, Record],
+    jobs: Iterable[EpisodeJob],
+    parallel: int,
+    now: float,
+    batched: Collection[str] = (),
 ) -> float | None:
     """Return the estimated seconds until all ``jobs`` have ended, ``parallel`` at a time.
 
     Episode lengths differ between operators, so an operator's remaining episodes are weighted by the mean
     duration of its recent ones, or by the mean of the other operators if none of its own has ended. ``now``
-    is in Unix seconds. Returns None before two episodes have ended, when none remains, and when no episode
-    has ended for much longer than recent ones took.
+    is in Unix seconds. Operators in ``batched`` play several episodes together.
+
+    Returns None before two episodes have ended, when none remains, and when no episode has ended for much
+    longer than recent ones took.
     """
     remaining = Counter(job.label for job in jobs if job.key not in ended)
     records = sorted(ended.values(), key=itemgetter("timestamp"))
     means = {label: fmean(recent[-_RECENT:]) for label, recent in _durations(records).items()}
+    for label in set(batched) & set(means):  # several end at once, or each has had its share of some time
+        shares = [record["seconds"] or 0.0 for record in records if record["operator"] == label]
+        means[label] = max(means[label], fmean(shares[-_RECENT:]))
     if len(records) < 2 or not remaining or not means:
         return None
     stamps: list[float] = [record["timestamp"] for record in records[-_RECENT:]]

@@ -54,9 +54,17 @@ def test_nothing_is_known_of_a_beginning_a_standstill_and_an_end() -> None:
     assert remaining({"one": every(1, EPISODES)}, now=EPISODES) is None
 
 
+def test_episodes_that_end_together_have_taken_their_shares_of_the_time() -> None:
+    jobs = [EpisodeJob("long", seed, 0, seed, seed, seed) for seed in range(EPISODES)]
+    record = {"operator": "long", "arena": "long", "timestamp": 16.0, "seconds": 1.0}
+    ended = {job.key: record for job in jobs[:16]}
+    assert remaining_seconds(ended, jobs, 2, 16.0, {"long"}) == pytest.approx((EPISODES - 16) / 2)
+
+
 @pytest.mark.usefixtures("odd_home")
 def test_a_slow_operator_is_not_thought_as_fast_as_a_quick_one(start_evaluation: Evaluate) -> None:
-    slow = operators.worker("odd", behaviour="slow", at=20, seconds=1.0)  # in the last step of each episode
+    # In the last step of each episode; with a deadline of its own, it plays them one after the other.
+    slow = operators.worker("odd", behaviour="slow", at=20, seconds=1.0, deadline=30)
     players = {"slow": slow, "quick": operators.worker("odd")}
     evaluation = start_evaluation(**odd(operators=players, seeds=range(EPISODES), parallel=2))
 
