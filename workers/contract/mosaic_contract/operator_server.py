@@ -195,7 +195,11 @@ class OperatorServer:
         for row, (agent, observation) in enumerate(zip(agents, observations)):
             hints = {name: given.get(name, nothing)[row] for name in agent.hints}
             decision = agent.operator.select_action(observation, **hints)
-            actions.append(decision.action if isinstance(decision, Decision) else decision)
+            if isinstance(decision, Decision):
+                if decision != Decision(decision.action, decision.action_str):
+                    raise BadMessage("the operator explains its action, which has no place in a batch")
+                decision = decision.action
+            actions.append(decision)
         return {"type": "actions_selected", "actions": pack_rows(actions)}
 
     def _query(self, command: dict[str, Any]) -> dict[str, Any]:

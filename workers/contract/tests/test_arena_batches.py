@@ -14,7 +14,11 @@ class Batches(Arenas):
     def begin(self, env_id, batch, **operator):
         self.lane.open(env_id)
         self.lane.do(
-            "seated", "seat", seats={"agent_0": "a"}, operators={"a": insider(**operator)}, batch=batch
+            "seated",
+            "seat",
+            seats={"agent_0": "a"},
+            operators={"a": insider(silent=True, **operator)},
+            batch=batch,
         )
         for seed in SEEDS[:batch]:
             self.lane.send("episode", seed=seed, episode_index=seed)
@@ -34,8 +38,6 @@ class Batches(Arenas):
                 self.assertEqual(self.lane.close(), 0)
                 for episode in played:
                     del episode["duration_seconds"], episode["operators"]["a"]["latency_ms"]
-                    for tokens in ("input_tokens", "output_tokens"):
-                        del episode["operators"]["a"][tokens]
                 ends.append(sorted(played, key=lambda episode: episode["seed"]))
                 lines = [
                     {**line, "ts_unix_ns": 0} for line in self.lane.lines() if line.get("type") == "step"

@@ -66,7 +66,7 @@ class Batch:
         self._rules, self._seats, self._telemetry = rules, seats, telemetry
         self._make, self._step = make, step
         self._operator = seats.of_agent[ALONE]
-        self._generators: Any = None
+        self._generators: tuple[Any, Any] | None = None
 
     @property
     def playing(self) -> list[Member]:
@@ -144,7 +144,8 @@ class Batch:
     def check_generators(self) -> None:
         """Raise `ArenaError` if a step has used the global generators of Python or NumPy: in a batch, its
         numbers would depend on the other episodes."""
-        if self._generators is not None and _generators() != self._generators:
+        pairs = zip(self._generators or (), _generators())
+        if any(before is not None and before != now for before, now in pairs):
             raise ArenaError("the environment uses the global random generators: it is played alone")
 
     def close(self) -> None:
@@ -153,10 +154,10 @@ class Batch:
             member.environment.close()
 
 
-def _generators() -> Any:
-    """Return the states of the global generators of Python and NumPy."""
+def _generators() -> tuple[Any, Any]:
+    """Return the states of the global generators of Python and, once it is imported, NumPy."""
     numpy = sys.modules.get("numpy")
     if numpy is None:
-        return random.getstate()
+        return random.getstate(), None
     _, keys, *rest = numpy.random.get_state()
-    return random.getstate(), keys.tobytes(), rest
+    return random.getstate(), (keys.tobytes(), rest)

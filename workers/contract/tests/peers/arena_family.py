@@ -255,7 +255,8 @@ def facts(env, agent):
 
 
 class Insider:
-    """An operator in the arena's process: spoils what it is given; its `trouble` begins at step 2."""
+    """An operator in the arena's process: spoils what it is given; its `trouble` begins at step 2. With
+    `silent` it does not explain."""
 
     def __init__(self, setup):
         self.player_id, self.settings = setup.player_id, setup.settings
@@ -281,7 +282,7 @@ class Insider:
             info.clear()
         legal = [action for action in range(3) if action_mask is None or action_mask[action]]
         action = self.first + legal[(self.seed + step_index) % len(legal)]
-        return Decision(action, "a step", "why not", 1, 2)
+        return action if self.settings.get("silent") else Decision(action, "a step", "why not", 1, 2)
 
 
 def operate(setup):
