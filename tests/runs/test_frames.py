@@ -7,11 +7,11 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import mosaic_contract
 import pytest
 from mosaic_contract.fastlane import LINK
 from support import marked_processes, start_painter, start_peer, wait_until
 
-from mosaic_lab.keeper import launch
 from mosaic_lab.runs import Run, Supervisor
 
 
@@ -87,6 +87,6 @@ def test_stopping_what_is_left_of_a_lost_run_frees_its_memory(supervisor: Superv
 def test_a_keeper_that_finds_no_contract_records_the_outcome_all_the_same(
     supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(launch, "_contract_folder", lambda: tmp_path)
+    monkeypatch.setattr(mosaic_contract, "__file__", str(tmp_path / "mosaic_contract" / "__init__.py"))
     run = start_peer(supervisor, "train").wait(30)
     assert run.state == "completed"
