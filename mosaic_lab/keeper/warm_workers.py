@@ -32,7 +32,7 @@ from mosaic_lab.keeper.run_store import RunFolder
 MOST = 3
 LEAST_FREE_MB = 8_000
 _NO_GPUS = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ""}  # as for a run without GPUs
-_LONGEST = 150_000  # bytes of a run's variables; a socket takes some 200,000 at once
+_LONGEST = 60_000  # bytes of a launch document, for which a pipe has room
 _DEADLINE = 60.0  # seconds for a fork, which normally takes some milliseconds
 _ENDED = b'{"refused": "it has ended"}'
 
@@ -99,7 +99,8 @@ class WarmWorker:
 
     def close(self) -> None:
         """End it, at the latest when it has imported its library. What it has forked goes on."""
-        self._socket.close()
+        with self._lock:  # not while another thread waits for its answer
+            self._socket.close()
 
     def _hear(self, timeout: float) -> dict[str, Any]:
         self._socket.settimeout(timeout)
@@ -141,7 +142,7 @@ class WarmWorkers:
 
     def prepare(self, command: Sequence[str], variables: Mapping[str, str]) -> None:
         """Start the warm worker for ``command``, unless there is one or there can be none."""
-        if self._pid != os.getpid() or not _possible(command):
+        if not _possible(command):
             return
         key = _key(command, variables)
         with self._lock:
@@ -171,7 +172,8 @@ class WarmWorkers:
         """
         text = launch.to_json().encode()
         alone = launch.bridge is None and launch.lifeline is None and not launch.starts_runs
-        if not alone or launch.gpus or len(text) > _LONGEST:
+        here = sys.platform == "linux" and self._pid == os.getpid()
+        if not here or not alone or launch.gpus or len(text) > _LONGEST:
             return False
         command = launch.command[:3]
         variables = {name: value for name, value in launch.environment.items() if name != RUN_DIR_VARIABLE}
@@ -189,10 +191,12 @@ WARM_WORKERS = WarmWorkers()
 
 
 def _start_keeper(worker: WarmWorker, folder: RunFolder, launch: Launch, lock: int, text: bytes) -> bool:
-    document = os.memfd_create("launch")  # it has the worker's variables, which are never written to disk
+    document, end = os.pipe()  # it has the worker's variables, which are never written to disk
     try:
-        os.write(document, text)
-        os.lseek(document, 0, os.SEEK_SET)
+        with os.fdopen(end, "wb", buffering=0) as pipe:
+            os.set_blocking(end, False)
+            if pipe.write(text) != len(text):
+                return False
         with folder.keeper_log_path.open("ab") as log:
             descriptors = [document, log.fileno(), log.fileno(), lock]
             guardian = keeper_command(folder, f"guard:{launch.grace_seconds}")

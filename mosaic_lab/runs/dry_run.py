@@ -17,7 +17,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from mosaic_lab.errors import ConfigurationError, EnvironmentMissing, MosaicErro
 from mosaic_lab.keeper import die_with_parent
 from mosaic_lab.keeper.die_with_parent import END
 from mosaic_lab.keeper.outcome import error_type, own_message
-from mosaic_lab.keeper.processes import lives, place, start_time
+from mosaic_lab.keeper.processes import lives, place, send, start_time
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.tail import final_message, last_lines
 from mosaic_lab.keeper.warm_workers import WarmWorker, WarmWorkers
@@ -96,10 +95,10 @@ def _run(
     stdin, end_of_stdin = os.pipe()
     with folder.keeper_log_path.open("wb") as log, os.fdopen(stdin, "rb"), os.fdopen(end_of_stdin, "wb"):
         streams = [stdin, log.fileno(), log.fileno()]
-        process: subprocess.Popen[bytes] | _Forked
-        if warm is not None and (pid := warm.spawn([full_command], environment, streams)) is not None:
-            process = _Forked(pid)
-        else:
+        process: subprocess.Popen[bytes] | _Forked | None = None
+        if warm is not None:
+            process = _Forked(warm, full_command, environment, streams)
+        if process is None or process.pid is None:
             process = subprocess.Popen(
                 full_command, stdin=stdin, stdout=log, stderr=log, env=environment, start_new_session=True
             )
@@ -120,17 +119,23 @@ def _run(
 
 
 class _Forked:
-    """A process that is not a child of this one, with the methods of `subprocess.Popen` needed here."""
+    """A process forked by a warm worker, with the methods of `subprocess.Popen` needed here. It is not a
+    child of this one, but holds a pipe open until it ends. ``pid`` is None if the warm worker refuses.
+    """
 
-    def __init__(self, pid: int) -> None:
-        self._process = os.pidfd_open(pid)
+    def __init__(
+        self, warm: WarmWorker, command: Sequence[str], environment: Mapping[str, str], streams: Sequence[int]
+    ) -> None:
+        self._life, end = os.pipe()
         self._poll = select.poll()
-        self._poll.register(self._process, select.POLLIN)
-        self.terminate = partial(signal.pidfd_send_signal, self._process, signal.SIGTERM)
-        self.kill = partial(signal.pidfd_send_signal, self._process, signal.SIGKILL)
+        self._poll.register(self._life, select.POLLIN)
+        try:
+            self.pid = warm.spawn([command], environment, [*streams, end])
+        finally:
+            os.close(end)
 
     def __del__(self) -> None:
-        os.close(self._process)
+        os.close(self._life)
 
     def poll(self) -> int | None:
         return 0 if self._poll.poll(0) else None
@@ -138,6 +143,16 @@ class _Forked:
     def wait(self, timeout: float | None = None) -> None:
         if not self._poll.poll(timeout and 1000 * timeout):
             raise subprocess.TimeoutExpired("a dry run", timeout or 0.0)
+
+    def terminate(self) -> None:
+        self._send(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self._send(signal.SIGKILL)
+
+    def _send(self, number: signal.Signals) -> None:
+        assert self.pid is not None
+        send(self.pid, number)
 
 
 def _end(process: subprocess.Popen[bytes] | _Forked) -> None:

@@ -35,6 +35,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> dict[str, float]:
 
     start = {
         "argv": sys.argv,
+        "name": Path("/proc/self/comm").read_text(),
         "path": sys.path,
         "main": str(getattr(sys.modules["__main__"].__spec__, "name", "")),
         "variables": dict(os.environ),

@@ -64,7 +64,7 @@ def _refusal() -> str:
 def _serve(control: socket.socket, files: _Files) -> Optional[ReadyProcess]:
     """Answer requests until the end. Return None then, and the ready process in each of them."""
     output = os.fstat(2).st_size
-    own_name = _COMM.read_text()
+    own_name = _COMM.read_text().rstrip("\n")
     _COMM.write_text(NAME)
     while select.select([control], [], [], _UNUSED_SECONDS)[0]:
         request, descriptors = receive(control)
