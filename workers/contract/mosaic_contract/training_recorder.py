@@ -30,7 +30,8 @@ class _Training:
         self.folder = run_dir / OBSERVATIONS
         for unfinished in self.folder.glob("*.part"):  # of a process that was killed
             unfinished.unlink()
-        self.numbers: Iterator[int] = itertools.count(len(list(self.folder.glob("*.npz"))))
+        last = max((int(file.stem) for file in self.folder.glob("*.npz") if file.stem.isdigit()), default=-1)
+        self.numbers: Iterator[int] = itertools.count(last + 1)
 
 
 _training: Optional[_Training] = None
