@@ -194,7 +194,7 @@ class OperatorServer:
         actions = []
         for row, (agent, observation) in enumerate(zip(agents, observations)):
             hints = {name: given.get(name, nothing)[row] for name in agent.hints}
-            decision = agent.operator.select_action(observation, **hints)
+            decision = agent.select_action(observation, **hints)
             if isinstance(decision, Decision):
                 if decision != Decision(decision.action, decision.action_str):
                     raise BadMessage("the operator explains its action, which has no place in a batch")

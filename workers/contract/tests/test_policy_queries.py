@@ -94,6 +94,9 @@ class Selections(unittest.TestCase):
         observations = pack(np.array([[1, 2], [0, 1], [5, 5]]))
         answer = server.perform({**together, "observations": observations})
         self.assertEqual(unpack(answer["actions"]).tolist(), [16_003, 16_001, 16_010])
+        unlike = [pack(np.array(observation)) for observation in ([1, 2], [0.0, 1], [1, 2, 3])]
+        answer = server.perform({**together, "observations": unlike})
+        self.assertEqual(answer["actions"], [16_003, 16_001, -1])
         self.assertEqual(select([1, 2, 3]), -1)  # another form, which is the operator's to judge
         queries = Counting(None).queries()
         self.assertEqual(queries.select(np.ones((20, 2))).tolist(), [16_002] * 20)

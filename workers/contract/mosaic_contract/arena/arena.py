@@ -144,15 +144,15 @@ class Arena:
         self._opened.seats.stop()
         if self._opened.recorder is not None:
             self._opened.recorder.close()
-        if self._opened.batch is not None:
-            self._opened.batch.close()
         if self._opened.telemetry is not None:
             self._opened.telemetry.close(reason)
         self._opened.frames.close()
-        try:
-            self._opened.environment.close()
-        except Exception:
-            log.warning("the environment did not close", exc_info=True)
+        members = [] if self._opened.batch is None else self._opened.batch.members[1:]
+        for environment in (self._opened.environment, *(member.environment for member in members)):
+            try:
+                environment.close()
+            except Exception:
+                log.warning("the environment did not close", exc_info=True)
 
     # ------------------------------------------------------------------ open
 

@@ -148,11 +148,6 @@ class Batch:
         if any(before is not None and before != now for before, now in pairs):
             raise ArenaError("the environment uses the global random generators: it is played alone")
 
-    def close(self) -> None:
-        """Close the environments but the first, which belongs to the arena."""
-        for member in self.members[1:]:
-            member.environment.close()
-
 
 def _generators() -> tuple[Any, Any]:
     """Return the states of the global generators of Python and, once it is imported, NumPy."""

@@ -288,7 +288,7 @@ class Seats:
         if any(seen.mask is not None for seen in observed):
             message["action_masks"] = [pack(seen.mask) for seen in observed]
         if any(seen.info for seen in observed):
-            message["infos"] = [sendable(seen.info) for seen in observed]
+            message["infos"] = [sendable(seen.info) if seen.info else None for seen in observed]
         if isinstance(operator, InProcessOperator):
             answer = operator.command(message)
         else:
@@ -301,6 +301,10 @@ class Seats:
         if answer.get("type") != "actions_selected":
             raise operator.error(str(answer.get("message")), str(answer.get("error_type") or "error"))
         actions = unpack(answer["actions"])
+        if len(actions) != len(agents):
+            raise operator.error(
+                f"answered with {len(actions)} actions for {len(agents)} observations", "garbage"
+            )
         return actions.tolist() if getattr(actions, "ndim", 0) == 1 else actions
 
     def _check_deadlines(self, calls: Sequence[Call]) -> None:
