@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import threading
@@ -76,6 +77,8 @@ def _answer(provider: Provider, timeout: float) -> Any:
 
 def _requested(provider: Provider, timeout: float) -> Any:
     key = os.environ.get(provider.key or "", "")
+    if not key.isprintable():
+        raise ConfigurationError(f"{provider.key} has a line break or control character: set it without")
     of_anthropic = provider.api == ANTHROPIC
     url = provider.base_url.rstrip("/") + ("/v1/models?limit=1000" if of_anthropic else "/models")
     headers = {"Accept": "application/json", "User-Agent": "mosaic-lab"}
@@ -88,8 +91,8 @@ def _requested(provider: Provider, timeout: float) -> Any:
         with opener.open(urllib.request.Request(url, headers=headers), timeout=timeout) as response:
             return json.loads(response.read(_MOST_BYTES))
     except urllib.error.HTTPError as error:
-        said = sanitize(error.read(1000).decode("utf-8", "replace"))[:_LONGEST_ERROR]
-        said = said.replace(key, "[key]") if key else said
+        said = error.read(1000).decode("utf-8", "replace")
+        said = sanitize(said.replace(key, "[key]") if key else said)[:_LONGEST_ERROR]
         if error.code in (401, 403):
             step = f"set {provider.key} to a valid key" if provider.key else "it needs a key"
             refusal = f"{url} refuses the request (status {error.code}: {said}): {step}"
@@ -97,7 +100,7 @@ def _requested(provider: Provider, timeout: float) -> Any:
         raise MosaicError(f"{url} answers with status {error.code}: {said}") from None
     except ValueError as error:
         raise MosaicError(f"{url} answers with something that is not JSON: {error}") from None
-    except OSError as error:
+    except (OSError, http.client.HTTPException) as error:
         raise MosaicError(f"{url} cannot be reached: {getattr(error, 'reason', error)}") from None
 
 

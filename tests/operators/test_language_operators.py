@@ -134,6 +134,9 @@ def test_the_models_that_an_endpoint_lists(
     monkeypatch.setenv("MY_KEY", "sk-wrong")
     with pytest.raises(ConfigurationError, match=r"no such key: \[key\].*: set MY_KEY to a valid key"):
         mosaic.models("mine")
+    monkeypatch.setenv("MY_KEY", f"{language_server.key}\n")
+    with pytest.raises(ConfigurationError, match="MY_KEY has a line break or control character: set it"):
+        mosaic.models("mine")
     with pytest.raises(ConfigurationError, match=r"provider='mina' \(did you mean 'mine'\?\)"):
         mosaic.models("mina")
     with socket.create_server(("127.0.0.1", 0)) as silent:
