@@ -24,6 +24,7 @@ _OPTION = re.compile(r"[a-z][a-z0-9_]*")
 _OWN = {  # options that have their own argument
     "host": "the server answers on this machine only",
     "api_key": "keys are written to run folders, and the server answers on this machine only",
+    "hf_token": 'keys are written to run folders; pass_env_vars=["HF_TOKEN"] passes it on',
     "served_model_name": "the name of the model is that of its file or folder",
     "alias": "the name of the model is that of its file or folder",
 }

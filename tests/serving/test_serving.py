@@ -181,13 +181,21 @@ def test_what_is_refused_before_anything_starts(lab: mosaic.Lab, tmp_path: Path)
             lab.serve(engine, model)  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError) as caught:
         lab.serve(
-            "llama.cpp", "local", program="no-such-program", port=0, api_key="abc", host="0.0.0.0", threads=0
+            "llama.cpp",
+            "local",
+            program="no-such-program",
+            port=0,
+            api_key="abc",
+            hf_token="abc",
+            host="0.0.0.0",
+            threads=0,
         )
     text_of_error = str(caught.value)
     for wrong in (
         "program='no-such-program'",
         "port=0",
         "api_key=: keys are",
+        'hf_token=: keys are written to run folders; pass_env_vars=["HF_TOKEN"]',
         "host=: the server",
         "threads=0",
     ):
