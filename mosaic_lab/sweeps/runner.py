@@ -145,8 +145,12 @@ class SweepRunner(Runner, ABC):
                 raise MosaicError(f"trial {runs.trial.number} could not be started: {error}") from error
 
     def _next(self) -> tuple[TrialRuns, int] | None:
-        """Return the next run to start, preferring trials already begun; None if no run is due yet."""
-        if sum(runs.alive for runs in self._live) >= self._plan.request.at_once:
+        """Return the next run to start, preferring trials already begun; None if no run is due yet.
+
+        As many runs as train at once may wait for the evaluation of their checkpoints.
+        """
+        busy = max(sum(runs.alive for runs in self._live), sum(runs.evaluating for runs in self._live))
+        if busy >= self._plan.request.at_once:
             return None
         for runs in self._live:
             if runs.unstarted:

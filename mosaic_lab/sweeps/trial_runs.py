@@ -74,6 +74,11 @@ class TrialRuns:
         return sum(not run.finished for run in self.runs.values())
 
     @property
+    def evaluating(self) -> int:
+        """The number of ended runs whose checkpoints are still evaluated."""
+        return sum(run.finished and not self._settled(seed) for seed, run in self.runs.items())
+
+    @property
     def settled(self) -> bool:
         """Whether all runs have ended, also those that evaluate checkpoints."""
         return all(map(self._settled, self.runs))
