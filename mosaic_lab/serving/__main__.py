@@ -102,7 +102,7 @@ class ServerRunner(Runner):
             stdin=subprocess.DEVNULL,
             stdout=2,  # the run's log
             stderr=2,
-            env={**os.environ, "PYTHONNOUSERSITE": "1"},
+            env=dict(os.environ) if config.get("own_program") else {**os.environ, "PYTHONNOUSERSITE": "1"},
         )
 
     def _answers(self, server: subprocess.Popen[bytes], port: int) -> bool:

@@ -169,6 +169,7 @@ def _config(request: ServeRequest, command: Sequence[str]) -> dict[str, Any]:
         "model": str(request.model),
         "name": request.served_name,
         "command": list(command),
+        "own_program": request.program is not None,
         "port": request.port,
         "threads": request.threads or _threads(),
         "options": dict(request.options),
