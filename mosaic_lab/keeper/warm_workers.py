@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +155,8 @@ class WarmWorkers:
                     self._cold.add(key)
                 worker.close()
             if key not in self._cold:
-                self._workers[key] = WarmWorker(command, variables)
+                with suppress(OSError):  # a run that cannot be started either says why
+                    self._workers[key] = WarmWorker(command, variables)
             while len(self._workers) > MOST:
                 self._workers.pop(next(iter(self._workers))).close()
 

@@ -93,9 +93,12 @@ def prepared(code: Path) -> warm_workers.WarmWorker:
     return found
 
 
-def start(supervisor: Supervisor, code: Path, algorithm: str = "walk", **options: Any) -> Run:
+def start(
+    supervisor: Supervisor, code: Path, algorithm: str = "walk", program: str = sys.executable, **options: Any
+) -> Run:
     config = {"algorithm": algorithm, "env_id": "Peer-v0", "seed": 1, "total_timesteps": 10}
-    return supervisor.start(COMMAND, config, worker="peer", env_vars={"PYTHONPATH": str(code)}, **options)
+    command = [program, *COMMAND[1:]]
+    return supervisor.start(command, config, worker="peer", env_vars={"PYTHONPATH": str(code)}, **options)
 
 
 def is_warm(run: Run) -> bool:
@@ -246,6 +249,12 @@ def test_a_library_with_threads_is_never_forked(warm: Supervisor, code: Path) ->
     wait_until(lambda: not warm_processes(code))
     assert not is_warm(start(warm, code).wait(30))
     assert not warm_processes(code)  # not even another one
+
+
+def test_a_program_that_is_gone_is_the_failure_of_its_run(warm: Supervisor, code: Path) -> None:
+    run = start(warm, code, program=str(code / "python"))
+    wait_until(lambda: run.finished)
+    assert "python does not exist" in run.reason
 
 
 def test_warm_workers_are_listed(code: Path, capsys: pytest.CaptureFixture[str]) -> None:
