@@ -295,20 +295,8 @@ def _dispatch(worker: Worker, arguments: argparse.Namespace, telemetry: Telemetr
         telemetry.run_id = raw["run_id"]
     config = TrainingConfig.from_dict(raw, arguments.config.resolve().parent, worker.optional)
     telemetry.run_id = config.run_id
-    if config.wrappers and not worker.wraps:
-        raise ConfigError(
-            f"{metadata.name} takes no wrappers: leave wrappers={list(config.wrappers)} out, or "
-            "train with a worker that takes them, such as cleanrl or tianshou"
-        )
-    if config.record and not capabilities.records_observations:
-        raise ConfigError(
-            f"record={config.record!r}: trainings of {metadata.name} step their environments where "
-            "observations cannot be recorded. Train with cleanrl or sb3, or record episodes of the trained "
-            f"policy: lab.evaluate(…, record={config.record!r})"
-        )
+    _check_capabilities(config, worker, metadata.name, capabilities)
     if config.environment_server:
-        if not capabilities.uses_environment_servers:
-            raise ConfigError(f"{metadata.name} trains in environments of its own only, without a server")
         assign(
             config.env_id,
             {
@@ -336,6 +324,25 @@ def _dispatch(worker: Worker, arguments: argparse.Namespace, telemetry: Telemetr
         record_training(config.run_dir)
     train = functools.partial(worker.train, config if plan is resolved else plan)
     return _train(train, metadata.name, config, resolved, telemetry)
+
+
+def _check_capabilities(
+    config: TrainingConfig, worker: Worker, name: str, capabilities: WorkerCapabilities
+) -> None:
+    """Raise `ConfigError` for what the worker's trainings do not support."""
+    if config.wrappers and not worker.wraps:
+        raise ConfigError(
+            f"{name} takes no wrappers: leave wrappers={list(config.wrappers)} out, or train with a worker "
+            "that takes them, such as cleanrl or tianshou"
+        )
+    if config.record and not capabilities.records_observations:
+        raise ConfigError(
+            f"record={config.record!r}: trainings of {name} step their environments where observations "
+            "cannot be recorded. Train with cleanrl or sb3, or record episodes of the trained policy: "
+            f"lab.evaluate(…, record={config.record!r})"
+        )
+    if config.environment_server and not capabilities.uses_environment_servers:
+        raise ConfigError(f"{name} trains in environments of its own only, without a server")
 
 
 def _provide_servers(config: TrainingConfig, environments: int) -> None:
