@@ -29,6 +29,7 @@ from mosaic_lab.errors import ConfigurationError, MosaicError, warn_user
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.keeper.tail import last_lines
 from mosaic_lab.runs import Run
+from mosaic_lab.telemetry import JsonlFollower
 
 _DATA_FILE = Path("data", "metadata.json")
 _OWN = "mosaic_lab"
@@ -109,14 +110,10 @@ def write_dataset(
 def training_dataset(run: Run, path: Path | str) -> Path:
     """Write the recorded episodes of a training as the Minari dataset ``path``; see `write_dataset`."""
     recordings = run.path / OBSERVATIONS
-    try:
-        lines = (recordings / EPISODES).read_bytes().splitlines()
-    except FileNotFoundError:
-        lines = []
     name = str(run.config.get("algorithm", run.worker))
     episodes = [
         RecordedEpisode(name, "rl", episode["return"], recordings / episode["file"], episode["sha256"])
-        for episode in map(json.loads, lines)
+        for episode in map(json.loads, JsonlFollower(recordings / EPISODES).lines())
         if math.isfinite(episode["return"])
     ]
     facts = {"run": run.id, "training": {"worker": run.worker, "seed": run.config.get("seed")}}
