@@ -105,7 +105,7 @@ VLLM = Engine(
     alias="--served-model-name",
     split="--tensor-parallel-size",
     threads="",
-    always=(),
+    always=("--allowed-origins", '["http://localhost"]'),  # pages of other sites may not use it
     metrics={
         "vllm:generation_tokens_total": "tokens",
         "vllm:prompt_tokens_total": "prompt_tokens",

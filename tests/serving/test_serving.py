@@ -63,6 +63,7 @@ def test_a_server_answers_survives_its_kernel_and_ends_with_its_processes(
     port = server.address.split(":")[2].removesuffix("/v1")
     assert arguments(server) == [
         *("serve", "org/works", "--host", "127.0.0.1", "--port", port, "--served-model-name", "org/works"),
+        *("--allowed-origins", '["http://localhost"]'),
         *("--max-model-len", "512", "--no-enable-prefix-caching", "--enforce-eager"),
     ]
     wait_until(lambda: server.progress_text == "128 tokens")
