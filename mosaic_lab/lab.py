@@ -44,8 +44,8 @@ class Lab(Trainer):
     """A run store, and the methods that start runs in it.
 
     ``root`` is the store's folder. ``max_running`` is the number of its runs that may run at once; further
-    runs are queued (default: the number of CPU cores). ``warm``: whether, after the first one of a library,
-    trainings are forked by an idle process that has imported it (`keeper.warm_workers`).
+    runs are queued (default: the number of CPU cores). ``warm``: whether trainings after
+    the first with a library are forked by an idle process that has imported it (`keeper.warm_workers`).
 
     A new Lab prints which runs of this notebook are still alive, how much memory they use, how to show and
     stop them, and how many others are alive; if the store does not exist yet, it prints the folder. All state
@@ -158,11 +158,11 @@ class Lab(Trainer):
             record: ``"observations"`` keeps those of each finished episode in the store, compressed, for
                 `Comparison.dataset`; in environments of one agent.
             start: where each episode begins. A list of actions already played on the seed, for any
-                deterministic environment: of each action the value or the name ("push left"; "e2e4" or "e4"
+                deterministic environment: each action by its value or name ("push left"; "e2e4" or "e4"
                 in chess), or ``{agent: value}`` where several act at once; ``**replay.start_at(40)`` gives
                 the seed and the actions of a replay. A position as text: a FEN for ``"chess_v6"``, lines of
                 ``X``, ``O`` and ``.`` for ``"connect_four_v3"`` and ``"tictactoe_v3"``, a layout as
-                ``print(env.unwrapped)`` draws it for MiniGrid. ``{"position": text, "actions": […]}`` is
+                ``print(env.unwrapped)`` draws it for MiniGrid. ``{"position": text, "actions": […]}`` has
                 both. Steps and returns count from there.
             family: the worker that provides the environment. Default: derived from the id, or if that worker
                 cannot make it, a worker that trained one of the policies in this environment.
@@ -392,7 +392,7 @@ class Lab(Trainer):
         """Serve a language model on this machine in the background, as a run, and return at once.
 
         ``mosaic.operators.llm(server)`` waits until the server answers, and plays with its model. The server
-        survives this kernel: `run` finds it again. It answers on this machine only, without a key, until
+        survives this kernel: `run` finds it again. It accepts local connections only, without a key, until
         `Run.stop` ends it, and does not count towards ``max_running``.
 
         Args:
@@ -408,10 +408,10 @@ class Lab(Trainer):
             pass_env_vars: names of environment variables to pass on, such as ``["HF_TOKEN"]``.
             grace_seconds: time between SIGTERM and SIGKILL when it is stopped.
             **options: the program's own options with underscores: ``ctx_size=8192`` is ``--ctx-size 8192``,
-                ``True`` is an option alone, ``False`` is ``--no-…``, a list is several values.
+                ``True`` an option without a value, ``False`` its ``--no-…``, a list several values.
 
         Raises:
-            ConfigurationError: all problems at once: no such model, a port that is taken, no GPU.
+            ConfigurationError: all problems at once, such as no such model, a port in use, or no GPU.
             WorkerEnvironmentError: the worker's environment could not be built.
             MosaicError: the run could not be started (no disk space, for example).
         """

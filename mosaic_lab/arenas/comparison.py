@@ -144,7 +144,7 @@ class Comparison:
 
         The default is all lanes side by side; with a list or several lanes, it returns `Replays`, with the
         first step in which they differ. The lanes themselves are not affected. ``progress`` is called with
-        the number of steps played, and of all; by default, a long replay prints a line.
+        the numbers of steps played and in total; by default, a long replay prints a line.
 
         Raises ConfigurationError for a lane without such an episode, and MosaicError if its actions were not
         recorded or the environment cannot be made again.
@@ -161,7 +161,7 @@ class Comparison:
     def transcript(
         self, operator: str | None = None, seed: int | None = None, fault: str | None = None, text: str = ""
     ) -> Transcript:
-        """Return the exchanges with language models in all episodes, to read and to save.
+        """Return a transcript of the exchanges with language models in all episodes.
 
         ``operator`` is the name of a lane; see `mosaic_lab.evaluation.Evaluation.transcript`.
         """

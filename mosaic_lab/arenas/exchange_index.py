@@ -1,9 +1,9 @@
 """An index of the recorded exchanges of an evaluation or a comparison, which may still be growing.
 
-Only an index is in memory, 120 bytes for each exchange: where its line is, and the numbers by which it is
-selected. Texts are read again when they are shown or searched. A call that indexes or searches has a time
-limit, after which the next one continues. So a large recording opens at once, and a search ends when nothing
-more of it is requested.
+Only an index is in memory, 120 bytes for each exchange: the place of its line, and the numbers by which
+exchanges are filtered. Texts are read from the files when they are shown or searched. Each call that indexes
+or searches has a time limit, and the next one continues, so a large recording opens at once, and a search
+ends when no more of it is requested.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ANY, NONE = "any", "none"
 _MOST_SEARCHES = 8
 _MOST_FAULTS = 62  # the bits of a number; more names are not selectable
 _BUFFER = 1 << 20
-_CHECK_EVERY = 64  # lines between two looks at the clock
+_CHECK_EVERY = 64  # lines between two checks of the deadline
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -101,7 +101,7 @@ class Entry(Struct):
     recorded: bool = False
 
     def contains(self, words: str) -> bool:
-        """Whether a text of the exchange has these words, given in lower case."""
+        """Whether a text of the exchange contains these words, given in lower case."""
         return any(words in text.lower() for text in (self.answer, self.reasoning)) or any(
             words in turn.text.lower() for turn in self.prompt
         )
@@ -145,7 +145,7 @@ class _Search:
 @dataclass(frozen=True)
 class Found:
     """The numbers of the selected exchanges found so far, in the order of play. ``indexed`` and ``searched``
-    are the parts of the recording that have been, from 0 to 1."""
+    are the fractions of the recording processed so far, from 0 to 1."""
 
     numbers: Numbers
     indexed: float
@@ -160,8 +160,8 @@ class ExchangeIndex:
     """The exchanges in ``folder``. ``lanes`` are the operators in their order.
 
     ``seed_of`` returns the user's seed of an operator's episode by its index; None if it is not known yet.
-    Indices count the ``episodes`` of each seed; None: they are numbers of episodes. Methods may be called on
-    any thread.
+    ``episodes`` is the number of episodes on each seed, by which an index gives an episode's number on its
+    seed; None: the index is that number. Methods may be called on any thread.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class ExchangeIndex:
     ) -> None:
         self.folder = folder
         self.damaged = 0
-        """The number of lines that were cut off, changed or are not those of an exchange."""
+        """The number of lines that are truncated, modified or not an exchange."""
         self._seed_of, self._episodes = seed_of, episodes
         self._lanes = dict(zip(lanes, range(len(lanes)), strict=True))
         self._without_seed: dict[tuple[int, int], list[int]] = {}  # exchanges by lane and episode
@@ -185,7 +185,7 @@ class ExchangeIndex:
         self._lock = threading.Lock()
 
     def find(self, selection: Selection = EVERYTHING, seconds: float = STEP_SECONDS) -> Found:
-        """Read what is new in the recording, and continue the search, for at most about ``seconds``."""
+        """Index new lines of the recording, and continue the search, for at most about ``seconds``."""
         deadline = time.monotonic() + seconds
         with self._lock:
             indexed = self._read(deadline)
@@ -263,7 +263,7 @@ class ExchangeIndex:
     # ----------------------------------------------------------------- inside
 
     def _read(self, deadline: float) -> float:
-        """Index what has been written since the last call, and return the indexed part, from 0 to 1."""
+        """Index the lines written since the last call, and return the indexed fraction."""
         check_inside(self.folder)
         for path in sorted(self.folder.glob("*.jsonl")):
             self._files.setdefault(path.name, _File(path))
@@ -331,7 +331,7 @@ class ExchangeIndex:
         )
 
     def _search(self, selection: Selection, deadline: float) -> _Search:
-        """Continue the search of a selection, whose latest are kept."""
+        """Continue the search of a selection. The latest searches are cached."""
         search = self._searches.setdefault(selection, _Search())
         self._searches.move_to_end(selection)
         if len(self._searches) > _MOST_SEARCHES:
@@ -345,7 +345,7 @@ class ExchangeIndex:
         return search
 
     def _selected(self, index: NDArray[Any], selection: Selection) -> NDArray[np.bool_]:
-        """Return which exchanges of a part of the index have these attributes, whatever their texts."""
+        """Return a mask of the rows of an index that match a selection, apart from its text."""
         chosen = np.ones(len(index), np.bool_)
         if selection.operator is not None:
             chosen &= index["lane"] == self._lanes.get(selection.operator, -1)
@@ -390,7 +390,7 @@ class ExchangeIndex:
                         yield number, line
 
     def place(self, number: int) -> dict[str, Any]:
-        """Return where an exchange is in the evaluation, and its lasting id."""
+        """Return the position of an exchange in the evaluation, and its permanent id."""
         row = self._index[number]
         episode = int(row["episode"])
         return {

@@ -46,13 +46,13 @@ from mosaic_lab.table_files import as_cell
 from mosaic_lab.telemetry import JsonlFollower
 
 FORMATS = {"jsonl": "application/jsonl", "csv": "text/csv", "json": "application/json"}
-"""The formats by the endings of their files, with their MIME types; "json" is a log of Inspect."""
+"""The formats by file extension, with their MIME types; "json" is a log of Inspect."""
 
 FAULT_NAMES = (ANY, NONE, *PARSE_FAULTS, *REPLY_FAULTS, "empty", "repair", "default")
 DESCRIPTION = "comparison.json"
 """The description of a comparison in its folder."""
 
-_SEED_SECONDS = 0.5  # between two looks for new episodes
+_SEED_SECONDS = 0.5  # between two reads of new episodes
 _STEP = re.compile(rb'"episode_index":(\d{1,15}),.*"episode_seed":(\d{1,18})\b')
 
 Exchanges = Iterable[tuple[dict[str, Any], Entry]]
@@ -65,10 +65,10 @@ EpisodeKey = tuple[str, int, int]
 class Transcript:
     """The exchanges with language models in ``index``, of the run or comparison ``name`` of a run store.
 
-    A notebook shows them as a table with search, prompts, answers and charts. ``selection`` are those that
-    are shown at first and saved. ``alive``: whether more may follow. ``returns`` are those of ended episodes.
-    ``replay`` replays an episode by operator, seed and number, with the functions of `replay_episode`; None:
-    only the notebook that has played it can.
+    A notebook shows them as a table with search, prompts, answers and charts. ``selection`` is the part that
+    is shown at first and saved. ``alive``: whether more may follow. ``returns`` are those of ended episodes.
+    ``replay`` replays an episode by operator, seed and number, with the functions of `replay_episode`; None
+    if only the notebook that has played it can.
     """
 
     store: Path
@@ -100,7 +100,7 @@ class Transcript:
 
     @property
     def file_name(self) -> str:
-        """A name for files, without an ending, by which `inspect view` finds a log: it begins with a date."""
+        """A file name without extension. It begins with a date, as `inspect view` requires of logs."""
         return re.sub(r"[^A-Za-z0-9._-]+", "-", f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S}_{self.name}")
 
     def __len__(self) -> int:
@@ -112,8 +112,8 @@ class Transcript:
     def save(self, path: Path | str) -> Path:
         """Write the selected exchanges to a file, and return its path.
 
-        The ending chooses the format: ``.jsonl``, ``.csv``, or ``.json`` for a log that ``inspect view``
-        opens. Raises ConfigurationError for another one.
+        The extension selects the format: ``.jsonl``, ``.csv``, or ``.json`` for a log that ``inspect view``
+        opens. Raises ConfigurationError for any other.
         """
         file = Path(path)
         kind = file.suffix[1:]

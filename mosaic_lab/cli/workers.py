@@ -75,7 +75,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     remove.add_argument("name", metavar="NAME")
     remove.set_defaults(run=_remove)
 
-    warm_ = commands.add_parser("warm", help="list the idle processes that start trainings quickly")
+    warm_ = commands.add_parser("warm", help="list the idle processes that fork trainings")
     warm_.set_defaults(run=_warm)
 
     new = commands.add_parser("new", help="create the package of a new worker from a template")
@@ -160,10 +160,10 @@ def _warm(arguments: argparse.Namespace) -> int:
                 program, kernel = command[2], f"process {process.ppid()}"
                 rows.append((str(process.pid), program, memory(used), duration(age), kernel))
     if len(rows) == 1:
-        _say("no warm workers: the first training of a Lab starts the one of its library")
+        _say("no warm workers: the first training with a library starts one")
     else:
         _say(text_table(rows))
-    _say("Trainings with GPUs and of JAX (jax, jumanji) and Ray (rllib) start cold.")
+    _say("Trainings with GPUs, JAX (jax, jumanji) or Ray (rllib) start cold.")
     return 0
 
 

@@ -232,12 +232,11 @@ class Evaluation(Results):
     def transcript(
         self, operator: str | None = None, seed: int | None = None, fault: str | None = None, text: str = ""
     ) -> Transcript:
-        """Return the exchanges with language models, also while the evaluation runs, to read and to save.
+        """Return a transcript of the exchanges with language models, which grows while the evaluation runs.
 
-        A notebook shows them as a table that is searched and filtered, with prompts, answers and replays. The
-        arguments select some: those of an operator or a seed, those with a ``fault`` (its name, "any" or
-        "none"), or with a ``text`` in prompt, answer or reasoning. ``save("log.jsonl")`` writes them; see
-        `mosaic_lab.arenas.transcript.Transcript`.
+        A notebook shows it as a searchable table with prompts, answers and replays. The arguments filter it:
+        by operator, seed, ``fault`` (its name, "any" or "none"), or a ``text`` in prompt, answer or
+        reasoning. ``save("log.jsonl")`` writes it; see `mosaic_lab.arenas.transcript.Transcript`.
 
         Raises ConfigurationError for an unknown operator or fault.
         """

@@ -34,7 +34,7 @@ from mosaic_lab.runs import Supervisor
 from mosaic_lab.workers import find
 
 BATCH = WIDTH
-"""Episodes that an arena plays together."""
+"""Maximum number of episodes that an arena plays together."""
 
 
 def evaluate(
@@ -87,7 +87,8 @@ def _ready(
 
 def batches(plan: EvaluationPlan, environment: EnvironmentInfo) -> dict[str, int]:
     """Return `EvaluationPlan.batches`: the lanes with small observations of a fixed shape, whose workers act
-    in several episodes at once. What is recorded, shown slowly or has a deadline of its own is played alone.
+    in several episodes at once. Lanes that record observations, begin at a start, have a step delay or a
+    deadline of their own play one episode at a time.
     """
     request = plan.request
     if environment.paradigm != "single_agent" or request.record or request.start or request.step_delay:

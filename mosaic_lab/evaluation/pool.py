@@ -38,7 +38,7 @@ ARENAS = "arenas"
 VERSIONS = "versions.json"
 
 Queue = tuple[str, int]
-"""The episodes of a lane that are played in batches of a size."""
+"""A lane, and the size of the batches in which its episodes are played."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class EpisodePlayer:
 
     @property
     def queue(self) -> Queue:
-        """The queue of its episodes."""
+        """The queue from which it takes episodes."""
         return self.label, self.batch
 
     def leave(self) -> None:
@@ -363,8 +363,8 @@ class Pool:
     # ------------------------------------------------------------------ failures
 
     def _play_alone(self, player: EpisodePlayer, jobs: list[EpisodeJob]) -> None:
-        """Play the episodes of a batch that has failed one at a time, where failures count: the lane's
-        remaining ones too if none of the batch had ended.
+        """Queue the episodes of a failed batch to be played one at a time, where failures are recorded. If no
+        episode of the batch had ended, the lane's remaining ones follow.
         """
         if not player.played:
             jobs += self._waiting.pop(player.queue, ())

@@ -139,8 +139,8 @@ class Suite:
         ``each_environment``, it maps the scores of one environment, float64[n], and the statistic is its mean
         over environments; their numbers of scores may differ, and ``interval`` may be "bca" (see
         `mosaic_lab.evaluation.statistic`). With ``resample_environments``, environments are resampled too
-        (task bootstrap), for intervals that extend to other environments like these. Raises
-        ConfigurationError for combinations that are not supported.
+        (task bootstrap), for intervals that extend to similar environments. Raises ConfigurationError for
+        unsupported combinations.
         """
         from mosaic_lab.evaluation.reports.estimate_table import estimates_table
 

@@ -89,13 +89,13 @@ def worker_preparation() -> Callable[[], None]:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
         if os.getppid() != keeper:
             os._exit(1)
-        sacrifice(os.getpid())
+        raise_oom_score(os.getpid())
 
     return prepare
 
 
-def sacrifice(pid: int) -> None:
-    """Make a process a likelier victim of the out-of-memory killer than it is, if that is possible."""
+def raise_oom_score(pid: int) -> None:
+    """Make a process more likely to be chosen by the out-of-memory killer, if permitted."""
     try:
         with Path(f"/proc/{pid}/oom_score_adj").open("r+") as file:
             adjusted = min(int(file.read()) + 300, 1000)

@@ -1,4 +1,4 @@
-"""A worker's process that has imported its library and waits to be started, from the side of its parent.
+"""The parent's side of a ready process: a worker that has imported its library and waits to be started.
 
 The other side is `mosaic_contract.ready_process`.
 """
@@ -28,7 +28,7 @@ class ReadyWorker:
 
     @classmethod
     def of_this_process(cls) -> ReadyWorker | None:
-        """Return the child with which a warm worker has started this process; None if it is not one."""
+        """Return the child with which a warm worker has started this process; None without one."""
         child = os.environ.pop(READY, "").split()
         return cls(*map(int, child)) if child else None
 
@@ -45,7 +45,7 @@ class ReadyWorker:
         }
         import socket
 
-        processes.sacrifice(self.pid)
+        processes.raise_oom_score(self.pid)
         with self._channel, Path(os.devnull).open("rb") as stdin:
             try:
                 descriptors = [stdin.fileno(), stdout, stderr]

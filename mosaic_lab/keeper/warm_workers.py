@@ -31,7 +31,9 @@ from mosaic_lab.keeper.launch import Launch, keeper_command, keeper_variables
 from mosaic_lab.keeper.run_store import RunFolder
 
 MOST = 3
+"""Maximum number of warm workers of a process."""
 LEAST_FREE_MB = 8_000
+"""Free memory below which runs are started cold."""
 _NO_GPUS = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ""}  # as for a run without GPUs
 _LONGEST = 60_000  # bytes of a launch document, for which a pipe has room
 _DEADLINE = 60.0  # seconds for a fork, which normally takes some milliseconds
@@ -41,15 +43,15 @@ _ENDED = b'{"refused": "it has ended"}'
 class WarmWorker:
     """A process that forks ``command`` with these environment variables, once it has imported its library.
 
-    ``refusal`` is the reason why it does not: empty if it does, None as long as that is unknown.
-    ``hopeless``: so would be another one.
+    ``refusal`` is the reason why it cannot: empty if it can, None until that is known. ``unsupported``: the
+    library cannot be forked, so another warm worker would refuse, too.
     """
 
     def __init__(self, command: Sequence[str], variables: Mapping[str, str]) -> None:
         self.refusal: str | None = None
-        self.hopeless = False
+        self.unsupported = False
         self._lock = threading.Lock()
-        self._surroundings = _surroundings()
+        self._inherited = _inherited()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, tempfile.TemporaryFile() as output:
             self._process = subprocess.Popen(
@@ -66,15 +68,15 @@ class WarmWorker:
         threading.Thread(target=self._process.wait, name="mosaic-warm-end", daemon=True).start()
 
     def ready(self) -> bool:
-        """Return whether it forks."""
+        """Return whether it can fork."""
         if self.refusal is None:
-            self._hear(0)
+            self._receive(0)
         return self.refusal == ""
 
     @property
     def fits(self) -> bool:
         """Whether its runs would have the limits, the priority and the cores of this process."""
-        return self._surroundings == _surroundings()
+        return self._inherited == _inherited()
 
     def spawn(
         self, commands: Sequence[Sequence[str]], variables: Mapping[str, str], descriptors: Sequence[int]
@@ -92,18 +94,18 @@ class WarmWorker:
                 self.refusal = "it has ended"
                 return None
             try:
-                pid = self._hear(_DEADLINE).get("pid")
-            except BaseException:  # its answer must not be taken for that to the next request
+                pid = self._receive(_DEADLINE).get("pid")
+            except BaseException:  # the answer must not be taken for that of the next request
                 self.refusal = "it was interrupted"
                 raise
         return pid if isinstance(pid, int) else None
 
     def close(self) -> None:
-        """End it, at the latest when it has imported its library. What it has forked goes on."""
+        """End it, at the latest once it has imported its library. Its forks continue."""
         with self._lock:  # not while another thread waits for its answer
             self._socket.close()
 
-    def _hear(self, timeout: float) -> dict[str, Any]:
+    def _receive(self, timeout: float) -> dict[str, Any]:
         self._socket.settimeout(timeout)
         try:
             answer = dict(json.loads(self._socket.recv(_LONGEST) or _ENDED))
@@ -113,28 +115,28 @@ class WarmWorker:
             self._process.kill()
             self.refusal = "it did not answer"
             raise MosaicError(
-                f"a warm worker (process {self._process.pid}) did not answer in {timeout:g} s and was ended: "
-                "start again, or without warm workers (Lab(warm=False))"
+                f"a warm worker (process {self._process.pid}) did not answer within {timeout:g} s and was "
+                "killed: try again, or disable warm workers with Lab(warm=False)"
             ) from None
         except OSError:
             answer = json.loads(_ENDED)
         refusal = answer.get("refused", "")
-        self.hopeless = self.hopeless or (self.refusal is None and refusal != "")
+        self.unsupported = self.unsupported or (self.refusal is None and refusal != "")
         self.refusal = refusal
         return answer
 
 
 class WarmWorkers:
-    """The warm workers of this process, three at most: the ones used last."""
+    """The most recently used warm workers of this process, at most `MOST`."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._workers: dict[tuple[Any, ...], WarmWorker] = {}  # the one used last at the end
-        self._cold: set[tuple[Any, ...]] = set()  # for which there can be no warm worker
+        self._workers: dict[tuple[Any, ...], WarmWorker] = {}  # in the order of last use
+        self._cold: set[tuple[Any, ...]] = set()  # keys that no warm worker can serve
         self._pid = os.getpid()
 
     def find(self, command: Sequence[str], variables: Mapping[str, str]) -> WarmWorker | None:
-        """Return the warm worker for ``command``, ``python -m PROGRAM``; None if there is none yet."""
+        """Return the warm worker for ``command``, ``python -m PROGRAM``; None if none is ready."""
         if self._pid != os.getpid():
             return None  # a fork, which must not use its parent's sockets
         with self._lock:
@@ -142,7 +144,7 @@ class WarmWorkers:
             return worker if worker is not None and worker.fits and worker.ready() else None
 
     def prepare(self, command: Sequence[str], variables: Mapping[str, str]) -> None:
-        """Start the warm worker for ``command``, unless there is one or there can be none."""
+        """Start the warm worker for ``command``, unless it exists or is impossible."""
         if not _possible(command):
             return
         key = _key(command, variables)
@@ -151,7 +153,7 @@ class WarmWorkers:
                 if worker.fits and (worker.ready() or worker.refusal is None):
                     self._workers[key] = worker
                     return
-                if worker.hopeless:
+                if worker.unsupported:
                     self._cold.add(key)
                 worker.close()
             if key not in self._cold:
@@ -168,9 +170,9 @@ class WarmWorkers:
             self._workers.clear()
 
     def start(self, folder: RunFolder, launch: Launch, lock: int) -> bool:
-        """Start the keeper of a run with a worker that is ready, as `start_keeper` starts one.
+        """Start the keeper of a run with a ready worker, in place of `start_keeper`.
 
-        Return False if it must be started cold; the next one may be warm.
+        Return False if the run must be started cold; the next one may be warm.
         """
         text = launch.to_json().encode()
         alone = launch.bridge is None and launch.lifeline is None and not launch.starts_runs
@@ -229,7 +231,7 @@ def _free_mb() -> int:
     return int(found[1]) // 1000 if found else 0
 
 
-def _surroundings() -> tuple[Any, ...]:
+def _inherited() -> tuple[Any, ...]:
     """Return what a forked process inherits from its parent, besides variables and files."""
     names = sorted(name for name in dir(resource) if name.startswith("RLIMIT_"))
     umask = re.search(r"^Umask:.*", Path("/proc/self/status").read_text(), re.MULTILINE)

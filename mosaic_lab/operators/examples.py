@@ -38,7 +38,7 @@ def examples(
     """Return recorded episodes as texts, for the ``examples`` of `llm` and `vlm`.
 
     Each is a dict with "observations" and "actions", lists of texts, and the "operator", "return" and "seed"
-    of the episode. An episode with this seed is played without it.
+    of the episode. In an episode with this seed, the example is left out.
 
     Args:
         source: an evaluation or a comparison, or the name of a run, played with ``record="observations"``.
@@ -69,7 +69,7 @@ def examples(
 
 
 def as_examples(value: Any) -> Sequence[Any]:
-    """Return the examples that an argument stands for: a list of them, a JSON file, or what recorded one."""
+    """Return the examples given as a list, as a JSON file, or as a run that has recorded episodes."""
     if isinstance(value, list | tuple):
         return list(value)
     if not is_examples_file(value):
@@ -99,7 +99,7 @@ def _recorded(source: Any) -> Sequence[RecordedEpisode]:
 
 
 def _texts(episode: RecordedEpisode, steps: int) -> dict[str, Any]:
-    """Return an episode as a language model would read and write it."""
+    """Return an episode as the texts that a language model would read and write."""
     assert episode.recording is not None
     try:
         described, columns = read_recording(episode.recording)

@@ -39,8 +39,8 @@ def llm(model: str | Path | Server = LOCAL, **options: Unpack[PromptOptions]) ->
 
     Args:
         model: the endpoint's name of a model, such as "gpt-5-mini"; "local" for a small model that needs
-            neither a key nor a network; the path of a .gguf file; or a server (`Lab.serve`), whose answer is
-            waited for.
+            neither a key nor a network; the path of a .gguf file; or a server (`Lab.serve`), which is waited
+            for.
 
     Raises:
         ConfigurationError: all invalid arguments at once.
@@ -76,7 +76,7 @@ def _prompt_settings(problems: Problems, options: PromptOptions, always: Contain
     folders = {code["folder"] for name in CODE if isinstance(code := given[name], Mapping)}
     if len(folders) > 1:
         problems.add(
-            "", f"strategy= and describe= must be in one folder, not in {' and '.join(sorted(folders))}"
+            "", f"strategy= and describe= must be in the same folder, not in {' and '.join(sorted(folders))}"
         )
     return {name: value for name, value in given.items() if name in always or value != PROMPT_DEFAULTS[name]}
 
@@ -286,7 +286,7 @@ def vlm(
             problems.add("", problem)
     settings |= _prompt_settings(problems, options, ("structured",))
     if options.get("describe") is not None and not text:
-        problems.add("", "describe= is a text beside the image: give text=True as well")
+        problems.add("", "describe= needs text=True, which adds its text to the image")
     knows_team = bool(options.get("theory_of_mind"))
     needs: list[Need] = ["frame"]
     needs += ["description"] if text or knows_team else []

@@ -1,4 +1,4 @@
-"""The keywords of operators that call a language model: of all, and of those whose prompts are ours."""
+"""The keywords of all operators that call a language model, and the further ones of `llm` and `vlm`."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class ModelOptions(TypedDict, total=False):
         ``api_key_env`` names one. ``${NAME}`` in it is replaced by an environment variable of this process.
     api_key_env: the environment variable with the key; default: the provider's own, such as OPENAI_API_KEY.
     parameters: request parameters that have another name at this server, {"seed": "random_seed"}; "" for
-        those that it refuses. Default: the provider's.
+        those that it does not support. Default: the provider's.
     headers: additional headers of each request, {"name": "value"}. Settings are stored, so pass keys by
         variable: {"X-Api-Key": "${MY_KEY}"}.
     body: additional keys of each request, {"name": value}, such as {"top_k": 20}.
-    temperature: default: 0, or the model's own if it cannot be chosen.
+    temperature: default: 0, or the model's own if it cannot be set.
     top_p: share of the probability mass that tokens are drawn from; default: the model's own.
     seed: seed of the sampling, which not every endpoint accepts. Default: none is sent; a model in the
         worker's process derives one from the episode's.
@@ -101,31 +101,31 @@ DEFAULTS = ModelOptions(
 
 
 class PromptOptions(ModelOptions, total=False):
-    """Keywords of the operators whose prompts are ours.
+    """Keywords of the operators `llm` and `vlm`, whose prompts MOSAIC Lab writes.
 
     system: your own system prompt: a text, or the path of a .txt or .md file. In it, ``{agent}``, ``{game}``,
         ``{rules}``, ``{teammates}``, ``{others}``, ``{advice}`` and ``{role}`` are replaced, the last two as
         far as ``coordination`` allows, and ``{answering}`` by the form of answers, which is otherwise added
         at the end.
     strategy: how the model answers: "naive" with the action only, "cot" after reasoning, "robust_cot" with
-        the action between marks, "few_shot" as "naive" with ``examples``, "plan" with a plan that it keeps
+        the action between marks, "few_shot" as "naive" with ``examples``, "plan" with a plan that persists
         between steps; None after a short thought. Or a function of your own, ``"FILE:NAME"``,
         ``"MODULE:NAME"`` or defined in a module: ``strategy(prompt, ask)`` returns an answer with an action.
         ``prompt`` is a list of {"role", "content"}, ``ask(messages)`` sends one, and returns the answer (with
         ``structured=False`` always unrestricted). By name it may also take ``agent``, ``info``,
         ``legal_actions``, ``memory`` (a dict, empty at the start of an episode), ``observation`` (the text)
         and ``step_index``.
-    examples: episodes of others that the prompt begins with, as `examples` returns them; a run or a
-        comparison that has recorded some stands for its best one.
+    examples: episodes of other players at the beginning of the prompt, as `examples` returns them; a run
+        or a comparison that has recorded episodes stands for its best one.
     coordination: what the prompt contains besides the observation: "rules" the environment's rules,
         "advice" also strategy, "roles" also a role for each agent of a team.
     theory_of_mind: show what teammates see, carry and face, and request a prediction of their next
         actions.
     messages: let agents send each other messages of up to 500 characters, delivered with the next
         observation.
-    history: number of latest turns (observations with answers) in each prompt, or {"steps": …, "tokens": …}.
-        Older turns are left out, never the system prompt, the examples and the current observation. Tokens
-        are estimated, rather too many than too few.
+    history: number of latest turns (observations and answers) in each prompt, or {"steps": …, "tokens": …}.
+        Older turns are left out, never the system prompt, the examples and the current observation. The
+        number of tokens is a conservative estimate.
     structured: have the endpoint restrict the answer to the legal actions. By default only "local" is
         restricted, which otherwise rarely names an action. Results are not comparable with those of
         unrestricted models.

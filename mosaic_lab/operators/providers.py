@@ -33,7 +33,7 @@ class Provider(NamedTuple):
     """A provider: its address, its API ("openai" or "anthropic"), and the variable with its key.
 
     ``maker`` is the only maker whose models it serves, empty for any. ``parameters`` are the request
-    parameters that have another name there, empty for those that it refuses.
+    parameters that have another name there, empty for those that it does not support.
     """
 
     base_url: str
@@ -48,7 +48,7 @@ class Provider(NamedTuple):
         return self == _BUNDLED.get(self.api)
 
     def refused(self, name: str) -> bool:
-        """Return whether it refuses a parameter of requests."""
+        """Return whether it does not support a request parameter."""
         return self.parameters.get(name) == ""
 
 
@@ -93,7 +93,7 @@ def providers() -> dict[str, Provider]:
 
 
 def unknown(name: object, known: Sequence[str]) -> str:
-    """Return the problem of a provider that does not exist: the nearest name, and all."""
+    """Return the message about an unknown provider, with the nearest name and all names."""
     near = get_close_matches(str(name).lower(), known, n=1)
     meant = f" (did you mean {near[0]!r}?)" if near else ""
     return f"provider={name!r:.100}{meant}: must be one of {', '.join(known)}, or a table in {home() / FILE}"

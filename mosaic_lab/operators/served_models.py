@@ -51,7 +51,7 @@ def models(provider: str | Server, *, timeout: float = 10.0) -> list[str]:
     names = [entry.get("id") for entry in listed or () if isinstance(entry, Mapping)]
     if not isinstance(listed, list) or not all(isinstance(name, str) for name in names):
         said = sanitize(json.dumps(answer))[:_LONGEST_ERROR]
-        raise MosaicError(f"{at.base_url} answers without a list of models: {said}")
+        raise MosaicError(f"{at.base_url} did not answer with a list of models: {said}")
     return [sanitize(str(name).removeprefix("models/")) for name in names]  # Google's prefix
 
 
@@ -86,7 +86,7 @@ def _requested(provider: Provider, timeout: float) -> Any:
         headers |= {"anthropic-version": "2023-06-01", "x-api-key": key}
     elif key:
         headers["Authorization"] = f"Bearer {key}"
-    opener = urllib.request.build_opener(_NoRedirects)  # which would be sent the key
+    opener = urllib.request.build_opener(_NoRedirects)  # the target would be sent the key
     try:
         with opener.open(urllib.request.Request(url, headers=headers), timeout=timeout) as response:
             return json.loads(response.read(_MOST_BYTES))
@@ -99,7 +99,7 @@ def _requested(provider: Provider, timeout: float) -> Any:
             raise ConfigurationError(refusal) from None
         raise MosaicError(f"{url} answers with status {error.code}: {said}") from None
     except ValueError as error:
-        raise MosaicError(f"{url} answers with something that is not JSON: {error}") from None
+        raise MosaicError(f"{url} did not answer with JSON: {error}") from None
     except (OSError, http.client.HTTPException) as error:
         raise MosaicError(f"{url} cannot be reached: {getattr(error, 'reason', error)}") from None
 

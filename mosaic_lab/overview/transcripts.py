@@ -20,8 +20,8 @@ from mosaic_lab.overview.exchange_view import shown_call, thumbnail
 Answer = tuple[dict[str, Any], list[bytes]]
 MOST_ROWS = 200
 """Maximum number of exchanges in an answer."""
-MOST_KEPT = 8
-"""Maximum number of recordings whose index is kept."""
+MOST_CACHED = 8
+"""Maximum number of transcripts in memory."""
 LARGEST_FILE = 64 << 20
 """Maximum size in bytes of the exchanges in a file that a page saves."""
 
@@ -51,17 +51,17 @@ class ExchangeParams(SelectedParams, kw_only=True):
 
 
 class Transcripts:
-    """The transcripts of a run store, made by ``make`` from the name of a run or comparison. The latest are
-    kept with their index."""
+    """The transcripts of a run store, made by ``make`` from the name of a run or comparison. The latest
+    are cached with their index."""
 
     def __init__(self, make: Callable[[str], Transcript]) -> None:
         self._make = make
-        self._kept: dict[str, Transcript] = {}
+        self._cached: dict[str, Transcript] = {}
         self._lock = threading.Lock()
 
     def page(self, params: PageParams) -> Answer:
-        """Return some of the selected exchanges as rows, and which part of the recording has been indexed and
-        searched: if less than 1, the next request continues."""
+        """Return some of the selected exchanges as rows, and the fractions of the recording that have been
+        indexed and searched: if less than 1, the next request continues."""
         transcript = self._transcript(params)
         index = transcript.index
         alive = transcript.alive()  # before reading: what is written until the end is then read
@@ -97,8 +97,8 @@ class Transcripts:
         transcript = replace(self._transcript(params), selection=params.selection)
         if (size := transcript.bytes) > LARGEST_FILE:
             raise MosaicError(
-                f"the selected exchanges have {size >> 20:,} MiB, too many for a page: select fewer, or "
-                f'write them in a notebook, ev.transcript().save("{transcript.file_name}.{params.format}")'
+                f"the selected exchanges take {size >> 20:,} MiB, too much for a page: select fewer, or "
+                f'save them in a notebook, ev.transcript().save("{transcript.file_name}.{params.format}")'
             )
         output = io.StringIO()
         transcript.write(params.format, output)
@@ -107,10 +107,10 @@ class Transcripts:
 
     def _transcript(self, params: SelectedParams) -> Transcript:
         with self._lock:
-            kept = self._kept.pop(params.run, None)
-            if kept is None or not kept.index.folder.is_dir():
-                kept = self._make(params.run)
-            self._kept[params.run] = kept
-            if len(self._kept) > MOST_KEPT:
-                del self._kept[next(iter(self._kept))]
-        return kept
+            transcript = self._cached.pop(params.run, None)
+            if transcript is None or not transcript.index.folder.is_dir():
+                transcript = self._make(params.run)
+            self._cached[params.run] = transcript
+            if len(self._cached) > MOST_CACHED:
+                del self._cached[next(iter(self._cached))]
+        return transcript

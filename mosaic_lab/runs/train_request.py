@@ -65,7 +65,7 @@ class TrainRequest(Request, kw_only=True, frozen=True):
     ] = None
     record: Annotated[
         Literal["observations"] | None,
-        Meta(description="keep the observations of the training's episodes, for a dataset of them"),
+        Meta(description="record the observations of the training's episodes, for a dataset"),
     ] = None
     wrappers: Annotated[
         Sequence[str | Mapping[str, Any]],

@@ -180,9 +180,9 @@ class Trainer:
                 lower end of the interval reaches ``until``, or the mean ``until_mean``, or after ``patience``
                 evaluations without a higher mean. Another run evaluates at low priority, as with films. If
                 checkpoints arrive faster than evaluations, some between the first and the last are skipped.
-            record: ``"observations"`` keeps those of each finished episode of the training in its folder,
-                compressed, for `Run.dataset`: as the environment returns them, before ``wrappers``. Workers
-                ``"cleanrl"`` and ``"sb3"`` do this, in environments of one agent.
+            record: ``"observations"`` records those of each finished episode, as the environment returns
+                them (before ``wrappers``), for `Run.dataset`. Supported by ``"cleanrl"`` and ``"sb3"``, in
+                environments of one agent.
             wrappers: wrappers of the environment, innermost first: names, and tables of a name with its
                 parameters, such as ``["grey", {"resize": [64, 64]}, {"frame_stack": 4}]``. ``"flat"`` makes
                 vectors of observations, ``"one_hot"`` before it encodes the images of MiniGrid and BabyAI,

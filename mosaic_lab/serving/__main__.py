@@ -31,7 +31,7 @@ _START_POLL, _METRICS_POLL = 0.1, 2.0  # seconds
 _ANSWER_SECONDS = 5.0
 _MOST_BYTES = 4 << 20  # of an answer
 _PORTS = 3  # attempts, because another program may take a free port first
-_LINES = 400  # of the log that are searched for a reason
+_LINES = 400  # of the log, searched for the reason of a failure
 _RATES = {"tokens": "tokens_per_second", "prompt_tokens": "prompt_tokens_per_second"}
 
 
@@ -64,8 +64,8 @@ class ServerRunner(Runner):
         raise ServerEnded(self._failure(server))
 
     def _begin(self) -> tuple[subprocess.Popen[bytes], int]:
-        """Start the program, on another port if its port is taken meanwhile. Return it once it answers, with
-        its port. Raises ServerEnded."""
+        """Start the program, again on another port if a free one has been taken meanwhile. Return it once it
+        answers, with its port. Raises ServerEnded."""
         for attempt in range(_PORTS):
             port = self._config["port"] or self._free_port(attempt)
             server = self._server = self._start(port)

@@ -17,11 +17,11 @@ _LONGEST_LINE = 300  # characters of a log line in a failure
 class Engine:
     """A program that serves a model with OpenAI's API.
 
-    ``subcommand`` are the words of its command line that serve. ``model`` and ``alias`` are the options
-    for the model, empty for the first argument, and for the name that requests have. ``split`` is the option
-    for the number of GPUs that share the model, ``threads`` that for CPU threads; empty without one.
-    ``metrics`` are our names of its totals and numbers at /metrics. ``faults`` are reasons of its end, with
-    what to do, and the pattern of its log for each; the first that is found counts.
+    ``subcommand`` starts the server. ``model`` is the option for the model, empty for a positional argument,
+    ``alias`` that for its name in requests, ``split`` that for the number of GPUs that share it, and
+    ``threads`` that for CPU threads; the last two are empty if it has none. ``metrics`` maps the names of
+    metrics at /metrics to ours. ``faults`` maps the reasons why it may end, with advice, to patterns of log
+    lines; the first match is reported.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Engine:
             if found := [line for line in lines if re.search(pattern, line, re.I)]:
                 return f"{said}: {reason} ({found[0].strip():.{_LONGEST_LINE}})"
         if "SIGKILL" in ending:
-            return f"{said}: {_SMALLER}, if nobody else ended it"
+            return f"{said}: probably {_SMALLER}"
         last = next((line.strip() for line in reversed(lines) if line.strip()), "")
         return f"{said}; last log line: {last:.{_LONGEST_LINE}}" if last else said
 
@@ -67,7 +67,7 @@ def _words(option: str, value: Any) -> list[str]:
     return [f"--{option}", json.dumps(value) if isinstance(value, dict) else str(value)]
 
 
-_OLD = "this version does not know the architecture: use program= with a newer one"
+_OLD = "this version does not support the architecture: use program= with a newer one"
 _SMALLER = "out of memory: choose a smaller or more quantized model, or less context"
 _FAULTS = {
     PORT_TAKEN: "couldn't bind|address already in use|failed to bind",
@@ -94,7 +94,7 @@ LLAMA_CPP = Engine(
         "the model's file cannot be read": "no such file|cannot be read",
         _OLD: "unknown model architecture",
         f"{_SMALLER} (ctx_size=)": "out of memory|insufficient memory|failed to allocate|unable to allocate",
-        "the model's file is damaged: get it again": "gguf_init_from|invalid magic|not within the file",
+        "the model's file is damaged: download it again": "gguf_init_from|invalid magic|not within the file",
     },
 )
 
@@ -127,10 +127,10 @@ VLLM = Engine(
         "the model cannot be downloaded from here": (
             "MaxRetryError|failed to resolve|couldn't connect to|LocalEntryNotFound"
         ),
-        "it finds no GPU: gpus=1 assigns one": (
+        "it found no GPU: gpus=1 assigns one": (
             "No CUDA GPUs are available|failed to infer device type|libcuda|no CUDA-capable"
         ),
-        "the GPU is too old for these numbers: dtype='half' may help": "compute capability",
+        "the GPU does not support this precision: dtype='half' may help": "compute capability",
         _OLD: "Model architectures .* not supported",
     },
 )

@@ -116,7 +116,7 @@ def _model(request: ServeRequest, problems: Problems) -> str:
         if path.is_dir() and not (path / "config.json").is_file():
             problems.add("", f"model={text!r}: the folder has no config.json of a model")
         elif not path.is_dir() and (text.endswith(".gguf") or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", text)):
-            problems.add("", f"model={text!r}: there is no such folder; a name is as Qwen/Qwen3-8B")
+            problems.add("", f"model={text!r}: there is no such folder; a name looks like Qwen/Qwen3-8B")
         return str(path.resolve()) if path.is_dir() else text
     elif text == LOCAL and request.program is None:
         return LOCAL
@@ -125,14 +125,12 @@ def _model(request: ServeRequest, problems: Problems) -> str:
             "", f"model={text!r}: there is no file {path.resolve()}; give a .gguf file, or {LOCAL!r}"
         )
     elif (head := path.open("rb").read(4)) != b"GGUF":
-        problems.add("", f"model={text!r}: not a GGUF file, which begins with GGUF, not {head!r}")
+        problems.add("", f"model={text!r}: not a GGUF file: it begins with {head!r}, not b'GGUF'")
     return str(path.resolve())
 
 
 def _program(program: Path | str, problems: Problems) -> str:
     found = shutil.which(Path(program).expanduser())
     if found is None:
-        problems.add(
-            "", f"program={str(program)!r}: not a program on the PATH, or a file that can be executed"
-        )
+        problems.add("", f"program={str(program)!r}: neither a program on the PATH nor an executable file")
     return found or str(program)

@@ -37,8 +37,8 @@ _OWN = [name for name in SweepRequest.__struct_fields__ if name not in ("trainin
 class SweepPlan:
     """A validated sweep. ``request`` has a value for every argument; ``training`` is common to all trials.
 
-    ``resumable``: whether the algorithm supports resuming from checkpoints. ``players``: what evaluates the
-    checkpoints of the trials; None without ``evaluate``.
+    ``resumable``: whether the algorithm supports resuming from checkpoints. ``players``: how the checkpoints
+    of the trials are evaluated; None without ``evaluate``.
     """
 
     request: SweepRequest

@@ -80,7 +80,7 @@ class TrialRuns:
 
     @property
     def settled(self) -> bool:
-        """Whether all runs have ended, also those that evaluate checkpoints."""
+        """Whether all runs have ended, including those that evaluate checkpoints."""
         return all(map(self._settled, self.runs))
 
     def _settled(self, seed: int) -> bool:

@@ -8,7 +8,7 @@ This module neither imports nor executes shims. ``workers/README.md`` describes 
     python = "3.11"                 # the Python of its environment
     kernel = true                   # it runs in mosaic-lab's own environment
     trains = false                  # it cannot train: the training form does not offer it
-    gpu = true                      # it is of use on GPUs only: `workers install --all` leaves it out
+    gpu = true                      # it needs a GPU: `workers install --all` leaves it out
     environments = ["MyGrid-*"]     # the ids of environments that it provides, as globs (see `families`)
     sources = ["git", "registry"]   # sources of upstream, in order of preference
     [tool.mosaic-lab.source.git]

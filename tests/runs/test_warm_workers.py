@@ -119,7 +119,7 @@ def numbers(run: Run) -> dict[str, Any]:
 
 
 def test_a_warm_run_has_all_that_a_cold_one_has(warm: Supervisor, code: Path) -> None:
-    """And its library was imported once; the second run is warm, without a word to anybody."""
+    """And its library was imported once; the second run is warm, without any message."""
     cold = start(warm, code).wait(30)
     prepared(code)
     runs = [start(warm, code).wait(30) for _ in range(2)]

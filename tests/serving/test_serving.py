@@ -106,7 +106,7 @@ def test_a_server_answers_survives_its_kernel_and_ends_with_its_processes(
         ("missing", "there is no such model: check its name"),
         ("gated", r'accept its licence, and pass_env_vars=\["HF_TOKEN"\]'),
         ("offline", "the model cannot be downloaded from here"),
-        ("no-gpu", "it finds no GPU: gpus=1 assigns one"),
+        ("no-gpu", "it found no GPU: gpus=1 assigns one"),
         ("odd", r"use program= with a newer one \(ValueError: Model architectures \['Odd"),
         ("option", "it refuses an option .*--max-modl-len"),
         ("crash", "last log line: Segmentation fault"),
@@ -175,7 +175,7 @@ def test_what_is_refused_before_anything_starts(lab: mosaic.Lab, tmp_path: Path)
     for engine, model, said in (
         ("llama.cpp", tmp_path / "none.gguf", r"there is no file .*none\.gguf; give a \.gguf file"),
         ("llama.cpp", text, "not a GGUF file"),
-        ("vllm", tmp_path / "none", "there is no such folder; a name is as Qwen/Qwen3-8B"),
+        ("vllm", tmp_path / "none", "there is no such folder; a name looks like Qwen/Qwen3-8B"),
         ("vllm", tmp_path / "empty", r"the folder has no config\.json"),
     ):
         with pytest.raises(ConfigurationError, match=said):

@@ -1,4 +1,4 @@
-"""Kills of a run's process, of which a sweep's trials take no notice, and whether they have not."""
+"""Kill a run's process at random moments, and check that the trials of a sweep are not affected."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from mosaic_lab.sweeps import Sweep
 
 
 def killed(run: Run, generator: random.Random, seconds: float = 1.2) -> bool:
-    """SIGKILL to the run's process, or to its keeper and so to both, within ``seconds``; whether that ended
-    it, and it had not completed before."""
+    """Send SIGKILL to the run's process, or to its keeper and so to both, within ``seconds``. Return whether
+    that ended the run before it completed."""
     wait_until(lambda: run.finished or run.status.worker_pid)
     with suppress(AssertionError):
         wait_until(lambda: run.finished, timeout=generator.uniform(0.0, seconds))

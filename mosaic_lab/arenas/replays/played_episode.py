@@ -128,8 +128,8 @@ def recorded_steps(table: pd.DataFrame, place: str) -> list[PlayedStep]:
     """
     if len(table) > MOST_STEPS:
         raise MosaicError(
-            f"{place} has {len(table):,} recorded steps; a replay, which is kept in memory, can have "
-            f"{MOST_STEPS:,}. They are in the table that steps() returns"
+            f"{place} has {len(table):,} recorded steps: a replay is held in memory, and can have at most "
+            f"{MOST_STEPS:,}. steps() returns all of them as a table"
         )
     steps: dict[int, PlayedStep] = defaultdict(PlayedStep)
     for row in table.to_dict("records"):

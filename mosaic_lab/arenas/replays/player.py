@@ -60,7 +60,7 @@ class Playback:
 
 
 def play(episode: PlayedEpisode, setup: ArenaSetup, progress: Callable[[int, int], None]) -> Playback:
-    """Play an episode again. ``progress`` is called with the number of steps played, and of all.
+    """Play an episode again. ``progress`` is called with the numbers of steps played and in total.
 
     Raises MosaicError if the environment cannot be made or fails before anything differs.
     """

@@ -81,7 +81,7 @@ class ReplayStep:
 
 
 def texts_in(observations: Mapping[str, Any]) -> str:
-    """Return the observations by agent that are texts, as one text; empty if none is."""
+    """Return the textual observations of all agents as one text; empty if there are none."""
     texts = {agent: value for agent, value in observations.items() if isinstance(value, str)}
     if len(texts) == 1 == len(observations):
         return next(iter(texts.values()))
@@ -303,7 +303,7 @@ class Replays(Sequence[Replay]):
         if (differ := self.first_difference) is not None and type(step) is int and step > differ:
             first = self._replays[0].operator
             raise ConfigurationError(
-                f"step={step}: they differ from step {differ} on, so that each has a start of its own: "
+                f"step={step}: the episodes differ from step {differ} on and have no common start: use one, "
                 f"replays[{first!r}].start_at({step})"
             )
         return max(self._replays, key=len).start_at(step)

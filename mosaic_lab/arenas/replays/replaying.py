@@ -18,7 +18,7 @@ from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.workers.families import shown_as
 
 Progress = Callable[[int, int], None]
-"""Called with the number of steps played, and of all."""
+"""Called with the numbers of steps played and in total."""
 
 _QUIET_SECONDS = 3.0
 
@@ -32,8 +32,8 @@ def replay_episode(
     has_players: bool = True,
 ) -> Replay:
     """Play an episode of the plan again. ``install`` is called with a line for each installation step;
-    ``progress`` prints a line of a long replay by default. ``has_players``: whether the plan's operators are
-    those that have played.
+    ``progress`` prints a line of a long replay by default. ``has_players``: whether the plan's operators
+    are those that played.
 
     Raises WorkerEnvironmentError or ConfigurationError if the environment's worker is missing or cannot make
     it, and MosaicError if the environment fails.

@@ -39,7 +39,7 @@ def statistic(
     array of that shape to a number. With ``each_task``, it maps the scores of one task, (runs,), and the
     statistic is its mean over tasks; ``scores`` may also be a list of arrays, one for each task, of different
     lengths. Runs are resampled within each task (the stratified bootstrap of Agarwal et al. 2021); with
-    ``resample_tasks``, tasks too, for intervals that extend to other tasks like these. ``interval`` is
+    ``resample_tasks``, tasks too, for intervals that extend to similar tasks. ``interval`` is
     "percentile" or, for one task or ``each_task``, "bca": bias-corrected and accelerated (Efron 1987), for
     skewed statistics. BCa bounds are NaN where they are undefined, as for equal scores; all bounds are NaN
     for a single run.

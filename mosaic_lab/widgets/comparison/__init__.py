@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def followed_panel(comparison: Comparison) -> LivePanel:
-    """Return the panel of a comparison, which is kept up to date wherever a page shows it."""
+    """Return the panel of a comparison, and update it while a page shows it."""
     from mosaic_lab.widgets.comparison.comparison_panel import panel_of  # not before one is shown
 
     panel = panel_of(comparison)

@@ -31,9 +31,9 @@ from mosaic_lab.widgets.replays.replay_area import ReplayArea
 SAVED_ROWS, SAVED_CALLS = 40, 4
 """Numbers of exchanges in a saved notebook: in the table, and with prompt and answer."""
 SAVED_SECONDS = 20.0
-"""Time limit for what is saved once the cell has ended, after which it is marked as a part."""
+"""Time limit of the search for the saved excerpt once the cell has ended; an incomplete one says so."""
 REST_SECONDS = 2.0
-"""Seconds without another selection before the saved form is made again."""
+"""Seconds without a change of the selection before the saved form is updated."""
 _COLUMNS = ("operator", "seed", "episode", "step", "answer", "action", "faults", "tokens", "latency", "cost")
 
 
@@ -102,14 +102,14 @@ class ShownTranscript:
 
 
 def excerpt(transcript: Transcript, seconds: float = SAVED_SECONDS) -> Caption:
-    """Return the number of selected exchanges, a table of the first, and the texts of a few, as found within
-    ``seconds``."""
+    """Return the number of exchanges selected within ``seconds``, a table of the first, and the texts of a
+    few."""
     index = transcript.index
     found = index.find(transcript.selection, seconds)
     rows = index.rows(found.numbers[:SAVED_ROWS])
     texts = [_texts(row, index.exchange(row["id"])[1]) for row in rows[:SAVED_CALLS]]
     notes = [f"the first {SAVED_ROWS} of them"] if len(found.numbers) > SAVED_ROWS else []
-    notes += [] if found.complete else ["a part of the recording was searched"]
+    notes += [] if found.complete else ["only a part of the recording was searched"]
     html = html_notes(notes) + html_table(_COLUMNS, map(_cells, rows)) + "".join(texts)
     return Caption(f"{len(found.numbers):,} of {index.size:,} exchanges", html)
 

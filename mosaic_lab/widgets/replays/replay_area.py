@@ -26,8 +26,8 @@ logger = logging.getLogger(__name__)
 
 
 class ReplayArea:
-    """The newest requested replay, in ``box``, with the panel of a comparison from there. ``say`` shows its
-    progress and its failure."""
+    """The latest requested replay, in ``box``, with the panel of a comparison that continues it. ``say``
+    shows its progress and its failure."""
 
     def __init__(self, say: Say, panel_of: PanelOf) -> None:
         self._panel_of = panel_of
@@ -38,8 +38,8 @@ class ReplayArea:
         self._view: ReplayView | None = None
 
     def request(self, name: str, make: Make, at: int = 0) -> None:
-        """Make a replay in the background and show it before its step ``at``, in place of one that is being
-        made. ``name`` names the episode in messages."""
+        """Make a replay in the background and show it before its step ``at``; it replaces one in progress.
+        ``name`` names the episode in messages."""
         self._newest += 1
         self._say("info", f"Replaying {name} …")
         threading.Thread(

@@ -83,8 +83,8 @@ def main() -> None:
         published = json.loads(summary.read_text())["environments"]["babyai"]
         mean = statistics.fmean(progress)
         error = statistics.pstdev(progress) / math.sqrt(len(progress))
-        told = published["progression_percentage"], published["standard_error"]
-        verdict = "as published" if all(map(math.isclose, (mean, error), told)) else f"published {told}"
+        listed = published["progression_percentage"], published["standard_error"]
+        verdict = "as published" if all(map(math.isclose, (mean, error), listed)) else f"published {listed}"
         print(f"{summary.parent.name}: {mean:.1f} ± {error:.2f}, {verdict}; {same} of {logged} logs replay")
     print({task: dict(counts) for task, counts in total.items()})
 

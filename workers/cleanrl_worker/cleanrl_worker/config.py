@@ -110,7 +110,7 @@ class ScriptPlan(PlannedTraining):
 
     @property
     def environments(self) -> int:
-        """None here: the script steps them in its own process."""
+        """Zero: the script steps its environments in a process of its own."""
         return 0
 
     @property

@@ -22,8 +22,8 @@ log = logging.getLogger("mosaic_contract")
 
 def checked(env: Any, env_id: str, records: bool = True) -> Any:
     """Return a Gymnasium or parallel PettingZoo environment for a training: its returned values are checked,
-    discrete actions start at 0, and info has no "episode" of its own. `records`: its episodes are recorded if
-    those of the training are (`record_training`)."""
+    discrete actions start at 0, and info has no "episode" of its own. `records`: whether its episodes are
+    recorded if the training requests it (`record_training`)."""
     if offers(env, "possible_agents"):
         return CheckedTeam(env, env_id)
     check_first_returns(env, env_id)

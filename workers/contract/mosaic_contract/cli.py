@@ -96,9 +96,9 @@ class Worker:
     concurrent: whether the agents of one process act at the same time, each in its own thread: for operators
         that wait for an external service, such as a model's endpoint. Shared objects must be thread-safe;
         calls of `operate` are serialized.
-    preload: modules, upstream's above all, that a warm worker (`mosaic_contract.warm`) imports for its
-        trainings. Importing them may start no threads, use no GPU and depend on no run. Empty: every training
-        is started cold, as with JAX and Ray, whose threads do not survive a fork.
+    preload: modules, mainly upstream's, that a warm worker (`mosaic_contract.warm`) imports for its
+        trainings. Importing them must not start threads, use a GPU or depend on the run. Empty: every
+        training is started cold, as with JAX and Ray, whose threads do not survive a fork.
     starts_python: whether `train` runs upstream in a child process (`start_python`).
     """
 

@@ -92,7 +92,7 @@ class EpisodeRecorder:
         self._path = folder
 
     def begin(self, index: int, seed: int | None, observation: Any) -> None:
-        """Begin the recording of an episode; its seed, if it has one of its own. An unfinished one is
+        """Begin the recording of an episode, with its seed if it has its own. An unfinished one is
         deleted."""
         self.discard()
         self._folder.mkdir(exist_ok=True)

@@ -68,9 +68,9 @@ class WorkerCapabilities(_Document):
     `uses_environment_servers`: its trainings accept environments of its `supported_paradigms` that other
     workers serve (`environment_server`). `steps_together`: it begins the steps of all served environments
     before it ends the first, so that several processes of a server act at the same time. `acts_in_batches`:
-    one process of its operators acts in several episodes at once (`select_actions`). Its agents share
-    nothing that changes while they act. `records_observations`: its trainings make their environments by
-    `checked_environment.checked`, in their own process, where those of an episode can be recorded.
+    one process of its operators acts in several episodes at once (`select_actions`). Its agents share no
+    mutable state. `records_observations`: its trainings make their environments by
+    `checked_environment.checked`, in their own process, where observations can be recorded.
     """
 
     supported_paradigms: list[str] = field(default_factory=lambda: ["single_agent"])

@@ -36,8 +36,8 @@ class PolicyQueries:
     observe: (observation, alone) → the network's input for one observation: `alone`, as the next one of the
         episode, otherwise as the first of another. None if the observations themselves are the inputs.
     state: returns the recurrent state after the last action; None for any other network.
-    memoryless: whether the selected action is a number that follows from the observation alone, so that
-        it is also an answer. (Numbers in arrays would differ from upstream's own in their last digits.)
+    memoryless: whether the selected action is a single number that depends on the observation only, so
+        that queries give it, too. (Numbers in arrays would differ from upstream's own in the last digits.)
     """
 
     observation_space: Mapping[str, Any]

@@ -55,8 +55,8 @@ def defer_compiler() -> None:
 
 
 def prepare_acting() -> None:
-    """Let PyTorch act for single observations: in one thread, and without the checks of distributions, which
-    take longer than a small network."""
+    """Prepare PyTorch to act for single observations: one thread, and no validation of distributions, which
+    takes longer than a small network."""
     torch = import_module("torch")
     torch.set_num_threads(1)
     torch.distributions.Distribution.set_default_validate_args(False)

@@ -179,7 +179,7 @@ def place(descriptors: Sequence[int], numbers: Sequence[int]) -> None:
 
 
 def _wait(channel: socket.socket) -> Tuple[str, List[str]]:
-    """Wait for the start; return the module and its arguments once this process has all the rest of it."""
+    """Wait for the start and apply it to this process. Return the module and its arguments."""
     start, descriptors = receive(channel)
     if start is None:
         os._exit(0)

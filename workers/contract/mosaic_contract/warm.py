@@ -62,7 +62,7 @@ def _refusal() -> str:
 
 
 def _serve(control: socket.socket, files: _Files) -> Optional[ReadyProcess]:
-    """Answer requests until the end. Return None then, and the ready process in each of them."""
+    """Answer requests until the end and return None; in a fork, return its ready process."""
     output = os.fstat(2).st_size
     own_name = _COMM.read_text().rstrip("\n")
     _COMM.write_text(NAME)
@@ -100,8 +100,8 @@ def _files() -> _Files:
 def _detached(
     control: socket.socket, request: Dict[str, Any], descriptors: List[int], output: int
 ) -> ReadyProcess:
-    """Fork a process that belongs to no other, answer with its pid and exit. In the new process, which gets a
-    session of its own, execute the first command, as the parent of the next one and so on; the last command
+    """Fork a detached process, answer with its pid and exit. In the new process, which gets a session of its
+    own, execute the first command, as the parent of the next one and so on; the last command
     is the parent of the returned ready process.
 
     The commands get the descriptors as 0, 1, 2, …, the last one all of them, followed by its socket of the

@@ -50,7 +50,7 @@ def test_a_failure_of_llama_cpp_has_its_reason(
     damaged = tmp_path / "damaged.gguf"
     damaged.write_bytes(model.read_bytes()[: 1 << 20])
     servers = {
-        r"the model's file is damaged: get it again \(.*failed to read": lab.serve("llama.cpp", damaged),
+        r"the model's file is damaged: download it again \(.*failed to read": lab.serve("llama.cpp", damaged),
         r"out of memory: choose a smaller .* \(ctx_size=\)": lab.serve(
             "llama.cpp", model, ctx_size=20_000_000
         ),

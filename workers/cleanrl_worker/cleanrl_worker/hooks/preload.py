@@ -1,4 +1,4 @@
-"""Imports of upstream's scripts, in advance: of a warm worker's processes, before the hooks are installed."""
+"""Modules that upstream's scripts import. A warm worker imports them before the hooks are installed."""
 
 from __future__ import annotations
 

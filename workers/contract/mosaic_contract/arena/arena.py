@@ -283,8 +283,8 @@ class Arena:
             arena.frames.ended_episode()
 
     def _play_batch(self, batch: Batch, command: Mapping[str, Any]) -> None:
-        """Play the episode of a command, and those of the commands that arrive meanwhile; report their
-        ends."""
+        """Play the episode of a command, and those of the commands that arrive meanwhile; report each
+        end."""
         arena = self._arena
         if arena.telemetry is not None:
             arena.telemetry.hold = True

@@ -1,9 +1,9 @@
-"""Episodes that are played together: one request to their operator answers the observations of all, and then
-each environment is stepped.
+"""Episodes that are played together: one request to their operator selects the actions of all, and then each
+environment is stepped.
 
 An episode depends neither on the others nor on their number: it has its own environment, and its own agent in
-the operator's process. Any trouble, such as an illegal action, ends all of them with an `ArenaError`. The
-kernel then plays them one at a time, where trouble is handled and reported.
+the operator's process. Any failure, such as an illegal action, ends all of them with an `ArenaError`. The
+kernel then plays them one at a time, where failures are handled and reported.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Member:
 class Batch:
     """A batch of up to `size` environments of one agent.
 
-    `make` makes further environments like the `first`, when they are needed; `step` plays actions in one.
+    `make` creates further environments like the `first` when they are needed; `step` plays actions in one.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Batch:
             return None
         self.check_generators()
         self.members.append(Member(self._names[len(self.members)], self._make()))
-        self._generators = None  # which the making of an environment may use
+        self._generators = None  # creating an environment may use them
         return self.members[-1]
 
     def clear(self) -> None:
@@ -143,7 +143,7 @@ class Batch:
 
     def check_generators(self) -> None:
         """Raise `ArenaError` if a step has used the global generators of Python or NumPy: in a batch, its
-        numbers would depend on the other episodes."""
+        random numbers would depend on the other episodes."""
         pairs = zip(self._generators or (), _generators())
         if any(before is not None and before != now for before, now in pairs):
             raise ArenaError("the environment uses the global random generators: it is played alone")

@@ -19,7 +19,7 @@ from mosaic_contract.errors import one_line
 def play_recorded(
     environment: EnvironmentAdapter, description: EnvironmentDescription, actions: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Step the environment with recorded actions, and return the names of those that had one in this state.
+    """Step the environment with recorded actions, and return their names in this state, if they have any.
     Raises `ArenaError` if they do not fit the state."""
     if sorted(actions) != sorted(environment.turn):
         turn = ", ".join(environment.turn) or "no agent"

@@ -38,8 +38,8 @@ _FINAL = (_DIED, "SystemExit", "StepTimeout")
 
 
 class EnvironmentClient:
-    """A server's process. It starts while the training goes on; the first `make` waits for it. Call all
-    methods in one thread.
+    """A server's process. It starts in the background; the first `make` waits for it. Call all methods in one
+    thread.
 
     `environments` are those that are open (`Served`), by key, and `latest_make` is the latest command "make".
 
@@ -74,7 +74,7 @@ class EnvironmentClient:
         self.latest_make = b""
 
     def make(self, command: bytes) -> Mapping[str, Any]:
-        """Return the answer to an encoded command "make". It may have begun (`begin_make`)."""
+        """Return the answer to an encoded command "make", which may have been sent (`begin_make`)."""
         self.answer(self._opening, "open")
         begun, self._begun, self.latest_make = self._begun, {}, command
         for other, number in begun.items():
@@ -83,7 +83,7 @@ class EnvironmentClient:
         return self.answer(begun.get(command) or self.send(command), "make")
 
     def begin_make(self, command: bytes) -> None:
-        """Begin to make the first environment."""
+        """Send the command "make" of the first environment, without waiting for the answer."""
         self._begun[command] = self.send(command)
 
     def request(self, command: str, **fields: Any) -> Mapping[str, Any]:
@@ -134,7 +134,7 @@ class EnvironmentClient:
         return numpy.frombuffer(data, form["dtype"]).reshape(form["shape"])
 
     def release(self) -> None:
-        """Have the server end, without waiting for it. Its environments count as closed."""
+        """End the server without waiting for it. Its environments count as closed."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self.environments.clear()
@@ -207,8 +207,8 @@ def client_of(server: Mapping[str, Any]) -> EnvironmentClient:
 
 
 def provide_servers(env_id: str, environments: int) -> None:
-    """Start the processes that so many environments of this process need, and end those that they do not
-    need. Does not wait for them, and does nothing for an environment that is made here.
+    """Start the processes that this number of environments needs, and end the others. Does not wait for them,
+    and does nothing for an environment that is made in this process.
 
     A new process makes its first environment at once, like the latest environment of the first process.
     """

@@ -105,8 +105,8 @@ class Served:
         raise NotImplementedError
 
     def keep_texts(self, rest: Mapping[str, Any]) -> None:
-        """Read the observations of an answer that nobody waits for. `rest` is what the environment has
-        returned beside what is in memory."""
+        """Read the observations of an answer to an interrupted call. `rest` is the part of the answer that is
+        not in shared memory."""
         raise NotImplementedError
 
     def render(self) -> Any:

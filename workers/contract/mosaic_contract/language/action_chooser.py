@@ -57,7 +57,7 @@ class Options:
 @dataclass(frozen=True)
 class ChosenAction:
     """An action, its name, and the exchanges that led to it. `is_default`: no answer contained a legal
-    action. `answer` is the last one, `remembered` the answer as repeated in later prompts."""
+    action. `answer` is the last one, `remembered` its form in later prompts."""
 
     action: Any
     name: str

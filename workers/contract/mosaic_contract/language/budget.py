@@ -222,13 +222,13 @@ def dollars(usd: float) -> str:
 
 
 def text_tokens(text: str) -> int:
-    """Return an estimate of the tokens of a turn's text, rather too many than too few."""
+    """Return a conservative estimate of the tokens of a turn's text."""
     return len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN + _TURN_TOKENS
 
 
 def image_tokens(data: bytes) -> int:
-    """Return an estimate of the tokens of an image, rather too many than too few, from the beginning of its
-    PNG file. The maximum for an unknown size."""
+    """Return a conservative estimate of the tokens of an image, from the beginning of its PNG file; the
+    maximum if its size is unknown."""
     if len(data) < IMAGE_HEAD:
         return _MOST_IMAGE_TOKENS
     pixels = int.from_bytes(data[16:20], "big") * int.from_bytes(data[20:24], "big")

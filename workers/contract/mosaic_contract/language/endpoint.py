@@ -155,7 +155,7 @@ class Endpoint:
         raise NotImplementedError
 
     def _renamed(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Return the request with parameters under the endpoint's names, without those that it refuses."""
+        """Return the request with parameters under the endpoint's names, without unsupported ones."""
         for name, other in self.settings.parameters:
             if name in request:
                 value = request.pop(name)

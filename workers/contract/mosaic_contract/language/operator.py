@@ -20,13 +20,13 @@ _LONGEST_HISTORY = 200_000  # characters
 
 
 class LanguageOperator:
-    """Requests an action from its model. After an answer without a legal action it asks once more, explaining
-    the error, then plays the no-op. Raises `ConfigError` for invalid settings.
+    """Requests an action from its model. After an answer without a legal action it sends a second request
+    that explains the error, then plays the no-op. Raises `ConfigError` for invalid settings.
     """
 
     medium = TEXT
     names_teammates = True
-    """Whether the usual system prompt lists teammates apart from other agents at every level."""
+    """Whether the default system prompt always lists teammates apart from other agents."""
 
     def __init__(self, setup: AgentSetup) -> None:
         self._settings = settings = PromptSettings.read(setup.settings)
@@ -64,7 +64,7 @@ class LanguageOperator:
         self._begin(seed)
 
     def _begin(self, seed: int | None) -> None:
-        """Forget the last episode. Examples with the seed of the new one are left out."""
+        """Reset the state of an episode. Examples with its seed are left out."""
         self._note = self._plan = ""
         self._steps = 0
         self._memory: dict[str, Any] = {}
@@ -134,14 +134,14 @@ class LanguageOperator:
         return ()
 
     def note(self, note: str, name: str) -> str:
-        """Return the next prompt's remark on the action `name`; `note` is that on a default action."""
+        """Return the next prompt's remark about the action `name`; `note` is that about a default action."""
         return note
 
     def close(self) -> None:
         self._model.close()
 
     def _recent(self) -> list[Turn]:
-        """Return the latest turns, up to the maximum of a prompt. Older ones are left out whole."""
+        """Return the latest turns within the limits of a prompt. Older ones are left out whole."""
         kept: list[Turn] = []
         length = tokens = 0
         for said, answer in reversed(self._past):

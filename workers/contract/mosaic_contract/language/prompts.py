@@ -269,8 +269,8 @@ def _wrong_system(text: Any) -> Iterator[str]:
     for name in dict.fromkeys(match[2] for match in _PLACEHOLDER.finditer(text) if match[2]):
         if name not in PLACEHOLDERS:
             yield (
-                f"system: there is no placeholder {{{name}}}{nearest(name, PLACEHOLDERS)}; these are "
-                f"{', '.join(f'{{{known}}}' for known in PLACEHOLDERS)}. {{{{{name}}}}} is the word in braces"
+                f"system: there is no placeholder {{{name}}}{nearest(name, PLACEHOLDERS)}; known: "
+                f"{', '.join(f'{{{known}}}' for known in PLACEHOLDERS)}. {{{{{name}}}}} gives the text itself"
             )
 
 
@@ -289,7 +289,7 @@ def _wrong_examples(examples: Any) -> Iterator[str]:
         else:
             length += sum(map(len, (*seen, *played)))
     if length > _MOST_EXAMPLES_TEXT:
-        yield f"examples have {length:,} characters, {_MOST_EXAMPLES_TEXT:,} at most: give fewer or shorter"
+        yield f"examples have {length:,} characters: the maximum is {_MOST_EXAMPLES_TEXT:,}"
 
 
 def _texts(value: Any) -> Sequence[str] | None:
@@ -299,7 +299,7 @@ def _texts(value: Any) -> Sequence[str] | None:
 
 
 def _conflicts(values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a sentence for each two settings that exclude each other."""
+    """Yield a problem for each pair of settings that exclude each other."""
     name = values.get("strategy")
     strategy = strategy_of(name if name in tuple(STRATEGIES) else None)
     if values.get("messages") and (values.get("structured") or strategy.bare):

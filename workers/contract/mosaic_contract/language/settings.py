@@ -75,7 +75,8 @@ class ModelSettings:
     headers: additional headers of each request. `${NAME}` in a value, as in `base_url`, is replaced by an
         environment variable of the process.
     body: additional keys of each request, as the text of a JSON object.
-    parameters: request parameters with another name at this endpoint; empty for those that it refuses.
+    parameters: request parameters with another name at this endpoint; empty for those that it does not
+        support.
     """
 
     model: str

@@ -1,6 +1,6 @@
-"""Strategies: what a language model is asked to write before its action, and where the action is.
+"""Strategies: what a language model writes before its action, and how the action is marked.
 
-Those with names are texts for the prompt and a reading of the answer. One of the user's own is a Python
+A named strategy is a text for the prompt and a parser of the answer. One of the user's own is a Python
 function that may send several requests.
 """
 
@@ -30,7 +30,7 @@ _NO_CHANGE = "no changes"
 class Strategy:
     """A way to answer.
 
-    `thinking` tells the model what to do before it acts; None is a short thought. `bare`: an answer is an
+    `thinking` is the instruction before the action; None asks for a short thought. `bare`: an answer is an
     action and nothing else. `marks`: the action is between marks. `plans`: the answer begins with a plan,
     which the next prompt repeats.
     """
@@ -63,7 +63,7 @@ class Strategy:
         return actions.parse("\n".join(f"ACTION: {text}" for text in between_marks(answer)), legal)
 
     def plan(self, answer: str, plan: str) -> str:
-        """Return the plan in an answer; the former one if it changes nothing."""
+        """Return the plan in an answer, or `plan`, the previous one, if the answer does not change it."""
         match = _PLAN.search(answer) if self.plans else None
         found = match[1].strip() if match else ""
         return plan if not found or found.lower().startswith(_NO_CHANGE) else found
@@ -81,7 +81,7 @@ STRATEGIES = {
 
 
 def strategy_of(value: Any) -> Strategy:
-    """Return a strategy by its name; the usual one for none, and for a function."""
+    """Return a strategy by its name; the default one for None and for a function."""
     return STRATEGIES[value] if isinstance(value, str) else USUAL
 
 
@@ -113,7 +113,7 @@ class OwnStrategy:
         def send(messages: Any, structured: bool | None = None) -> str:
             dialog = [_turn(message) for message in _listed(messages)]
             if len(exchanges) == _MOST_REQUESTS:
-                raise ConfigError(f"a strategy may send {_MOST_REQUESTS} requests in a step, not more")
+                raise ConfigError(f"a strategy may send at most {_MOST_REQUESTS} requests in a step")
             try:
                 exchanges.append(ask(dialog, structured))
             except Exception as error:  # of the endpoint or the budget, not of the user's code
