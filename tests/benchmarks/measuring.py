@@ -74,7 +74,7 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
 
 
 def record(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Write a table into the README, in the place of the one with the same title."""
+    """Write a table to the README, replacing the one with the same title."""
     lines = ("| " + " | ".join(row) + " |" for row in (header, ["---"] * len(header), *rows))
     about = f"{datetime.now(UTC):%Y-%m-%d}, {machine()}"
     before, *tables = PAGE.read_text(encoding="utf-8").rstrip().split("\n\n### ")

@@ -261,10 +261,10 @@ interface ExchangePage {
   /** The number of selected exchanges found so far, and of all that are indexed. */
   readonly found: number;
   readonly total: number;
-  /** The indexed and the searched part of the recording. Below 1: the next request continues. */
+  /** The indexed and the searched fractions of the recording. Below 1: the next request continues. */
   readonly indexed: number;
   readonly searched: number;
-  /** Lines that were cut off or changed. */
+  /** Lines that are truncated, modified or not an exchange. */
   readonly damaged: number;
   readonly alive: boolean;
   readonly can_replay: boolean;

@@ -55,8 +55,8 @@ class EpisodeOf(NamedTuple):
         return episode_text(" and ".join(self.operators), self.seed, self.episode)
 
 
-Replayed = Callable[[EpisodeOf, Callable[[str], None], Progress], "Replay | Replays"]
-"""Replays an episode; called with functions that report an installation's line and the steps played."""
+ReplayEpisode = Callable[[EpisodeOf, Callable[[str], None], Progress], "Replay | Replays"]
+"""Replays an episode; called with functions that receive lines of an installation, and the progress."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -108,7 +108,7 @@ class Plot:
     facets: tuple[Facet, ...]
     rng: int
     has_legend: bool = True
-    replay: Replayed | None = None
+    replay: ReplayEpisode | None = None
 
     def names_rows(self, place: int) -> bool:
         """Whether the facet at a place shows its row names; neighbours with the same rows omit them."""

@@ -13,7 +13,15 @@ from mosaic_contract.language.budget import dollars
 from mosaic_lab.chart_style import outline
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.episode_log import Record
-from mosaic_lab.evaluation.reports.plot import NEUTRAL, EpisodeOf, Facet, Plot, PlotMark, Points, Replayed
+from mosaic_lab.evaluation.reports.plot import (
+    NEUTRAL,
+    EpisodeOf,
+    Facet,
+    Plot,
+    PlotMark,
+    Points,
+    ReplayEpisode,
+)
 from mosaic_lab.evaluation.statistics.averages import AVERAGES
 from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS, Profile, learning_curve
 from mosaic_lab.evaluation.statistics.paired import PairedDifference
@@ -46,7 +54,7 @@ def interval_plot(
     title: str,
     unit: str,
     played: Mapping[str, Sequence[Record]] = MappingProxyType({}),
-    replay: Replayed | None = None,
+    replay: ReplayEpisode | None = None,
 ) -> Plot:
     """Return a plot of a table of `mosaic_lab.Evaluation.summary`: one facet per average, one row per
     operator, with value and interval. These are the interval estimates of Agarwal et al. 2021. The trainings
@@ -125,7 +133,7 @@ def _cross(label: str, color: int, numbers: Sequence[float]) -> PlotMark:
     return PlotMark(label, color, line=(finite[:, 0], finite[:, 1]), points=(np.array([x]), np.array([y])))
 
 
-def paired_plot(versus: Versus, title: str, replay: Replayed | None = None) -> Plot:
+def paired_plot(versus: Versus, title: str, replay: ReplayEpisode | None = None) -> Plot:
     """Return a plot of the differences between two operators for each shared seed, in ascending order, with
     their mean and its interval, and zero. A click on a seed replays the episodes of both side by side.
 

@@ -47,7 +47,7 @@ export function Call({ exchange, name }: { exchange: Exchange; name: string }): 
         <b>{trans.__('answer')}</b>
         <pre className="mosaic-answer-text" {...scrollable('answer')}>
           <span>{before}</span>
-          <mark title={trans.__('what was played')}>{action}</mark>
+          <mark title={trans.__('the played action')}>{action}</mark>
           <span>{after}</span>
         </pre>
       </div>

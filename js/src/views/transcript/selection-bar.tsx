@@ -29,7 +29,7 @@ export function SelectionBar({ selection, page, change, children }: SelectionBar
   const { fault } = selection;
   if (fault !== null && !known.some(([name]) => name === fault)) known.push([fault, fault]);
   return (
-    <div className="mosaic-settings" role="toolbar" aria-label={trans.__('Which exchanges are shown')}>
+    <div className="mosaic-settings" role="toolbar" aria-label={trans.__('Filter exchanges')}>
       <Typed
         label={trans.__('Search prompts and answers')}
         type="search"

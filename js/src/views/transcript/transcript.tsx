@@ -90,7 +90,7 @@ export function Transcript(props: TranscriptProps): ReactNode {
               [
                 ['jsonl', trans.__('JSON lines')],
                 ['csv', 'CSV'],
-                ['json', trans.__('Log for Inspect’s viewer')]
+                ['json', trans.__('Inspect log')]
               ] as const
             ).map(([format, text]) => (
               <button

@@ -49,7 +49,7 @@ export function RunTranscript(props: RunTranscriptProps): ReactNode {
           say(
             opened
               ? ''
-              : trans.__('Replays open in a tab, for which this page needs the mosaic-lab extension.')
+              : trans.__('Replays open in a tab, which requires the mosaic-lab extension.')
           );
         }}
         said={said}
