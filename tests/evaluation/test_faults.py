@@ -32,8 +32,8 @@ def walker(**settings: object) -> object:
 
 
 def alone(**settings: object) -> object:
-    """A walker whose episodes are not played in batches: a batch that fails is played again, and trouble that
-    occurs once is over then."""
+    """A walker whose episodes are not played in batches: a failed batch is played again, when a fault that
+    occurs once has passed."""
     return operators.worker("odd", deadline=30.0, **settings)
 
 

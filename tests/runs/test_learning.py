@@ -1,10 +1,10 @@
 """Libraries learn under us: their PPO (and Jumanji's A2C) reaches a stated return, the mean of the last
 tenth of its episodes, and five short trainings are better than random.
 
-The same seed learns differently on another processor. So what is demanded of one seed lies between a policy
-that does not learn and the lowest of five seeds, with room on both sides. Nothing here is timed. Always
-tested are short trainings of three libraries, and the demo, which learns by CleanRL's PPO; the others are
-`extended`. A missing worker environment is installed.
+The same seed learns differently on another processor, so the required return of one seed is between that of
+a policy that does not learn and the lowest of five seeds, with margins on both sides. Nothing here is timed.
+Short trainings of three libraries are always tested, and the demo, which trains with CleanRL's PPO; the
+others are `extended`. A missing worker environment is installed.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def test_a_short_training_is_better_than_random(
 def test_five_short_trainings_are_better_than_random(
     worker: str, algorithm: str, env: str, steps: int, hyperparameters: dict[str, Any], tmp_path: Path
 ) -> None:
-    """By the 95% intervals of the mean returns, over the trainings and over random's episodes."""
+    """By the 95% intervals of the mean returns, over the trainings and over random actions' episodes."""
     lab = Lab(tmp_path)
     keywords = {"total_timesteps": steps, "frames": False, **hyperparameters}
     group = lab.train(worker, algorithm=algorithm, env=env, seed=[1, 2, 3, 4, 5], **keywords).wait()

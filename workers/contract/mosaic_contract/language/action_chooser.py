@@ -11,7 +11,7 @@ from mosaic_contract.language.exchange import Choices, Exchange, Parsed, Turn
 from mosaic_contract.language.model import LanguageModel
 from mosaic_contract.language.parsing import Actions, action_text, reasoning_in
 from mosaic_contract.language.settings import BUNDLED, LOCAL
-from mosaic_contract.language.strategies import USUAL, Ask, OwnStrategy, Strategy
+from mosaic_contract.language.strategies import DEFAULT, Ask, OwnStrategy, Strategy
 from mosaic_contract.noop import first_legal, noop_action
 from mosaic_contract.operators import AgentSetup, Decision
 
@@ -100,7 +100,7 @@ class ActionChooser:
         setup: AgentSetup,
         names: Sequence[str] | None,
         structured: bool | None,
-        strategy: Strategy = USUAL,
+        strategy: Strategy = DEFAULT,
     ) -> None:
         if setup.action_space is None:
             raise ConfigError("a language model needs the action space of its agent in init_agent")
@@ -146,7 +146,7 @@ class ActionChooser:
     def answer(self, name: str) -> str:
         """Return an answer with this action, in the required form."""
         bare = self.structured or (self.strategy.bare and self._actions.discrete)
-        return name if bare else USUAL.form(name) if self.strategy.bare else self.strategy.form(name)
+        return name if bare else DEFAULT.form(name) if self.strategy.bare else self.strategy.form(name)
 
     def options(
         self, mask: Any, info: Mapping[str, Any] | None, description: Mapping[str, Any] | None
@@ -193,7 +193,7 @@ class ActionChooser:
         is_default = action is None
         action = options.default if is_default else action
         name = options.actions.name(action)
-        # The usual form, as recorded by earlier versions, even where answers are restricted.
+        # The default form, as recorded by earlier versions, even where answers are restricted.
         remembered = self.strategy.form(name) if is_default else shortened(answer)
         return ChosenAction(action, name, is_default, exchanges, answer, remembered)
 

@@ -102,8 +102,8 @@ class VisionSettings:
 
 @dataclass(frozen=True)
 class Medium:
-    """The wording about what a model reads: `shown` announces it, `thinking` is the usual request for a
-    thought, `guard` a warning of instructions in it."""
+    """The wording for a kind of input: `shown` announces it, `thinking` is the default request for a thought,
+    `guard` a warning of instructions in it, and `between` separates the lines."""
 
     shown: str
     thinking: str

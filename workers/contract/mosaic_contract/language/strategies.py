@@ -69,7 +69,7 @@ class Strategy:
         return plan if not found or found.lower().startswith(_NO_CHANGE) else found
 
 
-USUAL = Strategy()
+DEFAULT = Strategy()
 STRATEGIES = {
     "naive": Strategy("", bare=True),
     "cot": Strategy("Think step by step about what to do best."),
@@ -82,7 +82,7 @@ STRATEGIES = {
 
 def strategy_of(value: Any) -> Strategy:
     """Return a strategy by its name; the default one for None and for a function."""
-    return STRATEGIES[value] if isinstance(value, str) else USUAL
+    return STRATEGIES[value] if isinstance(value, str) else DEFAULT
 
 
 class Ask(Protocol):
@@ -95,9 +95,9 @@ class Ask(Protocol):
 class OwnStrategy:
     """The user's function `strategy(prompt, ask)`, which returns an answer with an action.
 
-    `prompt` is the usual dialog, a list of {"role", "content"}, with "images" if it has any. `ask(messages)`
-    returns the model's answer to such a list as a string; `ask(messages, structured=False)` leaves it
-    unrestricted. Raises `ConfigError` with the line in the user's file, at once if the function cannot be
+    `prompt` is the default dialog, a list of {"role", "content"}, with "images" if it has any.
+    `ask(messages)` returns the model's answer to such a list as a string; `ask(messages, structured=False)`
+    leaves it unrestricted. Raises `ConfigError` with the line in the user's file, at once if the function cannot be
     imported or called so.
     """
 
