@@ -400,7 +400,7 @@ class Lab(Trainer):
                 environment is installed if needed.
             model: a GGUF file or ``"local"``, the small bundled model, for llama.cpp; a name on the Hugging
                 Face hub or a model's folder for vLLM.
-            gpus: number of free GPUs, or GPU indices; default: one for vLLM, none for llama.cpp.
+            gpus: number of free GPUs, or GPU indices; default: one for vLLM without ``program``, else none.
             port: the port; default: a free one.
             threads: CPU threads; default: half of the cores.
             program: your own program in place of the worker's environment, such as ``"llama-server"``.

@@ -104,7 +104,7 @@ def _detached(
     own, execute the first command, as the parent of the next one and so on; the last command
     is the parent of the returned ready process.
 
-    The commands get the descriptors as 0, 1, 2, …, the last one all of them, followed by its socket of the
+    The commands get the descriptors as 0, 1, 2, …, the last one all of them, followed by the socket of the
     ready process; ``MOSAIC_CHILD`` is the child's pid and, for the last one, the number of that socket.
     """
     try:

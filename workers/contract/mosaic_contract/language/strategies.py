@@ -97,8 +97,8 @@ class OwnStrategy:
 
     `prompt` is the default dialog, a list of {"role", "content"}, with "images" if it has any.
     `ask(messages)` returns the model's answer to such a list as a string; `ask(messages, structured=False)`
-    leaves it unrestricted. Raises `ConfigError` with the line in the user's file, at once if the function cannot be
-    imported or called so.
+    leaves it unrestricted. Raises `ConfigError` with the line in the user's file, at once if the function
+    cannot be imported or called so.
     """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
