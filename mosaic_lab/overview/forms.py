@@ -173,7 +173,7 @@ def _operator_schema(people: bool) -> Schema:
         kinds["human"] = "a person at the keyboard"
     run = _text("Run", "The id of a training, or the path of a checkpoint")
     model = _text("Model", 'Such as gpt-5-mini, or the id of a server; "local" needs no key', default="local")
-    provider = _text("Provider", "Lists its models above") | {"enum": list(providers())}
+    provider = _text("Provider", "Select one to list its models above") | {"enum": list(providers())}
     return {
         "type": "object",
         "title": "Operator",
