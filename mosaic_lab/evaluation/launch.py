@@ -87,7 +87,7 @@ def _ready(
 
 def batches(plan: EvaluationPlan, environment: EnvironmentInfo) -> dict[str, int]:
     """Return `EvaluationPlan.batches`: the lanes with small observations of a fixed shape, whose workers act
-    in several episodes at once. Lanes that record observations, begin at a start, have a step delay or a
+    in several episodes at once. Lanes that record observations or have a start, a step delay or a
     deadline of their own play one episode at a time.
     """
     request = plan.request

@@ -76,8 +76,8 @@ def install_from_environment() -> Training:
 
 
 def defer_plots() -> None:
-    """Defer the imports of Stable-Baselines3's plots: scripts use its vector environments only, and the plots
-    take a third of a training's start."""
+    """Defer the plotting imports of Stable-Baselines3, whose vector environments scripts use: they take a
+    third of a training's start."""
     defer_imports("stable_baselines3", "pandas", "matplotlib", "matplotlib.pyplot")
 
 
