@@ -63,6 +63,8 @@ class ThePage(unittest.TestCase):
                 return PolicyQueries({"type": "Text"}, {"action": lambda inputs, state: inputs})
 
             def select_action(self, observation):
+                if observation == "in a batch":
+                    return 0
                 return Decision(
                     0, exchanges=[{"model": "m"}], messages=[{"to": "all", "text": "hi"}], forfeit="x"
                 )
@@ -76,7 +78,7 @@ class ThePage(unittest.TestCase):
         self.assertEqual(set(table), set(known))
         sent = {
             "query": {"what": "action", "alone": True, "memory": -1},
-            "select_actions": {"player_ids": ["agent_0"], "observations": [0]},
+            "select_actions": {"player_ids": ["agent_0"], "observations": ["in a batch"]},
         }
         for command, (kind, answered) in table.items():
             message = {"cmd": command, "player_id": "agent_0", "observation": 0, **sent.get(command, {})}
