@@ -46,11 +46,7 @@ export function RunTranscript(props: RunTranscriptProps): ReactNode {
         onSelection={selection => onTranscript({ ...transcript, selection })}
         onReplay={replay => {
           const opened = openRuns(document, { store: source.store, runs: [run], view: 'replay', replay });
-          say(
-            opened
-              ? ''
-              : trans.__('Replays open in a tab, which requires the mosaic-lab extension.')
-          );
+          say(opened ? '' : trans.__('Replays open in a tab, which requires the mosaic-lab extension.'));
         }}
         said={said}
       />
