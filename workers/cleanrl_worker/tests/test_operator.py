@@ -171,6 +171,15 @@ def test_an_observation_of_another_size_is_an_error_and_no_action(worker: Any, o
     assert operators.action("agent_0", [0.0] * 4) in (0, 1)
 
 
+DIVERGE = """
+import sys, torch
+saved = torch.load(sys.argv[1], weights_only=True)
+next(iter(next(iter(saved["modules"].values())).values())).fill_(float("nan"))
+torch.save(saved, sys.argv[1])
+print("{}")
+"""
+
+
 def test_what_is_no_checkpoint_is_refused(worker: Any, operators: Operators, tmp_path: Path) -> None:
     checkpoint = worker.trained("dqn").checkpoints[-1]
 
@@ -181,8 +190,9 @@ def test_what_is_no_checkpoint_is_refused(worker: Any, operators: Operators, tmp
         path.with_suffix(".json").write_text(json.dumps({**described, **changes}))
         return path
 
-    alone = tmp_path / "alone.pt"
+    alone, diverged = tmp_path / "alone.pt", copy("diverged")
     shutil.copy(checkpoint, alone)
+    worker.output_of("-c", DIVERGE, str(diverged))
     vast = copy("vast", note="x" * (17 << 20))
     cases = {
         vast: "vast.json, which would describe it: it is larger than 16 MiB",
@@ -190,6 +200,7 @@ def test_what_is_no_checkpoint_is_refused(worker: Any, operators: Operators, tmp
         alone: "alone.json, which would describe it: ",
         copy("torn", checkpoint.read_bytes()[:900]): "torn.pt cannot be loaded: it is damaged or incomplete",
         copy("pickle", b"cos\nsystem\n(S'true'\ntR."): "pickle.pt cannot be loaded: it begins with b",
+        diverged: "is NaN in its modules: the training diverged, choose an earlier one",
         copy("foreign", format="theirs/1"): "is not a checkpoint of this worker (mosaic-cleanrl/1)",
         copy("other", algorithm="c51"): "no policy can be made from",
         copy("lacking", upstream=None): "no policy",

@@ -92,7 +92,8 @@ def torch_bytes(state: Any) -> bytes:
 def load_torch(path: Path, part: str) -> dict[str, Any]:
     """Return the state in a file, on the CPU. Only weights are loaded: code in the file is not executed.
 
-    Raises `ConfigError` for an unreadable file, and for a state without a dictionary `part`.
+    Raises `ConfigError` for an unreadable file, and for a state without a dictionary `part` or with NaN
+    in it.
     """
     with loading(path):
         try:
@@ -103,7 +104,20 @@ def load_torch(path: Path, part: str) -> dict[str, Any]:
             ) from None
         if not isinstance(state, dict) or not isinstance(state.get(part), dict):
             raise ValueError(f"it has no {part!r}")
+        if name := _nan_in(state[part]):
+            raise ValueError(f"{name} is NaN in its {part}: the training diverged, choose an earlier one")
     return dict(state)
+
+
+def _nan_in(state: Mapping[str, Any]) -> str:
+    """Return the name of the first tensor or array with NaN in nested mappings; empty if there is none."""
+    for name, part in state.items():
+        if isinstance(part, Mapping):
+            if inner := _nan_in(part):
+                return f"{name}.{inner}"
+        elif hasattr(part, "shape") and (part != part).any():
+            return str(name)
+    return ""
 
 
 def load_optimizer(optimizer: Any, state: Mapping[str, Any]) -> None:
