@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain, groupby
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 from mosaic_contract.language.exchange import PARSE_FAULTS, REPLY_FAULTS
@@ -44,6 +44,9 @@ from mosaic_lab.keeper.files import open_file
 from mosaic_lab.keeper.run_store import comparison_lives, read_json
 from mosaic_lab.table_files import as_cell
 from mosaic_lab.telemetry import JsonlFollower
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FORMATS = {"jsonl": "application/jsonl", "csv": "text/csv", "json": "application/json"}
 """The formats by file extension, with their MIME types; "json" is a log of Inspect."""
@@ -109,6 +112,14 @@ class Transcript:
     def __repr__(self) -> str:
         return f"<Transcript of {self.name}: {len(self):,} exchanges>"
 
+    def table(self) -> pd.DataFrame:
+        """Return the selected exchanges as a table, with the columns of
+        `mosaic_lab.evaluation.Evaluation.exchanges` and the model's reasoning."""
+        import pandas as pd
+
+        entries = self.index.entries(self._found())
+        return pd.DataFrame(_row(self.index.place(number), entry) for number, entry in entries)
+
     def save(self, path: Path | str) -> Path:
         """Write the selected exchanges to a file, and return its path.
 
@@ -131,7 +142,7 @@ class Transcript:
         if kind == "jsonl":
             for place, entry in exchanges:
                 row = _row(place, entry) | {"prompt": entry.prompt, "faults": entry.faults}
-                output.write(msgspec.json.encode(row | {"reasoning": entry.reasoning}).decode() + "\n")
+                output.write(msgspec.json.encode(row).decode() + "\n")
         elif kind == "csv":
             _write_csv(exchanges, output)
         else:
@@ -201,7 +212,7 @@ def comparison_transcript(folder: Path) -> Transcript:
 
 
 def _row(place: Mapping[str, Any], entry: Entry) -> dict[str, Any]:
-    """Return an exchange with the columns of `Evaluation.exchanges`."""
+    """Return an exchange with the columns of `Transcript.table`."""
     return {
         "operator": place["operator"],
         "agent": entry.agent,
@@ -220,6 +231,7 @@ def _row(place: Mapping[str, Any], entry: Entry) -> dict[str, Any]:
         "model": entry.model,
         "recorded": entry.recorded,
         "started": entry.started,
+        "reasoning": entry.reasoning,
     }
 
 

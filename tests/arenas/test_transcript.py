@@ -154,6 +154,9 @@ def test_the_selected_exchanges_are_saved(write: Write, index: ExchangeIndex, tm
     with played.save(tmp_path / "a.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["answer"] for row in rows] == ["'=go", "stop"], "a spreadsheet evaluates no answer"
+    table = played.table()
+    assert table["answer"].tolist() == ["=go", "stop"] and list(table) == list(rows[0])
+    assert table["reasoning"][0] == "Hm."
 
     log = json.loads(played.save(tmp_path / "a.json").read_text())
     (sample,) = log["samples"]
