@@ -68,7 +68,11 @@ class ArenaOperator:
     def error(self, text: str, error_type: str, agent: str = "") -> ArenaError:
         """Return an error with the operator's name, `text`, and the end of the operator's log."""
         return ArenaError(
-            f"{self.name} {text}", agent=agent, operator=self.key, error_type=error_type, log=self.log_tail()
+            f"{self.name} {text}",
+            agent=agent,
+            operator=self.key,
+            error_type=ENDING.get(error_type, error_type),
+            log=self.log_tail(),
         )
 
     def episode_error(self, agent: str, answer: Mapping[str, Any]) -> ArenaError:
@@ -164,7 +168,7 @@ class InProcessOperator(ArenaOperator):
                 break
             except Exception as error:  # operators raise arbitrary exceptions
                 if (kind := type(error).__name__) in ENDING:
-                    call.end(ENDING[kind], str(error))
+                    call.end(kind, str(error))
                 if not again or isinstance(error, FINAL):
                     call.fail("error", (str(error) or type(error).__name__)[:2000])
                     return

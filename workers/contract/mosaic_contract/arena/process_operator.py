@@ -329,7 +329,7 @@ class ProcessOperator(ArenaOperator):
         if call.done:
             return
         if (kind := str(answer.get("error_type"))) in ENDING:
-            call.end(ENDING[kind], text)
+            call.end(kind, text)
         if answer.get("retryable") is True and not call.repeated:
             call.repeated = True
             self._tickets.append(call)

@@ -84,7 +84,7 @@ class Nan(Walk):
         return float("nan")
 
 
-class Raise(Walk):
+class Raise(Own):
     def reward(self, action):
         if self.steps == 2:
             raise RuntimeError("the floor has gone")
