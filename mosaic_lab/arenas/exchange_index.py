@@ -101,7 +101,7 @@ class Entry(Struct):
     recorded: bool = False
 
     def contains(self, words: str) -> bool:
-        """Whether a text of the exchange contains these words, given in lower case."""
+        """Whether the prompt, the answer or the reasoning contains these words, given in lower case."""
         return any(words in text.lower() for text in (self.answer, self.reasoning)) or any(
             words in turn.text.lower() for turn in self.prompt
         )

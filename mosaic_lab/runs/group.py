@@ -16,7 +16,6 @@ from mosaic_lab.keeper.run_store import RunStore, read_json, write_json
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs.run import FRAMES_ANYWHERE, Run, await_end, display_of
 from mosaic_lab.runs.run_labels import title_and_labels
-from mosaic_lab.runs.run_record import metric_points, wide_metrics
 from mosaic_lab.validation import checked_methods
 
 if TYPE_CHECKING:
@@ -182,7 +181,10 @@ class RunGroup(Sequence[Run]):
 
     def metrics(self, name: str | None = None, *, wide: bool = False) -> pd.DataFrame:
         """Return `Run.metrics` of all runs in one table, preceded by the columns run and seed."""
-        points = self._table(metric_points([*self], name))
+        from mosaic_lab.telemetry.tables import metrics_tables, wide_metrics
+
+        columns = (run.read_columns() for run in self)
+        points = self._table(metrics_tables(columns, name, lambda: all(run.finished for run in self)))
         return wide_metrics(points, "run", "seed") if wide else points
 
     def episodes(self) -> pd.DataFrame:

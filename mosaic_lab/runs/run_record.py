@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mosaic_contract.config import nearest
-
-from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.keeper.events import SYSTEM_PREFIX
 from mosaic_lab.keeper.processes import place
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import Outcome, RunStatus, State
@@ -347,7 +343,9 @@ class RunRecord:
         Raises ConfigurationError if the run has ended without reporting ``name``; while it is alive, the
         table is empty.
         """
-        points = metric_points([self], name)[0]
+        from mosaic_lab.telemetry.tables import metrics_tables, wide_metrics
+
+        (points,) = metrics_tables([self.read_columns()], name, lambda: self.finished)
         return wide_metrics(points) if wide else points
 
     def episodes(self) -> pd.DataFrame:
@@ -422,32 +420,6 @@ class RunRecord:
 
     def _described(self) -> str:
         return f"<Run {self.id}: {self.state}, {self.reason}>"
-
-
-def wide_metrics(points: pd.DataFrame, *keys: str) -> pd.DataFrame:
-    """Return metric points with a row for each step (of each of the ``keys``), a column for each metric."""
-    groups = points.groupby([*keys, "step", "name"], observed=True, dropna=False)
-    return groups["value"].last().unstack("name").rename_axis(columns=None).reset_index()
-
-
-def metric_points(runs: Sequence[RunRecord], name: str | None) -> list[pd.DataFrame]:
-    """Return the metric points of each run, as `RunRecord.metrics` has them.
-
-    Raises ConfigurationError for a ``name`` that none of them has reported to its end, with the nearest one;
-    runs that reported no metrics at all have no points.
-    """
-    from mosaic_lab.telemetry import metrics_table
-
-    tables: list[pd.DataFrame] = []
-    names: set[str] = set()
-    for run in runs:
-        columns = run.read_columns()
-        names.update(columns.names)
-        tables.append(metrics_table(columns, name))
-    of_workers = [reported for reported in names if not reported.startswith(SYSTEM_PREFIX)]
-    if name is not None and name not in names and of_workers and all(run.finished for run in runs):
-        raise ConfigurationError(f"metric {name!r} was not reported{nearest(name, names)}")
-    return tables
 
 
 def training_phase(state: State, step: int, *, learns: bool) -> str:

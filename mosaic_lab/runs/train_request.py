@@ -1,9 +1,11 @@
-"""The request of a training: the arguments of `Lab.train` as one value."""
+"""The arguments of `Lab.train` as one value, and the error for a training that its worker refuses."""
 
 from __future__ import annotations
 
+import difflib
 import json
 import operator
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +17,7 @@ from mosaic_contract.gymnasium_wrappers import is_own, name_of
 from mosaic_contract.hyperparameters import ENV_KWARGS
 from msgspec import Meta, structs
 
-from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.errors import ArgumentError, ConfigurationError
 from mosaic_lab.keeper.environment_variables import RUN_DIR_VARIABLE, requested
 from mosaic_lab.runs.checkpoint_path import checkpoint_path
 from mosaic_lab.runs.checkpoints import Checkpoint
@@ -26,8 +28,14 @@ from mosaic_lab.runs.run import DEFAULT_GRACE, Run
 from mosaic_lab.runs.run_record import RunRecord
 from mosaic_lab.runs.stages import WINDOW, Stage
 from mosaic_lab.validation import Problems
+from mosaic_lab.workers.families import remedy
+from mosaic_lab.workers.worker_environment import WorkerEnvironment
 
 _NAMED = 10  # maximum seeds listed in an error
+_OF_THE_SOURCE = re.compile(r"unknown|is not available|cannot be made")  # what another source may have
+_CORRECTION = re.compile(r"did you mean|here it is called", re.IGNORECASE)
+_UNKNOWN = re.compile(r"unknown hyperparameter '(\w+)'")
+_MISSING = re.compile(r"is missing \(lab\.train's (\w+)=\)")
 
 
 class TrainRequest(Request, kw_only=True, frozen=True):
@@ -336,3 +344,38 @@ def json_value(what: str, value: Any) -> Any:
     except (TypeError, ValueError) as error:
         raise ConfigurationError(f"{what}={value!r} cannot be written as JSON: {error}") from None
     return value
+
+
+def refusal(text: str, request: TrainRequest, worker: WorkerEnvironment) -> ConfigurationError:
+    """Return the error for a worker's refusal of a request, with what to do about it."""
+    kind = ArgumentError if _UNKNOWN.search(text) else ConfigurationError
+    text = _UNKNOWN.sub(_with_keyword, _explained(text, request.hyperparameters, worker))
+    advice = remedy(text, request.env, worker)
+    corrected = _CORRECTION.search(text)
+    if not (advice or corrected) and worker.fallback and _OF_THE_SOURCE.search(text):
+        advice = f" ({worker.fallback})"
+    return kind((text.rstrip(".") if advice.startswith(".") else text) + advice)
+
+
+def _with_keyword(unknown: re.Match[str]) -> str:
+    """Return a worker's words about an unknown hyperparameter with the keyword of `Lab.train` that was
+    perhaps meant."""
+    near = difflib.get_close_matches(unknown[1], TrainRequest.__struct_fields__, n=1, cutoff=0.75)
+    return f"{unknown[0]} (did you mean lab.train's {near[0]}=?)" if near else unknown[0]
+
+
+def _explained(refusal: str, keywords: Iterable[str], worker_environment: WorkerEnvironment) -> str:
+    """Return the worker's refusal with, for each keyword that it misses, how that may have been misspelt and
+    which algorithms there are."""
+
+    def explained(missing: re.Match[str]) -> str:
+        keyword, algorithms = missing[1], ", ".join(worker_environment.capabilities.algorithms)
+        near = [name for name in keywords if name.startswith(keyword)]
+        text = missing[0]
+        for name in (difflib.get_close_matches(keyword, keywords) or near)[:1]:
+            text += f"; you gave {name}=, did you mean lab.train's {keyword}=?"
+        if keyword == "algorithm" and algorithms:
+            text += f"; {worker_environment.name} has {algorithms}"
+        return text
+
+    return _MISSING.sub(explained, refusal)

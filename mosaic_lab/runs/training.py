@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import os
-import re
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +18,7 @@ from mosaic_lab.engines import clusters
 from mosaic_lab.engines.bridge_environment import bridge_python
 from mosaic_lab.engines.job import SERVER
 from mosaic_lab.engines.placement import check_restarts, given_gpus, gpu_count
-from mosaic_lab.errors import ArgumentError, ConfigurationError, EnvironmentMissing
+from mosaic_lab.errors import ConfigurationError, EnvironmentMissing
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor
 from mosaic_lab.runs.checkpoint_runs import (
@@ -42,18 +40,13 @@ from mosaic_lab.runs.hardware import check_device, choose_gpus
 from mosaic_lab.runs.run import DEFAULT_GRACE
 from mosaic_lab.runs.run_names import run_or_path
 from mosaic_lab.runs.stages import Stage
-from mosaic_lab.runs.train_request import TrainRequest, seed_list
+from mosaic_lab.runs.train_request import TrainRequest, refusal, seed_list
 from mosaic_lab.runs.training_plan import SPACES, TrainingPlan, note_on_steps
 from mosaic_lab.validation import Problems, checked_methods
 from mosaic_lab.workers import WorkerEnvironment
-from mosaic_lab.workers.families import remedy, server_for, server_of_processes
+from mosaic_lab.workers.families import server_for, server_of_processes
 from mosaic_lab.workers.own_environments import check_environment_id
 from mosaic_lab.workers.worker_environment import THIRD_PARTY
-
-_OF_THE_SOURCE = re.compile(r"unknown|is not available|cannot be made")  # what another source may have
-_CORRECTION = re.compile(r"did you mean|here it is called", re.IGNORECASE)
-_UNKNOWN = re.compile(r"unknown hyperparameter '(\w+)'")
-_MISSING = re.compile(r"is missing \(lab\.train's (\w+)=\)")
 
 
 @checked_methods("lab")
@@ -356,9 +349,7 @@ class Trainer:
                 serve_from(provider)
                 resolved = dry_run(command, config, variables, warm=self.supervisor.warm)
         except ConfigurationError as error:
-            misspelt = _UNKNOWN.search(str(error))
-            refused = ArgumentError if misspelt else ConfigurationError
-            raise refused(_refusal(str(error), request, worker)) from None
+            raise refusal(str(error), request, worker) from None
         if request.step_timeout is not None and SERVER not in config:
             raise ConfigurationError(
                 f"step_timeout={request.step_timeout:g}: {request.env} is made in the training's process, "
@@ -440,40 +431,6 @@ def _check_origin(worker: WorkerEnvironment, on: str | None) -> None:
             f"worker {worker.name!r} does not come with MOSAIC Lab, so nodes of a cluster cannot build it: "
             "leave out on= to run it here"
         )
-
-
-def _refusal(text: str, request: TrainRequest, worker: WorkerEnvironment) -> str:
-    """Return a worker's refusal of a request with what to do about it."""
-    refusal = _UNKNOWN.sub(_with_keyword, _explained(text, request.hyperparameters, worker))
-    advice = remedy(refusal, request.env, worker)
-    corrected = _CORRECTION.search(refusal)
-    if not (advice or corrected) and worker.fallback and _OF_THE_SOURCE.search(refusal):
-        advice = f" ({worker.fallback})"
-    return (refusal.rstrip(".") if advice.startswith(".") else refusal) + advice
-
-
-def _with_keyword(unknown: re.Match[str]) -> str:
-    """Return a worker's words about an unknown hyperparameter with the keyword of `Lab.train` that was
-    perhaps meant."""
-    near = difflib.get_close_matches(unknown[1], TrainRequest.__struct_fields__, n=1, cutoff=0.75)
-    return f"{unknown[0]} (did you mean lab.train's {near[0]}=?)" if near else unknown[0]
-
-
-def _explained(refusal: str, keywords: Iterable[str], worker_environment: WorkerEnvironment) -> str:
-    """Return the worker's refusal with, for each keyword that it misses, how that may have been misspelt and
-    which algorithms there are."""
-
-    def explained(missing: re.Match[str]) -> str:
-        keyword, algorithms = missing[1], ", ".join(worker_environment.capabilities.algorithms)
-        near = [name for name in keywords if name.startswith(keyword)]
-        text = missing[0]
-        for name in (difflib.get_close_matches(keyword, keywords) or near)[:1]:
-            text += f"; you gave {name}=, did you mean lab.train's {keyword}=?"
-        if keyword == "algorithm" and algorithms:
-            text += f"; {worker_environment.name} has {algorithms}"
-        return text
-
-    return _MISSING.sub(explained, refusal)
 
 
 def new_group_name(*what: str) -> str:

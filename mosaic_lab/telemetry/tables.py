@@ -5,14 +5,16 @@ pandas is imported on first use, because its import takes a second.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from mosaic_contract.config import nearest
 from numpy.typing import NDArray
 
-from mosaic_lab.keeper.events import EPISODE
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.keeper.events import EPISODE, SYSTEM_PREFIX
 from mosaic_lab.telemetry.columns import RunColumns
 from mosaic_lab.telemetry.decoding import Message, parse_lines
 from mosaic_lab.telemetry.follower import JsonlFollower
@@ -62,6 +64,31 @@ def metrics_table(columns: RunColumns, name: str | None = None) -> pd.DataFrame:
     table = pd.DataFrame({"step": step, "timestamp": timestamp, "name": of_code, "value": value})
     table.attrs["health"] = columns.health.counts()
     return table
+
+
+def metrics_tables(
+    columns_of_runs: Iterable[RunColumns], name: str | None, ended: Callable[[], bool]
+) -> list[pd.DataFrame]:
+    """Return `metrics_table` of each of several runs.
+
+    Raises ConfigurationError, with the nearest name, for a ``name`` that none of them has reported if they
+    have all ``ended``. Runs that reported no metrics at all have no points.
+    """
+    tables: list[pd.DataFrame] = []
+    names: set[str] = set()
+    for columns in columns_of_runs:
+        names.update(columns.names)
+        tables.append(metrics_table(columns, name))
+    of_workers = [reported for reported in names if not reported.startswith(SYSTEM_PREFIX)]
+    if name is not None and name not in names and of_workers and ended():
+        raise ConfigurationError(f"metric {name!r} was not reported{nearest(name, names)}")
+    return tables
+
+
+def wide_metrics(points: pd.DataFrame, *keys: str) -> pd.DataFrame:
+    """Return metric points with a row for each step (of each of the ``keys``), a column for each metric."""
+    groups = points.groupby([*keys, "step", "name"], observed=True, dropna=False)
+    return groups["value"].last().unstack("name").rename_axis(columns=None).reset_index()
 
 
 def read_episodes(path: Path | str) -> pd.DataFrame:

@@ -109,14 +109,14 @@ def test_evaluations_and_comparisons_name_their_operators() -> None:
     operators = [
         {"name": "PPO", "kind": "rl", "run": "k3f9"},
         {"name": 'say "hi"', "kind": "llm", "model": "local"},
-        {"name": "asked", "kind": "llm", "model": "a/b", "provider": "openrouter"},
+        {"name": "hosted", "kind": "llm", "model": "a/b", "provider": "openrouter"},
         {"name": "served", "kind": "llm", "model": "20261127-180202-llama.cpp-zf6p"},
         {"name": "dice", "kind": "random"},
     ]
     values = {"env": "CartPole-v1", "operators": operators, "seeds": "0-9", "episodes": 2}
     text = code("evaluation", values)
     assert 'mosaic.operators.rl(lab.run("k3f9"))' in text and '"say \\"hi\\"": mosaic.operators.llm' in text
-    assert '"asked": mosaic.operators.llm("a/b", provider="openrouter")' in text
+    assert '"hosted": mosaic.operators.llm("a/b", provider="openrouter")' in text
     assert '"served": mosaic.operators.llm(lab.run("20261127-180202-llama.cpp-zf6p"))' in text
     assert "lab.evaluate(" in text and "seeds=range(10)" in text and "episodes=2" in text
     ast.parse(text)
