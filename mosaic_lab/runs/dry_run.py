@@ -93,22 +93,31 @@ def _run(
     full_command = [*python, str(_DIE_WITH_PARENT), str(folder.path), *command]
     environment = {**variables, "CUDA_VISIBLE_DEVICES": ""}
     stdin, end_of_stdin = os.pipe()
-    with folder.keeper_log_path.open("wb") as log, os.fdopen(stdin, "rb"), os.fdopen(end_of_stdin, "wb"):
-        streams = [stdin, log.fileno(), log.fileno()]
-        process: subprocess.Popen[bytes] | _Forked | None = None
-        if warm is not None:
-            process = _Forked(warm, full_command, environment, streams)
-        if process is None or process.pid is None:
-            process = subprocess.Popen(
-                full_command, stdin=stdin, stdout=log, stderr=log, env=environment, start_new_session=True
-            )
+    life, held = os.pipe()  # held open by the process, which need not be a child of this one, until it ends
+    child = None
+    with folder.keeper_log_path.open("wb") as log, os.fdopen(end_of_stdin, "wb"), os.fdopen(life, "rb"):
+        with os.fdopen(stdin, "rb"), os.fdopen(held, "wb"):
+            descriptors = [stdin, log.fileno(), log.fileno(), held]
+            pid = None if warm is None else warm.spawn([full_command], environment, descriptors)
+            if pid is None:
+                child = subprocess.Popen(
+                    full_command,
+                    stdin=stdin,
+                    stdout=log,
+                    stderr=log,
+                    env=environment,
+                    pass_fds=[held],
+                    start_new_session=True,
+                )
+                pid = child.pid
         try:
-            process.wait(deadline)
-        except subprocess.TimeoutExpired:
-            late = f"the worker did not check the configuration in {deadline:g} s"
-            raise MosaicError("\n".join([late, *last_lines(folder.log_path, 15)])) from None
+            if not _ended(life, deadline):
+                late = f"the worker did not check the configuration in {deadline:g} s"
+                raise MosaicError("\n".join([late, *last_lines(folder.log_path, 15)]))
         finally:
-            _end(process)
+            _end(pid, life)
+            if child is not None:
+                child.wait()
     end = folder.document(folder.path / END)
     if "problem" in end:
         raise MosaicError(f"the worker could not be started: {end['problem']}")
@@ -118,51 +127,19 @@ def _run(
     return code
 
 
-class _Forked:
-    """A process forked by a warm worker, with the methods of `subprocess.Popen` needed here. It is not a
-    child of this one, but holds a pipe open until it ends. ``pid`` is None if the warm worker refuses.
-    """
-
-    def __init__(
-        self, warm: WarmWorker, command: Sequence[str], environment: Mapping[str, str], streams: Sequence[int]
-    ) -> None:
-        self._life, end = os.pipe()
-        self._poll = select.poll()
-        self._poll.register(self._life, select.POLLIN)
-        try:
-            self.pid = warm.spawn([command], environment, [*streams, end])
-        finally:
-            os.close(end)
-
-    def __del__(self) -> None:
-        os.close(self._life)
-
-    def poll(self) -> int | None:
-        return 0 if self._poll.poll(0) else None
-
-    def wait(self, timeout: float | None = None) -> None:
-        if not self._poll.poll(timeout and 1000 * timeout):
-            raise subprocess.TimeoutExpired("a dry run", timeout or 0.0)
-
-    def terminate(self) -> None:
-        self._send(signal.SIGTERM)
-
-    def kill(self) -> None:
-        self._send(signal.SIGKILL)
-
-    def _send(self, number: signal.Signals) -> None:
-        assert self.pid is not None
-        send(self.pid, number)
+def _end(pid: int, life: int) -> None:
+    if not _ended(life, 0.0):
+        send(pid, signal.SIGTERM)
+        if not _ended(life, _END_DEADLINE):
+            send(pid, signal.SIGKILL)
+            _ended(life, None)
 
 
-def _end(process: subprocess.Popen[bytes] | _Forked) -> None:
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(_END_DEADLINE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+def _ended(life: int, seconds: float | None) -> bool:
+    """Return whether the process at the other end of the pipe ``life`` ends within these seconds."""
+    poll = select.poll()
+    poll.register(life, select.POLLIN)
+    return bool(poll.poll(None if seconds is None else 1000 * seconds))
 
 
 def _resolved(answer: Path) -> dict[str, Any]:
