@@ -35,7 +35,7 @@ MOST = 3
 LEAST_FREE_MB = 8_000
 """Free memory below which runs are started cold."""
 _NO_GPUS = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ""}  # as for a run without GPUs
-_LONGEST = 60_000  # bytes of a launch document, for which a pipe has room
+_LONGEST = 4096  # bytes of an answer
 _DEADLINE = 60.0  # seconds for a fork, which normally takes some milliseconds
 _ENDED = b'{"refused": "it has ended"}'
 
@@ -174,10 +174,9 @@ class WarmWorkers:
 
         Return False if the run must be started cold; the next one may be warm.
         """
-        text = launch.to_json().encode()
         alone = launch.bridge is None and launch.lifeline is None and not launch.starts_runs
         here = sys.platform == "linux" and self._pid == os.getpid()
-        if not here or not alone or launch.gpus or len(text) > _LONGEST:
+        if not here or not alone or launch.gpus:
             return False
         command = launch.command[:3]
         variables = {name: value for name, value in launch.environment.items() if name != RUN_DIR_VARIABLE}
@@ -185,7 +184,7 @@ class WarmWorkers:
             self.close()
             return False
         worker = self.find(command, variables)
-        started = worker is not None and _start_keeper(worker, folder, launch, lock, text)
+        started = worker is not None and _start_keeper(worker, folder, launch, lock)
         self.prepare(command, variables)
         return started
 
@@ -194,12 +193,13 @@ WARM_WORKERS = WarmWorkers()
 """The warm workers of this process."""
 
 
-def _start_keeper(worker: WarmWorker, folder: RunFolder, launch: Launch, lock: int, text: bytes) -> bool:
+def _start_keeper(worker: WarmWorker, folder: RunFolder, launch: Launch, lock: int) -> bool:
+    text = launch.to_json().encode()
     document, end = os.pipe()  # it has the worker's variables, which are never written to disk
     try:
         with os.fdopen(end, "wb", buffering=0) as pipe:
             os.set_blocking(end, False)
-            if pipe.write(text) != len(text):
+            if pipe.write(text) != len(text):  # longer than a pipe has room for
                 return False
         with folder.keeper_log_path.open("ab") as log:
             descriptors = [document, log.fileno(), log.fileno(), lock]
