@@ -144,17 +144,11 @@ def main(worker: Worker, argv: Sequence[str] | None = None) -> int:
     """
     reserve_standard_streams()
     arguments = _parser().parse_args(argv)
-    if arguments.warm is None:
-        return _work(worker, arguments)
-    from mosaic_contract.warm import serve  # needed by warm workers only
+    if arguments.warm is not None:
+        from mosaic_contract.warm import serve  # needed by warm workers only
 
-    def work(argv: Sequence[str]) -> int:
-        return _work(worker, _parser().parse_args(argv))
-
-    return serve(arguments.warm, worker.preload, work, spare=worker.starts_python)
-
-
-def _work(worker: Worker, arguments: argparse.Namespace) -> int:
+        work = functools.partial(main, worker)  # in its forks
+        return serve(arguments.warm, worker.preload, work, spare=worker.starts_python)
     extend_priority_to_session()
     signals = CancelOnSignal()
     telemetry = Telemetry.take_stdout(arguments.run_id or "unknown")
