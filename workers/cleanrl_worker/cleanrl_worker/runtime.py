@@ -22,7 +22,7 @@ from typing import Any, Iterator, Mapping
 
 from mosaic_contract import Cancelled, Telemetry, UpstreamFailed, fastlane
 from mosaic_contract.checkpoints import environment_described
-from mosaic_contract.ready_process import start_python
+from mosaic_contract.ready_process import PythonProcess, start_python
 from mosaic_contract.signals import signals_held
 
 from .config import FORMAT, ScriptPlan
@@ -141,7 +141,7 @@ def _run(plan: ScriptPlan, translator: Translator) -> None:
     finally:
         os.close(reading)
     if translator.failure is not None or not translator.finished:
-        raise _failure(script.returncode, translator)
+        raise _failure(script.wait(), translator)
 
 
 def _environment(plan: ScriptPlan, fd: int) -> dict[str, str]:
@@ -176,20 +176,21 @@ def _read_until(deadline: float | None, reading: int, translator: Translator) ->
             deadline = time.monotonic() + _EXIT_SECONDS
 
 
-def _stop(script: Any, signum: int, reading: int, translator: Translator) -> None:
+def _stop(
+    script: subprocess.Popen[bytes] | PythonProcess, signum: int, reading: int, translator: Translator
+) -> None:
     """Make the script save and exit. The signal may have reached it already; a second one has no effect."""
-    if script.poll() is None:
-        script.send_signal(signum)
+    script.send_signal(signum)
     _read_until(time.monotonic() + _STOP_SECONDS, reading, translator)
 
 
-def _reap(script: Any, run_dir: Path) -> None:
+def _reap(script: subprocess.Popen[bytes] | PythonProcess, run_dir: Path) -> None:
     """Ensure that the script has exited and left no frames in shared memory. It has closed its pipe, or its
     time is over."""
     try:
         script.wait(timeout=1.0)
     except subprocess.TimeoutExpired:
-        script.kill()
+        script.send_signal(signal.SIGKILL)
         script.wait()
     if script.returncode:
         fastlane.clear(run_dir)

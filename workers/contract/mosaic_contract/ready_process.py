@@ -102,7 +102,7 @@ class PythonProcess:
         if self.returncode is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
-                self.returncode = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+                self.returncode = os.waitstatus_to_exitcode(status)
         return self.returncode
 
     def wait(self, timeout: Optional[float] = None) -> int:
@@ -117,15 +117,12 @@ class PythonProcess:
         if self.poll() is None:
             os.kill(self.pid, number)
 
-    def kill(self) -> None:
-        self.send_signal(signal.SIGKILL)
-
 
 def start_python(
     module: str, arguments: Sequence[str], *, cwd: str, env: Mapping[str, str], pass_fds: Sequence[int]
-) -> Any:
-    """Start ``python -m MODULE ARGUMENT…`` without a stdin and return it, a `subprocess.Popen` or, in a
-    process of a warm worker, a `PythonProcess`."""
+) -> subprocess.Popen[bytes] | PythonProcess:
+    """Start ``python -m MODULE ARGUMENT…`` without a stdin and return it. In a process of a warm worker it is
+    a `PythonProcess`."""
     global _spare
     spare, _spare = _spare, None
     if spare is not None:
