@@ -21,7 +21,7 @@ from mosaic_contract.arena.channels import KernelChannel
 from mosaic_contract.arena.environment_adapters import EnvironmentAdapter, adapt
 from mosaic_contract.arena.environment_description import EnvironmentDescription, FactsOf
 from mosaic_contract.arena.environment_factory import MakeEnvironment, make_with_frames
-from mosaic_contract.arena.episode import ArenaEpisode, OperatorStatistics
+from mosaic_contract.arena.episode import ArenaEpisode, OperatorStatistics, seeds_of
 from mosaic_contract.arena.errors import Abandoned, ArenaError, KernelDisconnected
 from mosaic_contract.arena.frame_publisher import FramePublisher, seed_libraries
 from mosaic_contract.arena.hints import Hints
@@ -213,9 +213,15 @@ class Arena:
             arena.telemetry = ArenaTelemetry(folder, str(self._opening.get("run_id", "")))
             arena.telemetry.started(self._worker[0], env_id, settings, seats.operators, seated)
         if size > 1:
-            rules = description.rules[ALONE]
             arena.batch = Batch(
-                size, environment, rules, seats, arena.telemetry, self._another_environment, self._play
+                size,
+                environment,
+                description.rules[ALONE],
+                seats,
+                arena.telemetry,
+                self._another_environment,
+                self._reset_environment,
+                self._play,
             )
         self._kernel.send({"type": "seated", "operators": seated_operators})
 
@@ -245,11 +251,12 @@ class Arena:
         if self._arena.recorder is not None:
             self._arena.recorder.begin(episode)
         self._watchdog.enter(OPERATORS)
-        seats.begin_episode(_operator_seed(command), episode.index)
+        _, seed = seeds_of(command)
+        seats.begin_episode(seed, episode.index)
         return episode
 
     def _reset_environment(self, command: Mapping[str, Any], environment: EnvironmentAdapter) -> ArenaEpisode:
-        seed, index = _seed(command.get("seed")), command.get("episode_index", 0)
+        (seed, _), index = seeds_of(command), command.get("episode_index", 0)
         self._episode = None
         self._watchdog.enter(RESET)
         seed_libraries(seed)
@@ -282,34 +289,16 @@ class Arena:
         if episode.done:
             arena.frames.ended_episode()
 
-    def _play_batch(self, batch: Batch, command: Mapping[str, Any]) -> None:
-        """Play the episode of a command, and those of the commands that arrive meanwhile; report each
-        end."""
-        arena = self._arena
-        if arena.telemetry is not None:
-            arena.telemetry.hold = True
-        waiting: Mapping[str, Any] | None = command
-        batch.clear()
-        while waiting is not None or batch.playing:
-            while waiting is not None and (member := batch.free()) is not None:
-                reset = functools.partial(self._reset_environment, waiting)
-                batch.begin(member, reset, _operator_seed(waiting))
-                waiting = self._kernel.received("episode")
-            self._watchdog.enter(OPERATORS)
-            for episode in batch.advance():
-                self._kernel.send({"type": "played", "episode": episode})
-            self._episode, self._calls = batch.members[0].episode, batch.calls
-            arena.frames.changed()
-            arena.seats.handle_pending()
-            waiting = waiting or self._kernel.received("episode")
-
     def _play_episode(self, command: Mapping[str, Any]) -> None:
-        """Play a whole episode and report only its end. `step_delay` is a pause in seconds before each step,
-        for viewers."""
-        if self._arena.batch is not None:
-            self._play_batch(self._arena.batch, command)
+        """Play a whole episode and report only its end, or several in a batch. `step_delay` is a pause in
+        seconds before each step, for viewers."""
+        seats, frames, batch = self._arena.seats, self._arena.frames, self._arena.batch
+        if batch is not None:
+            for _ in batch.play(command, self._kernel):
+                self._episode, self._calls = batch.members[0].episode, batch.calls
+                frames.changed()
+                seats.handle_pending()
             return
-        seats, frames = self._arena.seats, self._arena.frames
         delay = float(command.get("step_delay") or 0.0)
         episode = self._begin(command)
         seats.shows_partials = False
@@ -412,16 +401,6 @@ def _described(arena: OpenedArena) -> dict[str, Any]:
     none."""
     descriptions = arena.seats.descriptions(arena.environment.turn)
     return {"descriptions": descriptions} if descriptions else {}
-
-
-def _seed(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise ArenaError(f"seed must be an integer ≥ 0, not {value!r:.100}")
-    return int(value)
-
-
-def _operator_seed(command: Mapping[str, Any]) -> int:
-    return _seed(command.get("operator_seed", command.get("seed")))
 
 
 def serve_arena(

@@ -11,17 +11,19 @@ from __future__ import annotations
 import random
 import sys
 import time
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from mosaic_contract.arena.actions import ActionRules
 from mosaic_contract.arena.arena_telemetry import ArenaTelemetry
 from mosaic_contract.arena.calls import Call
+from mosaic_contract.arena.channels import KernelChannel
 from mosaic_contract.arena.environment_adapters import EnvironmentAdapter
-from mosaic_contract.arena.episode import ArenaEpisode, OperatorStatistics
+from mosaic_contract.arena.episode import ArenaEpisode, OperatorStatistics, seeds_of
 from mosaic_contract.arena.errors import ArenaError
 from mosaic_contract.arena.seats import Seats
 from mosaic_contract.messages import ALONE
 
+Reset = Callable[[Mapping[str, Any], EnvironmentAdapter], ArenaEpisode]
 Step = Callable[[EnvironmentAdapter, Sequence[Call]], None]
 
 
@@ -44,7 +46,8 @@ class Member:
 class Batch:
     """A batch of up to `size` environments of one agent.
 
-    `make` creates further environments like the `first` when they are needed; `step` plays actions in one.
+    `make` creates further environments like the `first` when they are needed. `reset` begins the episode of a
+    command in one; `step` plays actions.
     """
 
     def __init__(
@@ -55,6 +58,7 @@ class Batch:
         seats: Seats,
         telemetry: ArenaTelemetry,
         make: Callable[[], EnvironmentAdapter],
+        reset: Reset,
         step: Step,
     ) -> None:
         self.steps = 0
@@ -64,43 +68,50 @@ class Batch:
         self.members = [Member(ALONE, first)]
         self._names = names_of_batch(size)
         self._rules, self._seats, self._telemetry = rules, seats, telemetry
-        self._make, self._step = make, step
+        self._make, self._reset, self._step = make, reset, step
         self._operator = seats.of_agent[ALONE]
         self._generators: tuple[Any, Any] | None = None
 
-    @property
-    def playing(self) -> list[Member]:
-        """The members with an episode."""
-        return [member for member in self.members if member.episode is not None]
+    def play(self, command: Mapping[str, Any], kernel: KernelChannel) -> Iterator[None]:
+        """Play the episode of a command, and those of the commands that arrive meanwhile; report each end.
+        Yield after each step."""
+        self._telemetry.hold = True
+        for member in self.members:
+            member.episode = None  # of a command that has ended early
+        waiting: Mapping[str, Any] | None = command
+        while waiting is not None or any(member.episode for member in self.members):
+            while waiting is not None and (free := self._free()) is not None:
+                self._begin(free, waiting)
+                waiting = kernel.received("episode")
+            for episode in self._advance():
+                kernel.send({"type": "played", "episode": episode})
+            yield
+            waiting = waiting or kernel.received("episode")
 
-    def free(self) -> Member | None:
+    def _free(self) -> Member | None:
         """Return a member without an episode; None if all environments play."""
         for member in self.members:
             if member.episode is None:
                 return member
         if len(self.members) == len(self._names):
             return None
-        self.check_generators()
+        self._check_generators()
         self.members.append(Member(self._names[len(self.members)], self._make()))
         self._generators = None  # creating an environment may use them
         return self.members[-1]
 
-    def clear(self) -> None:
-        """Drop the episodes of a command that has ended early."""
-        for member in self.members:
-            member.episode = None
-
-    def begin(self, member: Member, reset: Callable[[EnvironmentAdapter], ArenaEpisode], seed: int) -> None:
-        """Begin an episode by `reset`; `seed` is the operator's."""
-        self.check_generators()
-        member.episode, member.seconds = reset(member.environment), 0.0
+    def _begin(self, member: Member, command: Mapping[str, Any]) -> None:
+        self._check_generators()
+        _, seed = seeds_of(command)
+        member.episode, member.seconds = self._reset(command, member.environment), 0.0
         member.statistics = OperatorStatistics([self._operator.key])
         self._seats.begin_episode_of(member.agent, seed, member.episode.index)
         self._generators = _generators()
 
-    def advance(self) -> list[Mapping[str, Any]]:
+    def _advance(self) -> list[Mapping[str, Any]]:
         """Advance all episodes by one step; return the messages about those that have ended."""
-        playing, began = self.playing, time.perf_counter()
+        began = time.perf_counter()
+        playing = [member for member in self.members if member.episode is not None]
         calls = []
         for member in playing:
             assert member.episode is not None
@@ -119,7 +130,7 @@ class Batch:
             if (message := self._play(member, call)) is not None:
                 ended.append(message)
         if ended:
-            self.check_generators()
+            self._check_generators()
         return ended
 
     def _play(self, member: Member, call: Call) -> Mapping[str, Any] | None:
@@ -141,7 +152,7 @@ class Batch:
         self._operator.end_episode(member.agent, episode.returns[ALONE], episode.steps)
         return {**episode.to_message(), "operators": member.statistics.to_message()}
 
-    def check_generators(self) -> None:
+    def _check_generators(self) -> None:
         """Raise `ArenaError` if a step has used the global generators of Python or NumPy: in a batch, its
         random numbers would depend on the other episodes."""
         pairs = zip(self._generators or (), _generators())

@@ -8,6 +8,7 @@ from typing import Any, Iterable, Mapping, Sequence
 
 from mosaic_contract.arena.calls import Call
 from mosaic_contract.arena.environment_adapters import EnvironmentAdapter
+from mosaic_contract.arena.errors import ArenaError
 from mosaic_contract.arena.exchanges import ExchangeSums
 from mosaic_contract.fastlane import Hud
 
@@ -171,3 +172,16 @@ def _finite(value: Any) -> float | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
+
+
+def seeds_of(command: Mapping[str, Any]) -> tuple[int, int]:
+    """Return the seeds of the episode that a command begins: of its environment, and of its operators. Raises
+    `ArenaError`."""
+    seed = command.get("seed")
+    return _seed(seed), _seed(command.get("operator_seed", seed))
+
+
+def _seed(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ArenaError(f"seed must be an integer ≥ 0, not {value!r:.100}")
+    return int(value)

@@ -289,6 +289,7 @@ class Seats:
             message["action_masks"] = [pack(seen.mask) for seen in observed]
         if any(seen.info for seen in observed):
             message["infos"] = [sendable(seen.info) if seen.info else None for seen in observed]
+        self._watchdog.enter(OPERATORS)
         if isinstance(operator, InProcessOperator):
             answer = operator.command(message)
         else:
