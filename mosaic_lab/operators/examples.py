@@ -10,7 +10,6 @@ from typing import Any, Protocol
 from mosaic_contract import AgentSetup
 from mosaic_contract.config import nearest
 from mosaic_contract.episode_recording import read_recording
-from mosaic_contract.language.describers import Describer
 from mosaic_contract.language.parsing import Actions
 
 from mosaic_lab.errors import ConfigurationError
@@ -100,6 +99,8 @@ def _recorded(source: Any) -> Sequence[RecordedEpisode]:
 
 def _texts(episode: RecordedEpisode, steps: int) -> dict[str, Any]:
     """Return an episode as the texts that a language model would read and write."""
+    from mosaic_contract.language.describers import Describer  # not needed to declare operators
+
     assert episode.recording is not None
     try:
         described, columns = read_recording(episode.recording)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from mosaic_contract import ConfigError
-from mosaic_contract.language.prompts import PromptSettings, VisionSettings
+from mosaic_contract.language.prompt_settings import PromptSettings, VisionSettings
 from mosaic_contract.language.settings import ANTHROPIC, OPENAI, ModelSettings, default_max_tokens
 
 from mosaic_lab.errors import ConfigurationError

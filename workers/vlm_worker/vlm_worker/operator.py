@@ -10,7 +10,8 @@ from typing import Any
 import numpy
 from mosaic_contract import AgentSetup, ConfigError
 from mosaic_contract.language.operator import LanguageOperator
-from mosaic_contract.language.prompts import PICTURES, VisionSettings
+from mosaic_contract.language.prompt_settings import VisionSettings
+from mosaic_contract.language.prompts import PICTURES
 from PIL import Image
 
 

@@ -12,7 +12,8 @@ from mosaic_contract.language.describers import Describer
 from mosaic_contract.language.exchange import Turn
 from mosaic_contract.language.model import LanguageModel
 from mosaic_contract.language.parsing import messages_in
-from mosaic_contract.language.prompts import TEXT, PromptSettings, example_turns, step_text, system_text
+from mosaic_contract.language.prompt_settings import PromptSettings
+from mosaic_contract.language.prompts import TEXT, example_turns, step_text, system_text
 from mosaic_contract.language.strategies import OwnStrategy, strategy_of
 from mosaic_contract.operators import AgentSetup, Decision
 
