@@ -118,25 +118,25 @@ class ActionChooser:
         bundled = setup.settings.get("provider") == LOCAL and setup.settings.get("model") == BUNDLED
         self._restricts = listable and bundled if structured is None else structured
         self.structured = self._restricts and self._actions.discrete
+        # Whether an answer is the name of an action and nothing else.
+        self._is_name = self.structured or (strategy.bare and self._actions.discrete)
 
     @property
     def answering(self) -> str:
         """The required form of an answer, for the prompt."""
-        strategy = self.strategy
-        if self.structured or (strategy.bare and self._actions.discrete):
+        strategy, discrete = self.strategy, self._actions.discrete
+        if self._is_name:
             return "Answer with one of the legal actions, word for word, and with nothing else."
+        action = "action" if discrete else _form(self._space)
         if strategy.bare:
-            return f"Answer with one line, ACTION: and {_form(self._space)}, and with nothing else."
-        legal = ", with one of the legal actions word for word"
+            return f"Answer with one line, ACTION: and {action}, and with nothing else."
+        line = strategy.form(action)
+        legal = ", with one of the legal actions word for word" if discrete else ""
         if strategy.plans:
-            action = "action" if self._actions.discrete else _form(self._space)
-            form = f'PLAN: your plan, or "No changes."\n{strategy.form(action)}'
-            return f"Answer in this form{legal if self._actions.discrete else ''}:\n{form}"
-        if not self._actions.discrete and not strategy.marks:
-            return f"End your answer with one line: ACTION: and {_form(self._space)}."
-        if not self._actions.discrete:
-            return f"End your answer with one line: {strategy.form(_form(self._space))}"
-        return f"End your answer with one line of this form{legal}:\n{strategy.form('action')}"
+            return f'Answer in this form{legal}:\nPLAN: your plan, or "No changes."\n{line}'
+        if discrete:
+            return f"End your answer with one line of this form{legal}:\n{line}"
+        return f"End your answer with one line: {line if strategy.marks else f'ACTION: and {action}.'}"
 
     @property
     def only_acts(self) -> bool:
@@ -145,8 +145,9 @@ class ActionChooser:
 
     def answer(self, name: str) -> str:
         """Return an answer with this action, in the required form."""
-        bare = self.structured or (self.strategy.bare and self._actions.discrete)
-        return name if bare else DEFAULT.form(name) if self.strategy.bare else self.strategy.form(name)
+        if self._is_name:
+            return name
+        return (DEFAULT if self.strategy.bare else self.strategy).form(name)
 
     def options(
         self, mask: Any, info: Mapping[str, Any] | None, description: Mapping[str, Any] | None
@@ -211,7 +212,7 @@ class ActionChooser:
         """Return the request for another answer, after an answer without a legal action."""
         wrong = next((text for fault, text in _WRONG.items() if fault in faults), self.strategy.missing)
         wrong = wrong.format(action=action_text(answer) or "The action in it")
-        if self.structured or (self.strategy.bare and self._actions.discrete):
+        if self._is_name:
             form = "one of these and nothing else, word for word"
         elif self.strategy.marks:
             form = f"one line, {self.strategy.form('action')}, and one of these word for word as the action"
