@@ -47,10 +47,6 @@ class Provider(NamedTuple):
         """Whether this is the address that the API's SDK has by default."""
         return self == _BUNDLED.get(self.api)
 
-    def refused(self, name: str) -> bool:
-        """Return whether it does not support a request parameter."""
-        return self.parameters.get(name) == ""
-
 
 def _read(tables: Mapping[str, Any], source: str) -> dict[str, Provider]:
     """Return the providers in the tables of a file. Raises ConfigurationError."""
@@ -130,9 +126,9 @@ def misdirected(model: str, name: str, operator: str) -> str:
     if not serves or maker == serves:
         return ""
     line = f'mosaic.operators.{operator}("{model}", provider='
-    home = next((name for name, provider in known.items() if maker and provider.maker == maker), None)
-    step = f'type {line}"{home}")'
-    if home is None:
+    its_own = next((name for name, provider in known.items() if maker and provider.maker == maker), None)
+    step = f'type {line}"{its_own}")'
+    if its_own is None:
         address = known["vllm"].base_url
         step = f'type {line}"openrouter"), {line}"vllm") for a server at {address}, or give base_url='
     fact = f"is a model of {maker}" if maker else "is the name of a model on other servers"
