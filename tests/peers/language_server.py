@@ -158,7 +158,7 @@ class Handler(BaseHTTPRequestHandler):
             behaviour, options = self.server.behaviour(model)
         except LookupError:
             behaviour, options = "wrong-model", {}
-        time.sleep(float(options.get("latency", 0)))
+        time.sleep(float(options.get("latency", 0)))  # a model that is slow on request
         refused = options.get("refuses")
         roles = [message["role"] for message in body["messages"]]
         if refused == "system" and ("system" in roles or "system" in body):
@@ -238,7 +238,7 @@ class Handler(BaseHTTPRequestHandler):
             size = 1 if "bytes" in speaker.options else len(data)
             for start in range(0, len(data), size):
                 self.send_chunk(data[start : start + size])
-            time.sleep(seconds)
+            time.sleep(seconds)  # a stream that is slow on request
         if speaker.behaviour == "cut":
             raise ConnectionAbortedError
         self.wfile.write(b"0\r\n\r\n")
@@ -254,7 +254,7 @@ class Handler(BaseHTTPRequestHandler):
                 self.wfile.write(b"X-Still: here\r\n")
             else:
                 self.send_chunk(b": still here\n\n")
-            time.sleep(0.05)
+            time.sleep(0.05)  # shorter than any read timeout of a client
 
     def explode(self) -> None:
         headers = {"Transfer-Encoding": "chunked", "Content-Encoding": "gzip"}

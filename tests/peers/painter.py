@@ -146,7 +146,7 @@ def pace(rate: float) -> Iterator[int]:
         if rate:
             now = time.monotonic()
             due = max(due + 1 / rate, now)
-            time.sleep(due - now)
+            time.sleep(due - now)  # the rate itself
 
 
 def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:

@@ -42,7 +42,7 @@ def meet() -> None:
     if "hold" in OPTIONS:
         Path(OPTIONS["hold"]).touch()
         while not Path(OPTIONS["go"]).exists():
-            time.sleep(0.01)
+            time.sleep(0.01)  # polls for a file that the test makes
 
 
 def leave_on_sigterm() -> None:
@@ -59,6 +59,7 @@ def deaf() -> None:
 
 
 def sleep_for_ever() -> None:
+    """Work without end, for all that a keeper can see; handlers of signals run."""
     while True:
         time.sleep(60)
 
@@ -72,7 +73,7 @@ def train() -> None:
     event("run_started", worker_type="peer")
     for step in range(STEPS):
         metrics(step)
-        time.sleep(OPTIONS.get("pause", 0.001))
+        time.sleep(OPTIONS.get("pause", 0.001))  # keeps the output of long trainings small
     meet()
     event("run_completed", episodes=0, final_metrics={})
 
@@ -199,7 +200,7 @@ def start_daemon() -> None:
     )
     subprocess.run(["env", "-i", sys.executable, "-c", code, OPTIONS["pid"]], check=True)
     while not Path(OPTIONS["pid"]).exists():
-        time.sleep(0.01)
+        time.sleep(0.01)  # polls for the daemon's file: it is not a child of this process
     leave_on_sigterm()
     metrics(1)
     sleep_for_ever()
@@ -244,7 +245,7 @@ def spill() -> None:
     deaf()
     while True:
         write(bytes(8 << 20))
-        time.sleep(0.02)
+        time.sleep(0.02)  # no more than 400 MB a second: others use the disk
 
 
 def shout() -> None:
@@ -336,7 +337,7 @@ def keep_writing_files() -> None:
         folder = Path(CONFIG["run_dir"], "checkpoints")
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "newest").write_text(str(time.time()))
-        time.sleep(0.01)
+        time.sleep(0.01)  # often enough to hit a removal, without a busy core
 
 
 def save_checkpoints() -> None:

@@ -66,5 +66,5 @@ if __name__ == "__main__":
         print("INFO [api_server.py:1] vLLM API server version 0.33.0", file=sys.stderr)
         sys.exit(LOGS[kind])
     Handler.name = options["--served-model-name"]
-    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])  # lives until it is ended
     ThreadingHTTPServer((options["--host"], int(options["--port"])), Handler).serve_forever()

@@ -63,10 +63,10 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> dict[str, float]:
         code, said = script.wait(20), json.loads(os.read(pipe, 9999))
         (config.run_dir / "script.json").write_text(json.dumps({"code": code, **said}))
     while config.algorithm == "stay":
-        time.sleep(0.01)
+        time.sleep(0.01)  # works until it is stopped
     while config.algorithm == "deaf":
         with suppress(BaseException):
-            time.sleep(0.01)
+            time.sleep(0.01)  # works until it is killed
     return {"x": 1.0}
 
 

@@ -49,7 +49,7 @@ class Screen:
         return 0, {}
 
     def step(self, action):
-        time.sleep(self._pause)
+        time.sleep(self._pause)  # an environment that is slow on request
         self._step += 1
         return self._step, float(action), False, self._step >= self._length, {}
 
@@ -127,7 +127,7 @@ def train(config, telemetry):
         write_described(path, text.encode(), about)
         telemetry.checkpoint_saved(path, step=step, episode=0)
     while "until" in settings and not Path(settings["until"]).exists():
-        time.sleep(0.02)
+        time.sleep(0.02)  # polls for a file that the test makes
     if settings.get("fail"):
         raise RuntimeError("the screen went black")
 

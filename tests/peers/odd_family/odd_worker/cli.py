@@ -63,7 +63,7 @@ class OddEnvironment:
 
     def reset(self, seed=None):
         if self._trouble == "hang_in_reset" and self._is_hit():
-            time.sleep(3600)
+            time.sleep(3600)  # it hangs: longer than any deadline
         self._step = 0
         return 0, {}
 
@@ -74,7 +74,7 @@ class OddEnvironment:
             if self._trouble == "raise":
                 raise RuntimeError("the environment broke")
             if self._trouble == "hang":
-                time.sleep(3600)
+                time.sleep(3600)  # longer than any deadline
             if self._trouble == "exit":
                 os._exit(7)
             reward = float("nan")
@@ -119,17 +119,17 @@ class OddOperator:
                 print("goodbye, cruel world", file=sys.stderr, flush=True)
                 os.kill(os.getpid(), signal.SIGKILL)
             if self._behaviour == "hang":
-                time.sleep(3600)
+                time.sleep(3600)  # longer than any deadline
             if self._behaviour == "shout" and step_index == 0:
                 print(40_000 * (1_000 * "x" + "\n"), file=sys.stderr)
             if self._behaviour == "slow":
-                time.sleep(self._seconds)
+                time.sleep(self._seconds)  # an operator that is late on request
             if self._behaviour == "illegal":
                 return 17
             if self._behaviour == "write":
                 while not Path(self._finished).exists():
                     self._write("I could go on")
-                    time.sleep(0.05)
+                    time.sleep(0.05)  # the pace of words, until the test makes the file
                 exchange = {"prompt": "go on?", "answer": "I could go on", "cost_usd": None}
                 return Decision(1, "go on", exchanges=[exchange], messages=[{"to": "all", "text": "hi"}])
             if self._behaviour == "spend":

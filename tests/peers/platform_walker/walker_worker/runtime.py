@@ -37,7 +37,7 @@ def train(config, seed):
             print(json.dumps({"event": "metrics", "payload": {"step": step, "values": values}}), flush=True)
             episode = {"type": "episode", "total_reward": step * stride, "steps": 10, "terminated": True}
             print(json.dumps(episode), flush=True)
-            time.sleep(0.001)
+            time.sleep(0.001)  # keeps the output small until a test stops a long training
     saved = Path(VAR_TRAINER_DIR, "walk.json")
     saved.write_text(json.dumps(config.to_dict()))
     emitter.checkpoint_saved(

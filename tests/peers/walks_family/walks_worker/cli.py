@@ -43,7 +43,7 @@ class Corridor(gymnasium.Env):
     def step(self, action):
         self.steps += 1
         if self.pause and self.steps == 2:  # after the first step, which is tried before the training
-            time.sleep(self.pause)
+            time.sleep(self.pause)  # an environment that is slow on request
         forth = action == 2 and self.door > 0
         self.place = max(0, self.place + (self.speed if forth else -1))
         return self.seen(), float(forth), self.place >= LENGTH, self.steps == LENGTH, {"door": self.door}

@@ -27,7 +27,7 @@ from mosaic_contract.fastlane import LINK, clear
 from mosaic_contract.stdio import reserve_standard_streams
 
 _RUN = {"id": "conformance", "name": "a tiny run", "hyperparameters": {"learning_rate": 0.5}}
-_POLL_SECONDS = 0.05
+_POLL_SECONDS = 0.05  # between requests to a server that loads its model
 _POINTS = [[0, 1000.0, {"loss": 1.0}], [1, None, {"loss": float("nan"), "return": 2.0}]]
 
 
