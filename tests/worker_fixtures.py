@@ -156,7 +156,7 @@ def get_worker_metadata():
 _CLI = """
 import sys
 import time
-from mosaic_contract.cli import Worker, main
+from mosaic_contract import Worker, main
 from mosaic_contract.hyperparameters import Parameter, check_hyperparameters
 from {name}_worker import get_worker_metadata
 

@@ -25,7 +25,7 @@ import sys
 import time
 import zipfile
 from mosaic_contract import ConfigError
-from mosaic_contract.cli import Worker, main
+from mosaic_contract import Worker, main
 from mosaic_contract.codec import write_whole
 from mosaic_contract.hyperparameters import Parameter, check_hyperparameters
 from hiker_worker import get_worker_metadata

@@ -23,7 +23,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mosaic_contract.cli import Worker, main
+from mosaic_contract import Worker, main
 from mosaic_contract.config import TrainingConfig
 from mosaic_contract.fastlane import FastlaneError, FrameWriter, Hud
 from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata

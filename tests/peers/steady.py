@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mosaic_contract.cli import Worker, main
+from mosaic_contract import Worker, main
 from mosaic_contract.config import TrainingConfig
 from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
 from mosaic_contract.telemetry import Telemetry

@@ -24,7 +24,7 @@ import os
 import sys
 import time
 from mosaic_contract import ConfigError
-from mosaic_contract.cli import Worker, main
+from mosaic_contract import Worker, main
 from mosaic_contract.codec import write_whole
 from mosaic_contract.hyperparameters import Parameter, check_hyperparameters
 from climber_worker import get_worker_metadata

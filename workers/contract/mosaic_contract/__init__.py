@@ -6,7 +6,7 @@ shows a complete example. Readers use `parse_message`, `decode_line` and `LineSp
 Core modules, needed by every shim:
 
 - wire format: messages, codec, arrays, spaces, errors, metadata, discovery
-- process: cli, stdio, signals, process_exits, priority, seeds, warm, ready_process
+- process: worker, cli, stdio, signals, process_exits, priority, seeds, warm, ready_process
 - library: upstream, import_hooks, registry, environment_families, environment_spec, pettingzoo_ids
 - training: config, hyperparameters, training_plan, environment_check, checked_environment, telemetry,
   episode_logger, heartbeat, checkpoints, pytorch, analytics
@@ -20,7 +20,7 @@ shims.
 
 from mosaic_contract.analytics import write_analytics
 from mosaic_contract.arrays import pack, unpack
-from mosaic_contract.cli import Worker, deferred, main, operator_worker
+from mosaic_contract.cli import main
 from mosaic_contract.codec import LineSplitter, as_number, decode_line, encode_line, read_document
 from mosaic_contract.config import FastlaneConfig, TrainingConfig
 from mosaic_contract.errors import BadLine, BadMessage, Cancelled, ConfigError, UnknownMessage, UpstreamFailed
@@ -42,6 +42,7 @@ from mosaic_contract.spaces import describe_space, make_space
 from mosaic_contract.stdio import forgive_write_errors
 from mosaic_contract.telemetry import Telemetry
 from mosaic_contract.upstream import upstream_folder
+from mosaic_contract.worker import Worker, deferred, operator_worker
 
 __all__ = [
     "AgentSetup",

@@ -15,9 +15,9 @@ from typing import Any, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
 from mosaic_contract.arena.environment_description import EnvironmentFacts
-from mosaic_contract.cli import Worker
 from mosaic_contract.errors import ConfigError
 from mosaic_contract.metadata import describe_worker
+from mosaic_contract.worker import Worker
 
 
 def environment_worker(name: str, patterns: Mapping[str, Sequence[str]], **details: Any) -> Worker:
