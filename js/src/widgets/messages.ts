@@ -3,7 +3,7 @@
  * comm of frames. Keys match the Python side, which is named at each type.
  */
 
-import type { FilmFacts, Selection } from '../shared/run-api.ts';
+import type { ExchangePlace, FilmFacts, Selection } from '../shared/run-api.ts';
 
 /** [text, hint]: a short text and its tooltip. */
 type Hinted = [text: string, hint: string];
@@ -445,8 +445,8 @@ export interface TranscriptTraits {
   readonly selection: Selection;
   /** The number of selected exchanges, once all were searched. */
   readonly found: number;
-  /** A request for a replay: [its number, operator, seed, episode, step]. */
-  readonly asked: readonly [] | readonly [number, string, number | null, number, number];
+  /** The latest request for a replay, at the step of an exchange. */
+  readonly replay_request: Partial<ExchangePlace> & { readonly number?: number };
   /** [level, text] of a message; empty without one. */
   readonly said: readonly string[];
 }

@@ -49,7 +49,9 @@ class TranscriptView(anywidget.AnyWidget):
     found = t.Int(-1, help="the number of selected exchanges on the page, once all were searched").tag(
         sync=True
     )
-    asked: t.List[Any] = t.List(help="[number of the request, operator, seed, episode, step]").tag(sync=True)
+    replay_request: t.Dict[str, Any] = t.Dict(
+        help="the place of the exchange whose episode is replayed, and the request's number"
+    ).tag(sync=True)
     said: t.List[str] = t.List(t.Unicode(), help="the level and the text of a message").tag(sync=True)
 
 
@@ -64,7 +66,7 @@ class ShownTranscript:
         self.replays = ReplayArea(self._say, followed_panel)
         self.box = VBox([self.view, self.replays.box])
         widgets_stay_on_subshell(self.box)
-        self.view.observe(lambda change: self._replay(change["new"]), "asked")
+        self.view.observe(lambda change: self._replay(change["new"]), "replay_request")
         self.view.observe(lambda _: self._save_soon(), ["selection", "found"])
         self._timer: threading.Timer | None = None
         self._seconds = STEP_SECONDS  # while the cell waits
@@ -82,12 +84,11 @@ class ShownTranscript:
     def _say(self, level: str, text: str) -> None:
         self.view.said = [level, text]
 
-    def _replay(self, asked: list[Any]) -> None:
-        _, operator, seed, number, step = asked
+    def _replay(self, request: Mapping[str, Any]) -> None:
         if (replay := self._transcript.replay) is None:
             raise ConfigurationError("only the notebook that has played these exchanges can replay them")
-        make = partial(replay, operator, seed, number)
-        self.replays.request(episode_text(operator, seed, number), make, step)
+        episode = request["operator"], request["seed"], request["episode"]
+        self.replays.request(episode_text(*episode), partial(replay, *episode), request["step"])
 
     def _save_soon(self) -> None:
         if self._timer is not None:

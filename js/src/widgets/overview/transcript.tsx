@@ -1,6 +1,6 @@
 /** The exchanges of a run in a cell; the kernel shows a replay below, and keeps an excerpt in the notebook. */
 
-import { type ReactNode, useCallback, useRef, useState } from 'react';
+import { type ReactNode, useCallback, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import type { Selection } from '../../shared/run-api.ts';
 import { Transcript } from '../../views/transcript/transcript.tsx';
@@ -15,7 +15,6 @@ function Cell({ model }: { model: Model<TranscriptTraits> }): ReactNode {
   const [source] = useState(() => cellSource(model.widget_manager, model.get('store')));
   const selection = useTrait(model, 'selection');
   const [, said] = useTrait(model, 'said');
-  const asked = useRef(0);
   const select = useCallback((next: Selection) => send(model, 'selection', next), [model]);
   const report = useCallback((found: number) => send(model, 'found', found), [model]);
   return (
@@ -25,9 +24,7 @@ function Cell({ model }: { model: Model<TranscriptTraits> }): ReactNode {
       selection={selection}
       onSelection={select}
       onFound={report}
-      onReplay={({ operator, seed, episode, step }) =>
-        send(model, 'asked', [++asked.current, operator, seed, episode, step])
-      }
+      onReplay={place => send(model, 'replay_request', { ...place, number: Date.now() })}
       said={said}
     />
   );
