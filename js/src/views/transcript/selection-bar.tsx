@@ -1,10 +1,11 @@
 /** The filters of a transcript: operator, fault, seed, lengths, and a searched text. */
 
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import type { ReactNode } from 'react';
 import { whole } from '../../shared/numbers.ts';
 import type { Answer, Selection } from '../../shared/run-api.ts';
 import { trans } from '../translation.ts';
 import { TypedRange } from '../typed-range.tsx';
+import { useDebounced } from '../use-debounced.ts';
 
 const TYPING_MS = 300;
 
@@ -16,9 +17,7 @@ interface SelectionBarProps {
 }
 
 export function SelectionBar({ selection, page, change, children }: SelectionBarProps): ReactNode {
-  const latest = useRef(selection); // a typed text is set later
-  latest.current = selection;
-  const set = (part: Partial<Selection>) => change({ ...latest.current, ...part });
+  const set = (part: Partial<Selection>) => change({ ...selection, ...part });
   const operators = [...new Set([...Object.keys(page?.operators ?? {}), selection.operator ?? ''])];
   const faults = page?.faults ?? {};
   const known: [string, string][] = [
@@ -109,15 +108,9 @@ interface TypedProps {
   readonly set: (value: string) => void;
 }
 
-/** A text, which is set when typing pauses. */
+/** A text field whose value is applied when typing pauses. */
 function Typed({ label, type, value, set }: TypedProps): ReactNode {
-  const [text, setText] = useState(value);
-  useEffect(() => setText(value), [value]);
-  useEffect(() => {
-    if (text === value) return;
-    const timer = setTimeout(() => set(text), TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [text]);
+  const [text, setText] = useDebounced(value, set, TYPING_MS);
   return (
     <input
       className={`mosaic-input mosaic-transcript-${type}`}

@@ -1,12 +1,13 @@
 /** A bar with the settings shared by all charts of a workspace. */
 
-import { type ReactNode, useEffect, useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { share } from '../../shared/numbers.ts';
 import type { Axis } from '../../shared/run-api.ts';
 import { axisTitles } from '../charts/ticks.ts';
 import { Choices, Menu } from '../menu.tsx';
 import { trans } from '../translation.ts';
 import { TypedRange } from '../typed-range.tsx';
+import { useDebounced } from '../use-debounced.ts';
 import type { GroupingNames } from './settings.ts';
 import type { ViewName, WorkspaceState } from './state.ts';
 
@@ -197,16 +198,10 @@ function Grouping(props: {
   );
 }
 
-/** The value is sent when the slider has come to rest. */
+/** A slider whose value is applied when it has come to rest. */
 function Smoothing(props: { readonly value: number; readonly set: (value: number) => void }): ReactNode {
   const { value, set } = props;
-  const [slid, setSlid] = useState(value);
-  useEffect(() => setSlid(value), [value]);
-  useEffect(() => {
-    if (slid === value) return;
-    const timer = setTimeout(() => set(slid), SMOOTHING_PAUSE_MS);
-    return () => clearTimeout(timer);
-  }, [slid]);
+  const [slid, setSlid] = useDebounced(value, set, SMOOTHING_PAUSE_MS);
   return (
     <label className="mosaic-field" title={trans.__('Exponential moving average: the weight of the past')}>
       <span>{trans.__('Smooth')}</span>
