@@ -1,18 +1,17 @@
 /** The workspace inside a cell; the traits `state` and `visible` serve the picture in the saved notebook. */
 
-import { type ReactNode, useCallback, useRef, useState } from 'react';
-import { createRoot } from 'react-dom/client';
+import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
 import { restoredState, type WorkspaceState } from '../../views/workspace/state.ts';
 import { Workspace } from '../../views/workspace/workspace.tsx';
-import { element } from '../common/elements.ts';
 import { showPageNotice } from '../common/page-notice.ts';
-import { type Model, type RenderContext, send } from '../host/anywidget.ts';
+import { type RenderContext, send } from '../host/anywidget.ts';
+import { view } from '../host/react.ts';
 import type { WorkspaceTraits } from '../messages.ts';
 import { cellSource } from './cell-source.ts';
 
 const SEND_MS = 500;
 
-function Cell({ model }: { model: Model<WorkspaceTraits> }): ReactNode {
+function Cell({ model, el }: RenderContext<WorkspaceTraits>): ReactNode {
   const [source] = useState(() => cellSource(model.widget_manager, model.get('store')));
   const [state, setState] = useState(() => restoredState(model.get('state'), model.get('runs')));
   const latest = useRef(state);
@@ -27,15 +26,12 @@ function Cell({ model }: { model: Model<WorkspaceTraits> }): ReactNode {
     [model]
   );
   const report = useCallback((runs: readonly string[]) => send(model, 'visible', runs), [model]);
-  return <Workspace source={source} state={state} onState={change} onVisible={report} />;
+  useEffect(() => showPageNotice(el), [el]);
+  return (
+    <div className="mosaic-workspace-root">
+      <Workspace source={source} state={state} onState={change} onVisible={report} />
+    </div>
+  );
 }
 
-function render({ model, el }: RenderContext<WorkspaceTraits>): () => void {
-  el.classList.add('mosaic-workspace-cell');
-  const root = createRoot(element('div', 'mosaic-workspace-root', el));
-  showPageNotice(el);
-  root.render(<Cell model={model} />);
-  return () => root.unmount();
-}
-
-export default { render };
+export default view(Cell, 'mosaic-workspace-cell');
