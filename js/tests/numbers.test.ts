@@ -2,18 +2,28 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
-import { duration, fineNumber, number, settingText, share, whole } from '../src/shared/numbers.ts';
+import {
+  duration,
+  fineNumber,
+  milliseconds,
+  number,
+  settingText,
+  share,
+  whole
+} from '../src/shared/numbers.ts';
 
 /** Texts by value, which `tests/widgets/runs/test_texts.py` expects of the kernel. */
 type Texts = readonly (readonly [number | null, string])[];
 const shared = JSON.parse(readFileSync(new URL('number-texts.json', import.meta.url), 'utf8')) as {
   number: Texts;
   duration: Texts;
+  milliseconds: Texts;
 };
 
 test('numbers and durations read as the kernel writes them', () => {
   for (const [value, text] of shared.number) assert.equal(number(value), text);
   for (const [value, text] of shared.duration) assert.equal(duration(value), text);
+  for (const [value, text] of shared.milliseconds) assert.equal(milliseconds(value), text);
   assert.deepEqual([number(Number.NaN), number(-Infinity), whole(12_345.6)], ['–', '−∞', '12,346']);
 });
 

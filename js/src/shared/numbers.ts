@@ -50,6 +50,12 @@ export function duration(seconds: Value): string {
   return pair(all / 86_400, 'd', (all % 86_400) / 3600, 'h');
 }
 
+/** A latency: "4.2 ms", "870 ms", "1.3s", "12s"; or a dash. */
+export function milliseconds(value: Value): string {
+  if (value === null || value === undefined || !(value < 999.5)) return duration(value && value / 1000);
+  return `${value.toFixed(value < 10 ? 1 : 0)} ms`;
+}
+
 /** A fraction with two decimals: "0.60". */
 export function share(value: number): string {
   return value.toFixed(2);

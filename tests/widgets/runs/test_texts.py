@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from mosaic_lab.number_format import duration, memory, number, tick_texts
+from mosaic_lab.number_format import duration, memory, milliseconds, number, tick_texts
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import (
     differing_settings,
@@ -27,6 +27,8 @@ def test_numbers_have_three_digits_and_a_unit_and_durations_two_units() -> None:
     texts = json.loads(NUMBER_TEXTS.read_text())
     assert [number(value) for value, _ in texts["number"]] == [text for _, text in texts["number"]]
     assert [duration(value) for value, _ in texts["duration"]] == [text for _, text in texts["duration"]]
+    latencies = texts["milliseconds"]
+    assert [milliseconds(value) for value, _ in latencies] == [text for _, text in latencies]
     assert [number(math.nan), number(math.inf)] == ["–", "∞"]
 
 

@@ -8,7 +8,7 @@ import '../workspace/workspace.css';
 import './transcript.css';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type KeyboardEvent, type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
-import { number, share, whole } from '../../shared/numbers.ts';
+import { milliseconds, number, share, whole } from '../../shared/numbers.ts';
 import type { Answer, ExchangePlace, ExchangeRow, Selection } from '../../shared/run-api.ts';
 import type { RunSource } from '../../shared/run-source.ts';
 import { messageOf } from '../../shared/transport.ts';
@@ -328,15 +328,10 @@ function Row({ index, row, operators, chosen, choose }: RowProps): ReactNode {
         </button>
       </td>
       <td className="mosaic-numeric">{number(row.tokens)}</td>
-      <td className="mosaic-numeric">{secondsText(row.latency_ms)}</td>
+      <td className="mosaic-numeric">{milliseconds(row.latency_ms)}</td>
       <td className="mosaic-numeric">{row.cost_usd === null ? '–' : `$${number(row.cost_usd)}`}</td>
     </tr>
   );
-}
-
-export function secondsText(milliseconds: number | null): string {
-  if (milliseconds === null) return '–';
-  return milliseconds < 1000 ? `${number(milliseconds)} ms` : `${number(milliseconds / 1000)} s`;
 }
 
 interface DetailProps {
