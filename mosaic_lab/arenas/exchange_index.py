@@ -217,12 +217,9 @@ class ExchangeIndex:
         return [
             {
                 **self.place(number),
-                "agent": entry.agent,
                 "answer": entry.answer[:EXCERPT],
                 "action": entry.parsed,
                 "faults": entry.faults,
-                "prompt_length": int(self._index[number]["prompt"]),
-                "answer_length": len(entry.answer),
                 **{name: _known(self._index[number][name]) for name in AMOUNTS},
             }
             for number, entry in self.entries(numbers)

@@ -5,8 +5,6 @@
  * null, times are Unix seconds, and a run is identified by its store's absolute path and its id.
  */
 
-import type { Exchange } from '../widgets/messages.ts';
-
 export type RunKind =
   | 'training'
   | 'evaluation'
@@ -240,16 +238,33 @@ export interface ExchangePlace {
 }
 
 export interface ExchangeRow extends ExchangePlace {
-  readonly agent: string;
   /** The beginning of the answer. */
   readonly answer: string;
   readonly action: string | null;
   readonly faults: readonly string[];
-  readonly prompt_length: number;
-  readonly answer_length: number;
   readonly tokens: number | null;
   readonly latency_ms: number | null;
   readonly cost_usd: number | null;
+}
+
+/** [text, hint]: a short text and its tooltip. */
+export type Hinted = [text: string, hint: string];
+
+export interface PromptTurn {
+  role: string;
+  text: string;
+  images: { src: string; text: string }[];
+}
+
+/** One request to a language model and its answer; `mosaic_lab/overview/exchange_view.py`. */
+export interface Exchange {
+  note: string;
+  turns: PromptTurn[];
+  reasoning: string;
+  /** The text before, in and after the parsed action. */
+  answer: [before: string, action: string, after: string];
+  facts: Hinted[];
+  faults: Hinted[];
 }
 
 export type ExchangeAmount = 'tokens' | 'latency_ms' | 'cost_usd';

@@ -3,10 +3,7 @@
  * comm of frames. Keys match the Python side, which is named at each type.
  */
 
-import type { ExchangePlace, FilmFacts, Selection } from '../shared/run-api.ts';
-
-/** [text, hint]: a short text and its tooltip. */
-type Hinted = [text: string, hint: string];
+import type { Exchange, ExchangePlace, FilmFacts, Hinted, Selection } from '../shared/run-api.ts';
 
 /** [value, name, hint], all as text. */
 export type Fact = [value: string, name: string, hint: string];
@@ -345,23 +342,6 @@ export interface ComparisonTraits extends PanelTraits {
   bindings: Bindings;
   said: Notice & { number: number };
   calls: Call[];
-}
-
-export interface PromptTurn {
-  role: string;
-  text: string;
-  images: { src: string; text: string }[];
-}
-
-/** One request to a language model (`overview/exchange_view.py`). */
-export interface Exchange {
-  note: string;
-  turns: PromptTurn[];
-  reasoning: string;
-  /** The text before, in and after the parsed action. */
-  answer: [before: string, action: string, after: string];
-  facts: Hinted[];
-  faults: Hinted[];
 }
 
 /** The exchanges of an agent's last step; empty while the card is collapsed. */

@@ -2,7 +2,7 @@
 
 import './call.css';
 import { type ReactNode, useLayoutEffect, useRef } from 'react';
-import type { Exchange, PromptTurn } from '../../widgets/messages.ts';
+import type { Exchange, PromptTurn } from '../../shared/run-api.ts';
 import { scrollable } from '../scrollable.ts';
 import { trans } from '../translation.ts';
 
