@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -67,17 +66,14 @@ class ShownTranscript:
         self.box = VBox([self.view, self.replays.box])
         widgets_stay_on_subshell(self.box)
         self.view.observe(lambda change: self._replay(change["new"]), "replay_request")
-        self.view.observe(lambda _: self._save_soon(), ["selection", "found"])
-        self._timer: threading.Timer | None = None
         self._seconds = STEP_SECONDS  # while the cell waits
         self._saved = SavedForm("Transcript", self._describe, lambda: None, on_removed=self.close)
+        self.view.observe(lambda _: self._saved.update_after(REST_SECONDS), ["selection", "found"])
         self._saved.show(self.box, self._saved.add(), update=False)
         self._seconds = SAVED_SECONDS
 
     def close(self) -> None:
         """Close the widgets: the page has removed the output."""
-        if self._timer is not None:
-            self._timer.cancel()
         self.replays.close()
         close_widgets([self.box])
 
@@ -89,13 +85,6 @@ class ShownTranscript:
             raise ConfigurationError("only the notebook that has played these exchanges can replay them")
         episode = request["operator"], request["seed"], request["episode"]
         self.replays.request(episode_text(*episode), partial(replay, *episode), request["step"])
-
-    def _save_soon(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = threading.Timer(REST_SECONDS, self._saved.update)
-        self._timer.daemon = True
-        self._timer.start()
 
     def _describe(self) -> Caption:
         selection = msgspec.convert(self.view.selection, Selection)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -63,26 +62,13 @@ class RunWorkspace:
         serve(root)
         self.view = WorkspaceView(store=str(root), runs=[run.id for run in self._runs])
         widgets_stay_on_subshell(self.view)
-        self._saved = SavedForm("Workspace", self._caption, self._picture, on_removed=self._close)
-        self._timer: threading.Timer | None = None
-        self.view.observe(lambda _: self._draw_after(REST_SECONDS), ["state", "visible"])
+        self._saved = SavedForm("Workspace", self._caption, self._picture, on_removed=self.view.close)
+        self.view.observe(lambda _: self._saved.update_after(REST_SECONDS), ["state", "visible"])
 
     def _ipython_display_(self) -> None:
         self._saved.show(self.view, self._saved.add(), update=False)
-        self._draw_after(0.0).join(MOMENT_SECONDS)  # a notebook that runs as a batch ends with this cell
-
-    def _draw_after(self, seconds: float) -> threading.Timer:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = threading.Timer(seconds, self._saved.update)
-        self._timer.daemon = True
-        self._timer.start()
-        return self._timer
-
-    def _close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self.view.close()
+        # A notebook that runs as a batch ends with this cell.
+        self._saved.update_after(0.0).join(MOMENT_SECONDS)
 
     def _caption(self) -> Caption:
         shown, total = len(self._visible()), len(self._runs)

@@ -139,6 +139,7 @@ class SavedForm:
         self._failed = False
         self._lock = threading.Lock()
         self._drawing = threading.Lock()
+        self._timer: threading.Timer | None = None
 
     def add(self, output: PanelOutput | None = None) -> PanelOutput:
         """Return a new output, or add the ``output`` of a former kernel's panel."""
@@ -152,6 +153,8 @@ class SavedForm:
         before = self.outputs
         self.outputs = tuple(output for output in before if output.caption != caption)
         if before and not self.outputs:
+            if self._timer is not None:
+                self._timer.cancel()
             self._on_removed()
 
     def show(self, widget: Any, output: PanelOutput, *, update: bool) -> None:
@@ -176,6 +179,15 @@ class SavedForm:
             with self._lock:
                 self._caption, self._png, self.final = caption, png, final
             self.publish_again()
+
+    def update_after(self, seconds: float) -> threading.Thread:
+        """Update on a thread of its own after ``seconds``, in place of an update that still waits."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = threading.Timer(seconds, self.update)
+        self._timer.daemon = True
+        self._timer.start()
+        return self._timer
 
     def publish_again(self) -> None:
         """Publish the static form in every output again, in case a page missed it."""
