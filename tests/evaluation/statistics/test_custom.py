@@ -91,6 +91,7 @@ def test_what_is_no_statistic_is_refused() -> None:
         statistic(SPREAD, np.mean, rng=rng(), interval="bca")
     with pytest.raises(ConfigurationError, match="needs scores of several tasks"):
         statistic([1.0, 2.0], np.mean, rng=rng(), resample_tasks=True)
+    with pytest.raises(ConfigurationError, match="needs scores of several tasks"):
         statistic([[1.0], [2.0, 3.0]], np.mean, rng=rng(), each_task=True, resample_tasks=True)
     with pytest.raises(ConfigurationError, match=r'must be "percentile" or "bca"'):
         statistic([1.0, 2.0], np.mean, rng=rng(), interval="basic")  # type: ignore[arg-type]
