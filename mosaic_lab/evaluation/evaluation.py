@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import pairwise
@@ -84,7 +84,7 @@ class Evaluation(Results):
         if self.plan.request.on is not None:
             parallel = max(1, sum(part.state is State.RUNNING for part in self.parts))
         ended = self._episode_log.read()
-        return remaining_seconds(ended, self._jobs, parallel, time.time(), self.plan.batches)
+        return remaining_seconds(ended, self._jobs, parallel, time.time())
 
     @property
     def stalls(self) -> list[Stall]:
@@ -329,27 +329,18 @@ def _variables(plan: EvaluationPlan) -> dict[str, str]:
 
 
 def remaining_seconds(
-    ended: Mapping[Key, Record],
-    jobs: Iterable[EpisodeJob],
-    parallel: int,
-    now: float,
-    batched: Collection[str] = (),
+    ended: Mapping[Key, Record], jobs: Iterable[EpisodeJob], parallel: int, now: float
 ) -> float | None:
     """Return the estimated seconds until all ``jobs`` have ended, ``parallel`` at a time.
 
     Episode lengths differ between operators, so an operator's remaining episodes are weighted by the mean
     duration of its recent ones, or by the mean of the other operators if none of its own has ended. ``now``
-    is in Unix seconds. Operators in ``batched`` play several episodes together.
-
-    Returns None before two episodes have ended, when none remains, and when no episode has ended for much
-    longer than recent ones took.
+    is in Unix seconds. Returns None before two episodes have ended, when none remains, and when no episode
+    has ended for much longer than recent ones took.
     """
     remaining = Counter(job.label for job in jobs if job.key not in ended)
     records = sorted(ended.values(), key=itemgetter("timestamp"))
-    means = {label: fmean(recent[-_RECENT:]) for label, recent in _durations(records).items()}
-    for label in set(batched) & set(means):  # several end at once, or each has had its share of some time
-        shares = [record["seconds"] or 0.0 for record in records if record["operator"] == label]
-        means[label] = max(means[label], fmean(shares[-_RECENT:]))
+    means = _mean_durations(records)
     if len(records) < 2 or not remaining or not means:
         return None
     stamps: list[float] = [record["timestamp"] for record in records[-_RECENT:]]
@@ -362,18 +353,24 @@ def remaining_seconds(
     return max(quiet, work / min(parallel, remaining.total()))
 
 
-def _durations(records: Iterable[Record]) -> dict[str, list[float]]:
-    """Return the durations of each operator's episodes in seconds, in the order of their ends.
+def _mean_durations(records: Iterable[Record]) -> dict[str, float]:
+    """Return the mean duration of each operator's recent episodes in seconds.
 
     A duration starts at the end of the arena's previous episode and includes the reset and all overhead; an
-    arena's first episode starts at its first step.
+    arena's first episode starts at its first step. Episodes of a batch may end together: then their own
+    seconds, which are shares of the time, are longer.
     """
     durations: dict[str, list[float]] = defaultdict(list)
+    own: dict[str, list[float]] = defaultdict(list)
     previous: dict[str, float] = {}
     for record in records:
-        arena, end = record["arena"], record["timestamp"]
+        arena, label, end = record["arena"], record["operator"], record["timestamp"]
         seconds = end - previous[arena] if arena in previous else record["seconds"]
         previous[arena] = end
         if seconds is not None:
-            durations[record["operator"]].append(seconds)
-    return durations
+            durations[label].append(seconds)
+            own[label].append(record["seconds"] or 0.0)
+    return {
+        label: max(fmean(recent[-_RECENT:]), fmean(own[label][-_RECENT:]))
+        for label, recent in durations.items()
+    }

@@ -58,7 +58,7 @@ def test_episodes_that_end_together_have_taken_their_shares_of_the_time() -> Non
     jobs = [EpisodeJob("long", seed, 0, seed, seed, seed) for seed in range(EPISODES)]
     record = {"operator": "long", "arena": "long", "timestamp": 16.0, "seconds": 1.0}
     ended = {job.key: record for job in jobs[:16]}
-    assert remaining_seconds(ended, jobs, 2, 16.0, {"long"}) == pytest.approx((EPISODES - 16) / 2)
+    assert remaining_seconds(ended, jobs, 2, 16.0) == pytest.approx((EPISODES - 16) / 2)
 
 
 @pytest.mark.usefixtures("odd_home")
