@@ -243,14 +243,13 @@ class Evaluation(Results):
         plan, played = self.plan, Evaluation(self.folder)  # its own: a handle serves one reader at a time
         if operator is not None:
             check_operator(operator, plan.lanes)
-        places = plan.places or range(len(plan.seeds))
-        seeds, episodes = dict(zip(places, plan.seeds, strict=True)), plan.request.episodes
+        seeds = {job.index: job.seed for job in self._jobs}
         whole = Transcript(
             store=self.path.parent,
             name=self.id,
             environment=self.environment,
             index=ExchangeIndex(
-                self.recording, list(plan.lanes), lambda _, index: seeds.get(index // episodes), episodes
+                self.recording, list(plan.lanes), lambda _, index: seeds.get(index), plan.request.episodes
             ),
             alive=lambda: played.alive,
             returns=lambda: {

@@ -32,7 +32,7 @@ from mosaic_lab.evaluation.reports.summary_table import (
     versus,
 )
 from mosaic_lab.evaluation.reports.tables import exchanges_table, results_table
-from mosaic_lab.evaluation.reports.units import played_in
+from mosaic_lab.evaluation.reports.units import played_by
 from mosaic_lab.evaluation.statistics.custom import Interval, Statistic
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs import Run
@@ -294,7 +294,7 @@ class Results(Run):
 
     def played(self) -> Mapping[str, Sequence[Record]]:
         """Return the episodes of each operator that were played to their end."""
-        return played_in(self.plan.lanes_by_operator, self.records())
+        return played_by(self.plan, self.records())
 
     def replay_of(
         self, chosen: EpisodeOf, install: Callable[[str], None], progress: Progress
