@@ -114,14 +114,12 @@ class AgentGenerators:
 
     def __init__(self, seed: int | None) -> None:
         self._torch = import_module("torch")
-        self.drew = False
-        """Whether the last `torch_generator` drew numbers."""
         self.begin(0 if seed is None else seed)
 
     def begin(self, seed: int | None) -> None:
         """Seed the generators again; None lets their streams continue."""
         if seed is not None:
-            self._state = self._torch.Generator().manual_seed(seed).get_state()
+            self._before = self._state = self._torch.Generator().manual_seed(seed).get_state()
             self.numpy = import_module("numpy").random.default_rng(seed)
 
     @contextmanager
@@ -131,9 +129,13 @@ class AgentGenerators:
         try:
             yield
         finally:
-            before, self._state = self._state, self._torch.get_rng_state()
-            self.drew = not self._torch.equal(before, self._state)
+            self._before, self._state = self._state, self._torch.get_rng_state()
             self._torch.set_rng_state(outside)
+
+    @property
+    def drew(self) -> bool:
+        """Whether the last `torch_generator` drew numbers."""
+        return not self._torch.equal(self._before, self._state)
 
 
 class TrainedOperator:
