@@ -1,4 +1,4 @@
-"""Recorded episodes of people and policies as texts: examples in the prompts of language models."""
+"""Recorded episodes of people and policies as text: examples in the prompts of language models."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class RecordedEpisode(Protocol):
 def examples(
     source: Any, operator: str | None = None, *, episodes: int = 1, steps: int = 50
 ) -> list[dict[str, Any]]:
-    """Return recorded episodes as texts, for the ``examples`` of `llm` and `vlm`.
+    """Return recorded episodes as text, for the ``examples`` of `llm` and `vlm`.
 
-    Each is a dict with "observations" and "actions", lists of texts, and the "operator", "return" and "seed"
-    of the episode. In an episode with this seed, the example is left out.
+    Each is a dict with "observations" and "actions", lists of strings, and the "operator", "return" and
+    "seed" of the episode. In an episode with this seed, the example is left out.
 
     Args:
         source: an evaluation or a comparison, or the name of a run, played with ``record="observations"``.
@@ -98,7 +98,7 @@ def _recorded(source: Any) -> Sequence[RecordedEpisode]:
 
 
 def _texts(episode: RecordedEpisode, steps: int) -> dict[str, Any]:
-    """Return an episode as the texts that a language model would read and write."""
+    """Return an episode as a language model would read and write it."""
     from mosaic_contract.language.describers import Describer  # not needed to declare operators
 
     assert episode.recording is not None

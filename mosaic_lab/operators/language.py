@@ -82,7 +82,7 @@ def _prompt_settings(problems: Problems, options: PromptOptions, always: Contain
 
 
 def _system_text(system: Any) -> Any:
-    """Return the text of a system prompt that may be given as a file."""
+    """Return a system prompt that may be given as a file."""
     if not is_prompt_file(system):
         return system
     try:
@@ -92,7 +92,7 @@ def _system_text(system: Any) -> Any:
 
 
 def is_prompt_file(system: Any) -> bool:
-    """Return whether a system prompt is given as a file rather than a text."""
+    """Return whether a system prompt is given as a file rather than a string."""
     return isinstance(system, Path) or (
         isinstance(system, str) and system.endswith(_PROMPT_FILES) and "\n" not in system
     )
@@ -240,7 +240,7 @@ def _check_options(problems: Problems, options: ModelOptions, provider: str, mod
             "variable of this process's environment that has it",
         )
     key = options["api_key_env"]
-    if isinstance(key, str) and key.isidentifier() and providers.may_be_key(key):  # other texts: see above
+    if isinstance(key, str) and key.isidentifier() and providers.may_be_key(key):  # other strings: see above
         problems.add(
             "",
             "api_key_env looks like a key itself, which is not repeated here: give the name of the variable "

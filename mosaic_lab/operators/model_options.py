@@ -103,7 +103,7 @@ DEFAULTS = ModelOptions(
 class PromptOptions(ModelOptions, total=False):
     """Keywords of the operators `llm` and `vlm`, whose prompts MOSAIC Lab writes.
 
-    system: your own system prompt: a text, or the path of a .txt or .md file. In it, ``{agent}``, ``{game}``,
+    system: your own system prompt, or the path of a .txt or .md file. In it, ``{agent}``, ``{game}``,
         ``{rules}``, ``{teammates}``, ``{others}``, ``{advice}`` and ``{role}`` are replaced, the last two as
         far as ``coordination`` allows, and ``{answering}`` by the form of answers, which is otherwise added
         at the end.
@@ -113,10 +113,10 @@ class PromptOptions(ModelOptions, total=False):
         ``"MODULE:NAME"`` or defined in a module: ``strategy(prompt, ask)`` returns an answer with an action.
         ``prompt`` is a list of {"role", "content"}, ``ask(messages)`` sends one, and returns the answer (with
         ``structured=False`` always unrestricted). By name it may also take ``agent``, ``info``,
-        ``legal_actions``, ``memory`` (a dict, empty at the start of an episode), ``observation`` (the text)
+        ``legal_actions``, ``memory`` (a dict, empty at the start of an episode), ``observation`` (as text)
         and ``step_index``.
     examples: episodes of other players at the beginning of the prompt, as `examples` returns them; a run
-        or a comparison that has recorded episodes stands for its best one.
+        or a comparison that has recorded episodes means its best one.
     coordination: what the prompt contains besides the observation: "rules" the environment's rules,
         "advice" also strategy, "roles" also a role for each agent of a team.
     theory_of_mind: show what teammates see, carry and face, and request a prediction of their next
@@ -129,7 +129,7 @@ class PromptOptions(ModelOptions, total=False):
     structured: have the endpoint restrict the answer to the legal actions. By default only "local" is
         restricted, which otherwise rarely names an action. Results are not comparable with those of
         unrestricted models.
-    describe: your own text for an observation: ``"FILE:NAME"``, ``"MODULE:NAME"`` or a function defined
+    describe: your own description of an observation: ``"FILE:NAME"``, ``"MODULE:NAME"`` or a function defined
         in a module, called in the worker's process with the observation and those of ``agent``, ``info``,
         ``step_index``, ``legal_actions``, ``teammates`` and ``description`` that it accepts by name.
     """

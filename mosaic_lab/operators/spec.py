@@ -177,7 +177,7 @@ def function_name(value: Callable[..., Any]) -> str:
 
 
 def _names(pass_env_vars: Any) -> tuple[str, ...]:
-    """Return names of variables. Raises ConfigurationError for other texts, such as their values."""
+    """Return names of variables. Raises ConfigurationError for other strings, such as their values."""
     if isinstance(pass_env_vars, str) or not isinstance(pass_env_vars, Iterable):
         raise ConfigurationError("pass_env_vars: must be a list of names of environment variables")
     names = tuple(pass_env_vars)

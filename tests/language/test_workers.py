@@ -53,7 +53,7 @@ def test_actions_that_are_texts_are_legal_whatever_is_answered(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Operators that answer nothing usable in a space of short texts of few characters."""
+    """Operators that answer nothing usable in a space of short strings of few characters."""
     (tmp_path / "speaking.py").write_text(
         "import gymnasium\n"
         "class Speaking(gymnasium.Env):\n"

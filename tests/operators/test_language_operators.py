@@ -318,7 +318,7 @@ def test_a_prompt_may_be_a_file_and_a_strategy_code(tmp_path: Path) -> None:
             r"there is no placeholder \{agnet\}.*did you mean 'agent'.*\{\{agnet\}\}",
         ),
         ({"system": "gone.txt"}, r"system: gone.txt cannot be read: .*No such file"),
-        ({"system": " "}, "system=' ': must be a text of 1 to 100,000 characters"),
+        ({"system": " "}, "system=' ': must be a string of 1 to 100,000 characters"),
         ({"history": {"step": 3}}, r'must be \{"steps": …\}, \{"tokens": …\} or both'),
         ({"history": {"tokens": -1}}, r"history\['tokens'\]=-1: must be an integer from 0 to 1,000,000"),
         ({"examples": [{"observations": ["a"], "actions": ["b", "c"]}]}, "has 1 observations and 2 actions"),

@@ -31,8 +31,8 @@ GRID_ACTIONS = {
 
 @dataclass(frozen=True)
 class Game:
-    """A game's prompt. ``instructions``: all but the last line. ``actions``: {name: action}; None if any text
-    is an action. ``default``: the name of the action played if an answer names none.
+    """A game's prompt. ``instructions``: all but the last line. ``actions``: {name: action}; None if any
+    string is an action. ``default``: the name of the action played if an answer names none.
     """
 
     instructions: str

@@ -12,7 +12,7 @@ of all messages are compared, and each episode's progression.
 NetHack's progression is compared state by state.
 
 Answers are generated at random, in every form that the agents request and some that they do not, or read from
-FILE, a JSON list of texts (those of a recording, say). Libraries that upstream imports and that are not
+FILE, a JSON list of strings (those of a recording, say). Libraries that upstream imports and that are not
 installed here (its clients' SDKs, old gym) are replaced by empty modules.
 """
 
@@ -109,7 +109,7 @@ def main() -> int:
     )
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--dialogs", type=int, default=100, help="of each agent")
-    parser.add_argument("--answers", type=Path, help="a JSON list of texts")
+    parser.add_argument("--answers", type=Path, help="a JSON list of strings")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     upstream = import_upstream(given.checkout.resolve())

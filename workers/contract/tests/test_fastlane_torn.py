@@ -188,7 +188,7 @@ class Hostile(RingTest):
             ring.words[LATEST_AT], true = latest, ring.words[LATEST_AT]
             self.assertIsNone(reader.read())
             ring.words[LATEST_AT] = true
-        for at in (96, 104):  # lengths of the texts
+        for at in (96, 104):  # lengths of the strings
             ring.words[(slot + at) // 8] = (1 << 64) - 1
         ring.memory[slot + TEXTS_AT : slot + PIXELS_AT] = b"\xff" * 400
         frame = reader.read()

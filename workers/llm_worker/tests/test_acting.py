@@ -23,7 +23,7 @@ VIEW = {"type": "Dict", "spaces": {
 
 
 def prompt(answer: dict[str, Any], exchange: int = 0) -> list[str]:
-    """The turns of an exchange of one step, as texts."""
+    """The turns of an exchange of one step, as strings."""
     return [turn["text"] for turn in answer["exchanges"][exchange]["prompt"]]
 
 

@@ -10,9 +10,9 @@ import gymnasium
 class TextEnvironment(gymnasium.Env[Any, Any]):
     """An environment that describes its state as text.
 
-    ``action_names`` are the names of discrete actions, by number; None if any text is an action. ``aliases``
-    are additional names of some actions. ``progression`` is the completed fraction of the task, 0 to 1; the
-    info of every step has it, with "success".
+    ``action_names`` are the names of discrete actions, by number; None if any string is an action.
+    ``aliases`` are additional names of some actions. ``progression`` is the completed fraction of the task, 0
+    to 1; the info of every step has it, with "success".
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}
@@ -28,7 +28,7 @@ class TextEnvironment(gymnasium.Env[Any, Any]):
         """Return the state as text.
 
         "long_term_context" stays in a dialog's history, "short_term_context" is shown only while it is the
-        latest, and "text" is both. "actions" are the actions by name (None: any text is one), and
+        latest, and "text" is both. "actions" are the actions by name (None: any string is one), and
         "default_action" replaces a missing one.
         """
         return {

@@ -87,7 +87,7 @@ LIMIT_BYTES = 1 << 30  # of the cache: the least recently used games are removed
 
 
 class TextWorld(TextEnvironment):
-    """One of the tasks; any text is an action. The task says what to find; the solution at the beginning of
+    """One of the tasks; any string is an action. The task says what to find; the solution at the beginning of
     upstream's games is removed.
     """
 

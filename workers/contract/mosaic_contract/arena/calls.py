@@ -18,7 +18,7 @@ from mosaic_contract.errors import BadMessage
 FIRST_THOUGHT = 0.25  # seconds until an operator is reported as thinking
 NEXT_THOUGHT = 0.5
 _FAULT_LIMIT = 500  # characters
-_TEXT_LIMIT = 100_000  # maximum characters of reasoning and similar texts
+_TEXT_LIMIT = 100_000  # maximum characters of reasoning and similar strings
 
 WAIT, DEFAULT, FORFEIT = "wait", "default", "forfeit"
 FALLBACKS = (WAIT, DEFAULT, FORFEIT)

@@ -72,7 +72,7 @@ class ExchangeSums:
 
 
 def bounded(exchanges: Sequence[Exchange]) -> list[Exchange]:
-    """Return the exchanges, shortened to `MOVE_BYTES`: first prompts, from the middle, then the other texts.
+    """Return the exchanges, shortened to `MOVE_BYTES`: first prompts, from the middle, then other strings.
     Numbers and faults are kept."""
     shortened = list(exchanges)
     for prompts_only in (True, False):
@@ -96,7 +96,7 @@ def _shortened(exchange: Exchange, limit: int, prompts_only: bool) -> Exchange:
 
 
 def _cut(value: Any, limit: int) -> Any:
-    """Return the value with each text truncated to about `limit` characters."""
+    """Return the value with each string truncated to about `limit` characters."""
     if isinstance(value, str) and len(value) > limit:
         head = limit // 2
         tail = limit - head

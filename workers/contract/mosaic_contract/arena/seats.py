@@ -325,7 +325,7 @@ class Seats:
                 self._kernel.send({"type": "thinking", **who, "seconds": round(now - call.began, 3)})
 
     def _show(self, call: Call, text: str) -> None:
-        """Send viewers the partial text of a call's model; of a long text only the last part."""
+        """Send viewers the partial text of a call's model; only its last part if it is long."""
         now = time.perf_counter()
         if self.shows_partials and now - call.shown_at >= _SHOW_SECONDS:
             call.shown_at = now

@@ -108,7 +108,7 @@ class Actions:
 
     def parse(self, answer: str, legal: Sequence[Any]) -> Parsed:
         """Return the one action in an answer; without one, a fault: "unparsed", "illegal" or "ambiguous".
-        `legal` are the currently legal actions of a Discrete space, or known texts of a Text space."""
+        `legal` are the currently legal actions of a Discrete space, or known strings of a Text space."""
         texts = _ACTION.findall(answer) or _marked(answer)
         if not texts:
             return self._parse_whole(answer, legal)
@@ -123,7 +123,7 @@ class Actions:
         return Parsed(None, None, ("illegal",))
 
     def _parse_whole(self, answer: str, legal: Sequence[Any]) -> Parsed:
-        """Return the action in an answer that is its name, or a known text, and nothing else."""
+        """Return the action in an answer that is its name, or a known string, and nothing else."""
         known = self._by_name if self.discrete else {_plain(_stripped(text)): text for text in legal}
         for text in map(_stripped, (answer, *_repeated(answer))):
             action = known.get(_plain(text))
@@ -154,7 +154,7 @@ class Actions:
 
 
 def _marked(answer: str) -> list[str]:
-    """Return the texts marked as an action in an answer: in JSON objects and in LaTeX's boxes."""
+    """Return the strings marked as an action in an answer: in JSON objects and in LaTeX's boxes."""
     return [*_in_objects(answer), *map(_without_escapes, _BOXED.findall(answer))]
 
 
@@ -216,7 +216,7 @@ def messages_in(answer: str, agents: Sequence[str], limit: int = MOST_MESSAGES) 
 
 
 def between_marks(answer: str) -> list[str]:
-    """Return the texts between the marks of an action, each in one line."""
+    """Return the strings between the marks of an action, each in one line."""
     return [" ".join(text.split()) for text in _BETWEEN_MARKS.findall(answer)]
 
 

@@ -129,7 +129,7 @@ def _wrong_system(text: Any) -> Iterator[str]:
     if text is None:
         return
     if not isinstance(text, str) or not text.strip() or len(text) > _MOST_SYSTEM:
-        yield f"system={text!r:.100}: must be a text of 1 to {_MOST_SYSTEM:,} characters"
+        yield f"system={text!r:.100}: must be a string of 1 to {_MOST_SYSTEM:,} characters"
         return
     for name in dict.fromkeys(match[2] for match in PLACEHOLDER.finditer(text) if match[2]):
         if name not in PLACEHOLDERS:

@@ -128,7 +128,7 @@ def _reset(headers: Mapping[str, str]) -> float | None:
 
 def _seconds(text: str) -> float | None:
     """Return the seconds in a duration ("20s", "1m2.5s", "300 ms", "12") or until a Unix time; None for any
-    other text."""
+    other string."""
     try:
         number = float(text)
     except ValueError:

@@ -74,7 +74,7 @@ class ModelSettings:
     prices: USD per million tokens, {"input", "output", "cached"}; overrides the table.
     headers: additional headers of each request. `${NAME}` in a value, as in `base_url`, is replaced by an
         environment variable of the process.
-    body: additional keys of each request, as the text of a JSON object.
+    body: additional keys of each request, as a JSON object.
     parameters: request parameters with another name at this endpoint; empty for those that it does not
         support.
     """

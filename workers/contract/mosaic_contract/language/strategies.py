@@ -1,7 +1,7 @@
-"""Strategies: what a language model writes before its action, and how the action is marked.
+"""Strategies: the form of a language model's answer, and its parser.
 
-A named strategy is a text for the prompt and a parser of the answer. One of the user's own is a Python
-function that may send several requests.
+A named strategy is an instruction for the prompt and a parser of the answer. One of the user's own is a
+Python function that may send several requests.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """An operator as a language model would be: `python arena_writer.py --interactive`.
 
 What its settings say it does at each step: `meets` (waits until so many agents of this process are called),
-`seconds` (that a call takes), `hang_at` (a step), `writes` (a text, in partial lines), `says` (messages),
+`seconds` (that a call takes), `hang_at` (a step), `writes` (a string, in partial lines), `says` (messages),
 `exchanges`, `raises` (the type of an error). What it is sent goes to stderr.
 """
 
