@@ -46,7 +46,7 @@ export function Transcript(props: TranscriptProps): ReactNode {
   const [charts, setCharts] = useState(false);
   const [failure, setFailure] = useState('');
   const [chosen, setChosen] = useState<{ index: number; id: string } | null>(null);
-  const { page, problem, current, complete, stopped, stop, go } = usePage(source, run, selection, first);
+  const { page, problem, complete, stopped, stop, go } = usePage(source, run, selection, first);
   const found = page?.found ?? 0;
   const rowAt = (index: number) => page?.rows[index - page.first];
   const key = JSON.stringify(selection);
@@ -57,7 +57,7 @@ export function Transcript(props: TranscriptProps): ReactNode {
   useEffect(() => {
     if (complete) onFound?.(found);
   }, [complete, found, onFound]);
-  const top = page?.first === 0 && current ? page.rows[0] : undefined;
+  const top = page?.first === 0 ? page.rows[0] : undefined;
   const shown = chosen ?? (top ? { index: 0, id: top.id } : null);
   const choose = (index: number) => {
     const row = rowAt(index);
@@ -164,26 +164,19 @@ function usePage(source: RunSource, run: string, selection: Selection, first: nu
   const latest = useRef(false);
   latest.current = isStopped;
   const isComplete = ({ indexed, searched }: Answer<'transcript'>['result']) => indexed >= 1 && searched >= 1;
-  const {
-    latest: last,
-    answer,
-    problem
-  } = useAnswer(
+  const { answer, problem } = useAnswer(
     source,
     'transcript',
     { run, selection, first, rows: WINDOW },
     result => (!isComplete(result) ? (latest.current ? null : 0) : result.alive ? ALIVE_MS : null),
     String(isStopped)
   );
-  const [known, setKnown] = useState({ key, page: last?.result });
-  useEffect(() => {
-    if (answer) setKnown({ key, page: answer.result });
-  }, [answer, key]);
-  const page = answer?.result ?? (known.key === key ? known.page : undefined);
+  const known = useRef<{ key: string; page?: Answer<'transcript'>['result'] }>({ key });
+  if (answer) known.current = { key, page: answer.result };
+  const page = known.current.key === key ? known.current.page : undefined;
   return {
     page,
     problem,
-    current: known.key === key,
     complete: page !== undefined && isComplete(page),
     stopped: isStopped,
     stop: useCallback(() => setStopped(key), [key]),
