@@ -1,15 +1,15 @@
 /**
- * The workspace: a table of the selected runs on the left; their charts, parallel coordinates, a scatter plot
+ * The workspace: a table of the selected runs on the left; their charts, parallel coordinates, a scatter plot,
  * the difference of two or the exchanges of an evaluation on the right. Used in a JupyterLab tab and in a cell.
  */
 
 import './workspace.css';
 import { type ReactNode, useCallback, useEffect, useMemo, useState } from 'react';
+import { download } from '../../shared/download.ts';
 import { wordsAlike } from '../../shared/names.ts';
 import type { ChartRequest } from '../../shared/run-api.ts';
 import type { RunSource } from '../../shared/run-source.ts';
 import { messageOf } from '../../shared/transport.ts';
-import { download } from '../../widgets/common/elements.ts';
 import { CursorLink } from '../charts/chart-card.tsx';
 import { type LineData, lineRun } from '../charts/lines.ts';
 import { WordsAlike } from '../runs/run-name.tsx';

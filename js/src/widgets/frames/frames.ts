@@ -3,7 +3,7 @@
  * the kernel, acknowledges drawn frames, and requests files.
  */
 
-import { download } from '../common/elements.ts';
+import { download } from '../../shared/download.ts';
 import { type Visibility, watchVisibility } from '../common/visibility.ts';
 import type { Model } from '../host/anywidget.ts';
 import { Canvas } from '../host/ipywidgets.ts';

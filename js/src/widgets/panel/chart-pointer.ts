@@ -26,10 +26,10 @@ const REACH_PX = 12;
 const GAP_PX = 14;
 const MOST = 12;
 
-/** The values shown beside the pointer. */
 /** They change after the lines that they describe. */
 const DESCRIBED = ['change:kind', 'change:labels', 'change:x_label', 'change:hints'] as const;
 
+/** The values shown beside the pointer. */
 interface Shown {
   readonly place: string;
   readonly values: readonly { readonly line: ChartLine; readonly text: string; readonly nearest: boolean }[];

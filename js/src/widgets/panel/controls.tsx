@@ -4,9 +4,10 @@
  */
 
 import { useEffect, useRef } from 'react';
+import { download } from '../../shared/download.ts';
 import { share } from '../../shared/numbers.ts';
 import { TypedRange } from '../../views/typed-range.tsx';
-import { type Choice, closeOnOutsideClick, download, type ICONS } from '../common/elements.ts';
+import { type Choice, closeOnOutsideClick, type ICONS } from '../common/elements.ts';
 import { Button, Icon, Segments, Slider, Swatch } from '../common/parts.tsx';
 import { type Model, onChange, type RenderContext, send } from '../host/anywidget.ts';
 import { useTrait } from '../host/react.ts';
