@@ -21,7 +21,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from mosaic_contract.ready_process import ROOM
 
@@ -37,19 +37,16 @@ LEAST_FREE_MB = 8_000
 _NO_GPUS = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ""}  # as for a run without GPUs
 _LONGEST = 4096  # bytes of an answer
 _DEADLINE = 60.0  # seconds for a fork, which normally takes some milliseconds
-_ENDED = b'{"refused": "it has ended"}'
 
 
 class WarmWorker:
     """A process that forks ``command`` with these environment variables, once it has imported its library.
 
-    ``refusal`` is the reason why it cannot: empty if it can, None until that is known. ``unsupported``: the
-    library cannot be forked, so another warm worker would refuse, too.
+    ``state`` is "unsupported" if the library cannot be forked, so that another warm worker would refuse, too.
     """
 
     def __init__(self, command: Sequence[str], variables: Mapping[str, str]) -> None:
-        self.refusal: str | None = None
-        self.unsupported = False
+        self.state: Literal["importing", "ready", "unsupported", "ended"] = "importing"
         self._lock = threading.Lock()
         self._inherited = _inherited()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -69,9 +66,9 @@ class WarmWorker:
 
     def ready(self) -> bool:
         """Return whether it can fork."""
-        if self.refusal is None:
+        if self.state == "importing":
             self._receive(0)
-        return self.refusal == ""
+        return self.state == "ready"
 
     @property
     def fits(self) -> bool:
@@ -91,12 +88,12 @@ class WarmWorker:
             try:
                 socket.send_fds(self._socket, [request], list(descriptors))
             except OSError:
-                self.refusal = "it has ended"
+                self.state = "ended"
                 return None
             try:
                 pid = self._receive(_DEADLINE).get("pid")
             except BaseException:  # the answer must not be taken for that of the next request
-                self.refusal = "it was interrupted"
+                self.state = "ended"
                 raise
         return pid if isinstance(pid, int) else None
 
@@ -108,21 +105,22 @@ class WarmWorker:
     def _receive(self, timeout: float) -> dict[str, Any]:
         self._socket.settimeout(timeout)
         try:
-            answer = dict(json.loads(self._socket.recv(_LONGEST) or _ENDED))
+            data = self._socket.recv(_LONGEST)
         except BlockingIOError:
             return {}
         except TimeoutError:
             self._process.kill()
-            self.refusal = "it did not answer"
             raise MosaicError(
                 f"a warm worker (process {self._process.pid}) did not answer within {timeout:g} s and was "
                 "killed: try again, or disable warm workers with Lab(warm=False)"
             ) from None
         except OSError:
-            answer = json.loads(_ENDED)
-        refusal = answer.get("refused", "")
-        self.unsupported = self.unsupported or (self.refusal is None and refusal != "")
-        self.refusal = refusal
+            data = b""
+        answer: dict[str, Any] = json.loads(data) if data else {"refused": "it has ended"}
+        if "refused" not in answer:
+            self.state = "ready"
+        else:
+            self.state = "unsupported" if self.state == "importing" else "ended"
         return answer
 
 
@@ -150,10 +148,10 @@ class WarmWorkers:
         key = _key(command, variables)
         with self._lock:
             if (worker := self._workers.pop(key, None)) is not None:
-                if worker.fits and (worker.ready() or worker.refusal is None):
+                if worker.fits and (worker.ready() or worker.state == "importing"):
                     self._workers[key] = worker
                     return
-                if worker.unsupported:
+                if worker.state == "unsupported":
                     self._cold.add(key)
                 worker.close()
             if key not in self._cold:
@@ -213,12 +211,10 @@ def _start_keeper(worker: WarmWorker, folder: RunFolder, launch: Launch, lock: i
 def _possible(command: Sequence[str]) -> bool:
     """Return whether a warm worker may start: for a worker's program, not for one of ours."""
     return (
-        sys.platform == "linux"
-        and len(command) == 3
+        len(command) == 3
         and command[1] == "-m"
         and not command[2].startswith("mosaic_lab.")
         and len(os.sched_getaffinity(0)) > 1
-        and _free_mb() >= LEAST_FREE_MB
     )
 
 
