@@ -189,6 +189,7 @@ def plan_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str]
         training=plan.request,
         search=space,
         seeds=tuple(seeds),
+        metric=request.chosen_metric,
         pruner=request.chosen_pruner,
         interval=stops[0] if population else None,
         parallel=request.at_once,
