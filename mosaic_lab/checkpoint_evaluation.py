@@ -126,12 +126,14 @@ class CheckpointEvaluator(CheckpointRunner):
         played = [record for (operator, *_), record in log.items() if operator == label]
         finished = [record for record in played if record["status"] == "ok"]
         episodes = [
-            {"seed": record["seed"], "index": record["index"], "complete": record["forfeit"] is None}
+            (
+                self.folder.path / ARENAS / record["arena"],
+                {"seed": record["seed"], "index": record["index"], "complete": record["forfeit"] is None},
+            )
             for record in finished
         ]
-        arenas = [self.folder.path / ARENAS / name for name in {record["arena"] for record in finished}]
         place = self.training.path, checkpoint.step, EVALUATION
-        keep_episodes(*place, plan, arenas, episodes, self.config["variables"])
+        keep_episodes(*place, plan, episodes, self.config["variables"])
         self._report(checkpoint, finished, len(played))
 
     def _plan(self, checkpoint: Checkpoint, label: str) -> EvaluationPlan:

@@ -145,7 +145,7 @@ class FilmMaker(CheckpointRunner):
             return
         episode = {"seed": seed, "index": 0, "complete": filmed.complete}
         place = self.training.path, checkpoint.step, FILM
-        keep_episodes(*place, setup.plan, [folder], [episode], self.config["variables"])
+        keep_episodes(*place, setup.plan, [(folder, episode)], self.config["variables"])
         shutil.rmtree(folder, ignore_errors=True)  # otherwise there would be a log for each checkpoint
         self._write(checkpoint, filmed, seed)
 

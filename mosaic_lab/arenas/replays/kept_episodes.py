@@ -61,18 +61,17 @@ def keep_episodes(
     step: int,
     source: str,
     plan: ArenaPlan,
-    arenas: Iterable[Path],
-    episodes: Sequence[Mapping[str, Any]],
+    episodes: Iterable[tuple[Path, Mapping[str, Any]]],
     variables: Sequence[str],
 ) -> None:
-    """Keep episodes of the checkpoint at ``step``: each {"seed", "index", "complete"}, with the steps in the
-    folders ``arenas``. ``variables`` names the variables of this process that the environment received.
-    Nothing is kept in a training's folder that was removed, or on a full disk.
+    """Keep episodes of the checkpoint at ``step``: each {"seed", "index", "complete"}, after the folder of
+    the arena that has played it. ``variables`` names the variables of this process that the environment
+    received. Nothing is kept in a training's folder that was removed, or on a full disk.
     """
     kept, lines, size = [], b"", 0
-    logs = [EpisodeSteps(folder) for folder in arenas]
-    for episode in episodes:
-        steps = b"".join(log.lines(episode["index"]) for log in logs)
+    logs: dict[Path, EpisodeSteps] = {}
+    for arena, episode in episodes:
+        steps = logs.setdefault(arena, EpisodeSteps(arena)).lines(episode["index"])
         size += len(steps)
         if size > MOST_BYTES:
             break
