@@ -26,7 +26,6 @@ class _Training:
     """The folder of a training's recordings, and the numbers of its next episodes."""
 
     def __init__(self, run_dir: Path) -> None:
-        self.run_dir = run_dir
         self.folder = run_dir / OBSERVATIONS
         for unfinished in self.folder.glob("*.part"):  # of a process that was killed
             unfinished.unlink()
