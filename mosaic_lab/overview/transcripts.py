@@ -75,7 +75,6 @@ class Transcripts:
             "searched": found.searched,
             "damaged": index.damaged,
             "alive": alive,
-            "can_replay": transcript.replay is not None,
             **index.facets(),
         }, []
 

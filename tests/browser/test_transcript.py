@@ -26,7 +26,10 @@ lab = mosaic.Lab()
 llm = mosaic.operators.llm('scripted', base_url='{language_server.openai_url}', api_key_env='FAKE_KEY')
 ev = lab.evaluate(env='FrozenLake-v1', operators={{'LLM': llm}}, seeds=[3, 4], max_steps=4, parallel=1).wait()
 ev.transcript()"""
-    notebook = opened(page, jupyterlab, folder, play, "mosaic.workspace(ev)")
+    compare = """cmp = lab.compare(env='FrozenLake-v1', operators={'LLM': llm}, seeds=[3])
+cmp.step(2)
+cmp.transcript()"""
+    notebook = opened(page, jupyterlab, folder, play, compare, "mosaic.workspace(ev)")
     notebook.start(0)
     view = page.locator(".mosaic-transcript")
     expect(view).to_be_visible(timeout=INSTALL_MS)
@@ -60,7 +63,12 @@ ev.transcript()"""
     assert page.evaluate("window.hacked") is None
 
     notebook.run(1)
-    workspace = notebook.output(1).locator(".mosaic-workspace").first
+    compared = notebook.output(1)
+    compared.get_by_role("button", name="Replay").click()
+    expect(compared.locator(".mosaic-replay-body")).to_be_visible(timeout=SOON_MS)
+
+    notebook.run(2)
+    workspace = notebook.output(2).locator(".mosaic-workspace").first
     workspace.get_by_role("button", name="Transcript").click()
     expect(workspace.locator(".mosaic-transcript tbody tr:has(button)").first).to_be_visible(timeout=SOON_MS)
     workspace.get_by_role("button", name="Replay").click()

@@ -282,7 +282,6 @@ interface ExchangePage {
   /** Lines that are truncated, modified or not an exchange. */
   readonly damaged: number;
   readonly alive: boolean;
-  readonly can_replay: boolean;
   /** The numbers of the lanes with exchanges, by name. */
   readonly operators: Readonly<Record<string, number>>;
   /** The numbers of exchanges with each fault. */

@@ -15,7 +15,6 @@ from ipywidgets import VBox
 
 from mosaic_lab.arenas.exchange_index import STEP_SECONDS, Selection
 from mosaic_lab.arenas.transcript import Transcript
-from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.plan import episode_text
 from mosaic_lab.number_format import milliseconds, money, number
 from mosaic_lab.overview.exchange_view import NO_PICTURE, shown_call
@@ -82,7 +81,8 @@ class ShownTranscript:
 
     def _replay(self, request: Mapping[str, Any]) -> None:
         if (replay := self._transcript.replay) is None:
-            raise ConfigurationError("only the notebook that has played these exchanges can replay them")
+            self._say("error", "only the notebook that has played these exchanges can replay them")
+            return
         episode = request["operator"], request["seed"], request["episode"]
         self.replays.request(episode_text(*episode), partial(replay, *episode), request["step"])
 

@@ -148,7 +148,7 @@ export function Transcript(props: TranscriptProps): ReactNode {
             index={shown.index}
             count={found}
             go={choose}
-            onReplay={page?.can_replay ? onReplay : null}
+            onReplay={onReplay}
           />
         )}
       </div>
@@ -334,7 +334,7 @@ interface DetailProps {
   readonly index: number;
   readonly count: number;
   readonly go: (index: number) => void;
-  readonly onReplay: ((place: ExchangePlace) => void) | null;
+  readonly onReplay: (place: ExchangePlace) => void;
 }
 
 /** The prompt and the answer of one exchange. */
@@ -369,13 +369,9 @@ function Detail({ source, run, id, index, count, go, onReplay }: DetailProps): R
         <button
           type="button"
           className="mosaic-tool"
-          disabled={!place || !onReplay}
-          title={
-            onReplay
-              ? trans.__('Replay the episode, and show this step')
-              : trans.__('Only the notebook that has played this comparison can replay it: cmp.transcript()')
-          }
-          onClick={() => place && onReplay?.(place)}
+          disabled={!place}
+          title={trans.__('Replay the episode, and show this step')}
+          onClick={() => place && onReplay(place)}
         >
           {trans.__('Replay')}
         </button>
