@@ -104,9 +104,15 @@ def load_torch(path: Path, part: str) -> dict[str, Any]:
             ) from None
         if not isinstance(state, dict) or not isinstance(state.get(part), dict):
             raise ValueError(f"it has no {part!r}")
-        if name := _nan_in(state[part]):
-            raise ValueError(f"{name} is NaN in its {part}: the training diverged, choose an earlier one")
+        check_weights(state[part], part)
     return dict(state)
+
+
+def check_weights(state: Mapping[str, Any], part: str) -> None:
+    """Raise `ValueError` if a tensor or array has NaN in a state, nested mappings, of this part of a
+    checkpoint."""
+    if name := _nan_in(state):
+        raise ValueError(f"{name} is NaN in its {part}: the training diverged, choose an earlier one")
 
 
 def _nan_in(state: Mapping[str, Any]) -> str:

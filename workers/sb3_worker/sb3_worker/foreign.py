@@ -8,6 +8,7 @@ from typing import Any, Callable, Iterator, Mapping
 
 from mosaic_contract import AgentSetup, ConfigError, make_space
 from mosaic_contract.checkpoints import check_file, loading
+from mosaic_contract.pytorch import check_weights
 from mosaic_contract.space_compatibility import misfit
 from mosaic_contract.spaces import describe_space
 from mosaic_contract.training_plan import nearest_algorithm
@@ -87,6 +88,7 @@ def _algorithm(saved: ModelZip, requested: Any) -> Sb3Algorithm:
 def _unpickled(path: Path, algorithm: Sb3Algorithm) -> SavedPolicy:
     with loading(path):  # also reports errors raised by the file's own code
         model: Any = upstream_class(algorithm).load(path, device="cpu")
+        check_weights(model.get_parameters(), "parameters")
     return finished(model.policy, getattr(model, "exploration_rate", 0.0), model.use_sde)
 
 

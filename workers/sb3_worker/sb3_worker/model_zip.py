@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Mapping
 
 from mosaic_contract.checkpoints import loading
+from mosaic_contract.pytorch import check_weights
 from stable_baselines3.common.save_util import load_from_zip_file
 
 _LARGEST = 64 << 20  # bytes of JSON
@@ -39,6 +40,7 @@ class ModelZip:
         `ConfigError`."""
         with loading(self.path):
             _, states, variables = load_from_zip_file(self.path, load_data=False, device="cpu")
+            check_weights(states, "parameters")
         return states, variables or {}
 
     def names(self) -> frozenset[str]:

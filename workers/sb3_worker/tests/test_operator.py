@@ -183,6 +183,24 @@ def test_the_statistics_of_vecnormalize_are_applied_and_nothing_of_them_executed
     assert not ran.exists()
 
 
+DIVERGE = """
+import sys
+from stable_baselines3 import PPO
+model = PPO.load(sys.argv[1], device="cpu")
+next(model.policy.parameters()).data.fill_(float("nan"))
+model.save(sys.argv[1])
+print("{}")
+"""
+
+
+def test_a_model_that_diverged_is_refused(worker: Any, elsewhere: Elsewhere) -> None:
+    diverged = elsewhere.copy("ppo")
+    worker.output_of("-c", DIVERGE, str(diverged))
+    for trust in (False, True):
+        message = elsewhere.made(diverged, CARTPOLE, trust=trust)["message"]
+        assert "is NaN in its parameters: the training diverged, choose an earlier one" in message
+
+
 def test_what_is_no_zip_of_a_model_is_refused(elsewhere: Elsewhere, tmp_path: Path) -> None:
     assert "there is no file" in elsewhere.made(tmp_path / "none.zip", CARTPOLE)["message"]
     (tmp_path / "text.zip").write_text("text")
