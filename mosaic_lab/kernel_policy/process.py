@@ -17,7 +17,7 @@ from typing import IO, Any
 from mosaic_contract import LineSplitter, decode_line, encode_line
 from mosaic_contract.codec import OPERATING_LINE_LIMIT
 from mosaic_contract.errors import BadLine
-from mosaic_contract.readable import Readable
+from mosaic_contract.readable import ANSWER_SECONDS, Readable
 from mosaic_contract.shared_values import SharedValues, unnamed_file
 
 from mosaic_lab.errors import ConfigurationError, MosaicError
@@ -25,8 +25,7 @@ from mosaic_lab.keeper.processes import send_group
 
 _CHUNK = 1 << 16
 _PING = b'\n{"cmd":"ping"}\n'  # the first newline ends half of an interrupted line
-_AWAKE_SECONDS = 4e-4  # a small network answers sooner
-_LONGEST_SECONDS = 2e6  # of `poll`
+_POLL_SECONDS = 1.0  # Python handles a signal that comes just before a `poll` after it
 _DYING_SECONDS = 2.0  # from the end of the output until the exit
 _LOG_BYTES = 4_000
 _MOST_LOG_BYTES = 1 << 20
@@ -65,7 +64,7 @@ class PolicyProcess:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._input, self._output = self._process.stdin.fileno(), self._process.stdout.fileno()
         os.set_blocking(self._input, False)
-        self._readable = Readable(self._output, _AWAKE_SECONDS)
+        self._readable = Readable(self._output, ANSWER_SECONDS)
         self._writable = select.poll()
         self._writable.register(self._input, select.POLLOUT)
 
@@ -151,16 +150,16 @@ class PolicyProcess:
             try:
                 line = line[os.write(self._input, line) :]
             except BlockingIOError:
-                remaining = _remaining(until)
-                if not self._writable.poll(None if remaining is None else 1e3 * remaining):
+                if not self._writable.poll(1e3 * _poll_seconds(until)) and _is_over(until):
                     return  # as late as its answer will be
             except OSError:  # its output will have ended
                 return
 
     def _line(self, until: float | None, seconds: float | None) -> bytes:
         while not self._lines:
-            if not self._readable.wait(_remaining(until)):
-                raise self._failed(f"has not answered for {seconds:g} s (deadline)")
+            while not self._readable.wait(_poll_seconds(until)):
+                if _is_over(until):
+                    raise self._failed(f"has not answered for {seconds:g} s (deadline)")
             data = os.read(self._output, _CHUNK)
             if not data:
                 raise self._failed(self._how_it_ended())
@@ -191,5 +190,9 @@ class PolicyProcess:
         return data.decode("utf-8", "replace").splitlines()[-_LOG_LINES:]
 
 
-def _remaining(until: float | None) -> float | None:
-    return None if until is None else min(max(0.0, until - time.monotonic()), _LONGEST_SECONDS)
+def _poll_seconds(until: float | None) -> float:
+    return _POLL_SECONDS if until is None else min(max(0.0, until - time.monotonic()), _POLL_SECONDS)
+
+
+def _is_over(until: float | None) -> bool:
+    return until is not None and time.monotonic() >= until

@@ -6,6 +6,8 @@ import select
 import time
 
 _AWAKE_SECONDS = 1e-4  # a core that has gone to sleep takes half as long to wake up
+ANSWER_SECONDS = 4e-4
+"""`awake_seconds` for answers: a small network, and a few light environments, take less."""
 _MOST_SKIPPED = 8  # powers of two
 
 
