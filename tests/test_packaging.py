@@ -171,7 +171,8 @@ def test_installed_wheel_finds_its_own_shims(installed: Environment, tmp_path: P
     assert (folder / "cleanrl_worker" / "__init__.py").is_file()
 
 
-@pytest.mark.parametrize("version", [pytest.param("3.12", marks=pytest.mark.extended), "3.13"])
+@pytest.mark.extended
+@pytest.mark.parametrize("version", ["3.12", "3.13"])
 def test_the_wheel_works_on_newer_pythons(
     version: str, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,6 +70,7 @@ def test_after_a_click_on_a_button_the_keys_are_on(page: Page, jupyterlab: Jupyt
     expect(page.locator(".jp-InputArea-editor").nth(1)).to_have_text("typed")
 
 
+@pytest.mark.extended
 def test_a_person_plays_by_buttons_and_chooses_keys(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     notebook = compare(page, jupyterlab, folder, PERSON, "print(cmp.steps('me')['action'].tolist())")
     left = lane(page, "me").get_by_role("button", name="push left")

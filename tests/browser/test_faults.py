@@ -96,6 +96,7 @@ def test_broken_folders_and_a_huge_log_leave_the_page_at_work(
     assert mistakes == []
 
 
+@pytest.mark.extended
 def test_a_run_that_is_deleted_under_its_open_tabs_leaves_what_they_showed(
     page: Page, jupyterlab: JupyterLab, folder: Path, supervisor: Supervisor, mistakes: list[str]
 ) -> None:

@@ -125,6 +125,7 @@ class TestAll:
         (folder / "contract").symlink_to(contract)
         monkeypatch.setattr(shims, "bundled_folder", lambda: folder)
 
+    @pytest.mark.extended
     def test_one_that_fails_does_not_keep_the_others_back(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["workers", "install", "--all"]) == 1
 

@@ -194,7 +194,9 @@ def test_a_stage_whose_checkpoints_were_deleted_does_not_begin_from_random_weigh
     assert list(skills(curriculum)) == list(range(1, 501))
 
 
-@pytest.mark.parametrize("chosen", [False, True], ids=["", "chosen before a kill"])
+@pytest.mark.parametrize(
+    "chosen", [pytest.param(False, marks=pytest.mark.extended), True], ids=["", "chosen before a kill"]
+)
 def test_a_damaged_newest_checkpoint_of_a_stage_is_left_out(lab: mosaic.Lab, chosen: bool) -> None:
     curriculum = hike(lab, mosaic.Stage("Hill-v0", steps=500), HILL, seconds=0.004)
     wait_until(lambda: (curriculum.step or 0) > 70)

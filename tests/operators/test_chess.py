@@ -60,6 +60,7 @@ def test_random_stockfish_and_a_model_are_rated_in_one_evaluation(
     assert ratings["wins"]["mute"] == 0 and ratings["draws"]["model"] >= 1
 
 
+@pytest.mark.extended
 def test_a_weakened_engine_without_a_model_is_replayed_from_its_recording(
     start_evaluation: Evaluate, stockfish: str, tmp_path: Path
 ) -> None:

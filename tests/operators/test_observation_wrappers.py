@@ -31,7 +31,8 @@ TINY: dict[str, dict[str, Any]] = {
 SEED, STEPS = 5, 12
 
 
-@pytest.mark.parametrize("worker", ["cleanrl", pytest.param("tianshou", marks=pytest.mark.extended)])
+@pytest.mark.extended
+@pytest.mark.parametrize("worker", ["cleanrl", "tianshou"])
 def test_a_policy_acts_in_an_arena_as_in_its_training(
     worker: str,
     tmp_path: Path,

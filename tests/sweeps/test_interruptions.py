@@ -71,7 +71,7 @@ def test_interruptions_lose_no_trial_and_start_none_twice(
     check_trials(lab, sweep, 400)
 
 
-@pytest.mark.parametrize("algorithm", ["climb", "walk"])
+@pytest.mark.parametrize("algorithm", ["climb", pytest.param("walk", marks=pytest.mark.extended)])
 def test_a_stop_ends_the_trials_which_go_on_where_they_can(lab: mosaic.Lab, algorithm: str) -> None:
     sweep = lab.sweep(
         "climber", algorithm=algorithm, search=SEARCH, trials=2, parallel=2, total_timesteps=2000,

@@ -109,6 +109,7 @@ def test_an_interrupted_installer_cleans_up_and_takes_uv_with_it(tmp_path: Path,
     assert not [command for command in running if str(own_home) in command]
 
 
+@pytest.mark.extended
 def test_a_refresh_that_was_killed_is_done_again(tmp_path: Path, own_home: Path) -> None:
     shim = write_shim(tmp_path / "shim")
     built = workers.install(shim)

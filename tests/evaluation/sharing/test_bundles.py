@@ -69,6 +69,7 @@ def test_the_script_in_it_plays_by_itself(
     assert {one.fingerprint() for one in played} == {evaluation.fingerprint()}
 
 
+@pytest.mark.extended
 def test_a_tuple_in_settings_reaches_the_environment_as_one(
     tmp_path: Path, start_evaluation: Evaluate
 ) -> None:

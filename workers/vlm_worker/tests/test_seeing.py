@@ -20,7 +20,7 @@ def settings(server: FakeServer, model: str, provider: str = "openai", **others:
     return {**endpoint, "env_id": "Test-v0", "action_meanings": meanings, **others}
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@pytest.mark.parametrize("provider", ["openai", pytest.param("anthropic", marks=pytest.mark.extended)])
 def test_the_latest_frames_are_images_of_the_prompt(
     talk: Conversation, language_server: FakeServer, provider: str
 ) -> None:

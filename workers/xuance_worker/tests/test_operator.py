@@ -67,6 +67,7 @@ def test_a_team_plays_with_the_settings_that_it_was_trained_with(worker: Any, tm
     assert list(results["length"]) == [25]
 
 
+@pytest.mark.extended
 def test_a_team_is_one_operator_in_a_comparison(worker: Any, tmp_path: Path) -> None:
     """A link group: one process for all agents of a checkpoint, beside a team of which one is random."""
     lab = mosaic.Lab(tmp_path / "runs")
