@@ -22,7 +22,7 @@ ARRAY_LIMIT = 64 << 20
 
 _MARK = "__ndarray__"
 _MOST_DIMENSIONS = 32
-_PLAIN = frozenset((str, int, float, bool, type(None)))
+PLAIN = frozenset((str, int, float, bool, type(None)))
 _DTYPES = {  # name: (NumPy's name with byte order, letter in `struct`, bytes)
     "bool": ("|b1", "?", 1),
     "int8": ("|i1", "b", 1),
@@ -57,7 +57,7 @@ def pack(value: Any) -> Any:
     Arrays of other types (strings, objects) become nested lists. Any other value is returned unchanged.
     """
     kind = type(value)
-    if kind in _PLAIN:
+    if kind in PLAIN:
         return value
     if kind is dict:
         return {key: pack(item) for key, item in value.items()}

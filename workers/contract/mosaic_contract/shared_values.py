@@ -13,7 +13,7 @@ import tempfile
 from importlib import import_module
 from typing import Any
 
-from mosaic_contract.arrays import is_numeric_code, pack, unpack
+from mosaic_contract.arrays import PLAIN, is_numeric_code, pack, unpack
 from mosaic_contract.errors import BadMessage
 
 SIZE_LIMIT = 1 << 30
@@ -55,15 +55,17 @@ class SharedValues:
         self._size = 0
         self._views: dict[tuple[Any, ...], Any] = {}
 
-    def write(self, value: Any) -> Any:
-        """Write the arrays of a value, and return the reference to the value for a message.
+    def write(self, value: Any, start: int = 0) -> Any:
+        """Write the arrays of a value from `start` on, and return the reference to the value for a message.
 
         Raises `ValueError` for more than `SIZE_LIMIT`, and `OSError` if there is no space.
         """
-        return self._put(value, 0)[0]
+        return self._put(value, start)[0]
 
     def read(self, reference: Any) -> Any:
         """Return a copy of a value. Raises `BadMessage` for an invalid reference."""
+        if type(reference) in PLAIN:
+            return reference
         if type(reference) is dict:
             if _MARK in reference:
                 return self._array(*reference[_MARK])
@@ -75,6 +77,8 @@ class SharedValues:
 
     def _put(self, value: Any, start: int) -> tuple[Any, int]:
         """Write a value from `start` on; return its reference and the start of the next one."""
+        if type(value) in PLAIN:
+            return value, start
         if _is_array(value):
             end = start + value.nbytes
             if end > self._size:

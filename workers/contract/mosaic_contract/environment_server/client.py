@@ -10,7 +10,6 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
-from importlib import import_module
 from typing import Any, Mapping
 
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, LineSplitter, decode_line, encode_line
@@ -18,7 +17,7 @@ from mosaic_contract.errors import ConfigError, EnvironmentFault, UpstreamFailed
 from mosaic_contract.messages import PROTOCOL
 from mosaic_contract.readable import ANSWER_SECONDS, Readable
 from mosaic_contract.registry import assigned, variables_of_server
-from mosaic_contract.shared_values import unnamed_file
+from mosaic_contract.shared_values import SharedValues, unnamed_file
 from mosaic_contract.signals import signals_held
 
 STEP_TIMEOUT = 300.0
@@ -56,6 +55,7 @@ class EnvironmentClient:
         self._failure: Exception | None = None
         self.environments: dict[str, Any] = {}
         self.memory = unnamed_file()
+        self._values = SharedValues(self.memory)
         self._process = subprocess.Popen(
             [*server["command"], "--environments"],
             stdin=subprocess.PIPE,
@@ -113,7 +113,7 @@ class EnvironmentClient:
         deadline = time.monotonic() + limit
         while True:
             line = self._line(command, deadline, limit)
-            message = _EMPTY if line == _RETURNED else decode_line(line)
+            message = _EMPTY if line == _RETURNED else self._message(line)
             if message["type"] == "beat":
                 continue
             self._received += 1
@@ -125,13 +125,6 @@ class EnvironmentClient:
             for key, rest in message.get("returned", {}).items():
                 if key in self.environments:
                     self.environments[key].keep_texts(rest)
-
-    def picture(self, form: Mapping[str, Any]) -> Any:
-        """Return the picture of a "rendered" answer."""
-        numpy = import_module("numpy")
-        size = int(numpy.prod(form["shape"])) * numpy.dtype(form["dtype"]).itemsize
-        data = bytearray(os.pread(self.memory, size, form["start"]))
-        return numpy.frombuffer(data, form["dtype"]).reshape(form["shape"])
 
     def release(self) -> None:
         """End the server without waiting for it. Its environments count as closed."""
@@ -163,6 +156,14 @@ class EnvironmentClient:
             if not data:
                 raise self._end(f"{self._how_it_ended()} during its {command}", _DIED)
         return self._lines.pop(0)
+
+    def _message(self, line: bytes) -> Mapping[str, Any]:
+        """Return an answer with copies of its arrays in memory."""
+        message = decode_line(line)
+        for field in ("returned", "picture"):
+            if field in message:
+                message[field] = self._values.read(message[field])
+        return message
 
     def _error(self, message: Mapping[str, Any]) -> Exception:
         text, kind = str(message["message"]), str(message["error_type"])

@@ -10,7 +10,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any, Callable, Iterable, Mapping
 
-from mosaic_contract.arrays import unpack
+from mosaic_contract.arrays import pack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, encode_line, with_tagged_tuples
 from mosaic_contract.environment_server.client import EnvironmentClient, client_of
 from mosaic_contract.environment_server.shared_arrays import Region
@@ -101,7 +101,7 @@ class Served:
         self.action_rest: Any = None
 
     def place(self, action: Any) -> None:
-        """Place the next action in memory, and in `action_rest` what is to be passed in a message."""
+        """Place the next action in memory, and in `action_rest` its part that is passed in a message."""
         raise NotImplementedError
 
     def keep_texts(self, rest: Mapping[str, Any]) -> None:
@@ -111,7 +111,7 @@ class Served:
 
     def render(self) -> Any:
         self._finish()
-        return self.client.picture(self.client.request("render", index=self.index))
+        return self.client.request("render", index=self.index)["picture"]
 
     def close(self) -> None:
         if self.client.environments.pop(self.key, None) is self:
@@ -153,8 +153,11 @@ class _Step:
 def _send_step(client: EnvironmentClient, environments: list[Served]) -> None:
     rest = {env.key: env.action_rest for env in environments if env.action_rest is not None}
     indices = [env.index for env in environments]
-    command = {"cmd": "step", "indices": indices, "actions": rest}
-    line = encode_line(command, OPERATING_LINE_LIMIT) if rest else _step_line(tuple(indices))
+    if rest:
+        command = {"cmd": "step", "indices": indices, "actions": pack(rest)}
+        line = encode_line(command, OPERATING_LINE_LIMIT)
+    else:
+        line = _step_line(tuple(indices))
     step = _Step(client, client.send(line))
     for env in environments:
         env.begun = step
@@ -327,4 +330,4 @@ def _column(rows: Mapping[str, tuple[Any, ...]], number: int) -> dict[str, Any]:
 
 def _info_of(rest: Mapping[str, Any]) -> dict[str, Any]:
     """Return the info among what an environment has returned beside what is in memory."""
-    return dict(unpack(rest["info"])) if "info" in rest else {}
+    return dict(rest["info"]) if "info" in rest else {}

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import faulthandler
 import logging
-import os
-from importlib import import_module
 from typing import Any, Mapping
 
 from mosaic_contract.arena.channels import KernelChannel
@@ -17,7 +15,7 @@ from mosaic_contract.arena.environment_factory import MakeEnvironment
 from mosaic_contract.arena.errors import ArenaError, KernelDisconnected
 from mosaic_contract.arena.frame_publisher import seed_libraries
 from mosaic_contract.arena.watchdog import RENDER, RESET, STEP, Watchdog
-from mosaic_contract.arrays import pack
+from mosaic_contract.arrays import pack, unpack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, encode_line, with_tuples
 from mosaic_contract.environment_check import ReturnsCheck, check_first_returns, close, offers
 from mosaic_contract.environment_server.shared_arrays import Region, make_room
@@ -26,6 +24,7 @@ from mosaic_contract.fastlane.render import draw
 from mosaic_contract.messages import PROTOCOL
 from mosaic_contract.metadata import WorkerMetadata
 from mosaic_contract.process_exits import ERROR_TYPE, Lines, exit_error, lines_of, report_os_exit
+from mosaic_contract.shared_values import SharedValues
 from mosaic_contract.spaces import describe_space
 
 _RETURNED = b'{"type":"returned"}\n'
@@ -144,6 +143,7 @@ class EnvironmentServer:
         self._channel, self._worker, self._make = channel, worker, make
         self._environments: dict[int, SteppedAlone | SteppedTeam] = {}
         self._memory, self._end, self._made = -1, 0, 0
+        self._values = SharedValues(-1)
         self._command = ""
         self._current: SteppedAlone | SteppedTeam | None = None
         self._dropped: set[str] = set()
@@ -208,6 +208,7 @@ class EnvironmentServer:
         if command.get("protocol", PROTOCOL) != PROTOCOL:
             raise ConfigError(f"this server speaks protocol {PROTOCOL}, not {command['protocol']!r}")
         self._memory = int(command["memory"])
+        self._values = SharedValues(self._memory)
         self._watchdog.start(command.get("step_timeout"))
         self._channel.send({"type": "opened", "worker": self._worker.name, "version": self._worker.version})
 
@@ -263,7 +264,7 @@ class EnvironmentServer:
 
     def _step(self, command: Mapping[str, Any]) -> None:
         self._watchdog.enter(STEP)
-        environments, actions = self._environments, command.get("actions") or {}
+        environments, actions = self._environments, unpack(command.get("actions") or {})
         rest = {}
         for index in command["indices"]:
             served = self._current = environments[index]
@@ -278,9 +279,11 @@ class EnvironmentServer:
             self._channel.send_line(_RETURNED)
             return
         try:
-            line = encode_line({"type": "returned", "returned": pack(rest)}, OPERATING_LINE_LIMIT)
-        except (TypeError, ValueError, RecursionError, LineTooLong):
-            line = encode_line({"type": "returned", "returned": self._sendable(rest)}, OPERATING_LINE_LIMIT)
+            returned = self._values.write(rest, self._end)
+            line = encode_line({"type": "returned", "returned": returned}, OPERATING_LINE_LIMIT)
+        except (OSError, TypeError, ValueError, RecursionError, LineTooLong):
+            returned = pack(self._sendable(rest))
+            line = encode_line({"type": "returned", "returned": returned}, OPERATING_LINE_LIMIT)
         self._channel.send_line(line)
 
     def _sendable(self, rest: Mapping[str, Any]) -> dict[str, Any]:
@@ -289,7 +292,7 @@ class EnvironmentServer:
         def sendable(parts: Mapping[str, Any]) -> dict[str, Any]:
             if "agents" in parts:
                 return {"agents": {agent: sendable(own) for agent, own in parts["agents"].items()}}
-            info = {key: pack(value) for key, value in parts["info"].items() if self._fits(key, value)}
+            info = {key: value for key, value in parts["info"].items() if self._fits(key, value)}
             return {**parts, "info": info}
 
         return {index: sendable(parts) for index, parts in rest.items()}
@@ -306,10 +309,8 @@ class EnvironmentServer:
 
     def _render(self, command: Mapping[str, Any]) -> None:
         self._watchdog.enter(RENDER)
-        picture = import_module("numpy").ascontiguousarray(draw([self._environments[command["index"]].env]))
-        os.pwrite(self._memory, memoryview(picture).cast("B"), self._end)
-        form = {"start": self._end, "shape": list(picture.shape), "dtype": str(picture.dtype)}
-        self._channel.send({"type": "rendered", **form})
+        picture = draw([self._environments[command["index"]].env])
+        self._channel.send({"type": "rendered", "picture": self._values.write(picture, self._end)})
 
     def _close(self, command: Mapping[str, Any]) -> None:
         served = self._environments.pop(command["index"])

@@ -14,7 +14,7 @@ import struct
 from importlib import import_module
 from typing import Any, Mapping, NamedTuple
 
-from mosaic_contract.arrays import is_numeric, pack, unpack
+from mosaic_contract.arrays import is_numeric
 from mosaic_contract.shared_values import aligned, reserve
 
 Description = Mapping[str, Any]
@@ -99,10 +99,10 @@ class MessagePart:
 
     def write(self, value: Any) -> Any:
         last, self._text = self._text, value if type(value) is str else None
-        return None if self._text is not None and self._text == last else pack(value)
+        return None if self._text is not None and self._text == last else value
 
     def read(self, message: Any) -> Any:
-        value = self._text if message is None else unpack(message)
+        value = self._text if message is None else message
         self._text = value if type(value) is str else None
         return value
 
