@@ -25,7 +25,8 @@ ENVIRONMENTS = {family: env for families in FAMILIES.values() for family, env in
 PICTURES: list[list[Any]] = [["grey", {"resize": [32, 32]}, "flat"], ["flat"]]
 WRAPPERS: dict[str, list[list[Any]]] = {
     "Atari": [["atari"]],
-    **dict.fromkeys(("ViZDoom", "Crafter", "MiniWorld", "Procgen", "stable-retro"), PICTURES),
+    "ViZDoom": [["image", *wrappers] for wrappers in PICTURES],
+    **dict.fromkeys(("Crafter", "MiniWorld", "Procgen", "stable-retro"), PICTURES),
 }
 """The wrappers to try, in this order; by default none, then ``flat``."""
 TEAMS = ("RWARE", "Level-Based Foraging", "PettingZoo Atari", "mosaic-multigrid", "multigrid", "Overcooked")

@@ -53,16 +53,17 @@ def test_an_empty_environment() -> None:
 
 
 SLOW = {"num_envs": 4, "n_steps": 64, "n_epochs": 1, "net_arch": [4]}
-PICTURES = {**SLOW, "wrappers": ["flat"], "total_timesteps": size(2_048, 512)}
+SMALL_PICTURES = ["grey", {"resize": [32, 32]}, "flat"]
+PICTURES = {**SLOW, "wrappers": SMALL_PICTURES, "total_timesteps": size(2_048, 512)}
 FAMILIES: dict[str, tuple[str, str, str, dict[str, Any], str]] = {
     # family: training library, algorithm, the worker of the environment, the rest, target with two processes
-    "VizdoomBasic-v1": ("sb3", "ppo", "visual", PICTURES, ">= 1.3"),
-    "CrafterReward-v1": (
+    "VizdoomBasic-v1": (
         *("sb3", "ppo", "visual"),
-        {**PICTURES, "wrappers": ["grey", {"resize": [32, 32]}, "flat"]},
+        {**PICTURES, "wrappers": ["image", *SMALL_PICTURES]},
         ">= 1.3",
     ),
-    "NetHackScore-v0": ("sb3", "ppo", "nethack", PICTURES, ""),
+    "CrafterReward-v1": ("sb3", "ppo", "visual", PICTURES, ">= 1.3"),
+    "NetHackScore-v0": ("sb3", "ppo", "nethack", {**PICTURES, "wrappers": ["flat"]}, ""),
     "MosaicMultiGrid-S-2v2-IndAgObs-v1": (
         *("xuance", "mappo", "multigrid"),
         {"parallels": 4, "buffer_size": 200, "wrappers": ["flat"], "total_timesteps": size(4_000, 800)},

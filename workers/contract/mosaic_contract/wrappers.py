@@ -7,7 +7,7 @@ imported when a transform is made.
 "flat" converts any observation to a vector: arrays are flattened, a discrete value becomes one-hot, a
 MiniGrid mission becomes word counts (word order is lost), and the parts of a dict are concatenated in the
 order of their names. "one_hot", used before it, encodes each cell of a MiniGrid image as one-hot object,
-colour and state. "image" is the image alone, for convolutions. "atari", used first, is the standard
+colour and state. "image" is the image of a dict alone, for convolutions. "atari", used first, is the standard
 preprocessing of Atari games; `atari` defines its actions and frames. "channels_last", used after it, is for
 libraries whose convolutions expect (height, width, channels), "scaled" for libraries that expect values from
 -1 to 1.
@@ -216,9 +216,12 @@ def _one_hot(space: Description) -> ObservationTransform:
 
 def _image(space: Description) -> ObservationTransform:
     inner = space.get("spaces")
-    if not isinstance(inner, Mapping) or len(inner.get("image", {}).get("shape", ())) != 3:
-        raise _Misfit("needs a Dict with an 'image' of three dimensions")
-    return ObservationTransform(inner["image"], lambda observation: observation["image"])
+    parts = inner if isinstance(inner, Mapping) else {}
+    images = [name for name, part in parts.items() if len(part.get("shape", ())) == 3]
+    name = "image" if "image" in images or len(images) != 1 else images[0]
+    if name not in images:
+        raise _Misfit("needs a Dict with an 'image', or one other part, of three dimensions")
+    return ObservationTransform(parts[name], lambda observation: observation[name])
 
 
 def _flat(space: Description) -> ObservationTransform:

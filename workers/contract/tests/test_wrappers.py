@@ -50,6 +50,17 @@ def test_cells_as_zeros_and_ones() -> None:
     assert [np.flatnonzero(cell).tolist() for cell in cells] == [[2, 11 + 5, 17], [6, 11, 17 + 1]]
 
 
+def test_the_image_of_a_dict_by_its_name_or_its_dimensions() -> None:
+    screen, ammunition = np.ones((2, 1, 3), np.uint8), np.zeros(1)
+    parts = {"ammunition": {"type": "Box", "shape": [1]}, "screen": GRID["spaces"]["image"]}
+    image = observation_transform({"type": "Dict", "spaces": parts}, ["image"], "Doom-v0")
+    assert image.space == parts["screen"]
+    assert image.observe({"ammunition": ammunition, "screen": screen}) is screen
+    several = {"type": "Dict", "spaces": {**parts, "depth": parts["screen"]}}
+    with pytest.raises(ConfigError, match="needs a Dict with an 'image', or one other part, of three dim"):
+        observation_transform(several, ["image"], "Doom-v0")
+
+
 def test_any_space_of_numbers_becomes_a_vector() -> None:
     choices = {"type": "Discrete", "n": 3, "start": -1}, {"type": "MultiDiscrete", "nvec": [2, 3], "start": 0}
     parts = {
