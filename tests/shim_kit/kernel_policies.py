@@ -33,6 +33,18 @@ def assert_answers_agree(checkpoint: Path, provides: Collection[str], agent: str
         np.testing.assert_array_equal(policy(seen), drawn)
 
 
+def assert_remembers_until_reset(checkpoint: Path, query: str) -> None:
+    """Check that the answers of a recurrent policy depend on the observations since it was reset."""
+    with mosaic.policy(checkpoint) as policy:
+        ask, seen = getattr(policy, query), observations_of(checkpoint)[:5]
+        first = ask(seen[0])
+        for one in seen:
+            policy(one)
+        assert not np.allclose(ask(seen[0]), first, atol=1e-7)
+        policy.reset()
+        np.testing.assert_allclose(ask(seen[0]), first, atol=1e-6)
+
+
 def observations_of(checkpoint: Path, agent: str | None = None) -> Any:
     """Return random observations of a checkpoint's space, in arrays with a row for each."""
     described = json.loads(checkpoint.with_suffix(".json").read_text())

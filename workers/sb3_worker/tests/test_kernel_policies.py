@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shim_kit.kernel_policies import assert_answers_agree
+from shim_kit.kernel_policies import assert_answers_agree, assert_remembers_until_reset
 
 import mosaic_lab as mosaic
 
@@ -47,11 +47,4 @@ def test_a_zip_from_elsewhere_describes_its_own_space(worker: Any, tmp_path: Pat
 
 @pytest.mark.extended
 def test_a_recurrent_policy_remembers_until_it_is_reset(worker: Any) -> None:
-    with mosaic.policy(worker.trained("recurrent_ppo").checkpoints[-1]) as policy:
-        seen = np.random.default_rng(3).normal(size=(5, 4))
-        first = policy.probabilities(seen[0])
-        for one in seen:
-            policy(one)
-        assert not np.allclose(policy.probabilities(seen[0]), first, atol=1e-7)
-        policy.reset()
-        np.testing.assert_allclose(policy.probabilities(seen[0]), first, atol=1e-6)
+    assert_remembers_until_reset(worker.trained("recurrent_ppo").checkpoints[-1], "probabilities")

@@ -31,6 +31,7 @@ BAD = {
     "nearest": ({"ent_coeff": 0.1}, "did you mean 'ent_coef'?"),
     "range": ({"gamma": 1.5}, "hyperparameter 'gamma': 1.5 is more than 1"),
     "widths": ({"hidden_sizes": []}, "'hidden_sizes' must be a list of widths, such as [64, 64], got []"),
+    "lstm": ({"algorithm": "dqn", "layer_num": 1, "save_buffer": True}, "the buffer of an LSTM has no next"),
     "support": ({"algorithm": "c51", "v_min": 3.0, "v_max": 2.0}, "v_min must be below v_max"),
     "short": ({"total_timesteps": 500}, "total_timesteps=500 ends before the first update"),
     "gradient": (

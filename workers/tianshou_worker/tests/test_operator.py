@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shim_kit.kernel_policies import assert_answers_agree
+from shim_kit.kernel_policies import assert_answers_agree, assert_remembers_until_reset
 from shim_kit.policies import Refusals, actions_of, begin, sampled_twice
 
 UPSTREAM = Path(__file__).with_name("upstream_acts.py")
@@ -51,6 +51,13 @@ def test_what_cannot_be_acted_from_is_refused(worker: Any, operators: Any, tmp_p
     refused.check_all("Discrete(2)")
     three = {"type": "Discrete", "n": 3}
     assert "no policy can be made" in refused.of_copy("other", refused.whole, action_space=three)
+
+
+def test_a_recurrent_policy_remembers_until_it_is_reset(worker: Any) -> None:
+    small = {**worker.small["dqn"], "save_buffer": False, "hidden_sizes": [128, 128, 128, 128]}
+    run = worker.train(algorithm="dqn", **small, layer_num=1, hidden_layer_size=8)
+    assert run.code == 0, run.log
+    assert_remembers_until_reset(run.checkpoints[-1], "action_values")
 
 
 @pytest.mark.extended

@@ -18,7 +18,7 @@ VALUE, ON_POLICY, ACTOR_CRITIC, OFFLINE = "value", "on_policy", "actor_critic", 
 
 _BOUND = dict.fromkeys(
     ("hidden_sizes", "num_atoms", "v_min", "v_max", "num_quantiles", "num_cosines", "noisy_std",
-     "ensemble_size", "auto_alpha", "vae_hidden_sizes"),
+     "ensemble_size", "auto_alpha", "vae_hidden_sizes", "layer_num", "hidden_layer_size"),
     "the networks are built by it, and the weights of a checkpoint fit no others",
 )  # fmt: skip
 
@@ -54,6 +54,11 @@ OWN: Mapping[str, tuple[Parameter, ...]] = {
 }
 """Hyperparameters that replace object arguments of upstream's signatures: networks, optimizers, buffers."""
 
+_RECURRENT = (
+    Parameter("layer_num", int, 0, "layers of an LSTM, instead of hidden_sizes; 0: no LSTM"),
+    Parameter("hidden_layer_size", int, 128, "width of the LSTM"),
+    Parameter("stack_num", int, 4, "observations that each update of the LSTM begins with"),
+)
 _NOISY_STD = Parameter("noisy_std", float, 0.1, "initial deviation of the noise in the weights")
 _NUM_COSINES = Parameter("num_cosines", int, 64, "cosines that a quantile is embedded by")
 _EXPLORATION = Parameter(
@@ -174,7 +179,7 @@ def _algorithm(
 ALGORITHMS: Mapping[str, TianshouAlgorithm] = {
     algorithm.name: algorithm
     for algorithm in (
-        _value("dqn", "DQN", _Q),
+        _value("dqn", "DQN", _Q, *_RECURRENT),
         _value("c51", "C51", _C51, num_training_envs=8),
         _value("rainbow", "RainbowDQN", _C51, _NOISY_STD, num_training_envs=8),
         _value("iqn", "IQN", ("iqn", "IQNPolicy"), _NUM_COSINES, lr=3e-3, hidden_sizes=[64, 64, 64]),

@@ -66,6 +66,8 @@ class TianshouPlan(PlannedTraining):
             problems.append(
                 "hidden_sizes: upstream's convolutional networks have widths of their own; leave it out"
             )
+        if values.get("layer_num"):
+            problems.extend(self._unfit_for_recurrence(widths))
         if "dataset" in values and not values["dataset"]:
             problems.append(
                 f"{self.algorithm.name} learns from a recorded dataset: give dataset, the path of a Minari "
@@ -77,6 +79,17 @@ class TianshouPlan(PlannedTraining):
             _ = self.dataset  # read before anything starts, since it may be invalid
             if self.updates < 1:
                 yield _too_short(self)
+
+    def _unfit_for_recurrence(self, widths: Any) -> Iterator[str]:
+        """Yield why upstream's LSTM cannot be trained, one sentence per reason. `widths` are the default."""
+        if self.hyperparameters["hidden_sizes"] != widths:
+            yield "hidden_sizes: the LSTM of layer_num has the width hidden_layer_size; leave it out"
+        if self.own_spec.several:
+            yield "layer_num: in games of turns, the other players' moves need policies without a state"
+        elif len(self.spec.observation_space.shape) != 1:
+            yield "layer_num: upstream's LSTM takes vectors, not images; add 'flat' to wrappers"
+        if self.hyperparameters["save_buffer"]:
+            yield "save_buffer: the buffer of an LSTM has no next observations, which a dataset needs"
 
     @cached_property
     def dataset(self) -> Dataset | None:

@@ -31,7 +31,7 @@ from tianshou.env.atari.atari_network import (
     layer_init,
 )
 from tianshou.exploration import GaussianNoise
-from tianshou.utils.net.common import MLP, ActionReprNetWithVectorOutput, EnsembleLinear, Net
+from tianshou.utils.net.common import MLP, ActionReprNetWithVectorOutput, EnsembleLinear, Net, Recurrent
 from tianshou.utils.net.continuous import (
     VAE,
     ContinuousActorDeterministic,
@@ -112,6 +112,13 @@ def _value_network(name: str, observations: Any, count: int, values: Values) -> 
     """Return the network for the values of `count` actions; for IQN, the features from which its quantiles
     are computed."""
     hidden = values["hidden_sizes"]
+    if values.get("layer_num"):
+        return Recurrent(
+            layer_num=values["layer_num"],
+            state_shape=observations.shape,
+            action_shape=count,
+            hidden_layer_size=values["hidden_layer_size"],
+        )
     if is_pictures(observations):
         if name == "iqn":
             return _image_features(observations)

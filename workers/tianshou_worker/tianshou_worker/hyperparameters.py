@@ -34,9 +34,9 @@ _TRAINER_PARAMETERS = {  # of the trainer; the others are callbacks, or set by t
     ),
 }
 _FROM = {  # minimum values other than 1 for integers and 0 for other numbers
-    "target_update_freq": 0, "start_timesteps": 0, "max_backtracks": 0, "num_atoms": 2, "sample_size": 2,
-    "online_sample_size": 2, "target_sample_size": 2, "v_min": None, "v_max": None, "dual_clip": 1,
-    "lagrange_threshold": None,
+    "target_update_freq": 0, "start_timesteps": 0, "layer_num": 0, "max_backtracks": 0, "num_atoms": 2,
+    "sample_size": 2, "online_sample_size": 2, "target_sample_size": 2, "v_min": None, "v_max": None,
+    "dual_clip": 1, "lagrange_threshold": None,
 }  # fmt: skip
 _TO_ONE = {
     "gamma", "gae_lambda", "tau", "eps_training", "backtrack_coeff", "lmbda", "phi",

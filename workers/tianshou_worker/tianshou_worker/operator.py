@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from mosaic_contract.trained_policy import TrainedOperator, trained_policy, tran
 from tianshou.algorithm.algorithm_base import Policy
 from tianshou.algorithm.modelfree.a2c import ActorCriticOnPolicyAlgorithm
 from tianshou.data import Batch
+from tianshou.utils.net.common import Recurrent
 
 from .algorithms import ALGORITHMS, VALUE
 from .config import FORMAT
@@ -64,25 +65,34 @@ class TianshouOperator(TrainedOperator):
         if self._takes_best:
             with torch.inference_mode():  # without a batch and a distribution, which take twice as long
                 return self._policy.actor(xs)[0].argmax(1).numpy(), None
-        actions = self._outputs(xs, self._deterministic).act
-        return (actions.numpy() if isinstance(actions, torch.Tensor) else np.asarray(actions)), None
+        outputs = self._outputs(xs, self._deterministic, memory)
+        actions, memory = outputs.act, None if memory is None else outputs.state
+        return (actions.numpy() if isinstance(actions, torch.Tensor) else np.asarray(actions)), memory
+
+    def initial_memory(self, count: int = 1) -> Any:
+        network = getattr(self._policy, "model", None)
+        if not isinstance(network, Recurrent):
+            return None
+        state = torch.zeros(count, network.nn.num_layers, network.nn.hidden_size)
+        return Batch(hidden=state, cell=state)
 
     def answers(self) -> dict[str, Answer]:
-        answers: dict[str, Callable[[Any], Any]] = {}
+        answers: dict[str, Answer] = {}
         policy: Any = self._policy
         if self._by_value:
 
-            def action_values(xs: Any) -> torch.Tensor:
-                values: torch.Tensor = policy.compute_q_value(self._outputs(xs).logits, None)
+            def action_values(xs: Any, memory: Any) -> torch.Tensor:
+                logits = self._outputs(xs, memory=memory).logits
+                values: torch.Tensor = policy.compute_q_value(logits, None)
                 return values
 
             answers["action_values"] = action_values
-            answers["value"] = lambda xs: action_values(xs).amax(1)
+            answers["value"] = lambda xs, memory: action_values(xs, memory).amax(1)
         elif self._is_categorical:
-            answers["probabilities"] = lambda xs: self._outputs(xs).dist.probs
-            answers["logits"] = lambda xs: self._outputs(xs).dist.logits
+            answers["probabilities"] = lambda xs, memory: self._outputs(xs).dist.probs
+            answers["logits"] = lambda xs, memory: self._outputs(xs).dist.logits
         if (critic := getattr(policy, CRITIC, None)) is not None:
-            answers["value"] = lambda xs: critic[0](xs).flatten()
+            answers["value"] = lambda xs, memory: critic[0](xs).flatten()
         return {name: _of_arrays(answer) for name, answer in answers.items()}
 
     @functools.cached_property
@@ -97,10 +107,10 @@ class TianshouOperator(TrainedOperator):
         """Whether the action is the one with the greatest output of the network."""
         return self._deterministic and self._is_categorical and hasattr(self._policy, "actor")
 
-    def _outputs(self, xs: Any, deterministic: bool = True) -> Any:
+    def _outputs(self, xs: Any, deterministic: bool = True, memory: Any = None) -> Any:
         self._policy.deterministic_eval = deterministic
         with torch.inference_mode():
-            return self._policy(Batch(obs=xs, info={}))
+            return self._policy(Batch(obs=xs, info={}), memory)
 
     def _nothing(self) -> Any:
         return np.zeros((1, *self._shape), np.float32)
@@ -146,12 +156,12 @@ def _part(state: dict[str, Any], prefix: str) -> dict[str, Any]:
     return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
 
 
-def _of_arrays(answer: Callable[[Any], Any]) -> Answer:
-    """Return the answer to inputs and a recurrent state, which these networks do not have, as an array."""
+def _of_arrays(answer: Answer) -> Answer:
+    """Return the answer as an array instead of a tensor."""
 
     def array(xs: Any, memory: Any) -> Any:
         with torch.inference_mode():
-            return answer(xs).numpy()
+            return answer(xs, memory).numpy()
 
     return array
 

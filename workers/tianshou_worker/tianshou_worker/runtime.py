@@ -126,9 +126,11 @@ def _buffer(plan: TianshouPlan) -> VectorReplayBuffer:
     values, count = plan.hyperparameters, plan.environments
     if plan.algorithm.on_policy:
         return VectorReplayBuffer(plan.collection, count)
+    # As in upstream's example: an LSTM learns from stacks, and the next observation is that of the next step.
+    stacks = {"stack_num": values["stack_num"], "ignore_obs_next": True} if values.get("layer_num") else {}
     if values.get("prioritized_replay"):
-        return PrioritizedVectorReplayBuffer(values["buffer_size"], count, **_PRIORITIES)
-    return VectorReplayBuffer(values["buffer_size"], count)
+        return PrioritizedVectorReplayBuffer(values["buffer_size"], count, **_PRIORITIES, **stacks)
+    return VectorReplayBuffer(values["buffer_size"], count, **stacks)
 
 
 def _warm_up(plan: TianshouPlan, algorithm: Algorithm, collector: Collector[Any]) -> None:
