@@ -128,10 +128,10 @@ _MEAN_FIELD = "its agents act on the mean of the others' actions, which operator
 REFUSED = {
     "commnet": _MESSAGES, "ic3net": _MESSAGES, "tarmac": _MESSAGES, "mfq": _MEAN_FIELD, "mfac": _MEAN_FIELD,
     "dcg": "its agents choose their actions together, by a coordination graph, and operators each their own",
-    "drqn": "its recurrent state is not that of the other agents; sb3 has recurrent_ppo, rllib use_lstm",
+    "drqn": "its recurrent state is not that of the other agents; tianshou has layer_num for dqn",
     "npg": "upstream's update takes gigabytes of memory in CartPole, and more with each",
     "dreamerv2": _MODEL, "dreamerv3": _MODEL, "pdqn": _PARAMETERS, "mpdqn": _PARAMETERS, "spdqn": _PARAMETERS,
-    "td3bc": "it learns from a data set (tianshou's td3_bc does, too)", "curl": _PIXELS, "spr": _PIXELS,
+    "td3bc": "it learns from a dataset, as bcq, cql and il of tianshou do", "curl": _PIXELS, "spr": _PIXELS,
     "drq": _PIXELS, "random": "it does not learn; mosaic.operators.random() acts at random",
 }  # fmt: skip
 """Upstream's other algorithms, and the reason why each is not offered."""
