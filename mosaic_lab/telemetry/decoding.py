@@ -7,11 +7,12 @@ is slower and more lenient.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
+import numpy as np
 from mosaic_contract.codec import decode_line
 from mosaic_contract.errors import BadLine
 from mosaic_contract.messages import DATA, EVENTS
@@ -94,20 +95,31 @@ _decode_whole = msgspec.json.Decoder(dict[str, Any]).decode
 _PAYLOAD_TYPES = get_type_hints(Payload, include_extras=True)
 
 
-def parse_lines(lines: Sequence[bytes], health: Health) -> list[Message]:
-    """Return the messages in ``lines``, as `parse` does. If all lines are valid, this takes half the time."""
+def parse_text(text: bytes, health: Health) -> list[Message]:
+    """Return the messages in lines, as `parse` does. If all lines are valid, this takes half the time."""
     try:
-        messages = _decoder.decode_lines(b"\n".join(lines))
+        messages = _decoder.decode_lines(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         messages = []
-    if len(messages) != len(lines):
+    if len(messages) != line_count(text):
+        lines = filter(None, text.split(b"\n"))
         return [message for line in lines if (message := parse(line, health)) is not None]
     return [
         message
         for message in messages
-        if (message.event == METRICS and message.payload and message.payload.values is not None)
+        if (
+            message.event == METRICS
+            and (payload := message.payload) is not None
+            and payload.values is not None
+            and not payload.missed
+        )
         or _is_known(message, health)
     ]
+
+
+def line_count(text: bytes) -> int:
+    """Return the number of newlines, several times as fast as ``text.count``."""
+    return int(np.count_nonzero(np.frombuffer(text, np.uint8) == ord("\n")))
 
 
 def parse(line: bytes, health: Health) -> Message | None:
@@ -138,7 +150,11 @@ def decode_message(line: bytes, kind: str) -> dict[str, Any] | None:
 
 
 def _is_known(message: Message, health: Health) -> bool:
-    """Return whether this version reads such messages, after counting the problem in ``health`` if not."""
+    """Return whether this version reads such messages, after counting in ``health`` the problem if not, and
+    the losses that the message reports."""
+    if (payload := message.payload) is not None:
+        health.dropped_by_worker = max(health.dropped_by_worker, payload.dropped_lines)
+        health.missed_by_keeper = max(health.missed_by_keeper, payload.missed)
     if message.event == METRICS:
         if message.payload is None or message.payload.values is None:
             health.malformed += 1

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
 from mosaic_contract.codec import DEFAULT_LINE_LIMIT, LineSplitter
 
 from mosaic_lab.keeper.files import open_file
-from mosaic_lab.telemetry.decoding import Health
+from mosaic_lab.telemetry.decoding import Health, line_count
 
 
 class JsonlFollower:
@@ -43,11 +42,15 @@ class JsonlFollower:
         """The inode of the file that was read; None before the first."""
         return self._identity[1] if self._identity else None
 
-    def poll(self, max_bytes: int = 4 << 20) -> list[bytes]:
+    def poll(self, max_bytes: int = 1 << 20) -> list[bytes]:
         """Return complete lines from at most the next ``max_bytes`` bytes; empty if there is nothing new.
 
         Raises OSError if the file exists but cannot be read.
         """
+        return [line for line in self.poll_text(max_bytes).split(b"\n") if line]
+
+    def poll_text(self, max_bytes: int = 1 << 20) -> bytes:
+        """Return the same lines with their newlines, as one text, which may also have empty lines."""
         try:
             status: os.stat_result | None = os.stat(self.path)  # noqa: PTH116 - called very often
         except (FileNotFoundError, NotADirectoryError):
@@ -60,7 +63,7 @@ class JsonlFollower:
             self.close()
             self.missing = status is None
         if status is None:
-            return []
+            return b""
         if self._file is None:
             self.missing = False
             if identity != self._identity or status.st_size != self.offset:  # else nothing is new
@@ -69,18 +72,18 @@ class JsonlFollower:
             self._restart()
         if status.st_size == self.offset:
             self.behind = False
-            return []
+            return b""
         return self._read(max_bytes)
 
     def lines(self) -> Iterator[bytes]:
         """Return the lines up to the current end of the file, then close it. Raises OSError as `poll`
         does."""
-        return chain.from_iterable(self.batches())
+        return (line for text in self.texts() for line in text.split(b"\n") if line)
 
-    def batches(self) -> Iterator[list[bytes]]:
-        """Return the same lines in lists, one for each `poll`."""
+    def texts(self) -> Iterator[bytes]:
+        """Return the same lines in texts, one for each `poll_text`."""
         while True:
-            yield self.poll()
+            yield self.poll_text()
             if not self.behind:
                 return self.close()
 
@@ -104,20 +107,23 @@ class JsonlFollower:
         self._oversize_before = self.health.oversize
         self.health.replaced += 1
 
-    def _read(self, max_bytes: int) -> list[bytes]:
+    def _read(self, max_bytes: int) -> bytes:
         assert self._file is not None
         data = os.pread(self._file.fileno(), max_bytes, self.offset)
         self.offset += len(data)
         self.behind = self.offset < os.fstat(self._file.fileno()).st_size
-        lines = self._splitter.feed(data)
+        text = self._splitter.text(data)
         self.health.oversize = self._oversize_before + self._splitter.oversize
-        self.health.lines += len(lines)
-        return [line for line in lines if line and (line.isascii() or self._is_utf8(line))]
+        self.health.lines += line_count(text)
+        return text if text.isascii() else self._valid(text)
 
-    def _is_utf8(self, line: bytes) -> bool:
+    def _valid(self, text: bytes) -> bytes:
+        """Return the lines that are UTF-8."""
         try:
-            line.decode()
+            text.decode()
         except UnicodeDecodeError:
-            self.health.invalid_utf8 += 1
-            return False
-        return True
+            lines = text.split(b"\n")
+            valid = [line for line in lines if line.decode(errors="ignore").encode() == line]
+            self.health.invalid_utf8 += len(lines) - len(valid)
+            return b"\n".join(valid)
+        return text

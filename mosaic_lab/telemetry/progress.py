@@ -5,16 +5,16 @@ All are structs, so that the cache of columns can store them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from mosaic_lab.keeper.events import CHECKPOINT_SAVED, EPISODE, HEARTBEAT, METRICS
-from mosaic_lab.telemetry.decoding import Message
+from mosaic_lab.telemetry.decoding import Message, Number
 from mosaic_lab.telemetry.metrics import RETURN_NAMES, ReturnMeans
 
 Floats = NDArray[np.float64]
@@ -166,19 +166,6 @@ class EpisodeCount(Struct):
         self.agents = max(self.agents, self.lines)
 
 
-class Moments(NamedTuple):
-    """The state of a run at each of consecutive messages."""
-
-    steps: Floats
-    """The step that a message reports; a row of metrics without one has the step of the row before."""
-    episodes: list[int]
-    """Number of episodes ended so far."""
-    times: Floats
-    """The message's timestamp, NaN if it has none."""
-    seconds: Floats
-    """The time since the run's start."""
-
-
 class StreamFacts(Struct):
     """The facts of one stream, from the lines read so far."""
 
@@ -189,20 +176,26 @@ class StreamFacts(Struct):
     memory_mb: float | None = None
     """Memory of the worker at its newest heartbeat, in MiB."""
 
-    def take(self, messages: Sequence[Message]) -> Moments:
-        """Process messages, and return the state of the run at each."""
+    def take(self, messages: Sequence[Message]) -> tuple[Floats, list[dict[str, Number]]]:
+        """Process messages. Return the state of the run at each row of metrics, float64[4, rows]: the step
+        (of the row before, if it has none), the episodes ended so far, the timestamp (NaN if it has none)
+        and the seconds since the run's start; and the values of each row."""
         progress, episodes = self.progress, self.episodes
         row_step = progress.row_step
-        steps: list[int | None] = []
+        steps: list[float] = []
         ended: list[int] = []
-        for message in messages:
-            event, payload, step = message.event, message.payload, None
-            if event == METRICS and payload is not None:
+        rows: list[int] = []
+        values: list[dict[str, Number]] = []
+        for index, message in enumerate(messages):
+            event, payload, step = message.event, message.payload, math.nan
+            if event == METRICS and payload is not None and payload.values is not None:
                 if payload.step is not None:
                     row_step = payload.step
                 step = row_step
                 if payload.episode > episodes.ended:
                     episodes.ended = payload.episode
+                rows.append(index)
+                values.append(payload.values)
             elif event == HEARTBEAT and payload is not None:
                 step = payload.step or 0
                 episodes.ended = max(episodes.ended, payload.episode)
@@ -212,14 +205,15 @@ class StreamFacts(Struct):
             elif message.type == EPISODE:
                 step = message.step or 0
                 episodes.observe(message)
-            ended.append(episodes.ended)
             steps.append(step)
+            ended.append(episodes.ended)
         progress.row_step = row_step
-        reported = np.array(steps, dtype=np.float64)  # None becomes NaN
-        times = np.array([message.timestamp for message in messages], dtype=np.float64)
+        times = np.array([message.timestamp for message in messages], dtype=np.float64)  # None becomes NaN
         seconds = progress.clock.at(times)
+        reported = np.array(steps, dtype=np.float64)
         progress.reach(reported, seconds)
-        return Moments(reported, ended, times, seconds)
+        states = np.stack([reported, np.array(ended, dtype=np.float64), times, seconds])
+        return states.take(rows, axis=1), values
 
     @property
     def preferred_returns(self) -> ReturnMeans:

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.events import EPISODE, SYSTEM_PREFIX
+from mosaic_lab.telemetry.column_chunks import Piece
 from mosaic_lab.telemetry.columns import RunColumns
-from mosaic_lab.telemetry.decoding import Message, parse_lines
+from mosaic_lab.telemetry.decoding import Message, parse_text
 from mosaic_lab.telemetry.follower import JsonlFollower
 
 if TYPE_CHECKING:
@@ -49,19 +50,25 @@ def metrics_table(columns: RunColumns, name: str | None = None) -> pd.DataFrame:
     import pandas as pd
 
     names = columns.names if name is None else [name]
+    streams = columns.pieces_by_stream(names)
+    points = [point for stream in streams for point in stream]
+    order = _order(streams) if name is None else slice(None)  # the points of one metric are in order
+    count = sum(len(piece.value) for _, piece in points)
+
+    def column(dtype: type[np.generic], parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
+        return _joined(dtype, parts, count)[order]
+
     code_of = {known: code for code, known in enumerate(names)}
-    parts: list[list[NDArray[Any]]] = []
-    for points in columns.pieces_by_stream(names):
-        codes = [np.full(len(piece.value), code_of[of], np.int64) for of, piece in points]
-        pieces = [piece for _, piece in points]
-        order = np.argsort(_joined(np.int64, [piece.row for piece in pieces]), kind="stable")
-        steps = _joined(np.float64, [piece.step for piece in pieces]).astype(np.int64)
-        times = _joined(np.float64, [piece.time for piece in pieces])
-        values = _joined(np.float64, [piece.value for piece in pieces])
-        parts.append([steps[order], times[order], _joined(np.int64, codes)[order], values[order]])
-    step, timestamp, code, value = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    of_code = pd.Categorical.from_codes(code, categories=pd.Index(names, dtype=object))
-    table = pd.DataFrame({"step": step, "timestamp": timestamp, "name": of_code, "value": value})
+    code = column(np.int16, (np.full(len(piece.value), code_of[of], np.int16) for of, piece in points))
+    table = pd.DataFrame(
+        {
+            "step": column(np.int64, (piece.step for _, piece in points)),
+            "timestamp": column(np.float64, (piece.time for _, piece in points)),
+            "name": pd.Categorical.from_codes(code, categories=pd.Index(names, dtype=object)),
+            "value": column(np.float64, (piece.value for _, piece in points)),
+        },
+        copy=False,
+    )
     table.attrs["health"] = columns.health.counts()
     return table
 
@@ -110,8 +117,25 @@ def read_episodes(path: Path | str) -> pd.DataFrame:
     return table
 
 
-def _joined(dtype: type[np.generic], arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    return np.concatenate([np.empty(0, dtype), *arrays])
+def _order(streams: Sequence[Sequence[tuple[str, Piece]]]) -> NDArray[np.int64]:
+    """Return the indices of the points of several metrics in order of writing, file by file."""
+    orders: list[NDArray[np.int64]] = []
+    begin = 0
+    for stream in streams:
+        count = sum(len(piece.value) for _, piece in stream)
+        rows = _joined(np.int64, (piece.row for _, piece in stream), count)
+        orders.append(begin + np.argsort(rows, kind="stable"))
+        begin += count
+    return np.concatenate(orders)
+
+
+def _joined(dtype: type[np.generic], arrays: Iterable[NDArray[Any]], count: int) -> NDArray[Any]:
+    """Return arrays with ``count`` numbers as one, with at most one of them in memory at a time."""
+    joined, begin = np.empty(count, dtype), 0
+    for array in arrays:
+        joined[begin : begin + len(array)] = array
+        begin += len(array)
+    return joined
 
 
 def _column(values: list[Any], dtype: str) -> Any:
@@ -124,5 +148,5 @@ def _column(values: list[Any], dtype: str) -> Any:
 
 def messages(follower: JsonlFollower) -> Iterator[Message]:
     """Yield the messages up to the current end of a file. Problems are counted in the follower's health."""
-    for lines in follower.batches():
-        yield from parse_lines(lines, follower.health)
+    for text in follower.texts():
+        yield from parse_text(text, follower.health)

@@ -153,18 +153,25 @@ class LineSplitter:
         """Return the lines completed by `data`, without their newlines."""
         if not self._tail and not self._dropping and data.find(b"\n") == len(data) - 1 <= self.limit:
             return [data[:-1]] if len(data) > 1 else []  # one complete line, the usual case
-        lines = data.split(b"\n")
-        rest = lines.pop()
-        if lines and self._dropping:
-            lines.pop(0)  # the rest of an oversized line, which is already counted
+        return [line for line in self.text(data).split(b"\n") if line]
+
+    def text(self, data: bytes) -> bytes:
+        """Return the same lines with their newlines, as one text, which may also have empty lines."""
+        end = data.rfind(b"\n") + 1
+        text = data[:end]
+        if text and self._dropping:
+            text = text[text.index(b"\n") + 1 :]  # without the rest of an oversized line, already counted
             self._dropping = False
-        elif lines:
-            lines[0] = bytes(self._tail) + lines[0]
+        elif text and self._tail:
+            text = bytes(self._tail) + text
             self._tail.clear()
-        complete = [line for line in lines if len(line) <= self.limit]
-        self.oversize += len(lines) - len(complete)
-        self._keep(rest)
-        return [line for line in complete if line]
+        if len(data) > self.limit or text.find(b"\n") > self.limit:  # others than the first are in `data`
+            lines = text.split(b"\n")
+            kept = [line for line in lines if len(line) <= self.limit]
+            self.oversize += len(lines) - len(kept)
+            text = b"\n".join(kept)
+        self._keep(data[end:])
+        return text
 
     def _keep(self, rest: bytes) -> None:
         if self._dropping:
