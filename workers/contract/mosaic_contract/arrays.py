@@ -82,7 +82,7 @@ def pack_rows(values: Sequence[Any]) -> Any:
     alike = shape and all(
         type(value) is kind and value.dtype == dtype and value.shape == shape for value in values
     )
-    return pack(_numpy().stack(values)) if alike else [pack(value) for value in values]
+    return pack(_numpy().array(values)) if alike else [pack(value) for value in values]
 
 
 def unpack(value: Any) -> Any:

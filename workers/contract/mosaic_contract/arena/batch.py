@@ -125,8 +125,7 @@ class Batch:
         seconds = (time.perf_counter() - began) / len(playing)
         ended = []
         for member, call, action in zip(playing, calls, answers):
-            call.settle({"action": action})
-            call.seconds = seconds
+            call.take_action(action, seconds)
             if (message := self._play(member, call)) is not None:
                 ended.append(message)
         if ended:

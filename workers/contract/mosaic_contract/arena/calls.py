@@ -68,6 +68,14 @@ class Call:
         except Unusable as unusable:
             self.fail(unusable.kind, str(unusable))
 
+    def take_action(self, action: Any, seconds: float) -> None:
+        """Take the action for it in the answer to a batch, which took this time for each of its calls."""
+        try:
+            self.action = self.rules.accept(action, self.mask)
+        except Unusable as unusable:
+            self.fail(unusable.kind, str(unusable))
+        self.done, self.seconds = True, seconds
+
     def _take(self, answer: Mapping[str, Any]) -> None:
         if "action" not in answer:
             raise Unusable("garbage", f"answered without an action: {dict(answer)!r:.300}")

@@ -136,6 +136,8 @@ class OperatorStatistics:
             self._seconds[key] += call.seconds
             if call.fault is not None:
                 sums[call.fault if call.fault in _FAULTS else "errors"] += 1
+            if not call.answer:
+                continue
             for name in ("input_tokens", "output_tokens"):
                 if name in call.answer:
                     sums[name] += call.tokens(name)

@@ -147,7 +147,11 @@ class InProcessOperator(ArenaOperator):
 
     def command(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the answer that an operator process would give."""
-        return self._operating.perform(decode_line(encode_line(message, OPERATING_LINE_LIMIT)))
+        return self.perform(decode_line(encode_line(message, OPERATING_LINE_LIMIT)))
+
+    def perform(self, message: dict[str, Any]) -> Mapping[str, Any]:
+        """Return the same answer to a message that has nothing in common with other objects."""
+        return self._operating.perform(message)
 
     def begin_episode(self, agent: str, seed: int, episode_index: int) -> None:
         self._notify("episode_begin", agent, seed=seed, episode_index=episode_index)

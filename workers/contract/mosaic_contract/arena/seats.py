@@ -291,7 +291,7 @@ class Seats:
             message["infos"] = [sendable(seen.info) if seen.info else None for seen in observed]
         self._watchdog.enter(OPERATORS)
         if isinstance(operator, InProcessOperator):
-            answer = operator.command(message)
+            answer = operator.perform(message)
         else:
             assert isinstance(operator, ProcessOperator)
             operator.send_request(message, "actions_selected")
