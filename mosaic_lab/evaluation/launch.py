@@ -27,7 +27,7 @@ from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.evaluation.planning import check_consent, check_workers, plan_evaluation
 from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.evaluation.scripts import read_script
-from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.operators import OperatorSpec, python_policy
 from mosaic_lab.operators.spec import DEADLINE
 from mosaic_lab.policies import check_lanes
 from mosaic_lab.runs import Supervisor
@@ -94,12 +94,19 @@ def batches(plan: EvaluationPlan, environment: EnvironmentInfo) -> dict[str, int
     if environment.paradigm != "single_agent" or request.record or request.start or request.step_delay:
         return {}
     (agent,) = environment.agents
-    if not 0 < _size(environment.spaces[agent]["observation"]) <= LARGEST:
+    space = environment.spaces[agent]["observation"]
+    if not 0 < _size(space) <= LARGEST:
         return {}
-    return {label: BATCH for label in plan.lanes if all(map(_acts_in_batches, plan.mapping(label).values()))}
+    return {
+        label: BATCH
+        for label in plan.lanes
+        if all(_acts_in_batches(spec, space) for spec in plan.mapping(label).values())
+    }
 
 
-def _acts_in_batches(spec: OperatorSpec) -> bool:
+def _acts_in_batches(spec: OperatorSpec, space: Mapping[str, Any]) -> bool:
+    if spec.worker == python_policy.WORKER and not (spec.settings.get("batched") and space["type"] == "Box"):
+        return False
     worker = None if spec.worker is None else find(spec.worker)
     waits = spec.fallback == "wait" and spec.deadline in (None, DEADLINE) and not spec.needs
     return waits and worker is not None and worker.capabilities.acts_in_batches

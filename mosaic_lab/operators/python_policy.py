@@ -47,7 +47,9 @@ def python(
     ``step_index`` by name. ``predict`` (as of Stable-Baselines3's models) is called with
     ``deterministic=True`` and, for recurrent models, ``state`` and ``episode_start``. An object may have
     ``episode_begin(seed, episode_index)``, or ``reset()`` with or without ``seed``, and
-    ``episode_end(total_reward, steps)``.
+    ``episode_end(total_reward, steps)``. A class in a file may also have ``select_actions(observations)``,
+    which makes evaluations several times as fast: the actions for a row of observations each, of up to 16
+    episodes, which depend on nothing else.
 
     Args:
         policy: ``"FILE:NAME"``, ``"MODULE:NAME"``, a function or an object. NAME may also be a class, or a
@@ -112,14 +114,15 @@ def importable(spec: OperatorSpec) -> OperatorSpec:
 def policy_settings(
     source: str | Path, folder: str | Path | None, files: Iterable[str | Path], keywords: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return what says all of a policy: {"folder", "file", "attribute", "keywords", "files"}.
+    """Return what says all of a policy: {"folder", "file", "attribute", "keywords", "files"}, and "batched"
+    for a class with ``select_actions``.
 
     ``folder`` is where it runs, which ``file`` and ``files`` are relative to; by default the present working
     directory where the file is below that, else the file's own folder. Raises ConfigurationError for a file
     or a name in it that is not there, and for files that are not, or lie outside of the folder.
     """
     file, attribute = _located(str(source))
-    _check_defined(file, attribute)
+    defined = _definition(file, attribute)
     if folder is None:
         folder = Path.cwd() if file.is_relative_to(Path.cwd().resolve()) else file.parent
     folder = Path(folder).expanduser().resolve()
@@ -141,6 +144,7 @@ def policy_settings(
         "attribute": attribute,
         "keywords": dict(keywords),
         "files": sorted(others),
+        **({"batched": True} if _has_method(defined, "select_actions") else {}),
     }
 
 
@@ -233,7 +237,10 @@ def _file_of_module(module: str) -> Path:
     return Path(spec.origin).resolve()
 
 
-def _check_defined(file: Path, attribute: str) -> None:
+def _definition(file: Path, attribute: str) -> ast.stmt | None:
+    """Return the function or class with this name in a file; None if another statement defines the name.
+    Raises ConfigurationError if none does.
+    """
     try:
         if file.stat().st_size > _LARGEST:
             raise ValueError(f"it is larger than {_LARGEST >> 20} MiB")
@@ -242,10 +249,15 @@ def _check_defined(file: Path, attribute: str) -> None:
     except (OSError, ValueError, SyntaxError, RecursionError, MemoryError) as error:
         raise ConfigurationError(f"{file} cannot be read as Python: {error}") from None
     if attribute in names or "*" in names:
-        return
+        return next((node for node in body if getattr(node, "name", None) == attribute), None)
     near = difflib.get_close_matches(attribute, names, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(sorted(names)) or 'nothing'}"
     raise ConfigurationError(f"{file} defines no {attribute!r}: {hint}")
+
+
+def _has_method(definition: ast.stmt | None, name: str) -> bool:
+    body = definition.body if isinstance(definition, ast.ClassDef) else []
+    return any(isinstance(node, ast.FunctionDef) and node.name == name for node in body)
 
 
 def _defined(body: Iterable[ast.AST]) -> Iterator[str]:

@@ -60,6 +60,14 @@ POLICY = """
     def make(sign=1):
         return Leaner(sign)
 
+    class Batched:
+        def select_action(self, observation):
+            raise NotImplementedError
+
+        def select_actions(self, observations):
+            assert observations.shape == (16, 4)
+            return (observations[:, 2] > 0).astype(int)
+
     class Recurrent:
         "A model with the interface of Stable-Baselines3's and sb3-contrib's: it alternates."
 
@@ -100,11 +108,13 @@ def test_an_evaluation_plays_functions_objects_and_files(policies: Any, start_ev
         "class": from_file("Leaner"),
         "factory": from_file("make"),
         "factory with keywords": from_file("make", sign=1.0),
+        "batched": from_file("Batched"),
     }
     lanes = {**alike, "other": from_file("make", sign=-1.0), "model": from_file("model")}
     evaluation = start_evaluation(CARTPOLE, lanes, seeds=range(3), episodes=2, max_steps=60).wait(120)
     lengths = evaluation.results().groupby("operator", sort=False)["length"].apply(list).to_dict()
     assert all(lengths[label] == lengths["function"] for label in alike)
+    assert evaluation.config["batches"] == {"batched": 16}
     assert max(lengths["other"]) < min(lengths["function"])
     actions = evaluation.steps("model", 2, 1)["action"].to_list()
     assert actions == [step % 2 for step in range(len(actions))], "its state begins again in each episode"

@@ -7,7 +7,9 @@ import sys
 
 from mosaic_contract import main, operator_worker
 
-WORKER = operator_worker("policy", "policy_worker.operator:PolicyOperator", upstream_library="numpy")
+WORKER = operator_worker(
+    "policy", "policy_worker.operator:PolicyOperator", upstream_library="numpy", acts_in_batches=True
+)
 get_worker_metadata = WORKER.metadata
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import json
 import random
 import sys
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any, Mapping
 
 import numpy
 from mosaic_contract import AgentSetup, ConfigError, Decision
+from mosaic_contract.policy_queries import ACTION, PolicyQueries
 from mosaic_contract.user_code import USER_ERRORS, attribute_of, error_text
 from mosaic_contract.user_policy import Memory, UserPolicy
 
@@ -17,8 +20,8 @@ _MOST = 2**32  # upper bound of NumPy's seeds
 
 
 class PolicyOperator:
-    """An agent of the user's policy. A class or a factory makes an object per agent; a function or an object
-    is shared by all agents.
+    """An agent of the user's policy. A class or a factory makes an object per agent; a function, an object,
+    and an object of a class with ``select_actions`` is shared by all agents.
 
     The generators of Python, NumPy and PyTorch are seeded for each episode, so that it is reproducible.
     """
@@ -28,7 +31,8 @@ class PolicyOperator:
         self._space = setup.observation_space
         self._memory: Memory = {}
         _seed(setup.seed)
-        self._policy: UserPolicy = load(setup.settings)
+        self._batched = bool(setup.settings.get("batched"))
+        self._policy = _shared(json.dumps(setup.settings)) if self._batched else load(setup.settings)
         self._file = Path(setup.settings["folder"], setup.settings["file"])
 
     def episode_begin(self, seed: int | None, episode_index: int) -> None:
@@ -57,6 +61,16 @@ class PolicyOperator:
             return answer
         action_str, reasoning = (str(getattr(answer, name, "") or "") for name in ("action_str", "reasoning"))
         return Decision(answer.action, action_str, reasoning)
+
+    def queries(self) -> PolicyQueries | None:
+        """Return the query of the actions for several observations, if the policy has ``select_actions``."""
+        if not self._batched or self._space is None:
+            return None
+
+        def select(observations: Any, state: Any) -> Any:
+            return numpy.asarray(self._call(self._policy.policy.select_actions, observations))
+
+        return PolicyQueries(self._space, {ACTION: select}, memoryless=True)
 
     def episode_end(self, total_reward: float, steps: int) -> None:
         self._call(self._policy.episode_end, total_reward, steps)
@@ -87,6 +101,11 @@ def _as_gymnasium(observation: Any, space: Mapping[str, Any] | None) -> Any:
     if kind == "Dict" and isinstance(observation, dict):
         return {key: _as_gymnasium(value, space["spaces"].get(key)) for key, value in observation.items()}
     return observation
+
+
+@functools.lru_cache(maxsize=1)
+def _shared(settings: str) -> UserPolicy:
+    return load(json.loads(settings))
 
 
 def load(settings: Mapping[str, Any]) -> UserPolicy:
