@@ -69,8 +69,9 @@ class WorkerCapabilities(_Document):
     workers serve (`environment_server`). `steps_together`: it begins the steps of all served environments
     before it ends the first, so that several processes of a server act at the same time. `acts_in_batches`:
     one process of its operators acts in several episodes at once (`select_actions`). Its agents share no
-    mutable state. `records_observations`: its trainings make their environments by
-    `checked_environment.checked`, in their own process, where observations can be recorded.
+    mutable state. `ignores_observations`: its operators act without observations, so arenas send None.
+    `records_observations`: its trainings make their environments by `checked_environment.checked`, in their
+    own process, where observations can be recorded.
     """
 
     supported_paradigms: list[str] = field(default_factory=lambda: ["single_agent"])
@@ -85,6 +86,7 @@ class WorkerCapabilities(_Document):
     uses_environment_servers: bool = False
     steps_together: bool = False
     acts_in_batches: bool = False
+    ignores_observations: bool = False
     records_observations: bool = False
 
 

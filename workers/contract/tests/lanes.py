@@ -136,14 +136,14 @@ def children_of(pid):
 
 
 def player(deadline=None, fallback="wait", plain="", **settings):
-    """`plain`: such as "plain seeded"; see `arena_player`."""
+    """`plain`: such as "plain seeded", or "blind"; see `arena_player`."""
     command = [sys.executable, str(PEERS / "arena_player.py"), *plain.split()]
     about = {"command": command, "environment": None, "settings": settings}
     return {**about, "name": "Player", "category": "rl", "deadline": deadline, "fallback": fallback}
 
 
-def in_kernel(deadline=None, fallback="wait"):
-    return {**player(deadline, fallback), "command": None, "name": "Me", "category": "human"}
+def in_kernel(deadline=None, fallback="wait", category="python"):
+    return {**player(deadline, fallback), "command": None, "name": "Me", "category": category}
 
 
 class Arenas(unittest.TestCase):

@@ -102,6 +102,19 @@ class Adapters(Arenas):
         ]
         self.assertEqual(requested, ["north_0", "south_0"])
 
+    def test_an_operator_that_ignores_observations_is_sent_none(self):
+        lane = self.lane
+        lane.open("Together-v0")
+        lane.seat({"north_0": "a", "south_0": "b"}, a=player(), b=player(plain="blind"))
+        lane.reset()
+        lane.step()
+        seen = {
+            received["player_id"]: received["observation"]
+            for received in (*lane.received("a"), *lane.received("b"))
+            if received["cmd"] == "select_action"
+        }
+        self.assertEqual(seen, {"north_0": True, "south_0": False})
+
     def test_agents_in_turns_with_masks(self):
         lane = self.lane
         opened = lane.open("Turns-v0")

@@ -19,6 +19,9 @@ class InTheKernel(Arenas):
         move = self.lane.wait_for("stepped")["moves"][0]
         self.assertEqual((move["action"], move["action_str"]), (2, "right!"))
 
+    def test_a_person_is_sent_no_observation(self):
+        self.assertNotIn("observation", self.sit(category="human"))
+
     def test_a_question_is_withdrawn_at_the_deadline(self):
         ask = self.sit(deadline=0.2, fallback="default")
         self.assertEqual(self.lane.wait_for("withdrawn")["id"], ask["id"])

@@ -8,7 +8,11 @@ import sys
 from mosaic_contract import main, operator_worker
 
 WORKER = operator_worker(
-    "passive", "passive_worker.operator:PassiveOperator", upstream_library="numpy", acts_in_batches=True
+    "passive",
+    "passive_worker.operator:PassiveOperator",
+    ignores_observations=True,
+    upstream_library="numpy",
+    acts_in_batches=True,
 )
 get_worker_metadata = WORKER.metadata
 

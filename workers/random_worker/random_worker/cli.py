@@ -8,7 +8,11 @@ import sys
 from mosaic_contract import main, operator_worker
 
 WORKER = operator_worker(
-    "random", "random_worker.operator:RandomOperator", upstream_library="gymnasium", acts_in_batches=True
+    "random",
+    "random_worker.operator:RandomOperator",
+    ignores_observations=True,
+    upstream_library="gymnasium",
+    acts_in_batches=True,
 )
 get_worker_metadata = WORKER.metadata
 

@@ -34,7 +34,7 @@ class ArenaOperator:
         self.needs: tuple[str, ...] = tuple(spec.get("needs") or ())
         self.settings: Mapping[str, Any] = spec.get("settings") or {}
         self.agents: list[str] = []
-        self.worker, self.version, self.plain = "", "", False
+        self.worker, self.version, self.plain, self.ignores_observations = "", "", False, False
 
     def request(self, call: Call) -> None:
         raise NotImplementedError
@@ -98,19 +98,18 @@ class KernelOperator(ArenaOperator):
         call.identity = next(self._ids)
         self._open[call.identity] = call
         observed = call.observed
-        self._send_message(
-            {
-                "type": "ask",
-                "id": call.identity,
-                "agent": call.agent,
-                "operator": self.key,
-                "observation": pack(observed.observation),
-                "action_mask": pack(observed.mask),
-                "info": sendable(observed.info),
-                "step_index": call.step_index,
-                **call.extras,
-            }
-        )
+        message = {
+            "type": "ask",
+            "id": call.identity,
+            "agent": call.agent,
+            "operator": self.key,
+            "action_mask": pack(observed.mask),
+            "step_index": call.step_index,
+            **call.extras,
+        }
+        if self.category != "human":  # a person looks at the frames instead
+            message |= {"observation": pack(observed.observation), "info": sendable(observed.info)}
+        self._send_message(message)
 
     def withdraw(self, call: Call) -> None:
         if self._open.pop(call.identity, None) is not None:

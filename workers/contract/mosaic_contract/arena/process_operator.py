@@ -172,6 +172,8 @@ class ProcessOperator(ArenaOperator):
         self.plain = answer.get("type") != "hello"
         self.takes_seed = self.plain and plain.takes_seed(self.spec)
         self.worker, self.version = str(answer.get("worker", "")), str(answer.get("version", ""))
+        capabilities = answer.get("capabilities") or {}
+        self.ignores_observations = capabilities.get("ignores_observations") is True
 
     def request(self, call: Call) -> None:
         if self.incoming.ended or self.outgoing.broken:
@@ -233,7 +235,7 @@ class ProcessOperator(ArenaOperator):
         message: dict[str, Any] = {
             "cmd": "select_action",
             "player_id": call.agent,
-            "observation": pack(observed.observation),
+            "observation": None if self.ignores_observations else pack(observed.observation),
         }
         if observed.mask is not None:
             message["action_mask"] = pack(observed.mask)

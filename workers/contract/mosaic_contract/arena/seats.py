@@ -279,10 +279,11 @@ class Seats:
         """Return the actions of agents of one operator, each in an episode of its own. Raises `ArenaError`,
         and `Abandoned`."""
         operator = self.of_agent[agents[0]]
+        observations = [None if operator.ignores_observations else seen.observation for seen in observed]
         message: dict[str, Any] = {
             "cmd": "select_actions",
             "player_ids": agents,
-            "observations": pack_rows([seen.observation for seen in observed]),
+            "observations": pack_rows(observations),
             "step_indices": step_indices,
         }
         if any(seen.mask is not None for seen in observed):

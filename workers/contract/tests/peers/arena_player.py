@@ -1,6 +1,6 @@
 """An operator of another author, well or badly: `python arena_player.py [plain] [mute] [seeded]
-[chatty]`. A plain one knows the plain protocol only; if mute it says nothing to what it does not know, if
-seeded its help names a seed.
+[chatty] [blind]`. A plain one knows the plain protocol only; if mute it says nothing to what it does not
+know, if seeded its help names a seed, if blind it ignores observations.
 
 `settings` of init_agent say how it behaves: `behaviour` (below), `action` (1) that it plays, `at` (0): at
 which of its calls it behaves so, counted from 0, "always" for all of them. What it receives goes to stderr.
@@ -76,7 +76,8 @@ def main():
         answer({"type": "greeting"})
     for line in sys.stdin:
         command = json.loads(line)
-        print(json.dumps({**command, "observation": None}), file=sys.stderr, flush=True)
+        seen = command.get("observation") is not None
+        print(json.dumps({**command, "observation": seen}), file=sys.stderr, flush=True)
         name = command["cmd"]
         if name == "select_action":
             select_action(command)
@@ -98,7 +99,9 @@ def main():
         elif PLAIN:
             answer({"type": "error", "message": f"unknown command {name}"})
         elif name == "hello":
-            answer({"type": "hello", "protocol": 1, "worker": "player", "version": "0.5", "capabilities": {}})
+            about = {"worker": "player", "version": "0.5"}
+            capabilities = {"ignores_observations": "blind" in sys.argv}
+            answer({"type": "hello", "protocol": 1, **about, "capabilities": capabilities})
         elif name == "episode_begin" and any(settings.get("no_begin") for settings in agents.values()):
             answer({"type": "error", "message": "not today", "error_type": "Refused"})
         else:
