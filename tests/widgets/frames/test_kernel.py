@@ -22,7 +22,10 @@ COUNT_HOOKS = "ran = []\nget_ipython().events.register('post_execute', lambda: r
 
 
 class KernelPage:
-    """One page of a kernel: opens a view on a subshell, as JupyterLab does, and acknowledges what it gets."""
+    """One page of a kernel: opens a view on a subshell, as JupyterLab does, and acknowledges what it gets.
+
+    Cells and comms have a socket each, because a socket must not be used by two threads at once.
+    """
 
     def __init__(self, manager: KernelManager) -> None:
         self.frames = 0
@@ -32,21 +35,22 @@ class KernelPage:
         self._client: BlockingKernelClient = manager.client()
         self._client.start_channels()
         self._client.wait_for_ready(timeout=60)
+        self._comms: BlockingKernelClient = manager.client()
+        self._comms.start_channels(iopub=False, stdin=False, hb=False, control=False)
         self._subshell = self._new_subshell()
-        self._replies: dict[str, dict[str, Any]] = {}
+        self._executed: set[str] = set()
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._hear, daemon=True)
         self._thread.start()
 
-    def start(self, code: str) -> str:
-        """Begin to run a cell; returns its request."""
-        message = self._client.session.msg("execute_request", {"code": code, "silent": False})
-        self._send(message)
-        return str(message["header"]["msg_id"])
+    def start(self, code: str) -> None:
+        """Run a cell until the kernel executes it: before that, an interrupt has no effect."""
+        request = self._request(code)
+        wait_until(lambda: request in self._executed)
 
     def run(self, code: str) -> dict[str, Any]:
-        request = self.start(code)
+        request = self._request(code)
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             reply: dict[str, Any] = self._client.shell_channel.get_msg(timeout=60)
@@ -69,6 +73,12 @@ class KernelPage:
         self._ended.set()
         self._thread.join(10)
         self._client.stop_channels()
+        self._comms.stop_channels()
+
+    def _request(self, code: str) -> str:
+        message = self._client.session.msg("execute_request", {"code": code, "silent": False})
+        self._client.shell_channel.send(message)
+        return str(message["header"]["msg_id"])
 
     def _new_subshell(self) -> str:
         message = self._client.session.msg("create_subshell_request", {})
@@ -76,13 +86,10 @@ class KernelPage:
         return str(self._client.control_channel.get_msg(timeout=30)["content"]["subshell_id"])
 
     def _say(self, kind: str, content: dict[str, Any]) -> None:
-        message = self._client.session.msg(kind, {"comm_id": self._comm, **content})
+        message = self._comms.session.msg(kind, {"comm_id": self._comm, **content})
         message["header"]["subshell_id"] = self._subshell
-        self._send(message)
-
-    def _send(self, message: dict[str, Any]) -> None:
         with self._lock:
-            self._client.shell_channel.send(message)
+            self._comms.shell_channel.send(message)
 
     def _hear(self) -> None:
         while not self._ended.is_set():
@@ -91,7 +98,9 @@ class KernelPage:
                 continue
             message = self._client.iopub_channel.get_msg(timeout=1)
             kind, content = message["header"]["msg_type"], message["content"]
-            if kind == "stream":
+            if kind == "execute_input":
+                self._executed.add(message["parent_header"]["msg_id"])
+            elif kind == "stream":
                 self.printed.append(content["text"])
             elif kind == "comm_msg" and content["comm_id"] == self._comm:
                 self._take(content["data"])
