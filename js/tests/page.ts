@@ -90,7 +90,7 @@ export class FakeComm<Sent = unknown> {
 
   send(data: Sent): object {
     this.sent.push(data);
-    return {};
+    return { dispose: () => {} };
   }
 
   close(): object {

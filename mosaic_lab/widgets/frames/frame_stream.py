@@ -25,7 +25,7 @@ from mosaic_lab.fastlane.source import pixels_of
 from mosaic_lab.sanitize import file_name
 from mosaic_lab.widgets.frames.frame_feed import FrameFeed
 from mosaic_lab.widgets.frames.viewer import Viewer, ViewerTile
-from mosaic_lab.widgets.page.kernel import on_message, stay_on_subshell
+from mosaic_lab.widgets.page.kernel import on_message, publish_no_status, stay_on_subshell
 
 NOTICE_SECONDS = 1.0
 CALM_SECONDS = 30.0
@@ -108,6 +108,7 @@ class FrameStream:
         on_message(viewer.comm, partial(self._post, viewer))
         viewer.comm.on_close(lambda message: self.close(viewer))
         stay_on_subshell(viewer.comm)
+        publish_no_status(viewer.comm)
 
     def _post(self, viewer: Viewer, message: Mapping[str, Any]) -> None:
         data = message["content"]["data"]

@@ -1,15 +1,16 @@
 """The notebook of this kernel process, if any, and the private hooks into ipykernel.
 
-The hooks answer comms, and show a kernel as busy, while a cell runs. They were checked on ipykernel 7.1.0,
-7.3.0 and 7.4.0, with comm 0.2.3.
+The hooks answer comms while a cell runs, and show a kernel as busy while one does. They were checked on
+ipykernel 7.1.0, 7.3.0 and 7.4.0, with comm 0.2.3.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 if TYPE_CHECKING:
     from comm.base_comm import BaseComm
@@ -59,6 +60,19 @@ def on_message(comm: BaseComm, handle: Callable[[dict[str, Any]], object]) -> No
     comm.handle_msg = handle  # type: ignore[method-assign,assignment]
 
 
+_without_status: WeakValueDictionary[str, BaseComm] = WeakValueDictionary()
+
+
+def publish_no_status(comm: BaseComm) -> None:
+    """Do not show the kernel as busy, then idle, for each message to this comm, until it is closed.
+
+    A page draws its tool bar, its tab's icon and its layout again at each change of the status. For the
+    acknowledgements of frames, this takes several times as long as drawing the frames. The page must not wait
+    for the kernel to be idle after such a message.
+    """
+    _without_status[comm.comm_id] = comm
+
+
 def _where_it_was_sent(data: object, default: str | None) -> str | None:
     return default
 
@@ -68,12 +82,14 @@ class BusyStatus:
 
     ipykernel publishes "idle" after each message handled by a subshell or its control thread, even while a
     cell runs on the main thread. Pages show the last status, so a page whose widgets talk to the kernel would
-    show it as idle. This class publishes another "busy" after each such "idle".
+    show it as idle. This class publishes another "busy" after each such "idle", and neither for messages to
+    a comm of `publish_no_status`.
     """
 
     def __init__(self, shell: Any) -> None:
         kernel = shell.kernel
         self._publish_status = kernel._publish_status
+        self._get_parent = kernel.get_parent
         # The "idle" and the "busy" after it are published together: no other thread's "idle" comes between
         # them, and the cell's own comes after both.
         self._lock = threading.Lock()
@@ -83,11 +99,20 @@ class BusyStatus:
         shell.events.register("post_run_cell", self._end)
         kernel._publish_status = self._publish
 
-    def _publish(self, status: str, *args: Any, **kwargs: Any) -> None:
+    def _publish(self, status: str, channel: str, *args: Any, **kwargs: Any) -> None:
+        if self._is_without(self._get_parent(channel)):
+            return
         with self._lock:
-            self._publish_status(status, *args, **kwargs)
+            self._publish_status(status, channel, *args, **kwargs)
             if status == "idle" and self._cells:
-                self._publish_status("busy", *args, **kwargs)
+                self._publish_status("busy", channel, *args, **kwargs)
+
+    @staticmethod
+    def _is_without(message: Mapping[str, Any]) -> bool:
+        """Return whether this message is one for a comm of `publish_no_status`."""
+        if message.get("header", {}).get("msg_type") != "comm_msg":
+            return False
+        return message["content"].get("comm_id") in _without_status
 
     def _begin(self, info: object) -> None:
         self._count(1)

@@ -63,8 +63,10 @@ export class Connection {
   }
 
   send(message: ToKernel): void {
-    if (this.comm && this.kernel?.connectionStatus === 'connected')
-      ignoreRejection(this.comm.send(message as unknown as JSONObject));
+    if (!this.comm || this.kernel?.connectionStatus !== 'connected') return;
+    const future = this.comm.send(message as unknown as JSONObject);
+    ignoreRejection(future);
+    future.dispose(); // the kernel does not say that it has handled the message
   }
 
   /** Check the connection: once a second, and when a part became visible. */
