@@ -41,8 +41,7 @@ export class Screen {
     const { decoded, picture } = this;
     if (!decoded || !picture) return null;
     this.decoded = this.picture = null;
-    picture.draw(this.canvas.begin(decoded.width, decoded.height));
-    this.canvas.finish();
+    picture.draw(this.canvas.context(decoded.width, decoded.height));
     return decoded;
   }
 
@@ -98,17 +97,29 @@ export async function decode(packet: Packet, scratch: Scratch): Promise<Picture>
     };
     return { draw, drop: () => bitmap.close() };
   }
-  const bytes = packet.encoding === 'deflate' ? await inflate(packet.bytes) : packet.bytes;
   const { width, height, channels } = packet;
-  if (bytes.length !== width * height * channels) {
+  const size = width * height * channels;
+  const bytes = packet.encoding === 'deflate' ? await inflate(packet.bytes, size) : packet.bytes;
+  if (bytes.length !== size) {
     throw new Error(`a frame of ${width}×${height}×${channels} has ${bytes.length} bytes`);
   }
   return { draw: context => context.putImageData(expand(bytes, packet, scratch), 0, 0), drop: () => {} };
 }
 
-async function inflate(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
+/** The bytes of a stream without a Blob, whose way through the browser's process takes longer than inflating. */
+async function inflate(bytes: Uint8Array<ArrayBuffer>, size: number): Promise<Uint8Array> {
+  const { readable, writable } = new DecompressionStream('deflate');
+  const writer = writable.getWriter();
+  Promise.all([writer.write(bytes), writer.close()]).catch(() => {}); // the reader has the same error
+  const reader = readable.getReader();
+  const inflated = new Uint8Array(size);
+  let length = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return inflated.subarray(0, length);
+    inflated.set(value, length);
+    length += value.length;
+  }
 }
 
 /** Convert gray, RGB or RGBA bytes to the canvas' RGBA, in `scratch`. */

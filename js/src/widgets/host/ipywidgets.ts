@@ -17,12 +17,11 @@ export interface WidgetManager {
 interface CanvasModel {
   get(name: 'width' | 'height'): number;
   set(size: { width: number; height: number }): void;
-  readonly ctx: CanvasRenderingContext2D;
 }
 
 interface CanvasView {
   readonly el: HTMLElement;
-  updateCanvas(): void;
+  readonly ctx: CanvasRenderingContext2D;
   remove(): void;
 }
 
@@ -47,7 +46,7 @@ export class Canvas {
   constructor(model: unknown, view: unknown) {
     this.model = model as CanvasModel;
     this.view = view as CanvasView;
-    if (!this.model.ctx || typeof this.view.updateCanvas !== 'function') {
+    if (!this.view.ctx) {
       throw new Error('this version of ipycanvas has a different interface than 0.14.3');
     }
     // It would report every mouse move and capture keys and the wheel; frames are only displayed.
@@ -59,17 +58,13 @@ export class Canvas {
     return this.view.el;
   }
 
-  /** The context to draw on, in this size; `finish` shows the result. */
-  begin(width: number, height: number): CanvasRenderingContext2D {
-    const { model } = this;
+  /** The view's context in this size. The model's own canvas, a copy for views to come, stays empty. */
+  context(width: number, height: number): CanvasRenderingContext2D {
+    const { model, view } = this;
     if (model.get('width') !== width || model.get('height') !== height) {
       model.set({ width, height }); // in the page only: the kernel never reads it
     }
-    return model.ctx;
-  }
-
-  finish(): void {
-    this.view.updateCanvas();
+    return view.ctx;
   }
 
   close(): void {
