@@ -21,6 +21,8 @@ import { keepFocusOnKeys } from './keys.ts';
 
 const MOST_CALLS = 24;
 const SAID_MS = 15_000;
+const FPS = 30;
+const REALTIME_FPS = 60; // while someone plays in real time: every step up to the fastest speed offered
 const TROUBLE: Record<Trouble, string> = {
   '': '',
   silent: SILENT_KERNEL,
@@ -53,7 +55,7 @@ function useFrames(
 ) {
   const [trouble, setTrouble] = useState('');
   const [{ frames, tiles, settings }] = useState(() => {
-    const settings: Settings = { fps: 30, paused: false, hud: false, scale: 'auto', size: 'medium' };
+    const settings: Settings = { fps: FPS, paused: false, hud: false, scale: 'auto', size: 'medium' };
     const tiles = model.get('state').lanes.map((_, lane) => {
       return new LaneTile({ settings, request: message => frames.request(lane, message) });
     });
@@ -67,6 +69,11 @@ function useFrames(
   }, [frames]);
   const runs = runsOf(model).join('\n');
   useEffect(() => frames.reopen(), [frames, runs]);
+  const realtime = model.get('state').lanes.some(({ people }) => people.some(person => person.realtime));
+  useEffect(() => {
+    settings.fps = realtime ? REALTIME_FPS : FPS;
+    frames.look();
+  }, [frames, settings, realtime]);
   const resize = (size: Size) => {
     settings.size = size;
     for (const tile of tiles) tile.fit();

@@ -23,7 +23,7 @@ from mosaic_contract.arena.environment_description import EnvironmentDescription
 from mosaic_contract.arena.environment_factory import MakeEnvironment, make_with_frames
 from mosaic_contract.arena.episode import ArenaEpisode, OperatorStatistics, seeds_of
 from mosaic_contract.arena.errors import Abandoned, ArenaError, KernelDisconnected
-from mosaic_contract.arena.frame_publisher import FramePublisher, seed_libraries
+from mosaic_contract.arena.frame_publisher import EPISODE_SHARE, STEP_SHARE, FramePublisher, seed_libraries
 from mosaic_contract.arena.hints import Hints
 from mosaic_contract.arena.observation_recorder import ObservationRecorder
 from mosaic_contract.arena.replaying import play_recorded, state_message
@@ -274,6 +274,7 @@ class Arena:
     def _step(self, command: Mapping[str, Any]) -> None:
         arena = self._arena
         arena.seats.shows_partials = True
+        arena.frames.set_share(STEP_SHARE)
         if arena.telemetry is not None:
             arena.telemetry.hold = False
         episode = self._episode
@@ -302,6 +303,7 @@ class Arena:
         delay = float(command.get("step_delay") or 0.0)
         episode = self._begin(command)
         seats.shows_partials = False
+        frames.set_share(EPISODE_SHARE)
         statistics = OperatorStatistics(seats.operators)
         frames.changed()
         if self._arena.telemetry is not None:

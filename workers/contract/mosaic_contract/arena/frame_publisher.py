@@ -22,7 +22,8 @@ from mosaic_contract.fastlane.frame import adapted
 
 LOOK_SECONDS = 0.05  # between checks for a viewer, between steps
 _SOON_SECONDS, _SOON_LOOKS = 0.01, 20  # the first checks after a step, when the previous frame is very recent
-_SHARE = 0.2  # of the time; human players depend on these frames
+EPISODE_SHARE, STEP_SHARE = 0.2, 0.5
+"""Maximum share of the time for frames in whole episodes, and in single steps, which people watch or play."""
 
 
 class FramePublisher:
@@ -39,7 +40,7 @@ class FramePublisher:
         self._environment = environment
         self._hud = hud
         self._watchdog = watchdog
-        self._writer = FrameWriter(folder, share=_SHARE)
+        self._writer = FrameWriter(folder, share=EPISODE_SHARE)
         self._fresh = False  # a state not rendered yet
         self._watched = False  # by a viewer, at any time
         self._looks = 0  # since the state changed
@@ -53,6 +54,10 @@ class FramePublisher:
     def ended(self) -> str | None:
         """Why there will be no more frames."""
         return self._writer.ended
+
+    def set_share(self, share: float) -> None:
+        """Limit rendering to this share of the time."""
+        self._writer.share = share
 
     def changed(self) -> None:
         """Note that the state has changed."""

@@ -41,9 +41,9 @@ class FrameWriter:
     environment variable ``MOSAIC_FRAMES`` is 0, as in scripts of a run started without frames. Raises
     ValueError for limits out of range. If no ring can be created, the writer starts in the ended state.
 
-    ``ended`` is the reason why no more frames will be due (None while some may be), ``fallback`` the reason
-    why the ring is not in shared memory (None if it is). After a fork the writer belongs to the parent; in
-    the child no frame is ever due.
+    ``share`` may be changed at any time. ``ended`` is the reason why no more frames will be due (None while
+    some may be), ``fallback`` the reason why the ring is not in shared memory (None if it is). After a fork
+    the writer belongs to the parent; in the child no frame is ever due.
     """
 
     _words = _NOTHING
@@ -57,7 +57,7 @@ class FrameWriter:
             enabled = os.environ.get("MOSAIC_FRAMES") != "0"
         self._run_dir = Path(run_dir).absolute()
         self._fastest = int(1e9 / max_fps)
-        self._share = share
+        self.share = share
         self._fence = new_fence()
         self._full_fence = MemoryFence()
         self._id = secrets.randbits(63)
@@ -163,7 +163,7 @@ class FrameWriter:
         words[LATEST_AT] = number * SLOTS + index
         if self._began:
             if number > 1:
-                self._free = self._began + int((time.monotonic_ns() - self._began) / self._share)
+                self._free = self._began + int((time.monotonic_ns() - self._began) / self.share)
             self._began = 0
 
     def _unread_slot(self) -> int:
