@@ -12,9 +12,10 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from json import dumps
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
@@ -44,7 +45,8 @@ ANY, NONE = "any", "none"
 _MOST_SEARCHES = 8
 _MOST_FAULTS = 62  # the bits of a number; more names are not selectable
 _BUFFER = 1 << 20
-_CHECK_EVERY = 64  # lines between two checks of the deadline
+_BLOCK = 1 << 16  # bytes that are searched at once
+_CHECK_EVERY = 64  # lines between two checks of the deadline while indexing
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -212,7 +214,7 @@ class ExchangeIndex:
         """Return the size of these exchanges in their files."""
         return int(self._index["size"][numbers].sum())
 
-    def rows(self, numbers: Iterable[int]) -> list[dict[str, Any]]:
+    def rows(self, numbers: Numbers) -> list[dict[str, Any]]:
         """Return these exchanges as rows of a table, with the beginnings of their answers."""
         return [
             {
@@ -237,7 +239,7 @@ class ExchangeIndex:
             return self.place(number), decode_line(line)
         raise ConfigurationError(f"the exchange {id!r:.100} is not in the recording (any more)")
 
-    def entries(self, numbers: Iterable[int]) -> Iterator[tuple[int, Entry]]:
+    def entries(self, numbers: Numbers) -> Iterator[tuple[int, Entry]]:
         """Yield these exchanges with their numbers, without those whose files are gone."""
         for number, line in self._lines(numbers):
             yield number, _decode(line)
@@ -361,30 +363,48 @@ class ExchangeIndex:
     def _search_text(self, search: _Search, words: str, deadline: float) -> None:
         """Remove the matches without these words, in the order of the index, until the deadline."""
         written = dumps(words, ensure_ascii=False)[1:-1].encode() if words.isascii() else b""
-        remaining = search.done + np.flatnonzero(search.matches[search.done :])
+        start = search.done
         search.done = len(self._index)
-        for place, (number, line) in enumerate(self._lines(remaining)):
-            if place and place % _CHECK_EVERY == 0 and time.monotonic() > deadline:
-                search.done = number
+        for numbers, block in self._blocks(start + np.flatnonzero(search.matches[start:])):
+            if numbers[0] > start and time.monotonic() > deadline:
+                search.done = int(numbers[0])
                 return
-            search.matches[number] = written in line.lower() and _decode(line).contains(words)
+            search.matches[numbers] = False
+            if written in block.lower():
+                for number, line in self._cut(numbers, block):
+                    search.matches[number] = written in line.lower() and _decode(line).contains(words)
 
-    def _lines(self, numbers: Iterable[int]) -> Iterator[tuple[int, bytes]]:
+    def _lines(self, numbers: Numbers) -> Iterator[tuple[int, bytes]]:
         """Yield the lines of these exchanges as written, without those whose files are gone."""
-        index, paths = self._index, [file.path for file in self._files.values()]
+        for adjacent, block in self._blocks(numbers):
+            yield from self._cut(adjacent, block)
+
+    def _blocks(self, numbers: Numbers) -> Iterator[tuple[Numbers, bytes]]:
+        """Yield these exchanges with their lines, up to about `_BLOCK` bytes of adjacent lines at once."""
+        index, paths = self._index[numbers], [file.path for file in self._files.values()]
+        files, starts = index["file"], index["offset"]
+        ends = starts + index["size"]
+        is_apart = (np.diff(files) != 0) | (starts[1:] != ends[:-1]) | (np.diff(starts // _BLOCK) != 0)
+        bounds = [0, *(np.flatnonzero(is_apart) + 1).tolist(), len(numbers)]
         opened: dict[int, BinaryIO | None] = {}
         with ExitStack() as stack:
-            for number in map(int, numbers):
-                file, offset, size = index[number][["file", "offset", "size"]].item()
+            for first, end in pairwise(bounds if len(numbers) else ()):
+                file, start, size = int(files[first]), int(starts[first]), int(ends[end - 1] - starts[first])
                 if file not in opened:
                     opened[file] = None
                     with suppress(OSError):
                         opened[file] = stack.enter_context(open_file(paths[file], 0))
                 if (source := opened[file]) is not None:
-                    source.seek(offset)
-                    line = source.read(size)
-                    if len(line) == size:
-                        yield number, line
+                    source.seek(start)
+                    block = source.read(size)
+                    if len(block) == size:
+                        yield numbers[first:end], block
+
+    def _cut(self, numbers: Numbers, block: bytes) -> Iterator[tuple[int, bytes]]:
+        """Yield the lines of a block of `_blocks`."""
+        ends = np.cumsum(self._index["size"][numbers]).tolist()
+        for number, (start, end) in zip(numbers.tolist(), pairwise([0, *ends]), strict=True):
+            yield number, block[start:end]
 
     def place(self, number: int) -> dict[str, Any]:
         """Return the position of an exchange in the evaluation, and its permanent id."""
