@@ -214,6 +214,12 @@ class ExchangeIndex:
         """Return the size of these exchanges in their files."""
         return int(self._index["size"][numbers].sum())
 
+    def span(self, numbers: Numbers) -> tuple[float, float]:
+        """Return when the first of these exchanges began and the last one ended, in Unix seconds."""
+        chosen = self._index[numbers]
+        ends = chosen["started"] + np.nan_to_num(chosen["latency_ms"]) / 1000
+        return float(chosen["started"].min()), float(ends.max())
+
     def rows(self, numbers: Numbers) -> list[dict[str, Any]]:
         """Return these exchanges as rows of a table, with the beginnings of their answers."""
         return [

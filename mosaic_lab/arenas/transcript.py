@@ -11,6 +11,7 @@ import math
 import re
 import time
 from base64 import b64encode
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -44,6 +45,7 @@ from mosaic_lab.keeper.files import open_file
 from mosaic_lab.keeper.run_store import comparison_lives, read_json
 from mosaic_lab.table_files import as_cell
 from mosaic_lab.telemetry import JsonlFollower
+from mosaic_lab.validation import checked_methods
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,6 +66,7 @@ EpisodeKey = tuple[str, int, int]
 """An operator, a seed, and the number of the episode on it."""
 
 
+@checked_methods("transcript")
 @dataclass(frozen=True)
 class Transcript:
     """The exchanges with language models in ``index``, of the run or comparison ``name`` of a run store.
@@ -138,7 +141,8 @@ class Transcript:
 
     def write(self, kind: str, output: IO[str]) -> None:
         """Write the selected exchanges in one of the `FORMATS`."""
-        exchanges = ((self.index.place(number), entry) for number, entry in self.index.entries(self._found()))
+        numbers = self._found()
+        exchanges = ((self.index.place(number), entry) for number, entry in self.index.entries(numbers))
         if kind == "jsonl":
             for place, entry in exchanges:
                 row = _row(place, entry) | {"prompt": entry.prompt, "faults": entry.faults}
@@ -146,17 +150,19 @@ class Transcript:
         elif kind == "csv":
             _write_csv(exchanges, output)
         else:
-            self._write_inspect_log(exchanges, output)
+            start, end = map(_time, self.index.span(numbers)) if len(numbers) else ("", "")
+            self._write_inspect_log(exchanges, start, end, output)
 
     def _found(self) -> Numbers:
         return self.index.find(self.selection, math.inf).numbers
 
-    def _write_inspect_log(self, exchanges: Exchanges, output: IO[str]) -> None:
-        """Write a log of Inspect (version 2 of its JSON), sample by sample."""
+    def _write_inspect_log(self, exchanges: Exchanges, start: str, end: str, output: IO[str]) -> None:
+        """Write a log of Inspect (version 2 of its JSON), sample by sample. Its viewer requires all of the
+        head's fields."""
         samples = _samples(exchanges, self.index.folder / "images", self.returns())
         first = next(samples, None)
         spec = {
-            "created": first["started_at"] if first else datetime.now(UTC).isoformat(),
+            "created": start or datetime.now(UTC).isoformat(),
             "task": self.environment,
             "task_id": self.name,
             "run_id": self.name,
@@ -165,8 +171,9 @@ class Transcript:
             "config": {},
             "packages": {"mosaic_lab": __version__},
         }
-        head = msgspec.json.encode({"version": 2, "status": "success", "eval": spec})
-        output.write(head[:-1].decode() + ',"samples":[')
+        stats = {"started_at": start, "completed_at": end}
+        head = {"version": 2, "status": "success", "eval": spec, "plan": {}, "stats": stats}
+        output.write(msgspec.json.encode(head)[:-1].decode() + ',"samples":[')
         for number, sample in enumerate(chain([] if first is None else [first], samples)):
             output.write("," * (number > 0) + msgspec.json.encode(sample).decode())
         output.write("]}")
@@ -257,6 +264,10 @@ def _samples(
     for key, group in groupby(exchanges, episode):
         played = list(group)
         first, last = played[0][1], played[-1][1]
+        seconds = last.started + _seconds(last) - first.started
+        usage: dict[str, Counter[str]] = defaultdict(Counter)
+        for _, entry in played:
+            usage[entry.model].update(_usage(entry))
         messages = [
             message
             for _, entry in played
@@ -271,7 +282,11 @@ def _samples(
             "messages": messages,
             "output": _output(last),
             "scores": {} if value is None else {"return": {"value": value}},
+            "metadata": {"operator": key[0], "seed": key[1]},
+            "model_usage": usage,
             "started_at": _time(first.started),
+            "completed_at": _time(first.started + seconds),
+            "total_time": seconds,
             "events": [_event(place, entry, first.started) for place, entry in played],
             "attachments": _attachments((entry for _, entry in played), images),
         }
@@ -279,7 +294,7 @@ def _samples(
 
 def _event(place: Mapping[str, Any], entry: Entry, start: float) -> dict[str, Any]:
     known = {"agent": entry.agent, "step": place["step"], "call": place["call"], "action": entry.parsed}
-    seconds = (entry.latency_ms or 0.0) / 1000
+    seconds = _seconds(entry)
     return {
         "event": "model",
         "timestamp": _time(entry.started),
@@ -297,7 +312,6 @@ def _event(place: Mapping[str, Any], entry: Entry, start: float) -> dict[str, An
 
 
 def _output(entry: Entry) -> dict[str, Any]:
-    read, written = int(entry.input_tokens or 0), int(entry.output_tokens or 0)
     text = {"type": "text", "text": entry.answer}
     thought = [{"type": "reasoning", "reasoning": entry.reasoning}] if entry.reasoning else []
     message = {
@@ -305,15 +319,24 @@ def _output(entry: Entry) -> dict[str, Any]:
         "source": "generate",
         "content": [*thought, text] if thought else entry.answer,
     }
-    usage = {"input_tokens": read, "output_tokens": written, "total_tokens": read + written}
     return {
         "model": entry.model,
         "choices": [
             {"message": message, "stop_reason": "max_tokens" if "truncated" in entry.faults else "stop"}
         ],
-        "usage": usage | ({} if entry.cost_usd is None else {"total_cost": entry.cost_usd}),
-        "time": (entry.latency_ms or 0.0) / 1000,
+        "usage": _usage(entry),
+        "time": _seconds(entry),
     }
+
+
+def _usage(entry: Entry) -> dict[str, Any]:
+    read, written = int(entry.input_tokens or 0), int(entry.output_tokens or 0)
+    usage = {"input_tokens": read, "output_tokens": written, "total_tokens": read + written}
+    return usage | ({} if entry.cost_usd is None else {"total_cost": entry.cost_usd})
+
+
+def _seconds(entry: Entry) -> float:
+    return (entry.latency_ms or 0.0) / 1000
 
 
 def _message(turn: Turn) -> dict[str, Any]:

@@ -100,9 +100,9 @@ def test_a_search_that_takes_too_long_continues_with_the_next_call(
     write: Write, index: ExchangeIndex
 ) -> None:
     for step in range(300):
-        write("first", 0, step, "needle" if step % 100 == 99 else "hay")
+        write("first", 0, step, "needle" if step % 100 == 99 else "hay" * 300)
     index.find()
-    parts = [index.find(Selection(text="needle"), seconds=0.0) for _ in range(8)]
+    parts = [index.find(Selection(text="needle"), seconds=0.0) for _ in range(12)]
     counts = [len(found.numbers) for found in parts]
     assert counts == sorted(counts) and counts[-1] == 3 and parts[-1].complete
     assert 0 < parts[1].searched < 1 and not parts[1].complete
@@ -166,14 +166,17 @@ def test_the_selected_exchanges_are_saved(write: Write, index: ExchangeIndex, tm
         2,
         {"return": {"value": 0.5}},
     )
-    first, second = sample["events"]
-    assert (first["event"], first["metadata"]["action"]) == ("model", "=go")
-    assert first["output"]["usage"] == {
+    assert set(log) == {"version", "status", "eval", "plan", "stats", "samples"}, "as its viewer requires"
+    assert (log["stats"]["started_at"], sample["total_time"]) == ("1970-01-01T00:16:40+00:00", 1.0)
+    assert sample["model_usage"]["m"] == {
         "input_tokens": 7,
         "output_tokens": 2,
         "total_tokens": 9,
         "total_cost": 0.25,
     }
+    first, second = sample["events"]
+    assert (first["event"], first["metadata"]["action"]) == ("model", "=go")
+    assert first["output"]["usage"] == sample["model_usage"]["m"]
     image = f"attachment://{image_name(RED)[:32]}"
     assert first["input"][1]["content"][1] == {"type": "image", "image": image}
     assert sample["attachments"][image.removeprefix("attachment://")].startswith("data:image/png;base64,")
@@ -187,3 +190,5 @@ def test_what_cannot_be_selected_or_saved_is_refused(index: ExchangeIndex, tmp_p
         transcript(index).select(text=3)  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match=r"must end in one of \.jsonl, \.csv, \.json"):
         transcript(index).save(tmp_path / "log.txt")
+    with pytest.raises(ConfigurationError, match=r"transcript\.save: missing a required argument: 'path'"):
+        transcript(index).save()  # type: ignore[call-arg]
