@@ -5,7 +5,7 @@ Failed episodes have no return; every statistic that excludes them is shown with
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from mosaic_lab.evaluation.reports.units import (
     comparable_scores,
     failed_in,
     in_units,
+    named,
     over_text,
     played_by,
     played_in,
@@ -60,7 +61,8 @@ def summary_table(
     mean length; and, if available, the success rate with its interval (Wilson's, or over trainings), tokens,
     and for language models their `COLUMNS` and the mean cost of an episode with its interval,
     ``episode_usd``. A note states what the intervals are over, gives the number of episodes if some are
-    missing, and suggests alternatives to a return that is 0 in every episode of a zero-sum game.
+    missing, says that an interval without width shows no spread, and suggests alternatives to a return that
+    is 0 in every episode of a zero-sum game.
     ``attrs["trainings"]``: the mean return of each training of an algorithm.
     """
     from mosaic_lab.evaluation.reports.estimate_table import estimates_table
@@ -83,7 +85,12 @@ def summary_table(
             rows[-1] |= cost_columns(played[label]) | {"episode_usd": cost}
     zero_sum = _are_zero_sum(record for some in played.values() for record in some)
     over = over_text(plan, played)
-    notes = [f"{over}.", *_incomplete(plan, records), *([_ZERO_SUM] if zero_sum else [])]
+    notes = [
+        f"{over}.",
+        *_incomplete(plan, records),
+        *_constant({row["operator"]: row["mean"] for row in rows}),
+    ]
+    notes += [_ZERO_SUM] if zero_sum else []
     trainings = {label: training_means(plan, label, played[label]) for label in plan.trainings}
     return estimates_table(rows, "operator", rng=rng, over=over, note=" ".join(notes), trainings=trainings)
 
@@ -114,6 +121,15 @@ def _incomplete(plan: EvaluationPlan, records: Sequence[Record]) -> Iterator[str
     """Yield a sentence about unrecorded episodes, if any."""
     if len(records) < (total := len(plan.jobs())):
         yield f"{len(records):,} of {total:,} episodes are recorded: these numbers cover only those."
+
+
+def _constant(means: Mapping[str, Estimate]) -> Iterator[str]:
+    """Yield a sentence about operators whose intervals have no width, if any."""
+    if labels := [label for label, mean in means.items() if mean.low == mean.high]:
+        yield (
+            f"The returns of {named(labels)} are all equal: their interval without width says nothing about "
+            "other seeds."
+        )
 
 
 def _are_zero_sum(played: Iterable[Record]) -> bool:
@@ -186,6 +202,7 @@ class Versus:
         failed = ", ".join(f"{count:,} of {label}" for label, count in self.failed.items() if count)
         paired = self.difference if isinstance(self.difference, PairedDifference) else None
         seeds = "" if paired is None else f" on {len(paired.seeds):,} seeds"
+        seeds += ", all equal" if mean.low == mean.high else ""
         return (
             f"{self.first} − {self.second}: {full_number(mean.value, '+')} [{low}, {high}]{seeds}; "
             f"P(better) = {better.value:.2f} [{better.low:.2f}, {better.high:.2f}]"

@@ -128,7 +128,7 @@ def sentence(units: Mapping[str, str], intervals: str = INTERVALS["percentile"])
         labels.setdefault(text, []).append(label)
     if not labels:
         return intervals
-    texts = [f"{text} ({_named(own)})" for text, own in labels.items()] if len(labels) > 1 else list(labels)
+    texts = [f"{text} ({named(own)})" for text, own in labels.items()] if len(labels) > 1 else list(labels)
     single = f"; {_SINGLE}" if any(_ONE in text for text in labels) else ""
     return f"{intervals} over {', '.join(texts)}{single}"
 
@@ -153,6 +153,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _named(labels: Sequence[str]) -> str:
-    named = ", ".join(labels[:_MOST_LABELS])
-    return named if len(labels) <= _MOST_LABELS else f"{named} and {len(labels) - _MOST_LABELS} more"
+def named(labels: Sequence[str]) -> str:
+    """Return the labels as a list in a sentence, of which the first few are named."""
+    text = ", ".join(labels[:_MOST_LABELS])
+    return text if len(labels) <= _MOST_LABELS else f"{text} and {len(labels) - _MOST_LABELS} more"
