@@ -16,7 +16,7 @@ from toy_worker import toy  # noqa: F401
 from worker_fixtures import write_shim
 
 import mosaic_lab as mosaic
-from mosaic_lab.errors import ConfigurationError, RunFailed, UnknownRun, WorkerEnvironmentError
+from mosaic_lab.errors import ConfigurationError, RunFailed, RunTimeout, UnknownRun, WorkerEnvironmentError
 from mosaic_lab.run_table import RunList
 from mosaic_lab.runs import Checkpoint, Run, RunGroup
 from mosaic_lab.runs.checkpoint_path import checkpoint_path
@@ -305,6 +305,13 @@ def test_a_new_lab_says_what_is_still_alive(lab: mosaic.Lab, capsys: pytest.Capt
     assert repr(again.stop_all()) == "nothing to stop: no run is alive"
     mosaic.Lab(lab.root)
     assert capsys.readouterr().out == ""
+
+
+def test_a_script_that_waits_prints_its_progress(lab: mosaic.Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    run = at_work(start_peer(lab.supervisor, "hang", grace_seconds=0))
+    with pytest.raises(RunTimeout):
+        run.wait(1.5)
+    assert re.fullmatch(rf"run {run.id}: running, .*\n", capsys.readouterr().err)
 
 
 def test_a_run_is_removed(lab: mosaic.Lab) -> None:

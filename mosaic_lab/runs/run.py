@@ -42,9 +42,9 @@ class RunDisplay(Protocol):
     def chart(self, runs: Sequence[Run], metric: str) -> None:
         """Show a metric's mean over the runs with its interval, live."""
 
-    def waiting(self, runs: Sequence[Run]) -> Callable[[bool], None] | None:
-        """Return a function that shows the progress of awaited runs in one line, or None if there is no place
-        for it. Its argument says whether all have ended."""
+    def waiting(self, runs: Sequence[Run]) -> Callable[[bool], None]:
+        """Return a function that shows the progress of awaited runs in one line. Its argument says whether
+        all have ended."""
 
     def run_ended(self, run: Run) -> None:
         """Update views of ``run`` after `wait` or `stop` has seen its end, or before it is deleted."""
@@ -68,7 +68,7 @@ def _shared_display(runs: Iterable[Run]) -> RunDisplay | None:
 
 
 def await_end(runs: Sequence[Run], timeout: float | None) -> None:
-    """Wait for all ``runs`` to end, in a notebook with a line of progress.
+    """Wait for all ``runs`` of a Lab to end, with a line of progress.
 
     Raises RunTimeout after ``timeout`` seconds. An interrupt does not affect the runs, and says so.
     """
@@ -264,9 +264,10 @@ class Run(RunRecord):
     def wait(self, timeout: float | None = None) -> Self:
         """Wait for the run to end and return it, if it completed or was cancelled.
 
-        A notebook shows a line of progress, a terminal a line at the end. An interrupt does not affect the
-        run, and says so. Raises RunFailed, with the worker's message and its last log lines, if the run
-        failed or was lost, RunTimeout after ``timeout`` seconds, and MosaicError if the run was removed.
+        A notebook shows a line of progress, a script prints one to standard error every half minute. An
+        interrupt does not affect the run, and says so. Raises RunFailed, with the worker's message and its
+        last log lines, if the run failed or was lost, RunTimeout after ``timeout`` seconds, and MosaicError
+        if the run was removed.
         """
         await_end([self], timeout)
         state = self.state

@@ -24,7 +24,6 @@ from mosaic_lab.widgets.page.kernel import notebook_shell
 if TYPE_CHECKING:
     from mosaic_lab.widgets.frames.wall import FrameWall
 
-_LINE_SECONDS = 1.0  # between two updates of the line of an awaited run
 logger = logging.getLogger(__name__)
 
 
@@ -52,16 +51,13 @@ class NotebookDisplay:
 
         show_runs(list(runs), alone=False, metric=metric, interval=True)
 
-    def waiting(self, runs: Sequence[Run]) -> Callable[[bool], None] | None:
-        """Return a function that shows the line of awaited runs; None without a notebook or a terminal.
+    def waiting(self, runs: Sequence[Run]) -> Callable[[bool], None]:
+        """Return a function that shows the line of awaited runs.
 
-        A notebook updates the line at most once a second until the end; a terminal shows it only at the end.
+        A notebook updates it at most once a second; elsewhere it is printed to standard error every half
+        minute.
         """
-        if notebook_shell() is not None:
-            return WaitingLine(runs).show
-        if not sys.stdout.isatty():
-            return None
-        return lambda ended: print(_waiting_line(runs)) if ended else None
+        return (PrintedLine if notebook_shell() is None else WaitingLine)(runs).show
 
     def run_ended(self, run: Run) -> None:
         """Complete the static form of panels that show ``run``, once all their runs have ended."""
@@ -97,23 +93,39 @@ class NotebookDisplay:
 class WaitingLine:
     """One line of a cell's output with the progress of awaited runs."""
 
+    every = 1.0
+    """Seconds between two updates, and before the first: runs that end earlier have no line."""
+
     def __init__(self, runs: Sequence[Run]) -> None:
         self._runs = runs
-        self._due = time.monotonic() + _LINE_SECONDS  # runs that end earlier have no line
-        self._handle: DisplayHandle | None = None
+        self._due = time.monotonic() + WaitingLine.every
+        self._shown = False
+        self._handle = DisplayHandle()
 
     def show(self, ended: bool) -> None:
         """Show the current progress, unless the line is recent; the end of all runs is always shown."""
         now = time.monotonic()
-        if now < self._due and (self._handle is None or not ended):
+        if now < self._due and not (self._shown and ended):
             return
-        self._due = now + _LINE_SECONDS
-        bundle = {"text/plain": _waiting_line(self._runs)}
-        if self._handle is None:
-            self._handle = DisplayHandle()
-            self._handle.display(bundle, raw=True)
-        else:
+        self._due = now + self.every
+        self._write(_waiting_line(self._runs))
+        self._shown = True
+
+    def _write(self, text: str) -> None:
+        bundle = {"text/plain": text}
+        if self._shown:
             self._handle.update(bundle, raw=True)
+        else:
+            self._handle.display(bundle, raw=True)
+
+
+class PrintedLine(WaitingLine):
+    """The progress of awaited runs in the output of a script."""
+
+    every = 30.0
+
+    def _write(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
 
 
 def _waiting_line(runs: Sequence[Run]) -> str:
