@@ -56,7 +56,8 @@ def examples(
     if operator is not None and operator not in names:
         raise ConfigurationError(
             f"operator={operator!r:.100}: no such operator has finished an episode"
-            f"{nearest(str(operator), names)}; these have: {', '.join(map(repr, names)) or 'none'}"
+            f"{nearest(str(operator), names, listed=True)}; these have: "
+            f"{', '.join(map(repr, names)) or 'none'}"
         )
     chosen = [one for one in recorded if one.recording is not None and operator in (None, one.operator)]
     if not chosen:

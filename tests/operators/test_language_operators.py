@@ -306,6 +306,7 @@ def test_a_prompt_may_be_a_file_and_a_strategy_code(tmp_path: Path) -> None:
             {"strategy": "robust_cott"},
             "strategy='robust_cott': must be one of 'naive', .*'plan'.*did you mean",
         ),
+        ({"strategy": "react"}, "strategy='react': must be one of 'naive', .*, 'plan'$"),
         ({"strategy": lambda prompt, ask: ""}, r"(?s)strategy: .*%%writefile strategy\.py.*\(prompt, ask\)"),
         (
             {"strategy": "few_shot"},

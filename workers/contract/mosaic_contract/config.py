@@ -186,8 +186,10 @@ def lab_keyword(name: str) -> str:
     return f" (lab.train's {_LAB_KEYWORDS[name]})" if name in _LAB_KEYWORDS else ""
 
 
-def nearest(name: str, choices: Iterable[str]) -> str:
-    """Return the end of an error about an unknown name: the nearest known name, or all if none is near."""
+def nearest(name: str, choices: Iterable[str], listed: bool = False) -> str:
+    """Return the end of an error about an unknown name: the nearest known name, or all if none is near.
+
+    ``listed``: the error lists all names itself."""
     names = sorted(set(choices))
     wanted = name.lower().replace("-", "_")
     close = difflib.get_close_matches(wanted, names, n=3, cutoff=0.6)
@@ -195,7 +197,7 @@ def nearest(name: str, choices: Iterable[str]) -> str:
         ratio = {candidate: difflib.SequenceMatcher(None, candidate, wanted).ratio() for candidate in close}
         best = max(close, key=lambda candidate: (ratio[candidate], candidate[:1] == wanted[:1]))
         return f"; did you mean {best!r}?"
-    return f"; known are {', '.join(names)}" if names else ""
+    return f"; known are {', '.join(names)}" if names and not listed else ""
 
 
 class _Reader:

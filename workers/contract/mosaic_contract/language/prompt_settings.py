@@ -100,7 +100,7 @@ def _wrong_choices(values: Mapping[str, Any], **choices: Sequence[str]) -> Itera
     for name, known in choices.items():
         value = values.get(name, known[0])
         if value not in known:
-            near = nearest(value, known) if isinstance(value, str) else ""
+            near = nearest(value, known, listed=True) if isinstance(value, str) else ""
             yield f"{name}={value!r:.100}: must be one of {', '.join(map(repr, known))}{near}"
 
 
@@ -134,8 +134,9 @@ def _wrong_system(text: Any) -> Iterator[str]:
     for name in dict.fromkeys(match[2] for match in PLACEHOLDER.finditer(text) if match[2]):
         if name not in PLACEHOLDERS:
             yield (
-                f"system: there is no placeholder {{{name}}}{nearest(name, PLACEHOLDERS)}; known: "
-                f"{', '.join(f'{{{known}}}' for known in PLACEHOLDERS)}. {{{{{name}}}}} gives the text itself"
+                f"system: there is no placeholder {{{name}}}{nearest(name, PLACEHOLDERS, listed=True)}; "
+                f"known: {', '.join(f'{{{known}}}' for known in PLACEHOLDERS)}. "
+                f"{{{{{name}}}}} gives the text itself"
             )
 
 
