@@ -24,7 +24,7 @@ from mosaic_lab.arenas.exchange_index import ExchangeIndex
 from mosaic_lab.arenas.replays import Replay, Replays
 from mosaic_lab.arenas.transcript import Transcript
 from mosaic_lab.engines.clusters import process_variables
-from mosaic_lab.errors import MosaicError
+from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation.budgets import BUDGET_SPENT, budget_to_go_on
 from mosaic_lab.evaluation.episode_log import Record, key_of, settled
 from mosaic_lab.evaluation.fingerprints import Lock, changed, changes, locks_of, text_of
@@ -32,7 +32,7 @@ from mosaic_lab.evaluation.parts import GRACE_SECONDS, PARTS, parts_text
 from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan, Key
 from mosaic_lab.evaluation.pool import ARENAS, Stall, read_stalls
 from mosaic_lab.evaluation.replay_check import Verification, check_by_replay
-from mosaic_lab.evaluation.replaying import replay
+from mosaic_lab.evaluation.replaying import nearest_seeds, replay
 from mosaic_lab.evaluation.reports.summary_table import check_operator
 from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.evaluation.results import Results
@@ -238,12 +238,14 @@ class Evaluation(Results):
         by operator, seed, ``fault`` (its name, "any" or "none"), or a ``text`` in prompt, answer or
         reasoning. ``save("log.jsonl")`` writes it; see `mosaic_lab.arenas.transcript.Transcript`.
 
-        Raises ConfigurationError for an unknown operator or fault.
+        Raises ConfigurationError for an unknown operator, seed or fault.
         """
         plan, played = self.plan, Evaluation(self.folder)  # its own: a handle serves one reader at a time
         if operator is not None:
             check_operator(operator, plan.lanes)
         seeds = {job.index: job.seed for job in self._jobs}
+        if type(seed) is int and seed not in seeds.values():
+            raise ConfigurationError(f"seed={seed}: {nearest_seeds(sorted({*seeds.values()}), seed)}")
         whole = Transcript(
             store=self.path.parent,
             name=self.id,

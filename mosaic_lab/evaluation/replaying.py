@@ -77,7 +77,7 @@ def _record(
     if record is None:
         seeds = sorted({own for label, own, _ in records if label == lane})
         raise ConfigurationError(
-            f"no finished {episode_text(f'episode of {lane}', seed, episode)}: {_nearest(seeds, seed)}"
+            f"no finished {episode_text(f'episode of {lane}', seed, episode)}: {nearest_seeds(seeds, seed)}"
             + (
                 f"; each has the episodes 0 to {plan.request.episodes - 1}"
                 if plan.request.episodes > 1
@@ -89,7 +89,8 @@ def _record(
     return record
 
 
-def _nearest(seeds: list[int], seed: int) -> str:
+def nearest_seeds(seeds: list[int], seed: int) -> str:
+    """Return a clause with the seeds nearest to an unknown one; ``seeds`` are sorted."""
     if not seeds:
         return "none has ended yet"
     at = min(max(bisect_left(seeds, seed) - _NEAREST // 2, 0), max(0, len(seeds) - _NEAREST))

@@ -137,8 +137,8 @@ class Results(Run):
     def steps(self, operator: str, seed: int, episode: int = 0) -> pd.DataFrame:
         """Return every step of every agent in one episode; the columns are those of `Comparison.steps`.
 
-        A training of an algorithm is an operator named "PPO s1" here. Raises ConfigurationError if there is
-        no such episode.
+        Actions are values of the action space; ``replay(…).table()`` has their names. A training of an
+        algorithm is an operator named "PPO s1" here. Raises ConfigurationError if there is no such episode.
         """
         record = self._episode_log.read().get((operator, seed, episode))
         if record is None:

@@ -96,7 +96,8 @@ def test_a_replay_needs_no_key_and_has_what_the_model_read_and_wrote(
     (exchange,) = replay[0].exchanges
     assert "[system]" in exchange.prompt and exchange.answer == exchange.parsed and not exchange.faults
     table = played.exchanges("LLM")
-    assert replay.table()["prompt"].tolist() == table[table["seed"] == 4]["prompt"].tolist()
+    for shown, name in {"prompt": "prompt", "answer_faults": "faults"}.items():
+        assert replay.table()[shown].tolist() == table[table["seed"] == 4][name].tolist()
     assert "prompt" not in played.replay("random", seed=4).table()
 
 
@@ -314,6 +315,8 @@ def test_a_transcript_has_the_exchanges_of_an_evaluation_and_of_a_comparison(
     assert [len(played.transcript()), len(played.transcript("LLM", seed=3))] == [8, 4]
     with pytest.raises(ConfigurationError, match="no operator 'PPO': the operators are LLM, random"):
         played.transcript("PPO")
+    with pytest.raises(ConfigurationError, match="seed=5: its seeds are 3, 4"):
+        played.transcript("LLM", seed=5)
     samples = json.loads(played.transcript().save(played.path / "log.json").read_text())["samples"]
     assert [sample["id"] for sample in samples] == ["LLM, seed 3", "LLM, seed 4"]
     assert all("return" in sample["scores"] for sample in samples)

@@ -23,6 +23,7 @@ from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.fastlane.encoding import Packet, Pixels, compact, rgb
 from mosaic_lab.fastlane.pictures import evenly_timed, film_path, film_speed, png
 from mosaic_lab.number_format import number
+from mosaic_lab.validation import checked_methods
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +40,7 @@ _TABLE = {
     "truncated": "bool",
     "fault": "object",
 }
-_EXCHANGES = {"prompt": "object", "answer": "object"}
+_EXCHANGES = {"prompt": "object", "answer": "object", "answer_faults": "object"}
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,7 @@ def texts_in(observations: Mapping[str, Any]) -> str:
     return "\n\n".join(f"{agent}:\n{text}" for agent, text in texts.items())
 
 
+@checked_methods("replay")
 class Replay(Sequence[ReplayStep]):
     """A recorded episode played again: its steps, with pictures and observations.
 
@@ -213,7 +215,9 @@ class Replay(Sequence[ReplayStep]):
         """Return a table with a row for each agent that acted in a step or received a reward.
 
         Columns: step, agent, operator, action (its name, or None), reward, return (so far), terminated,
-        truncated, fault and, with language models, prompt and answer of the last request.
+        truncated, fault and, with language models, prompt, answer and answer_faults of the last request.
+        ``fault`` is of the operator in the step, such as a late answer; ``answer_faults`` are those of a
+        transcript, such as "unparsed".
         """
         rows = [
             {
@@ -259,6 +263,7 @@ class Replay(Sequence[ReplayStep]):
         return f"<Replay of {self.title}: {len(self)} steps, return {total}{note}; {self.verdict}>"
 
 
+@checked_methods("replays")
 class Replays(Sequence[Replay]):
     """Replays of several operators on one seed, side by side."""
 
@@ -351,7 +356,10 @@ def _name(environment: EnvironmentInfo, agent: str, action: Any) -> str:
 
 def _last_exchange(step: ReplayStep, agent: str) -> dict[str, Any]:
     own = [exchange for exchange in step.exchanges if exchange.agent == agent]
-    return {"prompt": own[-1].prompt, "answer": own[-1].answer} if own else {"prompt": None, "answer": None}
+    if not own:
+        return dict.fromkeys(_EXCHANGES)
+    last = own[-1]
+    return {"prompt": last.prompt, "answer": last.answer, "answer_faults": ", ".join(last.faults)}
 
 
 def _compared(replayed: Replay, step: int) -> str:
