@@ -236,9 +236,9 @@ class Lab(Trainer):
                 come from a file, ``mosaic.operators.python("policy.py:act")``, or are functions defined in a
                 module; objects that exist only in this kernel cannot outlive it.
             policies: a policy mapping, added as an operator named "policies"; see `compare`.
-            seeds: integers. ``[7] * 10`` plays 10 episodes in the environment of seed 7, as does
-                ``episodes=10, seed_sequence="fixed"``.
-            episodes: episodes per seed.
+            seeds: integers; default: 100 of them, 0 to 99. ``[7] * 10`` plays 10 episodes in the environment
+                of seed 7, as does ``episodes=10, seed_sequence="fixed"``.
+            episodes: episodes per seed, so that ``episodes=1`` alone plays 100; for one, ``seeds=[0]``.
             env_kwargs: keyword arguments of the environment; see `compare`.
             max_steps: the episode's step limit; default: the environment's own.
             step_timeout: seconds that the environment may take for a reset, a step or a frame. If it takes
