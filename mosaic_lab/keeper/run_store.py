@@ -226,10 +226,6 @@ class RunStore:
             return []
         return sorted(filter(_is_of_a_run, map(RunFolder, paths)), key=_age)
 
-    def comparisons(self) -> int:
-        """Return the number of comparisons with living processes."""
-        return sum(map(comparison_lives, folders_in(self.root / COMPARISONS)))
-
     def folder(self, run_id: str) -> RunFolder:
         """Return the folder of the run whose id equals ``run_id``, or starts or ends with it.
 

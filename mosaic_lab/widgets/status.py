@@ -1,11 +1,11 @@
-"""The status of a run store for the JupyterLab page: numbers of live runs, and the store's path.
+"""The kernel's run stores for the JupyterLab page, and the page's reports about panels.
 
-The kernel has one comm with the page, target ``mosaic_lab.status``. On every change the kernel sends
-``{"runs": int, "evaluations": int, "comparisons": int, "store": str, "stores": [str], "version": str}``:
-``store`` is the store of the latest `Lab`, ``stores`` are the stores of all, ``version`` is the version of
-this package. Any message of the page is answered with the same. The page also reports two kinds of panel
-outputs: those read from a file, which may have missed updates, and those gone because their cell was executed
-again, cleared or deleted. Panels of a former kernel are shown again in their outputs.
+The kernel has one comm with the page, target ``mosaic_lab.status``. For each new `Lab` the kernel sends
+``{"store": str, "stores": [str], "version": str}``: ``store`` is the store of the latest `Lab`, ``stores``
+are the stores of all, ``version`` is the version of this package. Any message of the page is answered with
+the same. The page also reports two kinds of panel outputs: those read from a file, which may have missed
+updates, and those gone because their cell was executed again, cleared or deleted. Panels of a former kernel
+are shown again in their outputs.
 
 The comm's id is its target's name, and the kernel never opens it: a page knows the comm by that id, and front
 ends without our extension, such as nbconvert, would warn the user of a comm that they cannot handle.
@@ -14,15 +14,12 @@ ends without our extension, such as nbconvert, would warn the user of a comm tha
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from comm import create_comm, get_comm_manager
-from comm.base_comm import BaseComm
 
 from mosaic_lab._version import __version__
 from mosaic_lab.keeper.run_store import RunStore
@@ -39,10 +36,6 @@ from mosaic_lab.widgets.page.kernel import (
 from mosaic_lab.widgets.page.saved_form import PanelOutput, SavedForm, described_runs, form_of
 
 TARGET = "mosaic_lab.status"
-EVALUATION = "evaluation"
-"""The worker of evaluations. A constant, so that not every notebook imports the package for its name."""
-SHORTEST_WAIT, LONGEST_WAIT = 1.0, 5.0
-"""Limits on the seconds between two polls of the store, which grow while nothing changes."""
 MOST_REPORTED = 256
 """Maximum number of panels in one report."""
 
@@ -58,73 +51,38 @@ _SHOW_AGAIN: Mapping[object, Callable[[list[Run], Mapping[str, Any], PanelOutput
 
 
 class StatusChannel:
-    """Polls one run store on its own thread and sends changes, until either side closes it."""
+    """The comm with the page, until either side closes it. ``root`` is the store of the latest `Lab`."""
 
     def __init__(self, root: Path) -> None:
-        self.store = RunStore(root)
-        self.closed = threading.Event()
-        self._settled: set[str] = set()  # runs without a process, not polled again
-        self._lock = threading.Lock()
-        self._sent = self._look()
-        self.comm = self._open()
-        stay_on_subshell(self.comm)
-        threading.Thread(target=self._watch, name="mosaic-lab-status", daemon=True).start()
-
-    def refresh(self) -> None:
-        """Send the current status again."""
-        with self._lock:
-            self._sent = self._look()
-            self.comm.send(self._sent)
+        self.root = root
+        self.closed = False
+        self._comm = create_comm(target_name=TARGET, comm_id=TARGET, primary=False)
+        get_comm_manager().register_comm(self._comm)
+        on_message(self._comm, self._answer)
+        self._comm.on_close(self._on_close)
+        stay_on_subshell(self._comm)
+        self._send()
 
     def close(self) -> None:
-        self.closed.set()
-        self.comm.close()
+        self.closed = True
+        self._comm.close()
 
-    def _open(self) -> BaseComm:
-        comm = create_comm(target_name=TARGET, comm_id=TARGET, primary=False)
-        get_comm_manager().register_comm(comm)
-        on_message(comm, self._answer)
-        comm.on_close(lambda message: self.closed.set())
-        comm.send(self._sent)
-        return comm
+    def _on_close(self, _: object) -> None:
+        self.closed = True
 
     def _answer(self, msg: dict[str, Any]) -> None:
-        self.refresh()
+        self._send()
         in_background(partial(take_report, msg["content"]["data"]))
 
-    def _watch(self) -> None:
-        wait = SHORTEST_WAIT
-        while not self.closed.wait(wait):
-            wait = min(wait * 1.5, LONGEST_WAIT)
-            # A store that cannot be read now, such as on a network share, may be readable at the next poll.
-            with self._lock, suppress(OSError):
-                status = self._look()
-                if status != self._sent and not self.closed.is_set():
-                    self._sent = status
-                    self.comm.send(status)
-                    wait = SHORTEST_WAIT
-
-    def _look(self) -> dict[str, Any]:
-        runs = evaluations = 0
-        for folder in self.store.folders():
-            if folder.run_id in self._settled:
-                continue
-            run = Run(folder)
-            if not run.alive:
-                self._settled.add(folder.run_id)
-            elif run.worker == EVALUATION:
-                evaluations += 1
-            else:
-                runs += 1
-        counts = {"runs": runs, "evaluations": evaluations, "comparisons": self.store.comparisons()}
-        return {**counts, "store": str(self.store.root), "stores": list(STORES), "version": __version__}
+    def _send(self) -> None:
+        self._comm.send({"store": str(self.root), "stores": list(STORES), "version": __version__})
 
 
 _channel: StatusChannel | None = None
 
 
 def announce(root: Path | str) -> None:
-    """Keep the page informed about the run store `root` of the latest `Lab` from now on.
+    """Tell the page that the run store ``root`` is that of the latest `Lab`.
 
     Does nothing outside a Jupyter kernel. Never blocks.
     """
@@ -133,13 +91,13 @@ def announce(root: Path | str) -> None:
     if shell is None:
         return
     keep_busy_while_a_cell_runs(shell)
-    store = RunStore(root)
-    serve(store.root)
-    if _channel is not None and not _channel.closed.is_set():
-        if _channel.store.root == store.root:
+    root = RunStore(root).root
+    serve(root)
+    if _channel is not None and not _channel.closed:
+        if _channel.root == root:
             return
         _channel.close()
-    _channel = StatusChannel(store.root)
+    _channel = StatusChannel(root)
 
 
 def take_report(report: Mapping[str, Any]) -> None:

@@ -61,7 +61,7 @@ class RunFollower implements IRunFollower {
 
 export const followerPlugin: JupyterFrontEndPlugin<IRunFollower> = {
   id: 'mosaic-lab:run-follower',
-  description: 'Follows what is alive in the run store of the current notebook.',
+  description: 'Follows which kernels of open notebooks have a Lab, and on which run stores.',
   autoStart: true,
   requires: [INotebookTracker],
   provides: IRunFollower,

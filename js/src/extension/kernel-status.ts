@@ -1,11 +1,11 @@
 /**
- * Listens to the comm on which a kernel reports how many of its runs, evaluations and comparisons are alive.
+ * Listens to the comm on which a kernel reports its run stores.
  *
- * The comm's target and id are `mosaic_lab.status`. The kernel sends an `IRunStatus` when a `Lab` is created,
- * and on every change. To support front ends without this extension, the kernel never opens the comm: its
- * first message makes the page listen. A page that connects later, after a reload or a lost connection, finds
- * the comm by `comm_info` and requests the status once; a busy kernel answers after its cell has ended. A
- * restarted kernel has no comm until its `Lab` is created again.
+ * The comm's target and id are `mosaic_lab.status`. The kernel sends an `IRunStatus` when a `Lab` is created.
+ * To support front ends without this extension, the kernel never opens the comm: its first message makes the
+ * page listen. A page that connects later, after a reload or a lost connection, finds the comm by `comm_info`
+ * and requests the status once; a busy kernel answers after its cell has ended. A restarted kernel has no comm
+ * until its `Lab` is created again.
  */
 
 import type { ISessionContext } from '@jupyterlab/apputils';
@@ -160,10 +160,6 @@ export class KernelStatus {
 }
 
 function isRunStatus(data: Record<string, JSONValue | undefined>): data is JSONObject & IRunStatus {
-  const { runs, evaluations, comparisons, store, stores, version } = data;
-  return (
-    [runs, evaluations, comparisons].every(count => typeof count === 'number') &&
-    [store, version].every(text => typeof text === 'string') &&
-    Array.isArray(stores)
-  );
+  const { store, stores, version } = data;
+  return [store, version].every(text => typeof text === 'string') && Array.isArray(stores);
 }

@@ -60,16 +60,9 @@ export interface ISettings {
 
 export const ISettings = new Token<ISettings>('mosaic-lab:ISettings', 'The settings of MOSAIC Lab.');
 
-/** A kernel's report on its run store: the numbers of live runs, and the store's location. */
+/** A kernel's report on its run stores. */
 export interface IRunStatus {
-  /** Trainings and other work of workers, except films. */
-  readonly runs: number;
-
-  readonly evaluations: number;
-
-  readonly comparisons: number;
-
-  /** The run store's folder, an absolute path on the kernel's machine: the store of the latest `Lab`. */
+  /** The folder of the latest `Lab`'s run store, an absolute path on the kernel's machine. */
   readonly store: string;
 
   /** The stores of all its `Lab`s. */
@@ -87,7 +80,7 @@ export interface IKernelWithLab {
   readonly version: string;
 }
 
-/** Follows the kernel of the current notebook. The kernel sends its status; nothing is polled. */
+/** Follows the kernels of open notebooks. A kernel reports each new `Lab`; nothing is polled. */
 export interface IRunFollower {
   /** The status of the current notebook's kernel, null if that kernel has no `Lab`. */
   readonly status: IRunStatus | null;
@@ -107,7 +100,7 @@ export interface IRunFollower {
 
 export const IRunFollower = new Token<IRunFollower>(
   'mosaic-lab:IRunFollower',
-  'Follows what is alive in the run store of the current notebook.'
+  'Follows which kernels have a Lab, and on which run stores.'
 );
 
 /** The known run stores. */
