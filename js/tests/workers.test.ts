@@ -5,16 +5,9 @@ import { checkText, sizeText, sorted, stateText, versionText } from '../src/exte
 import type { WorkerRow } from '../src/shared/run-api.ts';
 
 const ROW: WorkerRow = {
-  ...{
-    name: 'cleanrl',
-    state: 'installed',
-    detail: '',
-    about: '',
-    origin: 'bundled',
-    upstream: 'cleanrl 0.4.8'
-  },
-  ...{ version: '0.1.0', source: 'git', python: '3.11', size_bytes: 1_487_000_000 },
-  ...{ created: 1, provides: [], algorithms: ['ppo'], modes: ['train'], trains: true },
+  ...{ name: 'cleanrl', state: 'installed', detail: '', about: '', upstream: 'cleanrl 0.4.8' },
+  ...{ version: '0.1.0', source: 'git', size_bytes: 1_487_000_000 },
+  ...{ created: 1, provides: [], algorithms: ['ppo'], trains: true },
   ...{ checked: null, checks: 0, failed: {} }
 };
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 
+from mosaic_contract.metadata import WorkerMetadata
+
 from mosaic_lab.errors import WorkerEnvironmentError
 from mosaic_lab.workers.discovery import declared_names, kernel_workers
 from mosaic_lab.workers.home import workers_home
@@ -38,6 +40,28 @@ class WorkerInfo:
     origin: str
     worker_environment: WorkerEnvironment | None
     shim: Shim | None
+
+    @property
+    def metadata(self) -> WorkerMetadata | None:
+        """The installed worker's description of itself."""
+        return None if self.worker_environment is None else self.worker_environment.metadata
+
+    @property
+    def description(self) -> str:
+        """The installed worker's description, otherwise its shim's."""
+        return (self.metadata and self.metadata.description) or (self.shim and self.shim.description) or ""
+
+    @property
+    def algorithms(self) -> list[str]:
+        """The installed worker's algorithms; empty before the installation."""
+        return [] if self.worker_environment is None else self.worker_environment.capabilities.algorithms
+
+    @property
+    def trains(self) -> bool:
+        """Whether the worker trains, or would once it is installed."""
+        if self.worker_environment is not None:
+            return "train" in self.worker_environment.capabilities.modes
+        return self.shim is not None and self.shim.trains
 
 
 def catalog() -> list[WorkerInfo]:

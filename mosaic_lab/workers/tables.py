@@ -95,17 +95,15 @@ def _installed(worker: str) -> WorkerEnvironment:
 
 def _worker_row(info: WorkerInfo, globs: Sequence[str]) -> dict[str, Any]:
     installed = info.worker_environment
-    about = installed.metadata if installed else None
-    can = installed.capabilities if installed else None
     return {
         "worker": info.name,
         "state": info.state,
-        "library": about.upstream if about else "",
-        "trains": "train" in can.modes if can else info.shim is not None and info.shim.trains,
-        "algorithms": ", ".join(can.algorithms) if can else "",
+        "library": info.metadata.upstream if info.metadata else "",
+        "trains": info.trains,
+        "algorithms": ", ".join(info.algorithms),
         "environments": " ".join(globs),
         "megabytes": round(installed.size_bytes / 1e6) if installed else 0,
-        "description": (about.description if about else "") or (info.shim.description if info.shim else ""),
+        "description": info.description,
     }
 
 

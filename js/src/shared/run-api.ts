@@ -186,7 +186,7 @@ export interface Difference {
 }
 
 /**
- * A worker; `WorkerRow` in `mosaic_lab/overview/workers.py`. Fields known only after installation are empty,
+ * A worker; `worker_rows` in `mosaic_lab/overview/workers.py`. Fields known only after installation are empty,
  * 0 or null.
  */
 export interface WorkerRow {
@@ -194,18 +194,17 @@ export interface WorkerRow {
   readonly state: 'installed' | 'not installed' | 'outdated' | 'broken';
   readonly detail: string;
   readonly about: string;
-  readonly origin: string;
   readonly upstream: string;
   readonly version: string;
   readonly source: string;
-  readonly python: string;
   readonly size_bytes: number;
   readonly created: number | null;
+  /** Globs of the environments that it provides. */
   readonly provides: readonly string[];
   readonly algorithms: readonly string[];
-  readonly modes: readonly string[];
   /** Whether the worker can train once it is installed. */
   readonly trains: boolean;
+  /** The time of the last check in Unix seconds. */
   readonly checked: number | null;
   readonly checks: number;
   /** The errors by name of the failed check. */
