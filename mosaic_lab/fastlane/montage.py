@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple
 
 from mosaic_lab.fastlane import pixels_of
+from mosaic_lab.fastlane.pictures import image_png
 from mosaic_lab.number_format import number
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def montage(tiles: Sequence[MontageTile], columns: int | None = None) -> bytes |
     if not any(tile.frame for tile in tiles):
         return None
     if len(tiles) == 1 and (frame := tiles[0].frame):
-        return _png(_scaled(frame, SIDE))
-    return _png(_arranged(tiles, columns or math.ceil(math.sqrt(len(tiles)))))
+        return image_png(_scaled(frame, SIDE))
+    return image_png(_arranged(tiles, columns or math.ceil(math.sqrt(len(tiles)))))
 
 
 def hud_line(hud: Hud) -> str:
@@ -109,9 +109,3 @@ def _fitting(text: str, font: FreeTypeFont, width: int) -> str:
     while text and font.getlength(text + "…") > width:
         text = text[:-1]
     return text + "…"
-
-
-def _png(image: Image.Image) -> bytes:
-    file = BytesIO()
-    image.save(file, "PNG")
-    return file.getvalue()

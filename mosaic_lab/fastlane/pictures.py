@@ -44,9 +44,29 @@ def png(pixels: Pixels) -> bytes:
     """Return a PNG file of exactly these pixels: height × width × 1, 3 or 4 channels."""
     from PIL import Image
 
+    return image_png(Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels))
+
+
+def image_png(image: Image.Image) -> bytes:
+    """Return an image as a PNG file."""
     file = BytesIO()
-    Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels).save(file, "PNG")
+    image.save(file, "PNG")
     return file.getvalue()
+
+
+def joined(images: Sequence[Image.Image], gap: int = 0, *, across: bool = False) -> Image.Image:
+    """Return one image of at least one: below each other, or beside each other if ``across``."""
+    from PIL import Image
+
+    widths, heights = zip(*(image.size for image in images), strict=True)
+    size = (sum(widths) + gap * (len(images) - 1), max(heights))
+    if not across:
+        size = (max(widths), sum(heights) + gap * (len(images) - 1))
+    whole, left, top = Image.new("RGBA", size), 0, 0
+    for image in images:
+        whole.paste(image, (left, top))
+        left, top = (left + image.width + gap, 0) if across else (0, top + image.height + gap)
+    return whole
 
 
 def picture_path(value: Path | str) -> Path:
@@ -156,10 +176,9 @@ def first_frame(film: bytes, side: int) -> bytes:
         raise ValueError(f"it is not a film: {error}") from None
     from PIL import Image
 
-    image, file = Image.fromarray(frame.to_ndarray(format="rgb24")), BytesIO()
+    image = Image.fromarray(frame.to_ndarray(format="rgb24"))
     image.thumbnail((side, side))
-    image.save(file, "PNG")
-    return file.getvalue()
+    return image_png(image)
 
 
 # ------------------------------------------------------------------ time

@@ -6,7 +6,6 @@ from the folder of the recording, which names them by their SHA-256.
 
 from __future__ import annotations
 
-import io
 import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Any
 
 from mosaic_contract.arena.exchanges import faults_of, number_of
 
+from mosaic_lab.fastlane.pictures import image_png
 from mosaic_lab.keeper.files import open_file
 from mosaic_lab.number_format import UNKNOWN, milliseconds, money, number
 
@@ -223,8 +223,7 @@ def _thumbnail(path: Path) -> Mapping[str, str]:
         with open_file(path) as file, Image.open(file, formats=["PNG"]) as image:
             text = f"image {image.width} × {image.height}"
             image.thumbnail((MOST_PIXELS, MOST_PIXELS))
-            small = io.BytesIO()
-            image.save(small, "PNG")
+            small = image_png(image)
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         return NO_PICTURE
-    return {"src": f"data:image/png;base64,{b64encode(small.getvalue()).decode()}", "text": text}
+    return {"src": f"data:image/png;base64,{b64encode(small).decode()}", "text": text}

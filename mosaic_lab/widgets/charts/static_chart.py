@@ -17,6 +17,7 @@ from mosaic_lab.chart_style import (
     png_of,
 )
 from mosaic_lab.fastlane.montage import INK
+from mosaic_lab.fastlane.pictures import image_png, joined
 from mosaic_lab.overview.averages import Floats
 from mosaic_lab.widgets.charts.chart import (
     EVERYTHING,
@@ -94,14 +95,4 @@ def stacked(pictures: Sequence[bytes]) -> bytes | None:
     from PIL import Image
 
     images = [Image.open(io.BytesIO(data)).convert("RGBA") for data in pictures]
-    if not images:
-        return None
-    width = max(image.width for image in images)
-    canvas = Image.new("RGBA", (width, sum(image.height for image in images)))
-    top = 0
-    for image in images:
-        canvas.paste(image, (0, top))
-        top += image.height
-    file = io.BytesIO()
-    canvas.save(file, "PNG")
-    return file.getvalue()
+    return image_png(joined(images)) if images else None

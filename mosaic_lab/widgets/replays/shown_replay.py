@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from base64 import b64encode
 from collections import deque
 from contextlib import suppress
@@ -12,6 +11,7 @@ from PIL import Image
 
 from mosaic_lab.arenas.replays import Replay, Replays
 from mosaic_lab.fastlane.encoding import rgb
+from mosaic_lab.fastlane.pictures import joined, image_png
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm, html_notes, html_table
 from mosaic_lab.widgets.replays.replay_player import PanelOf, ReplayView
 
@@ -57,15 +57,7 @@ class ShownReplay:
     def _draw(self) -> bytes | None:
         """Return a strip of pictures over the episode, a row for each replay."""
         rows = [_strip(replay) for replay in self._view.replays if replay.pictured]
-        if not rows:
-            return None
-        size = max(row.width for row in rows), sum(row.height + _GAP for row in rows) - _GAP
-        whole, file, top = Image.new("RGBA", size), io.BytesIO(), 0
-        for row in rows:
-            whole.paste(row, (0, top))
-            top += row.height + _GAP
-        whole.save(file, "PNG")
-        return file.getvalue()
+        return image_png(joined(rows, _GAP)) if rows else None
 
 
 _shown: deque[ShownReplay] = deque()
@@ -103,10 +95,4 @@ def _strip(replay: Replay) -> Image.Image:
         picture = Image.fromarray(rgb(packets[place].decode()))
         picture.thumbnail((_SAVED_SIDE, _SAVED_SIDE))
         pictures.append(picture)
-    width = sum(picture.width + _GAP for picture in pictures) - _GAP
-    row = Image.new("RGBA", (width, max(picture.height for picture in pictures)))
-    left = 0
-    for picture in pictures:
-        row.paste(picture, (left, 0))
-        left += picture.width + _GAP
-    return row
+    return joined(pictures, _GAP, across=True)
