@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, isfunction, signature
-from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from mosaic_contract.config import nearest
@@ -19,7 +16,6 @@ R = TypeVar("R")
 C = TypeVar("C")
 
 _NAMED = 4  # arguments in an error
-_MOST_BYTES = 1 << 20  # of a TOML file
 _BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 
@@ -59,19 +55,6 @@ class Problems:
         while place and place not in self._lines:
             place = place.rpartition(".")[0]
         return self._lines.get(place, 0)
-
-
-def read_arguments(path: Path, name: str) -> dict[str, Any]:
-    """Return the arguments in a TOML or JSON file, of which at most 1 MiB is read.
-
-    Raises ConfigurationError, with ``name`` for what the file should contain, if it cannot be read.
-    """
-    try:
-        with path.open("rb") as file:
-            text = file.read(_MOST_BYTES).decode()
-        return dict(json.loads(text)) if path.suffix.lower() == ".json" else tomllib.loads(text)
-    except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise ConfigurationError(f"{path.name} is not a {name} that can be read: {error}") from None
 
 
 def no_seeds(seeds: object) -> str:

@@ -20,6 +20,7 @@ FLOORS = {
     "mosaic_lab._version": 1,
     "mosaic_lab.errors": 1,
     "mosaic_lab.chart_style": 1,
+    "mosaic_lab.documents": 1,
     "mosaic_lab.sanitize": 1,
     "mosaic_lab.number_format": 1,
     "mosaic_lab.table_files": 1,

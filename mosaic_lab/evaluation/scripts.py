@@ -44,9 +44,6 @@ All problems are reported at once, with line numbers for TOML.
 
 from __future__ import annotations
 
-import json
-import re
-import tomllib
 from collections.abc import Callable, Mapping
 from inspect import signature
 from pathlib import Path
@@ -55,6 +52,7 @@ from typing import Any
 from mosaic_contract.config import nearest
 
 from mosaic_lab import operators
+from mosaic_lab.documents import read_document
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation.recordings import FindRun
 from mosaic_lab.evaluation.request import EvaluateRequest
@@ -88,18 +86,21 @@ _OF_KIND = {
 _ELSEWHERE = {"environment_mode": "seed_sequence", "num_episodes": "episodes"}  # of other programs
 OLDER_KEYS = {"settings": "env_kwargs"}
 """Keys in older bundles, with their current names."""
-_LARGEST = 16 << 20  # bytes
-_HEADER = re.compile(r"\s*(\[[^\[\]].*\])\s*(?:#.*)?$")
-_KEY = re.compile(r"""\s*((?:[A-Za-z0-9_.-]|"[^"]*"|'[^']*')+)\s*=""")
 
 
 def read_script(path: Path | str, find_run: FindRun) -> tuple[EvaluateRequest, Problems]:
     """Return the request in a script, and the problems found so far.
 
-    ``find_run`` finds a run by its id. Raises ConfigurationError if the file is neither TOML nor JSON.
+    ``find_run`` finds a run by its id. Raises ConfigurationError if the file is not valid TOML or JSON.
     """
     path = Path(path).expanduser().resolve()
-    document, lines = _parsed(path)
+    if path.is_dir():
+        raise ConfigurationError(f"{path} is a folder: give the file of a script, or a bundle's zip file")
+    if path.suffix.lower() not in (".toml", ".json"):
+        raise ConfigurationError(
+            f"{path.name}: a script must be a .toml or .json file, from which nothing is executed"
+        )
+    document, lines = read_document(path)
     problems = Problems(path.name, lines)
     keys = EvaluateRequest.__struct_fields__
     document = {OLDER_KEYS.get(key, key): value for key, value in document.items()}
@@ -124,67 +125,6 @@ def read_script(path: Path | str, find_run: FindRun) -> tuple[EvaluateRequest, P
     if isinstance(values.get("policies"), Mapping):
         values["policies"] = reader.lane(values["policies"], "policies", "policies")
     return EvaluateRequest(**values), problems
-
-
-def _parsed(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
-    if path.is_dir():
-        raise ConfigurationError(f"{path} is a folder: give the file of a script, or a bundle's zip file")
-    if path.suffix.lower() not in (".toml", ".json"):
-        raise ConfigurationError(
-            f"{path.name}: a script must be a .toml or .json file, from which nothing is executed"
-        )
-    try:
-        if path.stat().st_size > _LARGEST:
-            raise ConfigurationError(f"{path} is larger than {_LARGEST >> 20} MiB")
-        text = path.read_text(encoding="utf-8")
-        document = tomllib.loads(text) if path.suffix.lower() == ".toml" else _json(text)
-    except OSError as error:
-        raise ConfigurationError(f"the script {path} cannot be read: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{path.name} is not valid {path.suffix[1:].upper()}: {error}") from None
-    if not isinstance(document, dict):
-        raise ConfigurationError(f"{path.name} is not an object with keys")
-    return document, _lines_of(text) if path.suffix.lower() == ".toml" else {}
-
-
-def _json(text: str) -> Any:
-    """Parse a JSON document. Raises ValueError, also for duplicate keys."""
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        content = dict(pairs)
-        if len(content) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"it has a duplicate key {twice!r} in one object")
-        return content
-
-    return json.loads(text, object_pairs_hook=once)
-
-
-def _lines_of(text: str) -> dict[str, int]:
-    """Return the line of each key of a TOML document that has a line of its own."""
-    lines: dict[str, int] = {}
-    table: tuple[str, ...] = ()
-    for number, line in enumerate(text.splitlines(), 1):
-        if header := _HEADER.match(line):
-            table = _path_of(header[1])
-            lines.setdefault(".".join(table), number)
-        elif key := _KEY.match(line):
-            lines.setdefault(".".join((*table, *_path_of(f"{key[1]} = 0"))), number)
-    return lines
-
-
-def _path_of(line: str) -> tuple[str, ...]:
-    """Return the keys of a table header or assignment; empty if the line is part of another value."""
-    try:
-        inner: Any = tomllib.loads(line)
-    except tomllib.TOMLDecodeError:
-        return ()
-    path = []
-    while isinstance(inner, dict) and inner:
-        ((key, inner),) = inner.items()
-        path.append(key)
-    return tuple(path)
 
 
 class _OperatorReader:

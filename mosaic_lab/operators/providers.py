@@ -18,8 +18,9 @@ from urllib.parse import urlsplit
 
 from mosaic_contract.language.settings import ANTHROPIC, KEY_VARIABLES, OPENAI
 
+from mosaic_lab.documents import read_document
 from mosaic_lab.operators.spec import OperatorSpec
-from mosaic_lab.validation import Problems, read_arguments
+from mosaic_lab.validation import Problems
 from mosaic_lab.workers.home import home
 
 _TOKEN = "ANTHROPIC_AUTH_TOKEN"
@@ -48,19 +49,18 @@ class Provider(NamedTuple):
         return self == _BUNDLED.get(self.api)
 
 
-def _read(tables: Mapping[str, Any], source: str) -> dict[str, Provider]:
+def _read(tables: Mapping[str, Any], problems: Problems) -> dict[str, Provider]:
     """Return the providers in the tables of a file. Raises ConfigurationError."""
-    problems = Problems(source)
     found: dict[str, Provider] = {}
     for name, table in tables.items():
         try:
             found[name] = Provider(**table)
         except TypeError:
             fields = ", ".join(Provider._fields)
-            problems.add("", f"[{name}]: must be a table with base_url, and no keys other than {fields}")
+            problems.add(name, f"[{name}]: must be a table with base_url, and no keys other than {fields}")
             continue
         if problem := _problem(found[name]):
-            problems.add("", f"[{name}] {problem}")
+            problems.add(name, f"[{name}] {problem}")
     problems.check()
     return found
 
@@ -79,13 +79,16 @@ def _problem(provider: Provider) -> str:
     return "" if all(isinstance(text, str) for text in texts) else "maker and all parameters must be strings"
 
 
-_BUNDLED = _read(tomllib.loads((Path(__file__).parent / FILE).read_text(encoding="utf-8")), FILE)
+_BUNDLED = _read(tomllib.loads((Path(__file__).parent / FILE).read_text(encoding="utf-8")), Problems(FILE))
 
 
 def providers() -> dict[str, Provider]:
     """Return all providers by name. Raises ConfigurationError if the user's own file is not valid."""
     own = home() / FILE
-    return _BUNDLED | (_read(read_arguments(own, "table of providers"), str(own)) if own.is_file() else {})
+    if not own.is_file():
+        return _BUNDLED
+    tables, lines = read_document(own)
+    return _BUNDLED | _read(tables, Problems(str(own), lines))
 
 
 def unknown(name: object, known: Sequence[str]) -> str:

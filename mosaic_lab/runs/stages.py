@@ -14,9 +14,10 @@ from typing import Any, TypeGuard
 
 from mosaic_contract.codec import with_tagged_tuples, with_tuples
 
+from mosaic_lab.documents import read_document
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.run_store import RunFolder, read_json, write_json
-from mosaic_lab.validation import Problems, read_arguments
+from mosaic_lab.validation import Problems
 from mosaic_lab.workers.own_environments import check_environment_id
 
 WINDOW = 20
@@ -139,8 +140,8 @@ def read_curriculum(path: Path) -> list[Stage]:
 
     Raises ConfigurationError if the file has other content.
     """
-    arguments = read_arguments(path, "curriculum")
-    problems = Problems(path.name)
+    arguments, lines = read_document(path)
+    problems = Problems(path.name, lines)
     tables = arguments.pop(TABLE, None)
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
         problems.add(TABLE, f"give a table [[{TABLE}]] for each stage, with its env and its steps or until")

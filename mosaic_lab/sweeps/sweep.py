@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import structs
 
+from mosaic_lab.documents import read_document
 from mosaic_lab.engines.clusters import process_variables
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.keeper.run_store import RunStore
@@ -30,7 +31,7 @@ from mosaic_lab.sweeps.request import MOST_TRIALS, SweepRequest
 from mosaic_lab.sweeps.trial_log import TrialLog
 from mosaic_lab.sweeps.trials import Trial, TrialState
 from mosaic_lab.table_files import write_csv, write_parquet
-from mosaic_lab.validation import Problems, checked, checked_methods, read_arguments
+from mosaic_lab.validation import Problems, checked, checked_methods
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -336,4 +337,5 @@ def read_sweep(path: Path | str) -> SweepRequest:
     Raises ConfigurationError for an invalid file, with all problems of its search.
     """
     path = Path(path)
-    return SweepRequest.of_json(read_arguments(path, "sweep"), Problems(path.name))
+    document, lines = read_document(path)
+    return SweepRequest.of_json(document, Problems(path.name, lines))

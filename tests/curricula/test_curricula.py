@@ -373,9 +373,9 @@ def test_a_file_has_the_stages(lab: mosaic.Lab, tmp_path: Path, capsys: Any) -> 
     ):  # fmt: skip
         assert part in refused
     for text, why in {
-        "seed = 3\n": "seed is not a field of a stage",
+        "seed = 3\n": "line 1: seed is not a field of a stage",
         "[curriculum]\n": "give a table [[curriculum]] for each stage",
-        "[[curriculum": "climb.toml is not a curriculum that can be read",
+        "[[curriculum": "climb.toml is not valid TOML",
     }.items():
         file.write_text(text)
         assert main(command) == 1

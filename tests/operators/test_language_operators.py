@@ -107,9 +107,9 @@ def test_providers_of_ones_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         mosaic.Lab(tmp_path / "runs").evaluate(env="CartPole-v1", operators={"LLM": spec}, seeds=[0])
     for table, said in (
         ('[campus]\nbase_url = "llm.campus"', r"\[campus\] base_url='llm.campus': must be an address"),
-        ('[campus]\naddress = "https://a"', r"\[campus\]: must be a table with base_url"),
+        ('[campus]\naddress = "https://a"', r"line 1: \[campus\]: must be a table with base_url"),
         ('[campus]\nbase_url = "https://a"\nkey = "sk-fake-0123"', r"\[campus\] key: must be the name"),
-        ("campus", r"providers.toml is not a table of providers that can be read"),
+        ("campus", r"providers.toml is not valid TOML"),
     ):
         own.write_text(table)
         with pytest.raises(ConfigurationError, match=said) as caught:
