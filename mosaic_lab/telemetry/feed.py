@@ -1,4 +1,4 @@
-"""The live model of one run: the facts of its header, and its columns, from the files in its folder."""
+"""The live model of one run, for panels and progress lines: its columns, and the facts of its streams."""
 
 from __future__ import annotations
 
@@ -9,33 +9,26 @@ from pathlib import Path
 
 from mosaic_lab.telemetry.column_cache import ColumnCache
 from mosaic_lab.telemetry.columns import RunColumns
-from mosaic_lab.telemetry.decoding import Health
 from mosaic_lab.telemetry.metrics import ReturnMeans, episodes_return
 from mosaic_lab.telemetry.progress import StepProgress
 
 
-class RunFeed:
+class RunFeed(RunColumns):
     """The live model of one run. ``poll`` updates it; everything else only reads.
 
-    A lock ensures that one thread polls at a time. The attributes may be read from any thread.
+    One thread polls at a time. The attributes may be read from any thread.
     """
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder).resolve()
-        self.columns = RunColumns(self.folder, ColumnCache())
-        """The points of all metrics, worker's and system's."""
-        self._lock = threading.Lock()
+        super().__init__(self.folder, ColumnCache())
+        self._polling = threading.Lock()
         self._side_files = tuple(str(self.folder / name) for name in ("state.json", "worker.log"))
-        self._polled: tuple[object, ...] = (self.columns.position, None, None)
-
-    @property
-    def health(self) -> Health:
-        """Counts of irregularities in the stream."""
-        return self.columns.health
+        self._polled: tuple[object, ...] = (self.position, None, None)
 
     @property
     def progress(self) -> StepProgress:
-        return self.columns.facts.progress
+        return self.facts.progress
 
     @property
     def step(self) -> int:
@@ -50,12 +43,12 @@ class RunFeed:
     @property
     def memory_mb(self) -> float | None:
         """Memory of the worker at its newest heartbeat, in MiB."""
-        return self.columns.facts.memory_mb
+        return self.facts.memory_mb
 
     @property
     def returns(self) -> ReturnMeans:
         """The last and the best return so far."""
-        return self.columns.facts.preferred_returns
+        return self.facts.preferred_returns
 
     @property
     def last_return(self) -> float | None:
@@ -66,22 +59,17 @@ class RunFeed:
     @property
     def episodes(self) -> int:
         """Number of episodes ended; an episode with several agents counts once."""
-        return self.columns.facts.episodes.ended
+        return self.facts.episodes.ended
 
     @property
     def agents(self) -> int:
         """The largest number of agents reported for one episode."""
-        return self.columns.facts.episodes.agents
+        return self.facts.episodes.agents
 
     @property
     def behind(self) -> bool:
         """Whether the last poll left data unread."""
-        return self.columns.unread > 0
-
-    @property
-    def missing(self) -> bool:
-        """Whether the telemetry file has been deleted."""
-        return self.columns.missing
+        return self.unread > 0
 
     def seconds_left(self, total_timesteps: int) -> float | None:
         """Return the estimated seconds until ``total_timesteps``; None while the speed is unknown or zero."""
@@ -95,20 +83,15 @@ class RunFeed:
         life of the worker. If the run has ``ended``, its columns are cached when all is read. Raises OSError
         if the worker's file exists but cannot be read.
         """
-        with self._lock:
-            self.columns.read_worker(lambda: ended)
+        with self._polling:
+            self.read_worker(lambda: ended)
             with suppress(OSError):
-                self.columns.read_beside(lambda: ended)
+                self.read_beside(lambda: ended)
             state, log = self._side_files
-            stamp = (self.columns.position, _stamp(state), _stamp(log))
+            stamp = (self.position, _stamp(state), _stamp(log))
             changed = stamp != self._polled
             self._polled = stamp
             return changed
-
-    def close(self) -> None:
-        """Close the files of a run that has ended. If they grow nevertheless, a later poll continues
-        reading."""
-        self.columns.close()
 
 
 def _stamp(path: str) -> object:

@@ -91,7 +91,7 @@ def _measure(name: str, runs: list[Run], began: float, viewing: Viewing) -> list
 
 def _callback(runs: list[Run], latency: Latency) -> Callable[[], None]:
     def see(feed: RunFeed) -> None:
-        for piece in map(feed.columns.pieces, feed.columns.names):
+        for piece in map(feed.pieces, feed.names):
             latency.see(piece[-1].value)
 
     ends = [watcher().subscribe(watcher().feed(run.path), see) for run in runs]

@@ -106,7 +106,7 @@ def latencies(runs: list[Run], seconds: float) -> list[float]:
     while time.monotonic() < deadline:
         for number, feed in enumerate(feeds):
             feed.poll()
-            pieces = feed.columns.pieces("sent")
+            pieces = feed.pieces("sent")
             if pieces and (last := float(pieces[-1].value[-1])) > newest[number]:
                 found.append(time.time() - last)
                 newest[number] = last

@@ -220,7 +220,7 @@ def test_the_clock_of_a_node_may_be_an_hour_off(tmp_path: Path, off: int) -> Non
     assert (folder / "checkpoints" / "2.pt").read_bytes() == b"two"
     feed = RunFeed(folder)
     feed.poll()
-    [piece] = feed.columns.pieces("loss")
+    [piece] = feed.pieces("loss")
     seconds = piece.seconds
     assert len(seconds) == 3
     assert seconds.min() == 0

@@ -48,7 +48,7 @@ def test_processor_memory_and_disk_of_all_of_a_runs_processes(supervisor: Superv
     run.wait(30)
     feed = RunFeed(run.path)
     feed.poll()
-    [piece] = feed.columns.pieces("system/memory_mb")
+    [piece] = feed.pieces("system/memory_mb")
     assert len(piece.value) == len(run.metrics("system/memory_mb")) and (piece.seconds >= 0).all()
     assert feed.step == 3 and feed.health.lines == len(run.folder.telemetry_path.read_text().splitlines())
 

@@ -127,9 +127,9 @@ def test_the_facts_of_a_run_are_those_of_its_live_panel_and_cached_too(
     while feed.poll() or feed.behind:
         pass
     for one in (columns, read(RunColumns(folder, cache))):
-        assert one.names == feed.columns.names
+        assert one.names == feed.names
         assert column(one, "x", "episode").tolist() == [0, 1, 2, 7]
-        assert one.facts == feed.columns.facts
+        assert one.facts == feed.facts
         assert one.health.counts() == feed.health.counts()
     assert (feed.step, feed.episodes, feed.agents, feed.returns.best) == (4, 7, 2, 3.0)
     assert feed.health.malformed == 1 and feed.health.dropped_values

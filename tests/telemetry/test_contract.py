@@ -42,9 +42,9 @@ def test_everything_the_contract_writes_is_read(tmp_path: Path) -> None:
     assert feed.health.counts() == {**dict.fromkeys(feed.health.counts(), 0), "lines": 9}
     assert (feed.step, feed.episodes) == (20, 1)
     assert feed.memory_mb == 123.4
-    assert [piece.value.tolist() for piece in feed.columns.pieces("loss")] == [[0.5, 0.25]]
+    assert [piece.value.tolist() for piece in feed.pieces("loss")] == [[0.5, 0.25]]
 
-    metrics = metrics_table(feed.columns).set_index(["step", "name"])["value"]
+    metrics = metrics_table(feed).set_index(["step", "name"])["value"]
     assert math.isnan(metrics[10, "nan"])
     assert metrics[10, "inf"] == -math.inf
     episode = read_episodes(path).iloc[0]

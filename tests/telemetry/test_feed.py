@@ -39,7 +39,7 @@ def read(folder: Path) -> RunFeed:
 
 def points(feed: RunFeed, name: str, axis: str = "step") -> tuple[list[float], list[float]]:
     """x and y of a metric's points."""
-    pieces = feed.columns.pieces(name)
+    pieces = feed.pieces(name)
     return (
         [x for piece in pieces for x in getattr(piece, axis).tolist()],
         [y for piece in pieces for y in piece.value.tolist()],
@@ -67,7 +67,7 @@ def test_a_whole_run_is_read(tmp_path: Path) -> None:
         event("run_completed", 6, episodes=1),
     )
     feed = read(tmp_path)
-    assert feed.columns.names == ["loss", "episode_return"]
+    assert feed.names == ["loss", "episode_return"]
     for axis, expected in {"step": [100, 200], "episode": [0, 1], "seconds": [2, 4]}.items():
         assert points(feed, "loss", axis) == (expected, [0.5, 0.25])
     assert (feed.seconds, feed.step, feed.episodes) == (6, 250, 1)
@@ -115,7 +115,7 @@ def test_what_is_no_use_is_counted_and_the_stream_goes_on(tmp_path: Path) -> Non
     health = feed.health
     assert (health.malformed, health.invalid_utf8, health.oversize, health.unknown) == (7, 1, 1, 2)
     assert health.dropped_values == 3
-    assert feed.columns.names == ["good"]
+    assert feed.names == ["good"]
     assert points(feed, "good")[1] == [1.0, 2.0]
 
 
@@ -142,7 +142,7 @@ def test_a_closed_feed_holds_no_file_and_reads_on_where_it_stopped(tmp_path: Pat
     assert psutil.Process().num_fds() == before - 1
     write(tmp_path, metrics(1, loss=2.0))
     assert feed.poll()
-    assert (feed.columns.count("loss"), feed.step, feed.health.replaced) == (2, 1, 0)
+    assert (feed.count("loss"), feed.step, feed.health.replaced) == (2, 1, 0)
 
 
 def test_a_replaced_stream_starts_a_new_model(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_replaced_stream_starts_a_new_model(tmp_path: Path) -> None:
     (tmp_path / "telemetry.jsonl").rename(tmp_path / "elsewhere")
     write(tmp_path, metrics(1, new=1.0))
     catch_up(feed)
-    assert feed.columns.names == ["new"]
+    assert feed.names == ["new"]
     assert feed.step == 1
     assert feed.health.replaced == 1
 

@@ -22,7 +22,7 @@ def read_metrics(path: Path, name: str | None = None) -> pd.DataFrame:
     feed = RunFeed(path.parent)
     while feed.poll() or feed.behind:
         pass
-    return metrics_table(feed.columns, name)
+    return metrics_table(feed, name)
 
 
 def write(path: Path, *lines: dict[str, Any]) -> None:

@@ -103,7 +103,7 @@ def run_views(runs: Sequence[Run], alone: bool) -> tuple[str, list[RunView]]:
 
 def metric_names(views: Sequence[RunView]) -> list[str]:
     """Return the metrics of all runs for charts, in the usual order."""
-    return charted(name for view in views for name in view.feed.columns.names)
+    return charted(name for view in views for name in view.feed.names)
 
 
 def chart_content(views: Sequence[RunView], settings: ChartSettings, alone: bool) -> ChartContent:
@@ -117,7 +117,7 @@ def chart_content(views: Sequence[RunView], settings: ChartSettings, alone: bool
     else:
         metric = settings.metrics[0] if settings.metrics else ""
         entries = [_Entry(view.run.id, view.label, view.color, view, metric) for view in views]
-    entries = [entry for entry in entries if entry.view.feed.columns.count(entry.metric)]
+    entries = [entry for entry in entries if entry.view.feed.count(entry.metric)]
     notes: list[str] = []
     if settings.interval and not alone:
         lines, notes = _means(entries, settings, scale)
@@ -157,7 +157,7 @@ def _line(entry: _Entry, settings: ChartSettings, scale: float, points: int, fai
 
 def _stage_places(entry: _Entry, axis: str, scale: float) -> tuple[Place, ...]:
     """Return the x positions of a curriculum's stages; empty for other runs."""
-    places = stage_places(entry.view.run, entry.view.feed.columns, AXES[axis])
+    places = stage_places(entry.view.run, entry.view.feed, AXES[axis])
     return tuple(Place(place.x / scale, place.label) for place in places)
 
 
@@ -226,5 +226,5 @@ def x_unit(views: Sequence[RunView], x: str) -> tuple[float, str]:
 def film_places(view: RunView, steps: Sequence[int], axis: str) -> list[float | None]:
     """Return the x positions of films at these steps on a run's chart; None if the curve has no points."""
     unit, _ = x_unit([view], axis)
-    xs = [place[AXES[axis]] for place in step_places(view.feed.columns, steps)]
+    xs = [place[AXES[axis]] for place in step_places(view.feed, steps)]
     return [None if x is None else x / unit for x in xs]

@@ -152,7 +152,7 @@ class RunPanel(FollowingPanel):
             self._show_continuation()
         self._choose_metric()
         settings = self._settings()
-        counts = [view.feed.columns.count(name) for view in self.views for name in settings.metrics]
+        counts = [view.feed.count(name) for view in self.views for name in settings.metrics]
         states = [view.status.state for view in self.views]
         stages = [stage_marks(view.run) for view in self.views]
         if (stamp := (settings, counts, states, stages)) != self._drawn:

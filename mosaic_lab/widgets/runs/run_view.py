@@ -96,7 +96,7 @@ class RunView:
             return self.reason
         if self.run.total_timesteps is None or self.feed.behind:
             return ""  # unknown until all is read
-        learns = any(not name.startswith(SYSTEM_PREFIX) for name in self.feed.columns.names)
+        learns = any(not name.startswith(SYSTEM_PREFIX) for name in self.feed.names)
         phase = training_phase(self.status.state, self.feed.step, learns=learns)
         return with_duration(phase, self.run.session_seconds(self.status))
 
@@ -112,11 +112,11 @@ class RunView:
         ``x`` is "step", "episode" (episodes ended so far) or "time" (seconds since the run started).
         """
         request = CurveRequest(metric, AXES[x])
-        return read_points(self.feed.columns, request, points, averaged).curve
+        return read_points(self.feed, request, points, averaged).curve
 
     def interval(self, metric: str, x: str, curve: Curve) -> tuple[Floats, Floats] | None:
         """Return the bounds of the points of a `curve`; None for a metric without bounds."""
-        return read_interval(self.feed.columns, CurveRequest(metric, AXES[x]), curve)
+        return read_interval(self.feed, CurveRequest(metric, AXES[x]), curve)
 
     def progress(self) -> float | None:
         """Return the progress between 0 and 1; ``None`` if the total is unknown."""
@@ -160,8 +160,8 @@ class RunView:
         outcome = self.status.outcome
         if outcome is not None:
             return outcome.peak_memory_mb
-        if self.feed.columns.count(MEMORY):
-            return float(self.feed.columns.pieces(MEMORY)[-1].value[-1])
+        if self.feed.count(MEMORY):
+            return float(self.feed.pieces(MEMORY)[-1].value[-1])
         return self.feed.memory_mb  # of the last heartbeat
 
     def notices(self) -> list[Notice]:

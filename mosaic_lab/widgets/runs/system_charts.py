@@ -79,7 +79,7 @@ class SystemCharts:
         if not self.head.opened:
             self._content.children, self._drawn = [], None
             return
-        counts = [view.feed.columns.count(name) for _, entries in charted for view, name, _ in entries]
+        counts = [view.feed.count(name) for _, entries in charted for view, name, _ in entries]
         if (x, counts) == self._drawn:
             return
         self._drawn = (x, counts)
@@ -110,7 +110,7 @@ class SystemCharts:
         """The run, the metric's name and the colour of each line."""
         lines = []
         for view in self._views:
-            names = [name for name in view.feed.columns.names if name.startswith(SYSTEM_PREFIX)]
+            names = [name for name in view.feed.names if name.startswith(SYSTEM_PREFIX)]
             names = sorted(name for name in names if quantity.pattern.fullmatch(name))
             several = len(names) > 1 and len(self._views) == 1
             lines += [(view, name, color(i) if several else view.color) for i, name in enumerate(names)]
@@ -123,7 +123,7 @@ def _figure(quantity: Quantity, entries: Sequence[tuple[RunView, str, str]]) -> 
     if alive:
         latest: dict[tuple[str, str], float] = {}
         for view, name in alive:
-            latest[source(view, name)] = float(view.feed.columns.pieces(name)[-1].value[-1])
+            latest[source(view, name)] = float(view.feed.pieces(name)[-1].value[-1])
         most, text = float(quantity.total([*latest.values()])) if latest else 0.0, ""
     else:
         ended, text = [(view, name) for view, name, _ in entries], "up to "
@@ -159,6 +159,6 @@ def memory_peak(views: Sequence[RunView]) -> float:
 
     The recorded peak of a run is exact; the curve, measured every few seconds, may have missed it.
     """
-    measured = [(view, MEMORY) for view in views if view.feed.columns.count(MEMORY)]
+    measured = [(view, MEMORY) for view in views if view.feed.count(MEMORY)]
     together = peak(_MEMORY, measured) if measured else 0.0
     return max(together, *(view.memory_mb() or 0.0 for view in views))

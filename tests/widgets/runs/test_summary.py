@@ -37,7 +37,7 @@ class FixedView(RunView):
             step=self.step, behind=False, episodes=1,
             progress=SimpleNamespace(steps_per_second=self.per_second, first=0),
             seconds_left=lambda total: left, memory_mb=self.memory, seconds=0.0,
-            columns=SimpleNamespace(names=[], count=lambda name: 0),
+            names=[], count=lambda name: 0,
         ))  # fmt: skip
 
     def elapsed(self) -> float | None:
