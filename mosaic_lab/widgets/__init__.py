@@ -14,6 +14,8 @@ drawn as a thin line beside the mean instead of a band.
 
 from __future__ import annotations
 
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from mosaic_lab.errors import ConfigurationError
@@ -26,15 +28,19 @@ from mosaic_lab.widgets.notebook_display import NotebookDisplay
 from mosaic_lab.widgets.page.kernel import ipython_shell, notebook_shell
 
 if TYPE_CHECKING:
-    from mosaic_lab.arenas import Comparison
     from mosaic_lab.arenas.replays import Replay, Replays
-    from mosaic_lab.arenas.transcript import Transcript
-    from mosaic_lab.evaluation import Plot
     from mosaic_lab.widgets.frames.wall import FrameWall
 
-__all__ = ["frame_wall", "register", "show", "show_comparison", "show_plot", "show_replay", "show_transcript"]
+__all__ = ["frame_wall", "register", "show"]
 
 DISPLAY = NotebookDisplay()
+_SHOWN_BY = {
+    ("mosaic_lab.arenas.comparison", "Comparison"): "mosaic_lab.widgets.comparison.comparison_panel",
+    ("mosaic_lab.arenas.transcript", "Transcript"): "mosaic_lab.widgets.overview.transcript",
+    ("mosaic_lab.evaluation.reports.plot", "Plot"): "mosaic_lab.widgets.evaluation.plot_widgets",
+}
+"""Displayed types, by module and name, with the module whose ``show`` displays them. Both are imported when
+first used."""
 
 
 @checked
@@ -68,38 +74,6 @@ def frame_wall(runs: AnyRuns, fps: float = 30.0, columns: int | None = None) -> 
     return DISPLAY.frames(runs, fps, columns)
 
 
-def show_comparison(comparison: Comparison) -> None:
-    """Show a comparison in the running cell; reuse a widget of this kernel.
-
-    Ends the comparison previously shown by this cell if no variable refers to it.
-    """
-    from mosaic_lab.widgets.comparison.comparison_panel import end_previous, panel_of
-
-    end_previous(comparison)
-    panel_of(comparison).show()
-
-
-def show_plot(plot: Plot) -> None:
-    """Show a live plot in the running cell, with its static form."""
-    from mosaic_lab.widgets.evaluation.plot_widgets import show
-
-    show(plot)
-
-
-def show_replay(replay: Replay | Replays) -> None:
-    """Show a replay in the running cell as a player, with its static form."""
-    from mosaic_lab.widgets.replays.shown_replay import show
-
-    show(replay, followed_panel)
-
-
-def show_transcript(transcript: Transcript) -> None:
-    """Show a transcript in the running cell, with an excerpt as its static form."""
-    from mosaic_lab.widgets.overview.transcript import show
-
-    show(transcript)
-
-
 def register() -> None:
     """Make IPython complete hyperparameters, and a notebook's kernel display runs, groups and other results;
     do nothing elsewhere.
@@ -118,13 +92,21 @@ def register() -> None:
     formatter = shell.display_formatter.ipython_display_formatter
     formatter.for_type(Run, _display)
     formatter.for_type(RunGroup, _display)
-    # By name, so that a notebook without comparisons does not import their code.
-    formatter.for_type_by_name("mosaic_lab.arenas.comparison", "Comparison", show_comparison)
-    formatter.for_type_by_name("mosaic_lab.evaluation.reports.plot", "Plot", show_plot)
-    formatter.for_type_by_name("mosaic_lab.arenas.transcript", "Transcript", show_transcript)
+    for (module, name), shown_by in _SHOWN_BY.items():
+        formatter.for_type_by_name(module, name, partial(_show_with, shown_by))
     for name in ("Replay", "Replays"):
-        formatter.for_type_by_name("mosaic_lab.arenas.replays.replay", name, show_replay)
+        formatter.for_type_by_name("mosaic_lab.arenas.replays.replay", name, _show_replay)
     register_target()
+
+
+def _show_with(module: str, value: object) -> None:
+    import_module(module).show(value)
+
+
+def _show_replay(replay: Replay | Replays) -> None:
+    from mosaic_lab.widgets.replays.shown_replay import show
+
+    show(replay, followed_panel)
 
 
 def _display(runs: Run | RunGroup) -> None:

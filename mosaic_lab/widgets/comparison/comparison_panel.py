@@ -324,7 +324,16 @@ def panel_of(comparison: Comparison) -> ComparisonPanel:
     return panel
 
 
-def end_previous(comparison: Comparison) -> None:
+def show(comparison: Comparison) -> None:
+    """Show a comparison in the running cell; reuse a widget of this kernel.
+
+    Ends the comparison previously shown by this cell if no variable refers to it.
+    """
+    _end_previous(comparison)
+    panel_of(comparison).show()
+
+
+def _end_previous(comparison: Comparison) -> None:
     """End the comparison shown before by this cell, unless a variable still refers to it.
 
     IPython keeps every value that a cell has displayed. Without this, an unreferenced comparison would keep

@@ -11,7 +11,7 @@ from PIL import Image
 
 from mosaic_lab.arenas.replays import Replay, Replays
 from mosaic_lab.fastlane.encoding import rgb
-from mosaic_lab.fastlane.pictures import joined, image_png
+from mosaic_lab.fastlane.pictures import image_png, joined
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm, html_notes, html_table
 from mosaic_lab.widgets.replays.replay_player import PanelOf, ReplayView
 
