@@ -15,7 +15,7 @@ from mosaic_lab.engines.clusters import Cluster, find
 from mosaic_lab.engines.job import Job, with_inputs
 from mosaic_lab.engines.node_environment import OUR_MODULES
 from mosaic_lab.errors import ConfigurationError, MosaicError
-from mosaic_lab.workers.home import ProgressCallback, home
+from mosaic_lab.workers.home import home
 
 _TOOLS = ("uv", "packaging", "platformdirs", "psutil")  # requirements of our installer on a node
 _OF_MODULES = ("numpy", "msgspec", "tsdownsample")  # additional requirements of `OUR_MODULES`
@@ -27,14 +27,12 @@ def bridge_of(
     launched: Mapping[str, Any],
     config: Mapping[str, Any],
     variables: Mapping[str, str],
-    progress: ProgressCallback,
 ) -> dict[str, Any]:
     """Return `Launch.bridge` for a run.
 
     ``launched`` is the content of the run's ``launch.json``, ``config`` its worker's configuration,
-    ``variables`` are the worker's variables set by the user. ``progress`` is called with lines about building
-    the bridge's environment. Raises ConfigurationError and MosaicError (missing token, files too large, no
-    bridge).
+    ``variables`` are the worker's variables set by the user. Raises ConfigurationError and MosaicError
+    (missing token, files too large, no bridge).
     """
     threads = launched["threads"]
     changed, inputs = with_inputs(launched["worker"], config)
@@ -53,7 +51,7 @@ def bridge_of(
         restarts=launched["restarts"],
         tools=[f"{name}=={version(name)}" for name in _tools(launched["worker"])],
     )
-    python = bridge_python(cluster, progress)
+    python = bridge_python(cluster, lambda line: None)
     environment = bridge_variables(cluster)
     socket = _socket(cluster, environment)
     settings = {"cluster": cluster.name, "address": cluster.address, "socket": str(socket)}

@@ -208,7 +208,7 @@ class Supervisor:
             launch = self._launch(folder, recorded, variables, candidates, count)
             if cluster is not None:
                 passed = {name: variables[name] for name in (*pass_env_vars, *(env_vars or {}))}
-                bridge = bridge_of(cluster, folder.run_id, recorded, config, passed, progress=_quiet)
+                bridge = bridge_of(cluster, folder.run_id, recorded, config, passed)
                 launch = replace(launch, bridge=bridge)
             if self.warm is None or not self.warm.start(folder, launch, lock):
                 start_keeper(folder, launch, lock)
@@ -281,7 +281,7 @@ class Supervisor:
         if (lock := locks.take(folder.lock_path)) is None:
             raise MosaicError(f"run {run.id} is being followed again by another process")
         try:
-            bridge = bridge_of(clusters.find(run.on), run.id, recorded, run.config, {}, progress=_quiet)
+            bridge = bridge_of(clusters.find(run.on), run.id, recorded, run.config, {})
             launch = replace(self._launch(folder, recorded, {}, [], 0), bridge=bridge)
             write_json(folder.state_path, queued(f"looking for it on {run.on}", time.time()).to_dict())
             start_keeper(folder, launch, lock)
@@ -348,10 +348,6 @@ def _lock_of_ended(run: Run) -> int:
             return lock
         time.sleep(0.02)
     raise MosaicError(f"run {run.id} is {run.state}: it can be resumed when it has ended")
-
-
-def _quiet(line: str) -> None:
-    """Ignore a line of progress."""
 
 
 def _give_up(folder: RunFolder) -> None:

@@ -28,6 +28,7 @@ from mosaic_lab.widgets.runs.run_view import RunView
 from mosaic_lab.widgets.runs.summary import state_reason
 
 logger = logging.getLogger(__name__)
+_SHARE = 0.05  # of the time
 
 
 class Snapshot(Protocol):
@@ -83,11 +84,11 @@ class ResultReader(ABC, Generic[S]):
         self._news()
 
 
-def due_again(began: float, share: float, least: float = 0.0, most: float = math.inf) -> float:
-    """Return when to repeat work that began at this time and ends now, so that it takes at most this share of
-    the time. The pause is at least ``least`` and at most ``most`` seconds."""
+def due_again(began: float, least: float = 0.0, most: float = math.inf) -> float:
+    """Return when to repeat work that began at this time and ends now, so that it takes at most a twentieth
+    of the time. The pause is at least ``least`` and at most ``most`` seconds."""
     now = time.monotonic()
-    return now + min(most, max(least, (now - began) / share))
+    return now + min(most, max(least, (now - began) / _SHARE))
 
 
 class ResultPanel(FollowingPanel, Generic[S]):

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-SHARE = 0.05
-"""Maximum share of time for counting, and for resampling."""
 _ESTIMATES = {
     **AVERAGES,
     "mean": "Mean return",
@@ -103,7 +101,7 @@ class SnapshotReader(ResultReader[EvaluationSnapshot]):
                 damage=damage,
                 parts=evaluation.parts_text,
             )
-            self._resample_at = due_again(began, SHARE)
+            self._resample_at = due_again(began)
             return self.latest
 
     def _count(self, latest: EvaluationSnapshot) -> None:
@@ -116,7 +114,7 @@ class SnapshotReader(ResultReader[EvaluationSnapshot]):
                 spent=_spent(evaluation),
                 parts=evaluation.parts_text,
             )
-            self._read_at = due_again(began, SHARE)
+            self._read_at = due_again(began)
 
 
 def _totals(evaluation: Evaluation) -> dict[str, int]:

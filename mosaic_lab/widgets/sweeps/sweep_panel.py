@@ -27,8 +27,6 @@ SAVED_ROWS = 20
 LEAST_BETWEEN, MOST_BETWEEN = 1.0, 10.0
 """Limits on the seconds between readings of the trials, and between their plots. The first plots are slow
 because of imports; the upper limit keeps them from delaying the next."""
-SHARE = 0.05
-"""Maximum share of time for reading the trials, and for their plots."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +69,12 @@ class SweepReader(ResultReader[SweepSnapshot]):
                 table=trials_table(sweep.plan, trials, self._intervals),
                 plots=() if self.latest is None else self.latest.plots,
             )
-            self._read_at = due_again(began, SHARE, LEAST_BETWEEN, MOST_BETWEEN)
+            self._read_at = due_again(began, LEAST_BETWEEN, MOST_BETWEEN)
             if plots and self._plotted != self.latest.table:
                 began, self._plotted = time.monotonic(), self.latest.table
                 drawn = tuple(sweep_plots(sweep.plan, trials, sweep.importance()))
                 self.latest = replace(self.latest, plots=drawn)
-                self._plot_at = due_again(began, SHARE, LEAST_BETWEEN, MOST_BETWEEN)
+                self._plot_at = due_again(began, LEAST_BETWEEN, MOST_BETWEEN)
             return self.latest
 
 
