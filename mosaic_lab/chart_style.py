@@ -69,7 +69,7 @@ def new_figure(dots_per_inch: int, height: float = SIZE_INCHES[1]) -> Figure:
     return figure
 
 
-def png_of(figure: Figure, background: str, description: str | None = None) -> bytes:
+def png_of(figure: Figure, background: str = "none", description: str | None = None) -> bytes:
     """Return a figure as PNG. ``background``: a colour, or "none" (transparent)."""
     buffer = io.BytesIO()
     metadata = {"Description": description} if description else None

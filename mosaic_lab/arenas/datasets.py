@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,6 @@ def write_dataset(
     episodes: Sequence[RecordedEpisode],
     operators: str | Iterable[str] | None,
     facts: Mapping[str, Any],
-    progress: Callable[[str], object] = print,
 ) -> Path:
     """Write episodes of ``operators`` (None: all) as the Minari dataset ``path``, and return its folder.
 
@@ -84,7 +83,7 @@ def write_dataset(
     failed = sum(episode.total is None for episode in played)
     folder = _folder_of(path)
     _check_recorded(len(played), failed, len(chosen))
-    environment = workers.ensure("minari", progress)
+    environment = workers.ensure("minari")
     names = list(dict.fromkeys(episode.operator for episode in chosen))
     request = {
         "out": str(folder),
@@ -102,7 +101,7 @@ def write_dataset(
     except OSError as error:
         raise MosaicError(f"the dataset {folder} cannot be written: {error}") from error
     if folder.exists():
-        progress(f"replacing the dataset {folder}")
+        print(f"replacing the dataset {folder}")
     _run([*environment.command(), "--dataset"], request, _SECONDS + size / _BYTES_PER_SECOND)
     return folder
 

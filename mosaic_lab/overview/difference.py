@@ -81,7 +81,7 @@ def _configuration(run: Run) -> Facts:
     launched = run.folder.document(run.folder.launch_path)
     names = launched.get("environment_names")
     facts: Facts = {"worker": run.worker}
-    facts |= _flat({name: value for name, value in run.config.items() if name not in _OWN})
+    facts |= _leaves({name: value for name, value in run.config.items() if name not in _OWN})
     if run.total_timesteps is not None:
         facts["steps in whole updates"] = run.total_timesteps
     for name in ("gpus", "threads", "grace_seconds", "films"):
@@ -161,12 +161,8 @@ def _results(run: Run, pool: ColumnPool) -> Facts:
 # ------------------------------------------------------------------------ values
 
 
-def _flat(table: Mapping[str, Any], prefix: str = "", depth: int = _DEPTH) -> Facts:
-    """Return nested tables as one, with names such as ``checkpoint.every_timesteps``."""
-    return dict(_leaves(table, prefix, depth))
-
-
-def _leaves(table: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[str, Any]]:
+def _leaves(table: Mapping[str, Any], prefix: str = "", depth: int = _DEPTH) -> Iterator[tuple[str, Any]]:
+    """Yield the values of nested tables, with names such as ``checkpoint.every_timesteps``."""
     for name, value in table.items():
         if isinstance(value, Mapping) and value and depth > 1:
             yield from _leaves(value, f"{prefix}{name}.", depth - 1)

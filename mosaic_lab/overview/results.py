@@ -167,11 +167,11 @@ def whole_row(run: Run, pool: ColumnPool) -> tuple[RunRow, RunResults]:
     return with_returns(row_with_parts(run, summary.returns.step, counted(run)), summary.returns), summary
 
 
-def data_frame(runs: Iterable[Run], pool: ColumnPool | None = None) -> pd.DataFrame:
+def data_frame(runs: Iterable[Run]) -> pd.DataFrame:
     """Return a row for each run; see `mosaic_lab.run_table.RunList.table`."""
     import pandas as pd
 
-    pool = pool or ColumnPool()
+    pool = ColumnPool()
     rows = [_row(run, pool) for run in runs]
     table = pd.DataFrame(rows, columns=_ordered(name for row in rows for name in row))
     for name in table.columns:

@@ -110,7 +110,7 @@ def differing(runs: Sequence[PicturedRun]) -> list[str]:
     return [name for name in names if len({repr(value) for value in values[name] if value is not None}) > 1]
 
 
-def parallel_picture(runs: Sequence[PicturedRun], names: Sequence[str], background: str = "none") -> bytes:
+def parallel_picture(runs: Sequence[PicturedRun], names: Sequence[str]) -> bytes:
     """Return parallel coordinates as PNG: a line per run through its values of ``names``, the last of which
     is the result."""
     figure = new_figure(DOTS_PER_INCH, _HEIGHT)
@@ -130,10 +130,10 @@ def parallel_picture(runs: Sequence[PicturedRun], names: Sequence[str], backgrou
     axes.set_yticks([])
     for spine in axes.spines.values():
         spine.set_visible(False)
-    return png_of(figure, background)
+    return png_of(figure)
 
 
-def scatter_picture(runs: Sequence[PicturedRun], x: str, y: str, background: str = "none") -> bytes:
+def scatter_picture(runs: Sequence[PicturedRun], x: str, y: str) -> bytes:
     """Return a scatter plot as PNG: a point per run, setting ``x`` against result ``y``."""
     figure = new_figure(DOTS_PER_INCH, _HEIGHT)
     axes = figure.add_subplot(facecolor="none")
@@ -144,7 +144,7 @@ def scatter_picture(runs: Sequence[PicturedRun], x: str, y: str, background: str
             axes.plot(across, up, "o", color=pictured.color, alpha=0.85, markersize=5)
     dress(axes, x, _TITLES.get(y, y))
     _label(axes, scale)
-    return png_of(figure, background)
+    return png_of(figure)
 
 
 def _label(axes: Axes, scale: Scale) -> None:

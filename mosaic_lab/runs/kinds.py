@@ -82,8 +82,8 @@ def as_kind(run: Run) -> Run:
     return run if type(run) is run_class else run_class(run.folder, run.display)
 
 
-def code_of(run: RunRecord, lab: str = "lab") -> str:
-    """Return the Python code that starts a run again. ``lab`` is the name of the `Lab` variable.
+def code_of(run: RunRecord) -> str:
+    """Return the Python code that starts a run again.
 
     Empty if no single call does, or if its arguments cannot be written as code.
     """
@@ -91,7 +91,7 @@ def code_of(run: RunRecord, lab: str = "lab") -> str:
         return ""
     try:
         request: Request = resolve_name(source)(run)
-        return request.code(lab)
+        return request.code()
     except (LookupError, TypeError, ValueError, AttributeError, MosaicError):  # untrusted files
         return ""
 

@@ -132,9 +132,9 @@ class Request(Struct, kw_only=True, frozen=True):
         """Return the positional arguments as code, and the keyword arguments as values or code."""
         raise NotImplementedError
 
-    def code(self, lab: str = "lab") -> str:
-        """Return the call as Python code. ``lab`` is the name of the `Lab` variable."""
-        text = call(f"{lab}.{self.METHOD}", *self.written())
+    def code(self) -> str:
+        """Return the call as Python code."""
+        text = call(f"lab.{self.METHOD}", *self.written())
         return f"import mosaic_lab as mosaic\n\n{text}" if "mosaic." in text else text
 
 
