@@ -8,7 +8,7 @@ import { useSize } from '../use-size.ts';
 import { axisOf, placeOn, ticksOf } from './axes.ts';
 import { Axis, AxisLimits, TICKS } from './parallel-axis.tsx';
 import { bridgingPath, brokenPath, parallelLayout } from './parallel-layout.ts';
-import { KeyedPlot, type PlotProps, ResultChoice, RunValues } from './plot-parts.tsx';
+import { KeyedPlot, type PlotProps, ResultChoice } from './plot-parts.tsx';
 import { resultTitle } from './run-table.tsx';
 import { type Filter, textNamed, valueNamed } from './settings.ts';
 
@@ -60,12 +60,6 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
   };
   const selected = rows.find(({ id }) => id === over);
   const passing = shown.filter(({ id }) => !filtered.has(id));
-  const valuesOf = (row: RunRow) =>
-    axes.map(({ name }) => [resultTitle(name), textNamed(row, name, results)] as const);
-  const spoken = (row: RunRow) =>
-    `${names.get(row.id)}: ${valuesOf(row)
-      .map(value => value.join(' '))
-      .join(', ')}`;
   return (
     <>
       <div className="mosaic-view-bar">
@@ -90,9 +84,16 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
         )}
         keys={['ArrowUp', 'ArrowDown']}
         runs={passing.map(({ id }) => id)}
-        current={selected?.id}
+        current={
+          selected && {
+            id: selected.id,
+            name: names.get(selected.id) ?? '',
+            color: colorOf(selected),
+            values: axes.map(({ name }) => [resultTitle(name), textNamed(selected, name, results)]),
+            style: { transform: 'translate(8px, 8px)', top: 'auto', bottom: 16 }
+          }
+        }
         choose={setOver}
-        spoken={selected ? spoken(selected) : ''}
       >
         {room > 0 && (
           <svg aria-hidden="true" style={{ width, height: HEIGHT }}>
@@ -128,14 +129,6 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
               />
             ))}
           </svg>
-        )}
-        {selected && (
-          <RunValues
-            name={names.get(selected.id) ?? ''}
-            color={colorOf(selected)}
-            values={valuesOf(selected)}
-            style={{ transform: 'translate(8px, 8px)', top: 'auto', bottom: 16 }}
-          />
         )}
       </KeyedPlot>
       <div className="mosaic-axis-limits">

@@ -8,6 +8,15 @@ import { resultTitle } from './run-table.tsx';
 import type { Results } from './settings.ts';
 import type { WorkspaceState } from './state.ts';
 
+/** The run whose values are shown, in a box placed by `style`. */
+interface CurrentRun {
+  readonly id: string;
+  readonly name: string;
+  readonly color: string;
+  readonly values: readonly (readonly [title: string, value: string])[];
+  readonly style: CSSProperties;
+}
+
 interface KeyedPlotProps {
   /** Measures the plot (`useSize`). */
   readonly place: RefCallback<HTMLElement>;
@@ -17,21 +26,19 @@ interface KeyedPlotProps {
   readonly keys: readonly [string, string];
   /** The ids of the runs, in the order of keyboard navigation. */
   readonly runs: readonly string[];
-  readonly current: string | undefined;
+  readonly current: CurrentRun | undefined;
   readonly choose: (run: string | null) => void;
-  /** The current run and its values in a sentence. */
-  readonly spoken: string;
   readonly children: ReactNode;
 }
 
 /** A plot of runs with keyboard navigation: the current run is shown in a box of values, and read aloud. */
 export function KeyedPlot(props: KeyedPlotProps): ReactNode {
-  const { place, height, label, keys, runs, current, choose, spoken, children } = props;
+  const { place, height, label, keys, runs, current, choose, children } = props;
   const onKeyDown = (event: KeyboardEvent) => {
     const by = { [keys[0]]: -1, [keys[1]]: 1 }[event.key];
     if (by === undefined || runs.length === 0) return;
     event.preventDefault();
-    const at = current === undefined ? 0 : runs.indexOf(current) + by;
+    const at = current ? runs.indexOf(current.id) + by : 0;
     choose(runs[Math.max(0, Math.min(runs.length - 1, at))] ?? null);
   };
   return (
@@ -47,8 +54,9 @@ export function KeyedPlot(props: KeyedPlotProps): ReactNode {
       data-lm-suppress-shortcuts="true"
     >
       {children}
+      {current && <RunValues {...current} />}
       <span className="mosaic-unseen" aria-live="polite">
-        {spoken}
+        {current && `${current.name}: ${current.values.map(value => value.join(' ')).join(', ')}`}
       </span>
     </div>
   );
@@ -85,22 +93,16 @@ export function ResultChoice({ resultNames, state, change }: PlotProps): ReactNo
   );
 }
 
-/** A box with the name of a run and values with their titles. */
-export function RunValues(props: {
-  readonly name: string;
-  readonly color: string;
-  readonly values: readonly (readonly [title: string, value: string])[];
-  readonly style: CSSProperties;
-}): ReactNode {
+function RunValues({ name, color, values, style }: CurrentRun): ReactNode {
   return (
-    <div className="mosaic-values" style={props.style}>
+    <div className="mosaic-values" style={style}>
       <div className="mosaic-values-nearest">
-        <i style={{ background: props.color }} />
+        <i style={{ background: color }} />
         <span>
-          <RunName name={props.name} />
+          <RunName name={name} />
         </span>
       </div>
-      {props.values.map(([title, value]) => (
+      {values.map(([title, value]) => (
         <div key={title}>
           <span>{title}</span>
           <b>{value}</b>

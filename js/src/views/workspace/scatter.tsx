@@ -3,11 +3,10 @@
 import { type ReactNode, useMemo, useState } from 'react';
 import { shortened } from '../../shared/names.ts';
 import { settingText } from '../../shared/numbers.ts';
-import type { RunRow } from '../../shared/run-api.ts';
 import { trans } from '../translation.ts';
 import { useSize } from '../use-size.ts';
 import { axisOf, placeOn, ticksOf } from './axes.ts';
-import { KeyedPlot, type PlotProps, ResultChoice, RunValues } from './plot-parts.tsx';
+import { KeyedPlot, type PlotProps, ResultChoice } from './plot-parts.tsx';
 import { resultTitle } from './run-table.tsx';
 import { result, resultText, setting } from './settings.ts';
 
@@ -40,14 +39,6 @@ export function Scatter(props: ScatterProps): ReactNode {
     })
     .sort((a, b) => a.left - b.left || a.top - b.top);
   const current = dots.find(({ row }) => row.id === over);
-  const valuesOf = (row: RunRow): [string, string][] => [
-    [name, settingText(setting(row, name))],
-    [title, resultText(state.result, result(row, state.result, results))]
-  ];
-  const spoken = (row: RunRow) =>
-    `${names.get(row.id)}: ${valuesOf(row)
-      .map(value => value.join(' '))
-      .join(', ')}`;
   return (
     <>
       <div className="mosaic-view-bar">
@@ -74,9 +65,23 @@ export function Scatter(props: ScatterProps): ReactNode {
         label={trans.__('%1 against %2. Arrow keys go through the runs.', title, name)}
         keys={['ArrowLeft', 'ArrowRight']}
         runs={dots.map(({ row }) => row.id)}
-        current={current?.row.id}
+        current={
+          current && {
+            id: current.row.id,
+            name: names.get(current.row.id) ?? '',
+            color: colorOf(current.row.id),
+            values: [
+              [name, settingText(setting(current.row, name))],
+              [title, resultText(state.result, result(current.row, state.result, results))]
+            ],
+            style: {
+              transform: `translate(${current.left > width / 2 ? '-100%' : '0'}, 0)`,
+              left: current.left + (current.left > width / 2 ? -14 : 14),
+              top: Math.min(current.top, HEIGHT - 80)
+            }
+          }
+        }
         choose={setOver}
-        spoken={current ? spoken(current.row) : ''}
       >
         {width > 0 && (
           <svg aria-hidden="true" style={{ height: HEIGHT }}>
@@ -131,18 +136,6 @@ export function Scatter(props: ScatterProps): ReactNode {
         )}
         {dots.length === 0 && (
           <p className="mosaic-chart-message">{trans.__('No visible run has both of these values.')}</p>
-        )}
-        {current && (
-          <RunValues
-            name={names.get(current.row.id) ?? ''}
-            color={colorOf(current.row.id)}
-            values={valuesOf(current.row)}
-            style={{
-              transform: `translate(${current.left > width / 2 ? '-100%' : '0'}, 0)`,
-              left: current.left + (current.left > width / 2 ? -14 : 14),
-              top: Math.min(current.top, HEIGHT - 80)
-            }}
-          />
         )}
       </KeyedPlot>
     </>
