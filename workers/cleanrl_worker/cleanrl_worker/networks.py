@@ -8,12 +8,12 @@ module converts each network's output to an action: `Scores` for discrete and `A
 from __future__ import annotations
 
 import ast
-import functools
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Callable, Mapping
 
 import torch
+from mosaic_contract.pytorch import in_sequence
 
 Scores = Callable[[torch.Tensor], torch.Tensor]
 """N observations (N, n) → a score for each action (N, actions): logits or values."""
@@ -102,10 +102,10 @@ def scores_of(network: Any, algorithm: str, *, legacy: bool) -> Scores:
     if algorithm.endswith("_atari"):
         return _scores_of_game(network, algorithm)
     if algorithm == "ppo":
-        return _layers(network.actor)
+        return in_sequence(network.actor)
     if algorithm in ("dqn", "pqn"):
-        return (lambda x: network(x, _CPU)) if legacy else _layers(network.network)
-    layers = _layers(network.network)
+        return (lambda x: network(x, _CPU)) if legacy else in_sequence(network.network)
+    layers = in_sequence(network.network)
     atoms, count = network.atoms, network.n_atoms
 
     def expected(x: torch.Tensor) -> torch.Tensor:
@@ -171,7 +171,7 @@ def acts_of(
     """Return the function that computes the script's action, before it is clipped to the action space."""
     forward = (lambda x: network(x, _CPU)) if legacy and algorithm != "ppo_continuous" else network.forward
     if algorithm in ("ppo_continuous", "rpo"):
-        mean_of, deviation = _layers(network.actor_mean), network.actor_logstd.exp()
+        mean_of, deviation = in_sequence(network.actor_mean), network.actor_logstd.exp()
 
         def ppo(x: torch.Tensor, noise: torch.Tensor | None) -> torch.Tensor:
             mean = mean_of(x)
@@ -195,24 +195,6 @@ def acts_of(
         return action if noise is None else action + spread * noise
 
     return actor
-
-
-def _layers(network: torch.nn.Sequential) -> Callable[[torch.Tensor], torch.Tensor]:
-    """Return a function with the same operations in sequence. PyTorch's overhead per operation (hooks, weight
-    look-up) takes as long as the operations of such a small network."""
-    layers = [
-        functools.partial(torch.nn.functional.linear, weight=layer.weight, bias=layer.bias)
-        if isinstance(layer, torch.nn.Linear)
-        else layer.forward
-        for layer in network
-    ]
-
-    def run(x: torch.Tensor) -> torch.Tensor:
-        for layer in layers:
-            x = layer(x)
-        return x
-
-    return run
 
 
 def _environments(legacy: bool, observation_space: Any, action_space: Any) -> Any:

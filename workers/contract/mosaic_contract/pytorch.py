@@ -1,8 +1,10 @@
 """PyTorch for shims: its device among the GPUs visible to a run, optimizers that start without the compiler,
-and conversion of states to bytes and back without executing code from a file."""
+small networks without overhead, and conversion of states to bytes and back without executing code from a
+file."""
 
 from __future__ import annotations
 
+import functools
 import io
 import logging
 import os
@@ -60,6 +62,32 @@ def prepare_acting() -> None:
     torch = import_module("torch")
     torch.set_num_threads(1)
     torch.distributions.Distribution.set_default_validate_args(False)
+
+
+def in_sequence(*modules: Any) -> Callable[[Any], Any]:
+    """Return a function with the same operations as these modules and the layers of each `Sequential` in
+    sequence, with the weights that they have now.
+
+    PyTorch's overhead for a module (hooks, look-up of weights) takes as long as the operation of a small
+    layer.
+    """
+    nn = import_module("torch").nn
+    layers = [
+        layer for module in modules for layer in (module if isinstance(module, nn.Sequential) else [module])
+    ]
+    operations = [
+        functools.partial(nn.functional.linear, weight=layer.weight, bias=layer.bias)
+        if type(layer) is nn.Linear
+        else layer.forward
+        for layer in layers
+    ]
+
+    def run(x: Any) -> Any:
+        for operation in operations:
+            x = operation(x)
+        return x
+
+    return run
 
 
 def torch_device(requested: str) -> str:

@@ -17,8 +17,10 @@ from mosaic_contract.checkpoints import spaces_of
 from mosaic_contract.messages import ALONE
 from mosaic_contract.played_wrappers import through_wrappers
 from mosaic_contract.policy_queries import Answer
-from mosaic_contract.pytorch import load_torch, prepare_acting
+from mosaic_contract.pytorch import in_sequence, load_torch, prepare_acting
 from mosaic_contract.trained_policy import TrainedOperator, trained_policy, transform_of
+from ray.rllib.core.models.torch.encoder import TorchMLPEncoder
+from ray.rllib.core.models.torch.heads import TorchMLPHead
 from ray.rllib.utils.spaces.space_utils import clip_action, unsquash_action
 
 from .algorithms import ALGORITHMS
@@ -76,6 +78,7 @@ class RllibOperator(TrainedOperator):
         seed: int | None,
     ) -> None:
         self._module = policies.modules[policies.policy_of[agent]]
+        self._vector_logits = _vector_layers(self._module, "actor_encoder", "pi")
         self._normalized = policies.values["normalize_actions"]
         schedule = policies.values.get("epsilon")
         epsilon = schedule[-1][1] if schedule and not deterministic else 0.0
@@ -114,7 +117,9 @@ class RllibOperator(TrainedOperator):
             answers["probabilities"] = self._answer(lambda batch: self._logits(batch).softmax(1))
             answers["logits"] = self._answer(self._logits)
         if hasattr(module, "compute_values") and not module.is_stateful():
-            answers["value"] = self._answer(module.compute_values)
+            layers = _vector_layers(module, "critic_encoder", "vf")
+            values = module.compute_values if layers is None else lambda batch: layers(batch["obs"])[:, 0]
+            answers["value"] = self._answer(values)
         return answers
 
     def _answer(self, function: Callable[[Any], Any]) -> Answer:
@@ -129,6 +134,8 @@ class RllibOperator(TrainedOperator):
 
     def _outputs(self, batch: dict[str, Any]) -> Any:
         """Return the module's outputs; without those of the critic, if it has an encoder of its own."""
+        if self._vector_logits is not None:
+            return {"action_dist_inputs": self._vector_logits(batch["obs"])}
         module = self._module
         actor = getattr(getattr(module, "encoder", None), "actor_encoder", None)
         if actor is None or module.is_stateful():
@@ -148,6 +155,17 @@ class RllibOperator(TrainedOperator):
         return clip_action(
             unsquash_action(action, self.actions) if self._normalized else action, self.actions
         )
+
+
+def _vector_layers(module: Any, encoder: str, head: str) -> Callable[[Any], Any] | None:
+    """Return the function from N vectors to the output of a head of a module, with the same operations, by
+    this encoder of its own or the shared one. None for modules that are not linear layers."""
+    encoders: Any = getattr(module, "encoder", None)
+    layers: Any = getattr(encoders, encoder, None) or getattr(encoders, "encoder", None)
+    output: Any = getattr(module, head, None)
+    if type(layers) is not TorchMLPEncoder or type(output) is not TorchMLPHead or output.clip_log_std:
+        return None
+    return in_sequence(layers.net.mlp, output.net.mlp)
 
 
 class RllibTurnOperator(RllibOperator):

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 import numpy as np
 import torch
 from gymnasium import spaces
 from mosaic_contract.policy_queries import Answer
+from mosaic_contract.pytorch import in_sequence
 from stable_baselines3.common.distributions import CategoricalDistribution
 from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.preprocessing import is_image_space
 from torch import nn
 
-Values = Callable[[torch.Tensor], torch.Tensor]
+Values = Callable[[Any], torch.Tensor]
 
 _OF_DISTRIBUTIONS = ("probabilities", "logits")
 
@@ -26,7 +27,7 @@ def answers_of(policy: BasePolicy) -> dict[str, Answer]:
         if discrete:
             answers |= {name: _of_distribution(policy, name) for name in _OF_DISTRIBUTIONS}
         if not hasattr(policy, "lstm_actor"):  # the critic's recurrent state is not kept while acting
-            answers["value"] = _answer(policy, lambda seen: policy.predict_values(seen)[:, 0])
+            answers["value"] = _state_value(policy)
     elif discrete and (values := _action_values(policy)) is not None:
         answers["action_values"] = _answer(policy, values)
         answers["value"] = _answer(policy, lambda seen: values(seen).amax(1))
@@ -41,35 +42,49 @@ def best_of_vectors(policy: BasePolicy) -> Callable[[Any], Any] | None:
     It does the same operations as upstream's `predict`, whose checks and conversions take several times as
     long as such a small network.
     """
-    space: Any = policy.observation_space
-    if not isinstance(space, spaces.Box) or is_image_space(space) or len(space.shape) != 1:
-        return None
-    if not isinstance(policy.action_space, spaces.Discrete):
-        return None
-    scores = _scores(policy)
-    if scores is None:
+    scores = _scores(policy) if isinstance(policy.action_space, spaces.Discrete) else None
+    if scores is None or not _sees_vectors(policy):
         return None
 
     def best(vectors: Any) -> Any:
         with torch.inference_mode():
-            x = torch.from_numpy(np.asarray(vectors, np.float32))
-            for layer in scores:
-                x = layer(x)
-            return x.argmax(1).numpy()
+            return scores(vectors).argmax(1).numpy()
 
     return best
 
 
-def _scores(policy: BasePolicy) -> list[nn.Module] | None:
-    """Return the layers from a vector to the score of each action."""
+def _sees_vectors(policy: BasePolicy) -> bool:
+    space: Any = policy.observation_space
+    return isinstance(space, spaces.Box) and not is_image_space(space) and len(space.shape) == 1
+
+
+def _scores(policy: BasePolicy) -> Values | None:
+    """Return the function from vectors to the score of each action."""
     if type(policy) is ActorCriticPolicy and not policy.use_sde:
         parts = [policy.pi_features_extractor, policy.mlp_extractor.policy_net, policy.action_net]
     elif hasattr(policy, "q_net"):
         parts = [policy.q_net.features_extractor, policy.q_net.q_net]
     else:
         return None
-    layers = [layer for part in parts for layer in (part if isinstance(part, nn.Sequential) else [part])]
-    return [layer for layer in layers if type(layer).__name__ != "FlattenExtractor"]
+    return _of_vectors(parts)
+
+
+def _of_vectors(parts: Sequence[nn.Module]) -> Values:
+    """Return the function from vectors to the output of a network's parts, which begin with an extractor."""
+    layers = in_sequence(*(part for part in parts if type(part).__name__ != "FlattenExtractor"))
+    return lambda vectors: layers(torch.from_numpy(np.asarray(vectors, np.float32)))
+
+
+def _state_value(policy: ActorCriticPolicy) -> Answer:
+    if type(policy) is not ActorCriticPolicy or not _sees_vectors(policy):
+        return _answer(policy, lambda seen: policy.predict_values(seen)[:, 0])
+    values = _of_vectors([policy.vf_features_extractor, policy.mlp_extractor.value_net, policy.value_net])
+
+    def answer(inputs: Any, state: Any) -> Any:
+        with torch.inference_mode():
+            return values(inputs)[:, 0].numpy()
+
+    return answer
 
 
 def _answer(policy: BasePolicy, values: Values) -> Answer:

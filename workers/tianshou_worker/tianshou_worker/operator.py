@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 import torch
@@ -16,12 +16,14 @@ from mosaic_contract import AgentSetup, Operator, make_space
 from mosaic_contract.checkpoints import spaces_of
 from mosaic_contract.played_wrappers import through_wrappers
 from mosaic_contract.policy_queries import Answer
-from mosaic_contract.pytorch import load_torch, prepare_acting
+from mosaic_contract.pytorch import in_sequence, load_torch, prepare_acting
 from mosaic_contract.trained_policy import TrainedOperator, trained_policy, transform_of
 from tianshou.algorithm.algorithm_base import Policy
 from tianshou.algorithm.modelfree.a2c import ActorCriticOnPolicyAlgorithm
+from tianshou.algorithm.modelfree.dqn import DiscreteQLearningPolicy
 from tianshou.data import Batch
-from tianshou.utils.net.common import Recurrent
+from tianshou.utils.net.common import Net, Recurrent
+from tianshou.utils.net.discrete import DiscreteActor, DiscreteCritic
 
 from .algorithms import ALGORITHMS, VALUE
 from .config import FORMAT
@@ -62,9 +64,9 @@ class TianshouOperator(TrainedOperator):
         )
 
     def forward(self, xs: Any, memory: Any) -> tuple[Any, Any]:
-        if self._takes_best:
+        if self._deterministic and self._scores is not None:
             with torch.inference_mode():  # without a batch and a distribution, which take twice as long
-                return self._policy.actor(xs)[0].argmax(1).numpy(), None
+                return self._scores(xs).argmax(1).numpy(), None
         outputs = self._outputs(xs, self._deterministic, memory)
         actions, memory = outputs.act, None if memory is None else outputs.state
         return (actions.numpy() if isinstance(actions, torch.Tensor) else np.asarray(actions)), memory
@@ -82,6 +84,8 @@ class TianshouOperator(TrainedOperator):
         if self._by_value:
 
             def action_values(xs: Any, memory: Any) -> torch.Tensor:
+                if self._scores is not None:
+                    return self._scores(xs)
                 logits = self._outputs(xs, memory=memory).logits
                 values: torch.Tensor = policy.compute_q_value(logits, None)
                 return values
@@ -92,7 +96,8 @@ class TianshouOperator(TrainedOperator):
             answers["probabilities"] = lambda xs, memory: self._outputs(xs).dist.probs
             answers["logits"] = lambda xs, memory: self._outputs(xs).dist.logits
         if (critic := getattr(policy, CRITIC, None)) is not None:
-            answers["value"] = lambda xs, memory: critic[0](xs).flatten()
+            values = vector_network(critic[0]) or critic[0]
+            answers["value"] = lambda xs, memory: values(xs).flatten()
         return {name: _of_arrays(answer) for name, answer in answers.items()}
 
     @functools.cached_property
@@ -103,9 +108,15 @@ class TianshouOperator(TrainedOperator):
         )
 
     @functools.cached_property
-    def _takes_best(self) -> bool:
-        """Whether the action is the one with the greatest output of the network."""
-        return self._deterministic and self._is_categorical and hasattr(self._policy, "actor")
+    def _scores(self) -> Callable[[Any], torch.Tensor] | None:
+        """The function from N inputs to a score for each action, of which the best action has the greatest;
+        None for policies that select it otherwise."""
+        policy: Any = self._policy
+        if type(policy) is DiscreteQLearningPolicy:
+            return vector_network(policy.model)
+        if self._is_categorical and hasattr(policy, "actor"):
+            return vector_network(policy.actor) or (lambda xs: policy.actor(xs)[0])
+        return None
 
     def _outputs(self, xs: Any, deterministic: bool = True, memory: Any = None) -> Any:
         self._policy.deterministic_eval = deterministic
@@ -117,6 +128,23 @@ class TianshouOperator(TrainedOperator):
 
     def bounded(self, action: Any) -> Any:
         return super().bounded(self._policy.map_action(action))
+
+
+def vector_network(network: Any) -> Callable[[Any], torch.Tensor] | None:
+    """Return the function from N vectors to the output of one of upstream's networks of linear layers, with
+    the same operations; None for any other network."""
+    actor = type(network) in (DiscreteActor, DiscreteCritic)
+    net = network.preprocess if actor else network
+    if type(net) is not Net or net.use_dueling or net.softmax or net.num_atoms > 1:
+        return None
+    layers = in_sequence(net.model.model, *([network.last.model] if actor else []))
+    softmax = getattr(network, "softmax_output", False)
+
+    def output(xs: Any) -> torch.Tensor:
+        x: torch.Tensor = layers(torch.from_numpy(xs.reshape(len(xs), -1)))
+        return torch.softmax(x, dim=-1) if softmax else x
+
+    return output
 
 
 class TianshouTurnOperator(TianshouOperator):

@@ -7,6 +7,7 @@ checkpoint share only its networks.
 
 from __future__ import annotations
 
+import functools
 import tempfile
 from pathlib import Path
 from typing import Any, Callable, Mapping
@@ -18,7 +19,7 @@ from mosaic_contract.checkpoints import spaces_of
 from mosaic_contract.messages import ALONE
 from mosaic_contract.played_wrappers import through_wrappers
 from mosaic_contract.policy_queries import Answer
-from mosaic_contract.pytorch import load_torch, prepare_acting
+from mosaic_contract.pytorch import in_sequence, load_torch, prepare_acting
 from mosaic_contract.trained_policy import TrainedOperator, trained_policy, transform_of
 
 from .algorithms import ALGORITHMS
@@ -29,6 +30,8 @@ from .factory import make_acting_agent
 
 _BY_VALUE = ("BasicQnetwork", "DuelQnetwork", "NoisyQnetwork")
 """Upstream's classes of policies whose third output has the value of each action."""
+_OF_VECTORS = ("Basic_Identical", "Basic_MLP")
+"""Upstream's classes of representations of vectors."""
 
 
 def operate(setup: AgentSetup) -> Operator:
@@ -91,9 +94,10 @@ class XuancePolicies:
         if self.several:
             return {}
         if type(policy).__name__ in _BY_VALUE:
+            values = self._scores or (lambda seen: policy(seen)[2])
             return {
-                "action_values": self._answer(lambda seen: policy(seen)[2]),
-                "value": self._answer(lambda seen: policy(seen)[2].amax(1)),
+                "action_values": self._answer(values),
+                "value": self._answer(lambda seen: values(seen).amax(1)),
             }
         if not ALGORITHMS[self.name].on_policy:
             return {}
@@ -102,8 +106,34 @@ class XuancePolicies:
             answers["probabilities"] = self._answer(lambda seen: policy(seen)[1].probs)
             answers["logits"] = self._answer(lambda seen: policy(seen)[1].logits)
         if self._values(policy) is not None:
-            answers["value"] = self._answer(lambda seen: policy(seen)[2].flatten())
+            critic = self._layers("ActorCriticPolicy", "critic") or (lambda seen: policy(seen)[2])
+            answers["value"] = self._answer(lambda seen: critic(seen).flatten())
         return answers
+
+    @functools.cached_property
+    def _scores(self) -> Callable[[Any], Any] | None:
+        """The function from N vectors to a score for each action, of which the best action has the greatest;
+        None for policies that select it otherwise."""
+        if (values := self._layers("BasicQnetwork", "eval_Qhead")) is not None:
+            return values
+        logits = self._layers("ActorCriticPolicy", "actor") if self._is_discrete else None
+        if logits is None:
+            return None
+
+        def normalized(seen: Any) -> Any:
+            x = logits(seen)
+            return x - x.logsumexp(dim=-1, keepdim=True)  # as a distribution does
+
+        return normalized
+
+    def _layers(self, policy: str, head: str) -> Callable[[Any], Any] | None:
+        """Return the function from N vectors to the output of a head of the policy, with the same operations;
+        None for another policy or other inputs."""
+        own = self._agent.policy
+        if type(own).__name__ != policy or type(own.representation).__name__ not in _OF_VECTORS:
+            return None
+        layers = in_sequence(*own.representation.children(), getattr(own, head).model)
+        return lambda seen: layers(torch.as_tensor(seen, dtype=torch.float32))
 
     def _values(self, policy: Any) -> Any:
         """Return the values of a state, None if the policy has no critic."""
@@ -140,6 +170,8 @@ class XuancePolicies:
     def _act_alone(self, xs: Any, deterministic: bool) -> Any:
         agent = self._agent
         seen = agent._process_observation(xs)
+        if deterministic and self._scores is not None:
+            return self._scores(seen).argmax(1).numpy()
         if self.name == "noisydqn":  # its noise replaces upstream's arguments for exploration
             return agent.get_actions(seen)
         if ALGORITHMS[self.name].on_policy:
