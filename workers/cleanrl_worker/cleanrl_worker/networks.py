@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Mapping, Sequence
 
 import torch
 from mosaic_contract.pytorch import in_sequence
@@ -43,6 +43,8 @@ _MODULES = {
 }  # fmt: skip
 """The variable of the acting network in the scripts. (The release's `c51` collects with its target network, a
 copy of this network that is a few steps old.)"""
+_CRITICS = {"ddpg": "QNetwork", "td3": "QNetwork", "sac": "SoftQNetwork"}
+"""The classes of critics that value an observation and an action."""
 _CPU = torch.device("cpu")
 _SAMPLING = ("ppo", "ppo_atari", "sac_atari")
 """The algorithms with discrete actions whose scores are logits."""
@@ -76,9 +78,34 @@ def make_network(
         network = network_class(environments, hyperparameters["rpo_alpha"])
     else:
         network = network_class(environments)
-    network.load_state_dict(dict(modules[_MODULES[name]]))
-    network.eval().requires_grad_(False)
-    return network
+    return _with_weights(network, modules[_MODULES[name]])
+
+
+def make_critics(
+    script: Path,
+    algorithm: str,
+    *,
+    legacy: bool,
+    observation_space: Any,
+    action_space: Any,
+    hyperparameters: Mapping[str, Any],
+    modules: Mapping[str, Mapping[str, torch.Tensor]],
+) -> list[Any]:
+    """Return the critics that value an observation and an action; none for other algorithms. The arguments
+    are those of `make_network`."""
+    if algorithm not in _CRITICS:
+        return []
+    critic_class = class_of(script, _CRITICS[algorithm], hyperparameters)
+    arguments: tuple[Any, ...] = (_environments(legacy, observation_space, action_space),)
+    if legacy and algorithm == "sac":
+        arguments = observation_space.shape[0], action_space.shape[0], lambda layer: None
+    names = [name for name in ("qf1", "qf2") if name in modules]
+    return [_with_weights(critic_class(*arguments), modules[name]) for name in names]
+
+
+def _with_weights(network: Any, weights: Mapping[str, torch.Tensor]) -> Any:
+    network.load_state_dict(dict(weights))
+    return network.eval().requires_grad_(False)
 
 
 def class_of(script: Path, name: str, hyperparameters: Mapping[str, Any]) -> Any:
@@ -131,6 +158,18 @@ def answers_of(network: Any, algorithm: str, scores: Scores | None) -> dict[str,
         games = algorithm.endswith("_atari")
         answers["value"] = lambda x: network.critic(network.network(x / 255.0) if games else x)[:, 0]
     return {name: torch.inference_mode()(answer) for name, answer in answers.items()}
+
+
+def value_of(critics: Sequence[Any], acts: Acts, *, legacy: bool) -> Scores:
+    """Return the function that computes the lowest of the critics' values of the best action."""
+    device = (_CPU,) if legacy else ()
+
+    @torch.inference_mode()
+    def value(x: torch.Tensor) -> torch.Tensor:
+        actions = acts(x, None)
+        return torch.cat([critic(x, actions, *device) for critic in critics], 1).amin(1)
+
+    return value
 
 
 def exploration(description: Mapping[str, Any]) -> float | None:

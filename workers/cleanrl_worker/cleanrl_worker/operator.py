@@ -25,7 +25,17 @@ from mosaic_contract.wrappers import ObservationTransform
 
 from .algorithms import ALGORITHMS
 from .config import FORMAT
-from .networks import Acts, Scores, acts_of, answers_of, exploration, make_network, scores_of
+from .networks import (
+    Acts,
+    Scores,
+    acts_of,
+    answers_of,
+    exploration,
+    make_critics,
+    make_network,
+    scores_of,
+    value_of,
+)
 from .upstream import Upstream, installed
 
 _DESCRIBED = {"legacy", "upstream", "preprocessing"}
@@ -191,15 +201,16 @@ def _make(path: Path, description: dict[str, Any]) -> CleanRLPolicy:
     observe = Observe(
         transform_of(description), description["preprocessing"], wrapped=bool(wrappers_of(description))
     )
-    network = make_network(
-        upstream.script(algorithm.script),
-        algorithm.name,
-        legacy=legacy,
-        observation_space=observe.space,
-        action_space=action_space,
-        hyperparameters=hyperparameters,
-        modules=load_torch(path, "modules")["modules"],
-    )
+    made_for = {
+        "legacy": legacy,
+        "observation_space": observe.space,
+        "action_space": action_space,
+        "hyperparameters": hyperparameters,
+        "modules": load_torch(path, "modules")["modules"],
+    }
+    script = upstream.script(algorithm.script)
+    network = make_network(script, algorithm.name, **made_for)
+    critics = make_critics(script, algorithm.name, **made_for)
     scores = acts = None
     nothing = torch.zeros(1, *observe.space.shape)
     with torch.inference_mode():  # a network's first action takes ten times as long: not in an episode
@@ -211,6 +222,8 @@ def _make(path: Path, description: dict[str, Any]) -> CleanRLPolicy:
             acts = acts_of(network, algorithm.name, legacy=legacy, **keywords)
             acts(nothing, None)
     answers = answers_of(network, algorithm.name, scores)
+    if critics and acts is not None:
+        answers["value"] = value_of(critics, acts, legacy=legacy)
     return CleanRLPolicy(description, observe, action_space, scores, acts, answers)
 
 

@@ -18,7 +18,8 @@ PROVIDES = {
     "dqn": ("action_values", "value"),
     "ppo_continuous": ("value",),
     "c51": ("action_values", "value"),
-    "sac": (),
+    "sac": ("value",),
+    "td3": ("value",),
 }
 
 
