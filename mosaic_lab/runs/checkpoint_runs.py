@@ -19,11 +19,11 @@ from mosaic_lab import workers
 from mosaic_lab.engines.job import SERVER
 from mosaic_lab.errors import ConfigurationError, MosaicError, warn_user
 from mosaic_lab.keeper.environment_variables import USER_SITE
-from mosaic_lab.runs.checkpoints import BACKGROUND, EVALUATIONS, FILMS
+from mosaic_lab.runs.checkpoints import BACKGROUND, EVALUATIONS, FILMS, background_runs, mean_returns
 from mosaic_lab.runs.films import MODES
 from mosaic_lab.runs.run import Run
 from mosaic_lab.runs.supervisor import Supervisor
-from mosaic_lab.runs.train_request import whole_number
+from mosaic_lab.runs.train_request import TrainRequest, whole_number
 from mosaic_lab.workers import WorkerEnvironment
 from mosaic_lab.workers.families import family_of
 
@@ -84,6 +84,13 @@ def checkpoint_players(
     return CheckpointPlayers(arena.name, arena.command(), worker.name, worker.command())
 
 
+def players_of(argument: str, run: Run, progress: Callable[[str], None]) -> CheckpointPlayers:
+    """Return the workers in which the checkpoints of a training play, as `checkpoint_players` does."""
+    configs = [plan["config"] for plan in run.config.get("stage_plans", ())] or [run.config]
+    worker = workers.ensure(run.worker, progress)
+    return checkpoint_players(argument, worker, environments_of(configs), progress)
+
+
 def check_training(run: Run) -> None:
     """Raise ConfigurationError if a run has no checkpoints that can play."""
     if run.worker in BACKGROUND or run.total_timesteps is None:
@@ -138,6 +145,27 @@ def start_beside(
         start_background_run(supervisor, run, players, worker, **settings)
     except MosaicError as error:
         warn_user(f"run {run.id} continues without {_PROCESSES[worker][1]}: {error}", UserWarning)
+
+
+def resume_evaluations(supervisor: Supervisor, run: Run) -> None:
+    """Evaluate the checkpoints that are left of a training with ``evaluate=`` which was interrupted, unless a
+    run still does. ``run`` continues, or has ended and another one continues it."""
+    request = TrainRequest.of_run(run)
+    if request.evaluate is None:
+        return
+    evaluated = mean_returns(run.folder)
+    if run.finished and all(saved.step in evaluated for saved in run.checkpoints):
+        return
+    if any(Run(folder).alive for folder in background_runs(run.folder, EVALUATIONS)):
+        return
+    settings = checked_evaluation(request.evaluate)
+    try:
+        players = players_of("evaluate", run, print)
+        start_background_run(
+            supervisor, run, players, EVALUATIONS, evaluate=settings, pass_env_vars=request.pass_env_vars
+        )
+    except MosaicError as error:
+        warn_user(f"checkpoints of run {run.id} are not evaluated: {error}", UserWarning)
 
 
 def films_to_make(run: Run, films: Any) -> str | list[int]:

@@ -28,6 +28,7 @@ from mosaic_lab.runs.checkpoint_runs import (
     checkpoint_players,
     environments_of,
     films_to_make,
+    players_of,
     start_background_run,
     start_beside,
 )
@@ -376,9 +377,7 @@ class Trainer:
     def _players(self, argument: str, run: Run) -> CheckpointPlayers:
         """Return the workers in which checkpoints of a training play, and install missing ones."""
         with self._installation_log() as progress:
-            configs = [plan["config"] for plan in run.config.get("stage_plans", ())] or [run.config]
-            worker = workers.ensure(run.worker, progress)
-            return checkpoint_players(argument, worker, environments_of(configs), progress)
+            return players_of(argument, run, progress)
 
 
 def _start_group(

@@ -1,0 +1,62 @@
+"""A training with ``evaluate=`` that is interrupted and resumed: each checkpoint is evaluated once."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from support import marked_processes, wait_until
+from sweeps.interrupted import killed
+from worker_fixtures import cleanrl_environment  # noqa: F401
+
+import mosaic_lab as mosaic
+from mosaic_lab.runs import Run
+from mosaic_lab.runs.checkpoints import EVALUATIONS
+
+PATIENCE = 300.0
+"""Seconds: evaluations get what other processes leave of the processor."""
+
+
+@pytest.fixture
+def lab(tmp_path: Path, cleanrl_environment: object) -> Iterator[mosaic.Lab]:  # noqa: F811
+    lab = mosaic.Lab(tmp_path / "runs")
+    yield lab
+    lab.stop_all(0)
+    wait_until(lambda: not marked_processes(lab.root))
+
+
+def interrupted(run: Run, generator: random.Random) -> bool:
+    """Stop or kill a training within seconds. Return whether that ended it before it completed."""
+    if generator.random() < 0.6:
+        return killed(run, generator, seconds=5.0)
+    with suppress(AssertionError):
+        wait_until(lambda: run.finished, timeout=generator.uniform(0.0, 5.0))
+    return run.stop().state == "cancelled"
+
+
+@pytest.mark.extended
+def test_stops_kills_and_resumptions_at_random_moments(lab: mosaic.Lab) -> None:
+    generator = random.Random(34)
+    ppo = {
+        "algorithm": "ppo",
+        "env": "CartPole-v1",
+        "num_envs": 2,
+        "num_steps": 64,
+        "checkpoint_every": 1_000,
+    }
+    run = lab.train("cleanrl", seed=1, total_timesteps=30_000, evaluate={"seeds": range(2)}, **ppo)
+    wait_until(lambda: run.checkpoints, PATIENCE)
+    sessions = [run]
+    while len(sessions) < 6 and interrupted(run, generator):
+        run = run.resume()
+        sessions.append(run)
+    assert len(sessions) > 2, "interrupted before it completed"
+    assert run.wait(PATIENCE).state == "completed"
+    for evaluation in [one for one in lab.runs if one.worker == EVALUATIONS]:
+        wait_until(lambda one=evaluation: one.finished, PATIENCE)  # type: ignore[misc]
+    for session in sessions:
+        saved = [checkpoint.step for checkpoint in session.checkpoints]
+        assert sorted(session.metrics("evaluation/return")["step"]) == sorted(saved), session.reason
