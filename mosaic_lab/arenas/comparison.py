@@ -114,10 +114,11 @@ class Comparison:
     def results(self) -> pd.DataFrame:
         """Return a table with a row for each finished episode of each lane.
 
-        Columns: lane, operator, category, seed, episode_index (from 0, over the whole comparison), return
-        (the sum over agents), length (steps), terminated, truncated, forfeit (the agent that forfeited the
-        episode, or None), success (if the environment reports it), faults (unusable or late answers), seconds
-        and, with several agents, the return of each, as "return <agent>".
+        Columns: lane, operator (the names of those that play in it), category, seed, episode_index (from 0,
+        over the whole comparison), return (the sum over agents), length (steps), terminated, truncated,
+        forfeit (the agent that forfeited the episode, or None), success (if the environment reports it),
+        faults (unusable or late answers), seconds and, with several agents, the return of each, as "return
+        <agent>".
         """
         with self._driver.lock:
             rows = episode_rows(self._lockstep.lanes)

@@ -62,7 +62,7 @@ class RecordedEpisode:
         recorded = record.get("recording")
         if recorded is None or total is None:  # failed for its return, such as NaN
             return cls(operator, category, total)
-        path = folder / OBSERVATIONS / recorded["file"]
+        path = folder / OBSERVATIONS / Path(recorded["file"]).name
         return cls(operator, category, total, path, recorded["sha256"])
 
 

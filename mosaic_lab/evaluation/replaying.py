@@ -1,4 +1,4 @@
-"""Replays of an evaluation's episodes, on this machine or from an opened bundle."""
+"""Replays and recordings of an evaluation's episodes, on this machine or from an opened bundle."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import difflib
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
+from mosaic_lab.arenas.datasets import RecordedEpisode
 from mosaic_lab.arenas.replays import Replay, Replays
 from mosaic_lab.arenas.replays.played_episode import PlayedEpisode, add_exchanges, recorded_steps
 from mosaic_lab.arenas.replays.replaying import Progress, checked_names, replay_episode
@@ -32,6 +33,16 @@ def replay(
     return replays[0] if isinstance(operator, str) else Replays(replays)
 
 
+def recorded_episodes(played: PlayedEvaluation) -> list[RecordedEpisode]:
+    """Return the ended episodes, with the files of their observations if they were recorded."""
+    owners = {lane: label for label, lanes in played.plan.lanes_by_operator.items() for lane in lanes}
+    return [_recorded(played, record, owners[record["operator"]]) for record in played.records()]
+
+
+def _recorded(played: PlayedEvaluation, record: Record, operator: str) -> RecordedEpisode:
+    return RecordedEpisode.of(record, operator, record["category"], played.arena_path(record["arena"]))
+
+
 def _played_episode(played: PlayedEvaluation, operator: str, seed: int, episode: int) -> PlayedEpisode:
     """Return an episode as recorded, with the exchanges of its language models.
 
@@ -56,6 +67,7 @@ def _played_episode(played: PlayedEvaluation, operator: str, seed: int, episode:
         versions=played.versions.get(lane, {}),
         note="" if forfeit is None else f"{forfeit} forfeited",
         recording=played.recording,
+        observed=_recorded(played, record, lane),
     )
 
 

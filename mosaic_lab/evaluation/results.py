@@ -20,7 +20,7 @@ from mosaic_lab.evaluation.fingerprints import digest, fingerprint, identity
 from mosaic_lab.evaluation.parts import arena_path
 from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan
 from mosaic_lab.evaluation.pool import VERSIONS
-from mosaic_lab.evaluation.replaying import replay
+from mosaic_lab.evaluation.replaying import recorded_episodes, replay
 from mosaic_lab.evaluation.reports.games import games_table, ratings_table
 from mosaic_lab.evaluation.reports.plot import EpisodeOf, Plot
 from mosaic_lab.evaluation.reports.plots import cost_plot, interval_plot, paired_plot
@@ -320,13 +320,7 @@ class Results(Run):
 
     def recorded_episodes(self) -> list[RecordedEpisode]:
         """Return the ended episodes, with the files of their observations if they were recorded."""
-        owners = {lane: label for label, lanes in self.plan.lanes_by_operator.items() for lane in lanes}
-        return [
-            RecordedEpisode.of(
-                record, owners[record["operator"]], record["category"], self.arena_path(record["arena"])
-            )
-            for record in self.records()
-        ]
+        return recorded_episodes(self)
 
     def fingerprint(self) -> str:
         """Return a SHA-256 hash of what was evaluated (with the contents of checkpoints), the versions used,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from mosaic_contract import AgentSetup
 from mosaic_contract.config import nearest
-from mosaic_contract.episode_recording import read_recording
+from mosaic_contract.episode_recording import at_step, read_recording
 from mosaic_contract.language.parsing import Actions
 
 from mosaic_lab.errors import ConfigurationError
@@ -119,7 +119,7 @@ def _texts(episode: RecordedEpisode, steps: int) -> dict[str, Any]:
     shown = range(min(steps, described["steps"]))
     return {
         "observations": [
-            describer.text(_at(columns["observations"], step), step_index=step) for step in shown
+            describer.text(at_step(columns["observations"], step), step_index=step) for step in shown
         ],
         "actions": [actions.name(_action(columns["actions"], step, actions.discrete)) for step in shown],
         "operator": episode.operator,
@@ -129,11 +129,4 @@ def _texts(episode: RecordedEpisode, steps: int) -> dict[str, Any]:
 
 
 def _action(actions: Any, step: int, discrete: bool) -> Any:
-    return int(actions[step]) if discrete else _at(actions, step)
-
-
-def _at(column: Any, step: int) -> Any:
-    """Return the value of a column of a recording at one step."""
-    if isinstance(column, Mapping):
-        return {key: _at(part, step) for key, part in column.items()}
-    return tuple(_at(part, step) for part in column) if isinstance(column, tuple) else column[step]
+    return int(actions[step]) if discrete else at_step(actions, step)

@@ -71,6 +71,8 @@ def test_each_checkpoint_is_evaluated_and_its_return_is_a_metric_of_the_training
     assert len(run.metrics("evaluation/return")) == 3, "once each"
     replay = run.replay_checkpoint(200, seed=2)
     assert (sum(replay.returns.values()), replay.difference) == (12, None)
+    (player,) = (replay.continued(3).operators or {}).values()
+    assert player.settings["checkpoint"] == str(run.checkpoints[1].path), "from this step on"
     assert run.replay_checkpoint().operator == "step 300 (evaluation)"
     with pytest.raises(ConfigurationError, match=r"no episode on seed 7 .* the seeds 0, 1, 2"):
         run.replay_checkpoint(200, seed=7)
@@ -89,6 +91,29 @@ def test_what_was_left_is_evaluated_later_and_unreadable_checkpoints_are_left_ou
     assert "no evaluation of step 200" in evaluating.log()
     lab.evaluate_checkpoints(run, seeds=[4]).wait(PATIENCE)
     assert len(run.metrics("evaluation/return")) == 2
+
+
+def test_a_resumed_training_leaves_no_checkpoint_of_the_stopped_one_behind(
+    lab: mosaic.Lab, tmp_path: Path
+) -> None:
+    until = tmp_path / "until"
+    run = habit(lab, {"seeds": [1]}, until=str(until))
+    wait_until(lambda: len(run.checkpoints) == 3, PATIENCE)
+    run.stop()
+    until.touch()
+    resumed = run.resume()
+    for one in (run, resumed):
+        evaluator(lab, one).wait(PATIENCE)
+        assert list(one.metrics("evaluation/return")["step"]) == [100, 200, 300], "once each"
+
+
+@pytest.mark.extended
+def test_evaluations_that_fall_behind_skip_some_checkpoints_but_never_the_last(lab: mosaic.Lab) -> None:
+    run = habit(lab, {"seeds": [1]}, saves=30).wait(PATIENCE)
+    log = evaluator(lab, run).wait(PATIENCE).log()
+    steps = list(run.metrics("evaluation/return")["step"])
+    assert (steps[0], steps[-1]) == (10, 300)
+    assert log.count("skipped: too many checkpoints wait") == 30 - len(steps) > 10
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from textwrap import indent
 
+import numpy as np
 import pandas as pd
 import pytest
 from evaluation.evaluation_fixtures import Evaluate, outcomes
+from mosaic_contract.episode_recording import read_recording
 from support import wait_until
 
 import mosaic_lab as mosaic
@@ -22,8 +24,28 @@ from mosaic_lab.arenas import CompareRequest, compare
 from mosaic_lab.cli import main
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.evaluation import Evaluation
+from mosaic_lab.evaluation.sharing import open_bundle
 
 CARTPOLE = "CartPole-v1"
+NOISE = """
+import os
+import gymnasium, numpy
+
+class Noise(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(0, 255, (40, 40, 3), "uint8")
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        self.steps = 0
+        return self.colour(), {}
+
+    def step(self, action):
+        self.steps += 1
+        return self.colour(), 1.0, self.steps == 5, False, {}
+
+    def colour(self):
+        return numpy.full((40, 40, 3), list(os.urandom(3)), "uint8")
+"""
 
 
 def two() -> dict[str, object]:
@@ -132,6 +154,26 @@ def test_a_replay_that_differs_says_from_which_step(tmp_path: Path, played: Eval
     without = changed(lambda line: b"" if b'"type":"step"' in line else line)
     with pytest.raises(MosaicError, match="random, seed 3 has no recorded actions"):
         without.replay("random", seed=3)
+
+
+def test_an_episode_that_its_environment_does_not_repeat_is_shown_as_recorded(
+    tmp_path: Path, start_evaluation: Evaluate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "noise.py").write_text(NOISE)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    given = {"seeds": [1], "pass_env_vars": ["PYTHONPATH"], "record": "observations"}
+    played = start_evaluation("noise:Noise", {"random": operators.random()}, **given).wait(120)
+    (file,) = played.path.glob("arenas/*/observations/0.npz")
+    observed = read_recording(file)[1]["observations"]
+    opened = open_bundle(played.bundle(tmp_path / "share.zip"), tmp_path / "opened")
+    monkeypatch.delenv("PYTHONPATH")
+    replay = opened.replay("random", seed=1, run_code=True)
+    assert str(replay.difference) == "differs from step 0 on: the observation"
+    assert replay.note == "the recorded observations and pictures are shown"
+    assert replay.pictured == [0, 1, 2, 3, 4, 5]
+    for step in replay:
+        for shown in (step.observations["agent_0"], step.pixels):
+            np.testing.assert_array_equal(shown, observed[step.index])
 
 
 def test_what_cannot_be_replayed_is_refused(played: Evaluation) -> None:

@@ -26,7 +26,9 @@ from mosaic_lab.arenas.replays.replaying import replay_episode
 from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.arenas.tables import EpisodeSteps, steps_of
 from mosaic_lab.errors import ConfigurationError, MosaicError
-from mosaic_lab.operators import passive
+from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.operators import OperatorSpec, passive, rl
+from mosaic_lab.runs.checkpoints import read_checkpoints
 
 FOLDER = "replays"
 """Subfolder of a training's folder for its kept episodes."""
@@ -137,10 +139,19 @@ def _replay(file: Path, about: _About, episode: _Episode, lines: list[bytes]) ->
     seed, index = episode.seed, episode.index
     steps = recorded_steps(steps_of(lines, index), f"{label}, seed {seed}")
     played = PlayedEpisode(label, seed, 0, seed, index, steps, episode.complete)
-    replay = replay_episode(plan, played, has_players=False)
+    replay = replay_episode(plan, played, players=_players(file.parents[1], int(step), label))
     if replay.difference is not None and source == FILM:
         replay.note = f"run.films.at({step}) shows it as it was played"
     return replay
+
+
+def _players(training: Path, step: int, label: str) -> dict[str, OperatorSpec]:
+    """Return the policy of the checkpoint at ``step`` by ``label``; none if it was removed or cannot act."""
+    for checkpoint in read_checkpoints(RunFolder(training)):
+        if checkpoint.step == step:
+            with suppress(ConfigurationError):
+                return {label: rl(checkpoint, run_code=True, name=label)}  # the training has executed it
+    return {}
 
 
 def _files(training: Path) -> list[tuple[int, Path]]:

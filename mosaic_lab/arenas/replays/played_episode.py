@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mosaic_contract.codec import encode_line
 from mosaic_contract.language.recording import read
 
+from mosaic_lab.arenas.datasets import RecordedEpisode
 from mosaic_lab.arenas.lane import Lane
 from mosaic_lab.arenas.plan import EXCHANGES
 from mosaic_lab.arenas.tables import EpisodeSteps, prompt_text
@@ -61,7 +62,7 @@ class PlayedEpisode:
     with which the environment was reset. ``complete``: whether the steps lead to the episode's end.
     ``lane`` is the place of the lane among those that were played, which gives its color.
     ``versions`` are those of the packages that played it, ``note`` says how it ended if not by a step,
-    ``recording`` is the folder of its exchanges.
+    ``recording`` is the folder of its exchanges, ``observed`` the episode with the file of its observations.
     """
 
     label: str
@@ -75,6 +76,7 @@ class PlayedEpisode:
     versions: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
     recording: Path | None = None
+    observed: RecordedEpisode | None = None
 
     @property
     def has_hashes(self) -> bool:
@@ -118,6 +120,7 @@ def lane_episode(lane: Lane, seed: int, number: int | None = None) -> PlayedEpis
         lane=lane.index,
         note="not finished" if row is None else f"{forfeit} forfeited" if forfeit else "",
         recording=recording,
+        observed=None if row is None else RecordedEpisode.of(row, lane.label, "", folder),
     )
 
 

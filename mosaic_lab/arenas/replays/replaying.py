@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from mosaic_lab.arenas.arena_workers import environment_worker
 from mosaic_lab.arenas.plan import ArenaPlan, ArenaSetup
 from mosaic_lab.arenas.replays.played_episode import PlayedEpisode
 from mosaic_lab.arenas.replays.player import play
+from mosaic_lab.arenas.replays.recorded_observations import show_recorded
 from mosaic_lab.arenas.replays.replay import Replay
 from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.errors import ConfigurationError
@@ -28,12 +30,11 @@ def replay_episode(
     episode: PlayedEpisode,
     install: Callable[[str], None] = print,
     progress: Progress | None = None,
-    *,
-    has_players: bool = True,
+    players: Mapping[str, Any] | None = None,
 ) -> Replay:
     """Play an episode of the plan again. ``install`` is called with a line for each installation step;
-    ``progress`` prints a line of a long replay by default. ``has_players``: whether the plan's operators
-    are those that played.
+    ``progress`` prints a line of a long replay by default. ``players`` are the operators of a comparison that
+    begins at a step of the replay, by lane; default: the plan's.
 
     Raises WorkerEnvironmentError or ConfigurationError if the environment's worker is missing or cannot make
     it, and MosaicError if the environment fails.
@@ -46,9 +47,15 @@ def replay_episode(
         folder=Path(),
     )
     environment = shown_as(plan.env_id, plan.family)
-    return Replay(
-        environment, episode, play(episode, setup, progress or _printed()), _comparison(plan, has_players)
-    )
+    if players is None:
+        players = {label: plan.mapping(label) for label in plan.lanes}
+    playback = play(episode, setup, progress or _printed())
+    shown = ""
+    if playback.difference is not None and episode.observed is not None:
+        shown = show_recorded(playback, episode.observed, len(episode.steps))
+    replay = Replay(environment, episode, playback, _comparison(plan, players))
+    replay.note = "; ".join(filter(None, [replay.note, shown]))
+    return replay
 
 
 def _printed() -> Progress:
@@ -65,13 +72,12 @@ def _printed() -> Progress:
     return report
 
 
-def _comparison(plan: ArenaPlan, has_players: bool) -> CompareRequest:
-    """Return the request that compares a plan's operators; without them if they are unknown, or if the
-    environment needs a variable that a comparison does not set."""
-    known = has_players and not plan.env_vars
+def _comparison(plan: ArenaPlan, players: Mapping[str, Any]) -> CompareRequest:
+    """Return the request that compares ``players`` in a plan's environment; without them if there are none,
+    or if the environment needs a variable that a comparison does not set."""
     return CompareRequest(
         env=plan.env_id,
-        operators={label: plan.mapping(label) for label in plan.lanes} if known else None,
+        operators=None if plan.env_vars else players or None,
         env_kwargs=plan.settings,
         max_steps=plan.request.max_steps,
         step_timeout=plan.request.step_timeout,

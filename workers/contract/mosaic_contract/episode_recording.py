@@ -208,6 +208,13 @@ def read_recording(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return described, columns
 
 
+def at_step(column: Any, step: int) -> Any:
+    """Return the value of a recording's observations or actions at one step."""
+    if isinstance(column, Mapping):
+        return {key: at_step(part, step) for key, part in column.items()}
+    return tuple(at_step(part, step) for part in column) if isinstance(column, tuple) else column[step]
+
+
 def _nested(space: Mapping[str, Any], name: str, joined: Callable[[str], Any]) -> Any:
     if space["type"] == "Dict":
         return {key: _nested(part, f"{name}/{key}", joined) for key, part in space["spaces"].items()}
