@@ -268,7 +268,8 @@ class Evaluation(Results):
         versions of the workers' environments, the fingerprint, the Python files of your own environment's
         module ("module:Id"), which are executed elsewhere by consent only, and the ``notebook`` as last
         saved. With ``recordings`` of language models, it can be played without an endpoint or a key; without
-        them, a warning lists the models to call.
+        them, a warning lists the models to call. ``recordings`` of observations are included, too, if there
+        are any: `Bundle.dataset` writes them as a dataset elsewhere.
 
         Raises MosaicError before all episodes are done, and for operators that cannot be bundled: workers
         with their own settings, and models in files.

@@ -6,10 +6,12 @@ checkpoints/1/…   the policies, weights and descriptions
 policies/1/…      the user's Python policies, as text, and their files; never executed without consent
 environment/…     the Python files of the user's module that makes the environment; likewise
 episodes.jsonl    one line per episode; results.csv has the same as a table
-steps/<arena>/…   every step
-exchanges/…       prompts to language models and answers, with images, unless omitted
+steps/<arena>/…   every step, and the observations of its episodes if they were recorded
+exchanges/…       prompts to language models and answers, with images
 locks/<worker>.txt  the exact versions in the worker's environment
 notebook.ipynb    if there is one
+
+Observations and exchanges may be omitted.
 """
 
 from __future__ import annotations
@@ -26,7 +28,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
+from mosaic_contract.episode_recording import OBSERVATIONS
+
 from mosaic_lab._version import __version__
+from mosaic_lab.arenas.datasets import write_dataset
 from mosaic_lab.arenas.plan import EXCHANGES
 from mosaic_lab.arenas.replays import Replay, Replays
 from mosaic_lab.arenas.tables import EpisodeSteps
@@ -35,7 +40,7 @@ from mosaic_lab.evaluation import planning
 from mosaic_lab.evaluation.episode_log import EpisodeLog, Record, damaged_lines
 from mosaic_lab.evaluation.fingerprints import Lock, changed, changes, fingerprint, locks_of
 from mosaic_lab.evaluation.plan import EvaluationPlan, Key
-from mosaic_lab.evaluation.replaying import replay
+from mosaic_lab.evaluation.replaying import recorded_episodes, replay
 from mosaic_lab.evaluation.reports.tables import differing_row, results_table
 from mosaic_lab.evaluation.sharing.archive import pack, unpack
 from mosaic_lab.evaluation.sharing.bundle_recordings import LAYOUT, check_recording, recording_files
@@ -63,9 +68,10 @@ EPISODES = "episodes.jsonl"
 CSV = "results.csv"
 NOTEBOOK = "notebook.ipynb"
 
+_OBSERVATIONS = rf"steps/[^/]+/{OBSERVATIONS}/\d+\.npz"
 _LAYOUT = re.compile(
     r"manifest\.json|script\.json|episodes\.jsonl|results\.csv|notebook\.ipynb|steps/[^/]+/telemetry\.jsonl"
-    rf"|{LAYOUT}"
+    rf"|{LAYOUT}|{_OBSERVATIONS}"
     rf"|{ENVIRONMENT}/.+\.py"
     r"|locks/[^/]+\.txt|checkpoints/\d+/.+\.(pt|zip|json)|policies/\d+/.+"
 )
@@ -75,6 +81,16 @@ _EPISODE = b'"type":"episode"'
 
 def steps_name(arena: str) -> str:
     return f"steps/{arena}/telemetry.jsonl"
+
+
+def observations_name(record: Record) -> str:
+    """Return the name of the file with an episode's recorded observations."""
+    return f"steps/{record['arena']}/{OBSERVATIONS}/{record['recording']['file']}"
+
+
+def _recorded(records: Iterable[Record]) -> list[Record]:
+    """Return the episodes whose observations were recorded."""
+    return [record for record in records if record.get("recording")]
 
 
 def lock_name(worker: str) -> str:
@@ -164,6 +180,16 @@ class Bundle:
     def _episodes(self) -> dict[Key, Record]:
         return EpisodeLog(self.path / EPISODES).read()
 
+    @property
+    def _observations(self) -> dict[str, str]:
+        """The SHA-256 of each file of observations, by name."""
+        files = self.manifest["files"].items()
+        return {name: facts["sha256"] for name, facts in files if re.fullmatch(_OBSERVATIONS, name)}
+
+    def arena_path(self, name: str) -> Path:
+        """Return the folder of an arena by the name in an episode's record."""
+        return self.path / "steps" / name
+
     @cached_property
     def _arena_steps(self) -> dict[str, EpisodeSteps]:
         """Steps by arena; "" is for episodes that could not be played."""
@@ -211,6 +237,20 @@ class Bundle:
         """
         planning.check_consent(replace(self.plan, operators={}), self.name, run_code, self.path)
         return replay(self, operator, seed, episode)
+
+    def dataset(self, path: Path | str, operators: str | Iterable[str] | None = None) -> Path:
+        """Write the episodes as a Minari dataset, as `Evaluation.dataset` does.
+
+        Raises ConfigurationError if the bundle has no observations.
+        """
+        if not self._observations:
+            raise ConfigurationError(
+                f"{self.name} has no recorded observations: its episodes were played without "
+                f'record="{OBSERVATIONS}", or it was made with recordings=False'
+            )
+        about = {"run": self.manifest["evaluation"], "operators": self.versions}
+        facts = {**about, "start": self.plan.request.start}
+        return write_dataset(path, recorded_episodes(self), operators, facts)
 
     def check(self) -> None:
         """Raise MosaicError if a file is dangerous or inconsistent with the others."""
@@ -267,8 +307,13 @@ class Bundle:
                 raise self._refused(EPISODES, "names arenas that are not in it")
             now = fingerprint(self.manifest["mosaic_lab"], self.plan, self.versions, records)
             table = results_table(self.plan, records)
+            recorded = {observations_name(one): one["recording"]["sha256"] for one in _recorded(records)}
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise self._refused(EPISODES, f"cannot be read: {error!r:.200}") from None
+        if there := self._observations:
+            for name in sorted({*there, *recorded}):
+                if there.get(name) != recorded.get(name):
+                    raise self._refused(name, f"is not the file of observations that {EPISODES} names")
         try:
             row = differing_row(self.path / CSV, table)
         except (ValueError, csv.Error) as error:
@@ -323,6 +368,9 @@ def write_bundle(
     files |= {lock_name(name): lock.to_text().encode() for name, lock in evaluation.locks.items()}
     if recordings:
         files |= recording_files(evaluation.recording)
+        for record in _recorded(evaluation.records()):
+            folder = evaluation.arena_path(record["arena"]) / OBSERVATIONS
+            files[observations_name(record)] = folder / record["recording"]["file"]
     elif models := [spec for spec in plan.operators.values() if spec.is_language_model]:
         text = f"without the recording, {target.name} is reproduced by calling {models_text(models)}"
         warn_user(f"{text}, which needs a key and may give different answers", UserWarning)

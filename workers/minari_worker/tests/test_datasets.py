@@ -15,9 +15,11 @@ from support import store, wait_until
 import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation import Evaluation
+from mosaic_lab.evaluation.sharing import open_bundle
 from mosaic_lab.workers import WorkerEnvironment
 
 READER = Path(__file__).with_name("minari_reader.py")
+PUBLISHER = READER.with_name("public_dataset.py")
 POLICY = """
 class Balancing:
     def episode_begin(self, seed, episode_index):
@@ -94,6 +96,19 @@ def test_minari_reads_the_episodes_of_an_evaluation(
     assert own["operators"]["random"]["random"]
 
 
+def test_a_bundle_has_the_recorded_episodes(
+    lab: mosaic.Lab, played: Evaluation, folder: Path, worker: WorkerEnvironment
+) -> None:
+    opened = open_bundle(played.bundle(folder / "share.zip"), folder / "opened")
+    with pytest.warns(UserWarning, match="1 of 8 episodes failed and is not in the dataset"):
+        original, made = (one.dataset(folder / name) for one, name in ((played, "here"), (opened, "there")))
+    found = read(worker, folder, original.name, made.name)
+    assert found["there-v0"] == found["here-v0"]
+    without = open_bundle(played.bundle(folder / "less.zip", recordings=False), folder / "less")
+    with pytest.raises(ConfigurationError, match=r"less\.zip has no recorded observations: its episodes"):
+        without.dataset(folder / "none")
+
+
 def test_the_episodes_of_a_training_become_a_dataset(
     lab: mosaic.Lab, folder: Path, worker: WorkerEnvironment
 ) -> None:
@@ -117,20 +132,35 @@ def test_other_trainings_are_recorded_too(lab: mosaic.Lab, folder: Path, name: s
     assert run.dataset(folder / f"training-{name}").is_dir()
 
 
-def test_a_policy_is_cloned_from_it(lab: mosaic.Lab, played: Evaluation, folder: Path) -> None:
-    data = played.dataset(folder / "expert-v2", operators="balancing")
+def clone(lab: mosaic.Lab, dataset: Path) -> mosaic.Run:
+    """A policy that imitates the episodes of a dataset."""
+    hyperparameters = {"epoch_num_steps": 300, "test_step_num_episodes": 2, "hidden_sizes": [32], "lr": 1e-2}
     run = lab.train(
         "tianshou",
         algorithm="il",
         env=CARTPOLE,
-        dataset=data,
+        dataset=dataset,
         seed=1,
         total_timesteps=300,
-        epoch_num_steps=300,
-        test_step_num_episodes=2,
-        hidden_sizes=[32],
-        lr=1e-2,
-    ).wait()
+        **hyperparameters,
+    )
+    assert isinstance(run, mosaic.Run)
+    return run.wait()
+
+
+@pytest.mark.extended
+def test_a_policy_is_cloned_from_a_public_dataset(
+    lab: mosaic.Lab, folder: Path, worker: WorkerEnvironment
+) -> None:
+    """Written by Minari alone, in a folder that is a part of its id."""
+    command = [str(worker.python), str(PUBLISHER), str(folder / "public"), "cartpole/rule-v3"]
+    subprocess.run(command, check=True, timeout=120)
+    run = clone(lab, folder / "public" / "cartpole" / "rule-v3")
+    assert run.episodes().groupby("step")["total_reward"].mean().loc[300] > 60
+
+
+def test_a_policy_is_cloned_from_it(lab: mosaic.Lab, played: Evaluation, folder: Path) -> None:
+    run = clone(lab, played.dataset(folder / "expert-v2", operators="balancing"))
     returns = run.episodes().groupby("step")["total_reward"].mean()
     assert returns.loc[300] > 60 > returns.loc[0]
     assert {"policy_loss", "episode_return"} <= set(run.metrics()["name"])
