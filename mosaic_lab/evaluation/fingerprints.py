@@ -21,7 +21,7 @@ from mosaic_lab.runs.provenance import module_hash
 from mosaic_lab.workers import WorkerEnvironment, find
 
 OF_THE_ENDPOINT = ("api_key_env", "base_url", "concurrency", "prices", "retries", "timeout")
-"""Settings of language models that affect how they are called, not what they answer."""
+"""Settings of language models that affect their calls, not their answers."""
 
 _OF_THE_PLACE = (
     *("arena", "budget", "commands", "digests", "parallel", "step_delay", "step_timeout", "on_failure"),

@@ -14,7 +14,7 @@ const MOST_STAYING = 3;
 
 export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
   id: 'mosaic-lab:notifications',
-  description: 'Notifies when a run ends or fails that is not in sight.',
+  description: 'Notifies of runs that end or fail while they are not visible.',
   autoStart: true,
   requires: [IRunWatch, ISettings],
   optional: [INotebookTracker],

@@ -121,7 +121,7 @@ def over_text(
 def sentence(units: Mapping[str, str], intervals: str = INTERVALS["percentile"]) -> str:
     """Return what the ``intervals`` of operators are over, given their `units_text`, without a full stop.
 
-    The sentence includes what a policy of a single training cannot say.
+    The sentence includes the limits of a result that is based on a single training.
     """
     labels: dict[str, list[str]] = {}
     for label, text in units.items():

@@ -303,7 +303,7 @@ class Chart:
         low, high = (
             None if limit is None or (limit <= 0 and scale is self._log) else limit for limit in self._limits
         )
-        # bqplot turns an axis upside down if its only limit lies beyond the values.
+        # bqplot turns an axis upside down if its only limit is beyond the values.
         least, most = self._reach
         if low is not None and high is None and low >= most:
             high = 10 * low if scale is self._log else low + max(most - least, abs(low) / 10, 1e-9)

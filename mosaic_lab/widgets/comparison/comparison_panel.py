@@ -84,7 +84,7 @@ class LanesView(anywidget.AnyWidget):
     speed = t.Float(10.0, help="steps per second; 0: as fast as possible").tag(sync=True)
     bindings: t.Dict[str, Any] = t.Dict().tag(sync=True)
     said: t.Dict[str, Any] = t.Dict({"level": "info", "text": "", "number": 0}).tag(sync=True)
-    beat = t.Int(0, help="grows at least every second while the lanes are live and in sight").tag(sync=True)
+    beat = t.Int(0, help="grows at least every second while the lanes are live and visible").tag(sync=True)
     calls: t.List[Any] = t.List().tag(sync=True, echo_update=False)
     presence: t.List[Any] = t.List().tag(sync=True, echo_update=False)
 

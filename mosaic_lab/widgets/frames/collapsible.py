@@ -27,7 +27,7 @@ class Collapsible(anywidget.AnyWidget):
     _esm = page_code("collapsible.js")
 
     title = t.Unicode().tag(sync=True)
-    text = t.Unicode("", help="stands beside the title while collapsed").tag(sync=True)
+    text = t.Unicode("", help="shown beside the title while collapsed").tag(sync=True)
     opened = t.Bool(False).tag(sync=True)
 
 

@@ -26,11 +26,11 @@ class Header(anywidget.AnyWidget):
     _css = page_code("header.css")
 
     summary: t.Dict[str, Any] = t.Dict().tag(sync=True)
-    beat = t.Int(0, help="grows at least every second while a run is live and the panel in sight").tag(
+    beat = t.Int(0, help="grows at least every second while a run is live and the panel visible").tag(
         sync=True
     )
     stops = t.Int(0).tag(sync=True)
-    resumable = t.Bool(False, help="a new run can continue what has ended").tag(sync=True)
+    resumable = t.Bool(False, help="a new run can continue the ended one").tag(sync=True)
     resumes = t.Int(0).tag(sync=True)
     continued = t.Unicode("", help="the id of the newest run that continues this one").tag(sync=True)
     presence: t.List[Any] = t.List().tag(sync=True, echo_update=False)
@@ -49,15 +49,13 @@ class Controls(anywidget.AnyWidget):
     x = t.Enum(X_AXES, "step").tag(sync=True)
     smoothing = t.Float(0.0, min=0.0, max=0.99).tag(sync=True)
     log_axis = t.Bool(False).tag(sync=True)
-    low = t.Float(None, allow_none=True, help="where the y axis begins; None where the data do").tag(
-        sync=True
-    )
-    high = t.Float(None, allow_none=True, help="where it ends").tag(sync=True)
-    interval = t.Bool(False, help="the mean with its interval instead of a line a run").tag(sync=True)
+    low = t.Float(None, allow_none=True, help="lower limit of the y axis; None: the data's").tag(sync=True)
+    high = t.Float(None, allow_none=True, help="its upper limit").tag(sync=True)
+    interval = t.Bool(False, help="the mean with its interval, not a line per run").tag(sync=True)
     panning = t.Bool(False).tag(sync=True)
     hidden: t.List[str] = t.List(t.Unicode(), maxlen=256).tag(sync=True)
     legend: t.List[dict[str, str]] = t.List(t.Dict()).tag(sync=True)
-    waiting = t.Unicode("", help="what stands where the chart has no line; empty with lines").tag(sync=True)
+    waiting = t.Unicode("", help="the text of a chart without lines; else empty").tag(sync=True)
     resets = t.Int(0).tag(sync=True)
     pngs = t.Int(0).tag(sync=True)
     csvs = t.Int(0).tag(sync=True)
