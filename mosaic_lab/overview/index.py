@@ -65,13 +65,14 @@ class RunIndex:
         self._listed: Stamp = ()
         self._next = 0  # the ended run to check next
 
-    def changes(self, version: int) -> tuple[int, list[RunRow], list[str]]:
+    def changes(self, version: int, most: int | None = None) -> tuple[int, list[RunRow], list[str]]:
         """Update the index, and return its version, the rows newer than ``version``, oldest first, and the
         ids of runs removed since.
 
-        Version 0 and unknown versions precede all rows.
+        Version 0 and unknown versions precede all rows. Of runs not yet in the index, only the newest
+        ``most`` are read; the others are read in the next update.
         """
-        self._look()
+        self._look(most)
         if version > self._version:
             version = 0
         rows = [entry.row for entry in self._entries.values() if entry.version > version]
@@ -81,8 +82,8 @@ class RunIndex:
 
     # ------------------------------------------------------------------ looking
 
-    def _look(self) -> None:
-        self._list()
+    def _look(self, most: int | None) -> None:
+        self._list(most)
         ended = [entry for entry in self._entries.values() if not entry.row.alive]
         for entry in self._entries.values():
             if entry.row.alive:
@@ -94,8 +95,8 @@ class RunIndex:
         self._look_at_comparisons()
         self._read_telemetry()
 
-    def _list(self) -> None:
-        """Find new runs and removed ones."""
+    def _list(self, most: int | None) -> None:
+        """Find new runs, at most the newest ``most``, and removed ones."""
         listed = _times(self.store.root)
         if listed == self._listed and time.time_ns() - listed[0] > 2_000_000_000:  # two writes in one tick
             return
@@ -104,11 +105,15 @@ class RunIndex:
         for name in [name for name in self._entries if name not in folders]:
             del self._entries[name]
             self._remove(name)
-        for name, folder in folders.items():
-            if name not in self._entries:
-                run, stamp = Run(folder), _stamp(folder)
-                self._entries[name] = _Entry(run, row_with_parts(run, None, None), self._raised(), stamp)
-                self._removed.pop(name, None)
+        new = [name for name in folders if name not in self._entries]
+        if most is not None and len(new) > most:
+            new, self._listed = new[-most:], ()
+        for name in new:
+            run, stamp = Run(folders[name]), _stamp(folders[name])
+            self._entries[name] = _Entry(run, row_with_parts(run, None, None), self._raised(), stamp)
+            self._removed.pop(name, None)
+        if new:
+            self._entries = {name: self._entries[name] for name in folders if name in self._entries}
 
     def _in_turn(self, ended: list[_Entry]) -> Iterator[_Entry]:
         count = min(len(ended), max(LEAST_CHECKED, len(ended) // 20))

@@ -42,6 +42,8 @@ Answer = tuple[dict[str, Any], list[bytes]]
 """An answer as JSON, and the binary parts that it describes."""
 MOST_RUNS = 10_000
 """Maximum number of runs in one request."""
+MOST_AT_FIRST = 1_000
+"""Maximum number of unread runs in a page's first answer: the newest. All others are in its second."""
 MOST_LINES = 100_000
 MOST_NAMES = 100_000
 """Maximum number of a notebook's variable names."""
@@ -155,7 +157,9 @@ class Service:
         since = params.version - self._before
         with self._index_lock:
             is_complete = not 0 < since <= self._newest
-            self._newest, rows, removed = self._index.changes(0 if is_complete else since)
+            self._newest, rows, removed = self._index.changes(
+                0 if is_complete else since, None if params.version else MOST_AT_FIRST
+            )
             version = self._before + self._newest
         changed = [msgspec.to_builtins(row) for row in rows]
         return {"version": version, "whole": is_complete, "rows": changed, "removed": removed}, []

@@ -42,6 +42,20 @@ def test_a_version_of_another_service_is_answered_with_everything(tmp_path: Path
     assert changes["whole"] is True and len(changes["rows"]) == 3
 
 
+def test_the_newest_runs_of_a_large_store_are_answered_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [folder.name for folder in write_runs(tmp_path, 5)]
+    monkeypatch.setattr("mosaic_lab.overview.service.MOST_AT_FIRST", 2)
+    service = Service(tmp_path)
+    first = answer(service, "changes", version=0)
+    assert [row["id"] for row in first["rows"]] == ids[-2:]
+    others = answer(service, "changes", version=first["version"])
+    assert {row["id"] for row in others["rows"]} >= set(ids[:-2]) and not others["removed"]
+    settled(service)
+    assert [row["id"] for row in answer(service, "changes", version=0)["rows"]] == ids, "oldest first"
+
+
 def test_a_run_that_was_removed_is_left_out_of_a_chart(tmp_path: Path) -> None:
     gone, kept = write_runs(tmp_path, 2)
     service = Service(tmp_path)
