@@ -177,7 +177,21 @@ class Lab(Trainer):
         """
         from mosaic_lab import arenas  # not imported unless a notebook compares
 
-        request = arenas.CompareRequest.of_arguments(locals())
+        request = arenas.CompareRequest(
+            env=env,
+            operators=operators,
+            policies=policies,
+            seeds=seeds,
+            env_kwargs=env_kwargs,
+            max_steps=max_steps,
+            step_timeout=step_timeout,
+            deadline=deadline,
+            fallback=fallback,
+            record=record,
+            start=start,
+            family=family,
+            pass_env_vars=pass_env_vars,
+        )
         with self._installation_log() as progress:
             return arenas.compare(self.root, request, progress)
 
@@ -269,7 +283,29 @@ class Lab(Trainer):
         from mosaic_lab.evaluation import launch  # not imported unless a notebook evaluates
         from mosaic_lab.evaluation.request import EvaluateRequest
 
-        request = EvaluateRequest.of_arguments(locals())
+        request = EvaluateRequest(
+            env=env,
+            operators=operators,
+            policies=policies,
+            seeds=seeds,
+            episodes=episodes,
+            env_kwargs=env_kwargs,
+            max_steps=max_steps,
+            step_timeout=step_timeout,
+            family=family,
+            deadline=deadline,
+            fallback=fallback,
+            parallel=parallel,
+            on_failure=on_failure,
+            seed_sequence=seed_sequence,
+            step_delay=step_delay,
+            budget=budget,
+            replay=replay,
+            record=record,
+            start=start,
+            pass_env_vars=pass_env_vars,
+            on=on,
+        )
         if script is not None and request != EvaluateRequest():
             hint = f"; write env={str(script)!r} if it is an environment" if env is None else ""
             raise ArgumentError(f"lab.evaluate: give either a script or env= and operators=, not both{hint}")
@@ -323,7 +359,19 @@ class Lab(Trainer):
         from mosaic_lab.evaluation.league import start_league
         from mosaic_lab.evaluation.request import EvaluateRequest
 
-        request = EvaluateRequest.of_arguments(locals())
+        request = EvaluateRequest(
+            env=env,
+            seeds=seeds,
+            env_kwargs=env_kwargs,
+            max_steps=max_steps,
+            step_timeout=step_timeout,
+            family=family,
+            deadline=deadline,
+            fallback=fallback,
+            parallel=parallel,
+            on_failure=on_failure,
+            pass_env_vars=pass_env_vars,
+        )
         with self._installation_log() as progress:
             return start_league(self.supervisor, request, players, agents, checkpoints, operator, progress)
 
@@ -370,7 +418,18 @@ class Lab(Trainer):
         from mosaic_lab.serving.request import ServeRequest  # not imported unless a notebook serves
         from mosaic_lab.serving.server import start_server
 
-        request = ServeRequest.of_arguments(locals())
+        request = ServeRequest(
+            engine=engine,
+            model=model,
+            gpus=gpus,
+            port=port,
+            threads=threads,
+            program=program,
+            env_vars=env_vars,
+            pass_env_vars=pass_env_vars,
+            grace_seconds=grace_seconds,
+            options=options,
+        )
         with self._installation_log() as progress:
             return start_server(self.supervisor, request, progress)
 
@@ -440,8 +499,21 @@ class Lab(Trainer):
         from mosaic_lab.sweeps.request import SweepRequest  # not imported unless a notebook runs a sweep
         from mosaic_lab.sweeps.sweep import start_sweep
 
-        shared = TrainRequest.of({**training, "worker": worker})
-        request = SweepRequest.of_arguments(locals() | {"training": shared})
+        request = SweepRequest(
+            training=TrainRequest.of({**training, "worker": worker}),
+            search=search,
+            trials=trials,
+            seeds=seeds,
+            metric=metric,
+            mode=mode,
+            aggregate=aggregate,
+            sampler=sampler,
+            pruner=pruner,
+            interval=interval,
+            seed=seed,
+            parallel=parallel,
+            rounds=rounds,
+        )
         with self._installation_log() as progress:
             return start_sweep(self, request, progress)
 

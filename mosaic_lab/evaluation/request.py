@@ -65,10 +65,10 @@ class EvaluateRequest(CompareRequest, kw_only=True, frozen=True):
     @classmethod
     def of_json(cls, content: Mapping[str, Any]) -> EvaluateRequest:
         """Return the request that `to_json` has recorded, with operators as tables."""
-        arguments = {**content, "env_kwargs": with_tuples(content.get("env_kwargs"))}
+        arguments = {name: content[name] for name in cls.__struct_fields__ if name in content}
         if isinstance(seeds := arguments.get("seeds"), Mapping):
             arguments["seeds"] = range(seeds["first"], seeds["first"] + seeds["count"])
-        return cls.of_arguments(arguments)
+        return cls(**{**arguments, "env_kwargs": with_tuples(content.get("env_kwargs"))})
 
     def written(self) -> tuple[Sequence[str], Mapping[str, Any]]:
         """Return the arguments as code.

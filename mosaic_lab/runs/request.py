@@ -1,8 +1,8 @@
 """Requests: the arguments of a method of `Lab` as one value, with their limits and descriptions.
 
-A keyword of such a method is a parameter in its signature, a field of its request (`Request.of_arguments`),
-and the place that uses it. The checks, the command line and the page's forms read the field's `Meta`. A run
-keeps its request, with the arguments that were given, in ``request.json``.
+A keyword of such a method is a parameter in its signature, a field of its request, and the place that uses
+it. The checks, the command line and the page's forms read the field's `Meta`. A run keeps its request, with
+the arguments that were given, in ``request.json``.
 
 A request can be written as the call that it was made by. The contents of a run's folder are untrusted, and
 users paste and execute that code. Values are therefore rendered as literals only, and so are names that are
@@ -96,11 +96,6 @@ class Request(Struct, kw_only=True, frozen=True):
     """The arguments of the method `METHOD` of `Lab`, as given."""
 
     METHOD: ClassVar[str]
-
-    @classmethod
-    def of_arguments(cls, arguments: Mapping[str, Any]) -> Self:
-        """Return the request with its own ones of these arguments, such as the ``locals()`` of its method."""
-        return cls(**{name: arguments[name] for name in cls.__struct_fields__ if name in arguments})
 
     def given(self, *always: str) -> dict[str, Any]:
         """Return the arguments that differ from their defaults, and those named in ``always``."""

@@ -199,10 +199,10 @@ class TrainRequest(Request, kw_only=True, frozen=True):
     @classmethod
     def of_json(cls, recorded: Mapping[str, Any]) -> TrainRequest:
         """Return the request that `to_json` has recorded."""
-        arguments = {**recorded, "hyperparameters": with_tuples(_table(recorded.get("hyperparameters")))}
+        arguments = {name: recorded[name] for name in cls.__struct_fields__ if name in recorded}
         if (stages := recorded.get("curriculum")) is not None:
             arguments["curriculum"] = [Stage.from_json(stage) for stage in stages]
-        return cls.of_arguments(arguments)
+        return cls(**{**arguments, "hyperparameters": with_tuples(_table(recorded.get("hyperparameters")))})
 
     @classmethod
     def of_files(cls, worker: str, config: Mapping[str, Any], launched: Mapping[str, Any]) -> TrainRequest:

@@ -204,7 +204,34 @@ class Trainer:
             WorkerEnvironmentError: there is no such worker, or its environment could not be built.
             MosaicError: the run could not be started (no space, say).
         """
-        return self.start(TrainRequest.of_arguments(locals()))
+        return self.start(
+            TrainRequest(
+                worker=worker,
+                algorithm=algorithm,
+                env=env,
+                total_timesteps=total_timesteps,
+                curriculum=curriculum,
+                seed=seed,
+                gpus=gpus,
+                threads=threads,
+                checkpoint_every=checkpoint_every,
+                resume_from=resume_from,
+                stop_at=stop_at,
+                frames=frames,
+                films=films,
+                evaluate=evaluate,
+                record=record,
+                wrappers=wrappers,
+                env_processes=env_processes,
+                step_timeout=step_timeout,
+                env_vars=env_vars,
+                pass_env_vars=pass_env_vars,
+                grace_seconds=grace_seconds,
+                on=on,
+                restarts=restarts,
+                hyperparameters=hyperparameters,
+            )
+        )
 
     def start(self, request: TrainRequest, group: str | None = None) -> Run | RunGroup:
         """Start a training; see `train`. ``group`` is the group of a run with one seed."""
