@@ -35,6 +35,23 @@ GRID = {
     "learning_rate": 1e-3,
     "gamma": 0.95,
 }
+DOOM = {
+    "env_kwargs": {"frame_skip": 4},
+    "wrappers": ["image", "grey", {"resize": [36, 48]}, "normalize_reward"],
+    "num_envs": 4,
+    "n_steps": 128,
+    "batch_size": 128,
+    "learning_rate": 5e-4,
+    "ent_coef": 0.01,
+    "gamma": 0.95,
+}
+SMALL_CRAFTER = {
+    "env_kwargs": {"view": [5, 5], "size": [36, 36], "area": [32, 32]},
+    "num_envs": 4,
+    "n_steps": 256,
+    "batch_size": 256,
+    "learning_rate": 1e-3,
+}
 SMALL_BATCHES = ONE_RUNNER | {"train_batch_size_per_learner": 1_000}
 
 LONG = [
@@ -52,7 +69,7 @@ LONG = [
     ("sb3", "ppo", "highway-fast-v0", 4_000, FLAT | SHORT_BATCHES, 14.5),  # 17.2 to 21.3, 8.1 to 12.2
 ]
 LIGHT = [
-    # Beside each: the returns that seeds 1 and 2 reached, and those of random actions.
+    # Beside each: the returns that seeds 1 and 2 reached, and that of random actions.
     ("sb3", "ppo", "CartPole-v1", 8_192, {"n_steps": 512}),  # 147, 167; 22
     ("tianshou", "ppo", "CartPole-v1", 12_000, {}),  # 98, 126; 22
     ("xuance", "ppo", "CartPole-v1", 10_000, {}),  # 45, 56; 22
@@ -62,7 +79,10 @@ SHORT = [
     ("cleanrl", "ppo", "CartPole-v1", 15_872, {}),  # 75, 76; 22
     ("rllib", "ppo", "CartPole-v1", 8_000, SMALL_BATCHES),  # 137, 160; 22
     ("jumanji", "ppo", "Snake-v1", 40_960, LARGE_BATCHES | SMALL_SNAKE),  # 13.1, 12.7; 6 to 7
-    ("xuance", "mappo", "MultiGrid-Empty-5x5-v0", 16_000, GRID),  # 0.43 to 0.48 (five seeds); 0.33; served
+    # Environments of other workers, served to the training; the returns of five seeds.
+    ("xuance", "mappo", "MultiGrid-Empty-5x5-v0", 16_000, GRID),  # 0.43 to 0.48; 0.33
+    ("sb3", "ppo", "VizdoomBasic-v1", 8_192, DOOM),  # -44 to 73; -167
+    ("sb3", "ppo", "CrafterReward-v1", 16_384, SMALL_CRAFTER),  # 2.7 to 3.5; 1.7
 ]
 SHORT_TRAININGS = "worker, algorithm, env, steps, hyperparameters"
 
@@ -92,7 +112,6 @@ def test_a_short_training_is_better_than_random(
 def test_five_short_trainings_are_better_than_random(
     worker: str, algorithm: str, env: str, steps: int, hyperparameters: dict[str, Any], tmp_path: Path
 ) -> None:
-    """By the 95% intervals of the mean returns, over the trainings and over random actions' episodes."""
     lab = Lab(tmp_path)
     keywords = {"total_timesteps": steps, "frames": False, **hyperparameters}
     group = lab.train(worker, algorithm=algorithm, env=env, seed=[1, 2, 3, 4, 5], **keywords).wait()
@@ -102,10 +121,31 @@ def test_five_short_trainings_are_better_than_random(
         operators={"random": mosaic.operators.random()},
         seeds=range(100),
     ).wait()
-    scores = {"trained": list(map(last_return, group)), "random": list(chance.results()["return"])}
-    trained, random = (found.mean for found in summary(scores, rng=np.random.default_rng(0)).values())
-    print(f"\n{worker} {algorithm} on {env}: {trained} trained, {random} random")
-    assert trained.low > random.high
+    name = f"{worker} {algorithm} on {env}"
+    assert_better_than_random(name, list(map(last_return, group)), list(chance.results()["return"]))
+
+
+@pytest.mark.extended
+@pytest.mark.timeout(1800)
+def test_five_teams_of_mappo_collect_more_than_random_players(tmp_path: Path) -> None:
+    """Each player gains what the other loses, so that the trained ones play against random ones."""
+    lab, env, random = Lab(tmp_path), "MosaicMultiGrid-C-1v1-IndAgObs-v1", mosaic.operators.random()
+    keywords = {"seed": [1, 2, 3, 4, 5], "total_timesteps": 32_000, "frames": False, **GRID}
+    group = lab.train("xuance", algorithm="mappo", env=env, **keywords).wait()
+    players = {run.id: mosaic.operators.rl(run, deterministic=False) for run in group} | {"random": random}
+    lanes = {name: {"agent_0": player, "agent_1": random} for name, player in players.items()}
+    results = lab.evaluate(env=env, operators=lanes, seeds=range(20)).wait().results()
+    returns = results.groupby("operator")["return agent_0"]
+    trained = list(returns.mean().drop("random"))
+    assert_better_than_random(f"xuance mappo on {env}", trained, list(returns.get_group("random")))
+
+
+def assert_better_than_random(name: str, trained: list[float], random: list[float]) -> None:
+    """Compare the 95% intervals of the mean returns of five trainings and of episodes of random actions."""
+    scores = {"trained": trained, "random": random}
+    ours, theirs = (found.mean for found in summary(scores, rng=np.random.default_rng(0)).values())
+    print(f"\n{name}: {ours} trained, {theirs} random")
+    assert ours.low > theirs.high
 
 
 @pytest.mark.extended
