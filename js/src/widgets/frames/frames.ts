@@ -7,7 +7,15 @@ import { download } from '../../shared/download.ts';
 import { type Visibility, watchVisibility } from '../common/visibility.ts';
 import type { Model } from '../host/anywidget.ts';
 import { Canvas } from '../host/ipywidgets.ts';
-import type { FramesMessage, FromKernel, Hello, ModelReference, TileRequest, Wanted } from '../messages.ts';
+import type {
+  FramesMessage,
+  FromKernel,
+  Hello,
+  HudNumber,
+  ModelReference,
+  TileRequest,
+  Wanted
+} from '../messages.ts';
 import { type Buffers, Connection } from './connection.ts';
 import { Credit } from './credit.ts';
 import { Screen } from './screen.ts';
@@ -15,12 +23,15 @@ import type { Settings } from './settings.ts';
 import type { Tile } from './tile.ts';
 
 const MOST_AGES = 1000;
+const HUD_MS = 100; // between two updates of the numbers below frames, each of which lays out the page again
 const SAVING = { snapshot: 'Saving the frame…', record: 'Saving the last seconds…', enable: '' };
 
 /** The counters in `el.mosaicFrames`, for tests and measurements. */
 interface Counters {
   /** Number of frames by tile. */
   drawn: number[];
+  /** The step of the newest frame drawn, by tile; null if unknown. */
+  steps: (HudNumber | null)[];
   /** Milliseconds from publishing to drawing, for the most recent 1,000. */
   ages: number[];
   /** Connections after the first. */
@@ -47,12 +58,14 @@ export class Frames {
   private connection: Connection | null = null;
   private timer: ReturnType<typeof setInterval> | undefined;
   private painting = 0;
+  private hudTimer: ReturnType<typeof setTimeout> | undefined;
   private ended = false;
 
   constructor(model: Model<{ canvases: ModelReference[] }>, el: HTMLElement, options: FramesOptions) {
     this.model = model;
     this.options = options;
-    this.counters = { drawn: options.tiles.map(() => 0), ages: [], reopened: 0 };
+    const { tiles } = options;
+    this.counters = { drawn: tiles.map(() => 0), steps: tiles.map(() => null), ages: [], reopened: 0 };
     Object.assign(el, { mosaicFrames: this.counters });
   }
 
@@ -101,6 +114,7 @@ export class Frames {
   end(): void {
     this.ended = true;
     clearInterval(this.timer);
+    clearTimeout(this.hudTimer);
     this.visibility?.end();
     this.connection?.close();
     for (const part of [...this.screens, ...this.options.tiles]) part.close();
@@ -147,10 +161,15 @@ export class Frames {
     this.painting ||= requestAnimationFrame(this.paint);
   };
 
+  private readonly showHuds = (): void => {
+    this.hudTimer = undefined;
+    for (const tile of this.options.tiles) tile.showHud();
+  };
+
   private readonly paint = (): void => {
     this.painting = 0;
     if (this.ended) return;
-    const { drawn, ages } = this.counters;
+    const { drawn, steps, ages } = this.counters;
     let oldest = Number.POSITIVE_INFINITY;
     this.screens.forEach((screen, i) => {
       const packet = screen.paint();
@@ -158,9 +177,11 @@ export class Frames {
       if (!packet) return;
       this.options.tiles[i]?.show(packet);
       drawn[i] = (drawn[i] ?? 0) + 1;
+      steps[i] = packet.hud.step ?? null;
       ages.push(Date.now() - 1000 * packet.published);
       if (ages.length > MOST_AGES) ages.shift();
     });
+    this.hudTimer ??= setTimeout(this.showHuds, HUD_MS);
     const done = this.credit.due(oldest);
     if (done !== null) this.connection?.send({ type: 'ack', id: done });
   };

@@ -83,9 +83,10 @@ interface Picture {
   drop(): void;
 }
 
-/** Pixels reused for each frame of the same size. */
+/** Memory reused for frames of the same size. */
 interface Scratch {
   image?: ImageData;
+  bytes?: Uint8Array | undefined;
 }
 
 export async function decode(packet: Packet, scratch: Scratch): Promise<Picture> {
@@ -99,20 +100,29 @@ export async function decode(packet: Packet, scratch: Scratch): Promise<Picture>
   }
   const { width, height, channels } = packet;
   const size = width * height * channels;
-  const bytes = packet.encoding === 'deflate' ? await inflate(packet.bytes, size) : packet.bytes;
+  const inflates = packet.encoding === 'deflate';
+  const bytes = inflates ? await inflate(packet.bytes, size, scratch) : packet.bytes;
   if (bytes.length !== size) {
     throw new Error(`a frame of ${width}×${height}×${channels} has ${bytes.length} bytes`);
   }
-  return { draw: context => context.putImageData(expand(bytes, packet, scratch), 0, 0), drop: () => {} };
+  const drop = () => {
+    if (inflates) scratch.bytes = bytes;
+  };
+  const draw = (context: CanvasRenderingContext2D) => {
+    context.putImageData(expand(bytes, packet, scratch), 0, 0);
+    drop();
+  };
+  return { draw, drop };
 }
 
 /** The bytes of a stream without a Blob, whose way through the browser's process takes longer than inflating. */
-async function inflate(bytes: Uint8Array<ArrayBuffer>, size: number): Promise<Uint8Array> {
+async function inflate(bytes: Uint8Array<ArrayBuffer>, size: number, scratch: Scratch): Promise<Uint8Array> {
   const { readable, writable } = new DecompressionStream('deflate');
   const writer = writable.getWriter();
   Promise.all([writer.write(bytes), writer.close()]).catch(() => {}); // the reader has the same error
   const reader = readable.getReader();
-  const inflated = new Uint8Array(size);
+  const inflated = scratch.bytes?.length === size ? scratch.bytes : new Uint8Array(size);
+  scratch.bytes = undefined;
   let length = 0;
   for (;;) {
     const { done, value } = await reader.read();

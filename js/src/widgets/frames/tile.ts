@@ -63,6 +63,7 @@ export class Tile {
   private canvas: HTMLElement | null = null;
   private size: { width: number; height: number } | null = null;
   private latest: Notice = { level: 'info', text: '' };
+  private newest: Hud = {};
   private drawn = 0;
   private counted = 0;
 
@@ -102,7 +103,7 @@ export class Tile {
     if (!this.drawn++) setTimeout(() => this.say(this.latest), SETTLE_MS);
     this.blank.hidden = true;
     this.screen.hidden = false;
-    this.drawHud(hud);
+    this.newest = hud;
     if (this.size?.width === width && this.size.height === height) return;
     this.size = { width, height };
     this.fit();
@@ -128,6 +129,7 @@ export class Tile {
 
   fit(): void {
     this.hud.hidden = !this.settings.hud;
+    this.showHud();
     if (!this.size || !this.canvas) return;
     const { width, height } = this.size;
     const room = {
@@ -140,6 +142,11 @@ export class Tile {
     this.canvas.style.height = `${height * factor}px`;
     this.canvas.classList.toggle('mosaic-exact', sharp);
     this.hud.style.width = `max(${width * factor}px, min(100%, ${HUD_WIDTH}px))`;
+  }
+
+  /** Show the record of the frame drawn last. */
+  showHud(): void {
+    if (this.settings.hud) this.drawHud(this.newest);
   }
 
   close(): void {
