@@ -39,8 +39,8 @@ def llm(model: str | Path | Server = LOCAL, **options: Unpack[PromptOptions]) ->
 
     Args:
         model: the endpoint's name of a model, such as "gpt-5-mini"; "local" for a small model that needs
-            neither a key nor a network; the path of a .gguf file; or a server (`Lab.serve`), which is waited
-            for.
+            neither a key nor a network, and seconds for an action; the path of a .gguf file; or a server
+            (`Lab.serve`), which is waited for.
 
     Raises:
         ConfigurationError: all invalid arguments at once.
