@@ -1,7 +1,7 @@
-"""Upstream's own, unmodified `eval.py` as a run: start it in its interpreter, follow its files, stop it.
+"""Upstream's own, unmodified `eval.py` as a run.
 
-Each episode's JSON file becomes an episode of the telemetry; upstream's output is the run's log. Upstream
-stays in the shim's process group, so that stopping the group stops both.
+Each episode's JSON file becomes an episode of the telemetry; upstream's output, which has progress bars, is
+the run's log.
 """
 
 from __future__ import annotations
@@ -9,20 +9,16 @@ from __future__ import annotations
 import json
 import logging
 import os
-import signal
-import subprocess
-import time
 from pathlib import Path
 from typing import Any, Mapping
 
-from mosaic_contract import Cancelled, ConfigError, Telemetry, TrainingConfig, UpstreamFailed
+from mosaic_contract import Telemetry, TrainingConfig, UpstreamFailed
+from mosaic_contract.programs import exit_failure, run_program
 
 from .config import command
 
 RESULTS = "balrog"
 """Subfolder of the run folder for upstream's output."""
-_LOOK_SECONDS = 0.5
-_STOP_SECONDS = 7.0  # for upstream to exit: less than the grace period of a run
 _LARGEST = 32 << 20  # bytes of an episode's file
 _LOG_BYTES = 1 << 20  # of upstream's log that are copied at a time
 
@@ -37,57 +33,20 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     results = config.run_dir / RESULTS
     results.mkdir(parents=True, exist_ok=True)
     episodes, upstreams_log = EpisodeFiles(results, telemetry), UpstreamLog(results / "eval.log")
-    process = _start(config, results)
-    try:
-        while process.poll() is None:
-            episodes.read()
-            upstreams_log.pass_on()
-            time.sleep(_LOOK_SECONDS)
-    except Cancelled as cancelled:
-        _stop(process, cancelled.signal)
-        raise
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
-        upstreams_log.pass_on()
+
+    def look() -> None:
         episodes.read()
-    if process.returncode:
-        raise _failure(process.returncode)
+        upstreams_log.pass_on()
+
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONNOUSERSITE"}
+    status = run_program(
+        command(config, results), cwd=config.hyperparameters["checkout"], env=environ, look=look
+    )
+    if status:
+        raise exit_failure("upstream", status, "EvalExit")
     if not episodes.count:
         raise UpstreamFailed("upstream ended without an episode; the log says why", "NoEpisodes")
     return episodes.final_metrics()
-
-
-def _start(config: TrainingConfig, results: Path) -> subprocess.Popen[bytes]:
-    """Start upstream. Its stdout contains progress bars and is redirected to the log, like its stderr."""
-    arguments = command(config, results)
-    try:
-        return subprocess.Popen(
-            arguments,
-            cwd=config.hyperparameters["checkout"],
-            env={name: value for name, value in os.environ.items() if name != "PYTHONNOUSERSITE"},
-            stdin=subprocess.DEVNULL,
-            stdout=2,
-        )
-    except OSError as error:
-        raise ConfigError(f"{arguments[0]!r} cannot be started: {error.strerror or error}") from None
-
-
-def _stop(process: subprocess.Popen[bytes], signum: int) -> None:
-    """Forward the signal to upstream, in case it was sent to this process only, not to the group."""
-    if process.poll() is None:
-        process.send_signal(signum)
-    try:
-        process.wait(_STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        log.warning("upstream did not exit within %g s and is killed", _STOP_SECONDS)
-
-
-def _failure(code: int) -> UpstreamFailed:
-    if code < 0:
-        return UpstreamFailed(f"upstream was ended by {signal.Signals(-code).name}", "Killed")
-    return UpstreamFailed(f"upstream ended with exit status {code}; its output is in the log", "EvalExit")
 
 
 class EpisodeFiles:

@@ -9,7 +9,7 @@ Core modules, needed by every shim:
 - process: worker, cli, stdio, signals, process_exits, priority, seeds, warm, ready_process
 - library: upstream, import_hooks, registry, environment_families, environment_spec, pettingzoo_ids
 - training: config, hyperparameters, training_plan, environment_check, checked_environment, telemetry,
-  episode_logger, heartbeat, checkpoints, pytorch, analytics
+  episode_logger, heartbeat, checkpoints, pytorch, analytics, programs, event_files
 - acting: operators, operator_server, served_agent, agent_threads, trained_policy, user_policy, user_code,
   wrappers, space_compatibility, noop
 

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Mapping
 
 from mosaic_contract import ConfigError, Telemetry, TrainingConfig, UpstreamFailed
 from mosaic_contract.config import nearest
+from mosaic_contract.episode_logger import with_losses
+from mosaic_contract.event_files import EventFileReader
+from mosaic_contract.programs import run_program
 
 from .command import command, variables
-from .event_files import EventFileWatcher
 from .introduction import Introduction, introduction
 from .translation import Translation
 
-_STOP_SECONDS = 5.0
+_COMMON = {  # MOSAIC Lab's names of metrics, by the endings of libraries' tags
+    "episode_return": [
+        "*/episodic_return",
+        "*/episode_reward",
+        "*/episode_return",
+        "Train-Episode-Rewards/*",
+    ],
+    "episode_length": ["*/episodic_length", "*/episode_length", "Episode-Steps/*"],
+    "steps_per_second": ["*/SPS", "*/steps_per_second"],
+    "policy_loss": ["*/policy_loss", "*/actor_loss", "actor_loss"],
+    "value_loss": ["*/value_loss", "*/critic_loss", "critic_loss"],
+}
 _CHECK_SECONDS = 100.0
 _SHOWN_LINES = 8
 _NAMES = {  # names of a field in workers' configurations, by the name used here
@@ -104,21 +117,14 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     path.write_text(json.dumps(document(worker, config), indent=2), encoding="utf-8")
     translation = Translation(telemetry, config.run_dir)
     shown = {"GYM_GUI_FASTLANE_ONLY": "1" if config.fastlane.enabled else "0"}
-    process = subprocess.Popen(
+    named = functools.partial(with_losses, losses=_COMMON)
+    code = run_program(
         _command(worker, config, path),
         cwd=config.run_dir,
         env={**variables(config.run_dir), **shown},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
+        look=EventFileReader(config.run_dir, telemetry, named, prefixed=False).read,
+        take=translation.take,
     )
-    try:
-        assert process.stdout is not None
-        with EventFileWatcher(telemetry, config.run_dir):
-            for line in process.stdout:
-                translation.take(line)
-            code = process.wait()
-    finally:
-        _end(process)
     if translation.failure is not None:
         raise translation.failure
     if code != 0 or not translation.completed:
@@ -159,15 +165,3 @@ def _reason(said: list[str]) -> list[str]:
     above them."""
     below = max((number for number, line in enumerate(said, 1) if line.startswith(" ")), default=0)
     return (said[below:] or said)[-_SHOWN_LINES:]
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the worker if it is still running, as after a stop, which its process group also receives."""
-    if process.poll() is None:
-        process.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(_STOP_SECONDS)
-        process.kill()
-        process.wait()
-    if process.stdout is not None:
-        process.stdout.close()

@@ -40,8 +40,7 @@ class Translation:
         if saved := _SAVED.fullmatch(line):
             self._take_checkpoint_saved({"checkpoint_path": saved[1].decode("utf-8", "replace")})
         if take is None:
-            sys.stderr.write(line.decode("utf-8", "replace"))
-            sys.stderr.flush()
+            print(line.decode("utf-8", "replace"), file=sys.stderr, flush=True)
             return
         payload = message.get("payload")
         take(payload if isinstance(payload, dict) else message)

@@ -1,121 +1,80 @@
-"""The lifecycle of a script: start it, read its output, stop it.
-
-The script stays in the shim's process group, so that stopping the group stops both; its stderr is the run's
-log.
-"""
+"""The life of a script: its output, its TensorBoard files, its end."""
 
 from __future__ import annotations
 
 import logging
-import os
-import select
-import signal
-import subprocess
-import time
-from contextlib import suppress
 from typing import Any, Mapping
 
-from mosaic_contract import Cancelled, ConfigError, Telemetry, TrainingConfig, UpstreamFailed, fastlane
+from mosaic_contract import Cancelled, Telemetry, TrainingConfig, fastlane
+from mosaic_contract.event_files import EventFileReader
+from mosaic_contract.programs import exit_failure, run_program
 
 from .config import variables
 from .script_output import ScriptOutput
-from .tensorboard_files import EventFileReader
 
-_LOOK_SECONDS = 0.5  # between checks of event files
-_STOP_SECONDS = 7.0  # for the script to save and exit: less than the grace period of a run
-_LAST_LINES_SECONDS = 1.0  # for data left in the pipe after the script has ended
+_COMMON = {
+    "episode_return": (
+        "charts/episodic_return",  # of CleanRL
+        "charts/episode_reward",  # of CleanRL 0.4
+        "rollout/ep_rew_mean",  # of Stable-Baselines3
+        "train/returns_stat/mean",  # of Tianshou 1
+        "training/returns_stat/mean",  # of Tianshou 2
+        "env_runners/episode_return_mean",  # of RLlib
+        "ray/tune/env_runners/episode_return_mean",
+    ),
+    "episode_length": (
+        "charts/episodic_length",
+        "rollout/ep_len_mean",
+        "train/lens_stat/mean",
+        "training/lens_stat/mean",
+        "env_runners/episode_len_mean",
+        "ray/tune/env_runners/episode_len_mean",
+    ),
+    "steps_per_second": ("charts/SPS", "charts/sps", "time/fps"),
+    "policy_loss": (
+        *("losses/policy_loss", "losses/actor_loss"),  # of CleanRL
+        *("train/policy_gradient_loss", "train/policy_loss", "train/actor_loss"),  # of Stable-Baselines3
+        *("update/actor_loss", "update/actor_loss/mean"),  # of Tianshou
+        "learners/default_policy/policy_loss",
+    ),
+    "value_loss": (
+        *("losses/value_loss", "losses/td_loss", "losses/qf_loss"),
+        *("train/value_loss", "train/critic_loss"),
+        *("update/vf_loss/mean", "update/critic_loss"),
+        "learners/default_policy/vf_loss",
+    ),
+}
+"""Libraries' tags of the metrics with common names, by which charts compare runs of different libraries."""
+_NAMES = {tag: name for name, tags in _COMMON.items() for tag in tags}
 
 log = logging.getLogger(__name__)
 
 
 def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
-    """Run the script to its end and return its final metrics.
+    """Run the script to its end, or until it has obeyed a signal, and return its final metrics.
 
-    After a signal, wait for the script to exit, and kill it if it does not. Raises `UpstreamFailed` for a
-    non-zero exit status, with the script's own error message.
+    Raises `UpstreamFailed` for a non-zero exit status, with the script's own error message.
     """
     config.tensorboard_dir.mkdir(parents=True, exist_ok=True)
     config.checkpoints_dir.mkdir(parents=True, exist_ok=True)
-    lines = ScriptOutput(telemetry)
-    tensorboard = config.hyperparameters["tensorboard"]
-    events = EventFileReader(tensorboard, telemetry)
-    command, folder = config.hyperparameters["command"], config.hyperparameters["cwd"]
-    reading, writing = os.pipe()
+    values, output = config.hyperparameters, ScriptOutput(telemetry)
+    events = EventFileReader(values["tensorboard"], telemetry, _with_common_names, prefixed=True)
     try:
-        script = _start(command, folder, writing, variables(config))
-        os.close(writing)
-        try:
-            _follow(script, reading, lines, events, until=None)
-        except Cancelled as cancelled:
-            if script.poll() is None:
-                script.send_signal(cancelled.signal)
-            _follow(script, reading, lines, events, until=time.monotonic() + _STOP_SECONDS)
-            return lines.final_metrics
-        finally:
-            if script.poll() is None:
-                script.kill()
-            script.wait()
-            fastlane.clear(config.run_dir)  # frames of a script that was killed
+        status = run_program(
+            values["command"], cwd=values["cwd"], env=variables(config), look=events.read, take=output.take
+        )
+    except Cancelled:
+        return output.final_metrics
     finally:
-        os.close(reading)
-    if script.returncode or lines.failure:
-        raise lines.failure or _failure(script.returncode)
-    if not events.found and tensorboard != str(config.tensorboard_dir):
-        log.warning("the script wrote no TensorBoard files below %s, which tensorboard= names", tensorboard)
-    return lines.final_metrics
+        fastlane.clear(config.run_dir)  # frames of a script that was killed
+    if status or output.failure:
+        raise output.failure or exit_failure("the script", status, "ScriptExit")
+    if not events.found and values["tensorboard"] != str(config.tensorboard_dir):
+        log.warning(
+            "the script wrote no TensorBoard files below %s, which tensorboard= names", values["tensorboard"]
+        )
+    return output.final_metrics
 
 
-def _start(command: list[str], folder: str, out: int, environ: dict[str, str]) -> subprocess.Popen[bytes]:
-    try:
-        return subprocess.Popen(command, cwd=folder, env=environ, stdin=subprocess.DEVNULL, stdout=out)
-    except OSError as error:
-        os.close(out)
-        raise ConfigError(f"{command[0]!r} cannot be started: {error.strerror or error}") from None
-
-
-def _follow(
-    script: subprocess.Popen[bytes],
-    reading: int,
-    lines: ScriptOutput,
-    events: EventFileReader,
-    until: float | None,
-) -> None:
-    """Process the script's output until it has ended, or until `until` (monotonic time)."""
-    looked, deadline = 0.0, until
-    while True:
-        now = time.monotonic()
-        if now - looked >= _LOOK_SECONDS:
-            looked = now
-            events.read()
-        if script.poll() is not None:
-            # The script's child processes may keep the pipe open indefinitely.
-            end = time.monotonic() + _LAST_LINES_SECONDS
-            until = end if until is None else min(until, end)
-        if until is not None and now > until:
-            break
-        if not select.select([reading], [], [], 0.1)[0]:
-            if script.poll() is not None:
-                break
-            continue
-        data = os.read(reading, 1 << 16)
-        if not data:
-            _wait(script, until)
-            break
-        lines.feed(data)
-    lines.end()
-    while events.read() and (deadline is None or time.monotonic() < deadline):
-        pass
-
-
-def _wait(script: subprocess.Popen[bytes], until: float | None) -> None:
-    """Wait for a script that has closed its stdout to exit, until `until` (seconds of `time.monotonic`) or
-    without a limit (None).
-    """
-    with suppress(subprocess.TimeoutExpired):
-        script.wait(None if until is None else max(0.0, until - time.monotonic()))
-
-
-def _failure(code: int) -> UpstreamFailed:
-    if code < 0:
-        return UpstreamFailed(f"the script was ended by {signal.Signals(-code).name}", "Killed")
-    return UpstreamFailed(f"the script ended with exit status {code}; its output is in the log", "ScriptExit")
+def _with_common_names(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {**values, **{_NAMES[tag]: value for tag, value in values.items() if tag in _NAMES}}

@@ -12,7 +12,6 @@ from mosaic_contract import (
     BadMessage,
     CheckpointSaved,
     Episode,
-    LineSplitter,
     Metrics,
     RunCompleted,
     RunFailed,
@@ -39,7 +38,6 @@ class ScriptOutput:
 
     def __init__(self, telemetry: Telemetry) -> None:
         self._telemetry = telemetry
-        self._splitter = LineSplitter()
         self._complaints = 0
         self._latest: dict[str, Any] = {}
         self._final: dict[str, Any] = {}
@@ -49,18 +47,10 @@ class ScriptOutput:
     def final_metrics(self) -> dict[str, Any]:
         return {**self._latest, **self._final}
 
-    def feed(self, data: bytes) -> None:
-        """Process received data."""
-        for line in self._splitter.feed(data):
-            if not (line.lstrip().startswith(b"{") and self._is_message(line)):
-                os.write(_LOG, line + b"\n")
-
-    def end(self) -> None:
-        """Process a last line without a newline."""
-        if self._splitter.pending:
-            self.feed(b"\n")
-        if self._splitter.oversize:
-            log.warning("%d lines of more than 1 MiB were left out", self._splitter.oversize)
+    def take(self, line: bytes) -> None:
+        """Process a line."""
+        if not (line.lstrip().startswith(b"{") and self._is_message(line)):
+            os.write(_LOG, line + b"\n")
 
     def _is_message(self, line: bytes) -> bool:
         """Return whether a line is a message, and send it; damaged messages are logged with the reason."""

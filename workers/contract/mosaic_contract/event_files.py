@@ -1,8 +1,6 @@
-"""Follow the TensorBoard files of a script while they grow.
+"""TensorBoard files of a program that trains, followed while they grow.
 
-Tags keep their names; tags of files outside the first file's folder are prefixed with their own folder. A
-library's tag for a metric with a common name is also sent under that name, so that one chart can compare runs
-of different libraries.
+TensorBoard is imported when there are files; without it, none are read.
 """
 
 from __future__ import annotations
@@ -11,69 +9,36 @@ import logging
 import os
 import time
 from contextlib import suppress
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator, Mapping, Union
 
-from mosaic_contract import Telemetry
-
-LIBRARIES = {
-    "CleanRL": {
-        "charts/episodic_return": "episode_return",
-        "charts/episodic_length": "episode_length",
-        "charts/SPS": "steps_per_second",
-        "losses/policy_loss": "policy_loss",
-        "losses/actor_loss": "policy_loss",
-        "losses/value_loss": "value_loss",
-        "losses/td_loss": "value_loss",
-        "losses/qf_loss": "value_loss",
-    },
-    "CleanRL 0.4": {"charts/episode_reward": "episode_return", "charts/sps": "steps_per_second"},
-    "Stable-Baselines3": {
-        "rollout/ep_rew_mean": "episode_return",
-        "rollout/ep_len_mean": "episode_length",
-        "time/fps": "steps_per_second",
-        "train/policy_gradient_loss": "policy_loss",
-        "train/policy_loss": "policy_loss",
-        "train/actor_loss": "policy_loss",
-        "train/value_loss": "value_loss",
-        "train/critic_loss": "value_loss",
-    },
-    "Tianshou 1": {"train/returns_stat/mean": "episode_return", "train/lens_stat/mean": "episode_length"},
-    "Tianshou 2": {
-        "training/returns_stat/mean": "episode_return",
-        "training/lens_stat/mean": "episode_length",
-        "update/actor_loss": "policy_loss",
-        "update/actor_loss/mean": "policy_loss",
-        "update/vf_loss/mean": "value_loss",
-        "update/critic_loss": "value_loss",
-    },
-    "RLlib": {
-        "env_runners/episode_return_mean": "episode_return",
-        "env_runners/episode_len_mean": "episode_length",
-        "learners/default_policy/policy_loss": "policy_loss",
-        "learners/default_policy/vf_loss": "value_loss",
-    },
-    "RLlib under Tune": {
-        "ray/tune/env_runners/episode_return_mean": "episode_return",
-        "ray/tune/env_runners/episode_len_mean": "episode_length",
-    },
-}
-"""By library: its tags of metrics with a common name."""
-
-COMMON = {tag: name for tags in LIBRARIES.values() for tag, name in tags.items()}
+from mosaic_contract.telemetry import Telemetry
 
 _MOST_FILES = 256
-_MOST_EVENTS = 20_000  # per file and read, so that the script's output is not delayed
+_MOST_EVENTS = 20_000  # per file and read, so that the program's output is not delayed
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("mosaic_contract")
 
 
 class EventFileReader:
-    """The event files below ``folder`` that were written to after this object was created."""
+    """The event files below `folder` that were written to after this object was created.
 
-    def __init__(self, folder: str, telemetry: Telemetry) -> None:
+    Their scalars become metrics under the names that `named` returns for those of one step. Tags of files
+    outside the first file's folder are `prefixed` with their own folder.
+    """
+
+    def __init__(
+        self,
+        folder: Union[str, Path],
+        telemetry: Telemetry,
+        named: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+        *,
+        prefixed: bool,
+    ) -> None:
         self._folder = Path(folder)
-        self._telemetry = telemetry
+        self._telemetry, self._named, self._prefixed = telemetry, named, prefixed
         self._since = time.time() - 1.0  # file systems round timestamps
         self._loaders: dict[Path, Any] = {}
         self._first: Path | None = None
@@ -85,11 +50,12 @@ class EventFileReader:
 
     def read(self) -> bool:
         """Send new events. Return whether more are available."""
+        if find_spec("tensorboard") is None:
+            return False
         for path in self._new_files():
-            from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
-
+            loaders = import_module("tensorboard.backend.event_processing.event_file_loader")
             try:
-                self._loaders[path] = LegacyEventFileLoader(str(path))
+                self._loaders[path] = loaders.LegacyEventFileLoader(str(path))
             except Exception as error:  # the file was removed
                 log.warning("%s is not followed: %s", path, error)
                 self._loaders[path] = None
@@ -116,7 +82,7 @@ class EventFileReader:
         return sorted(paths)[: _MOST_FILES - len(self._loaders)]
 
     def _prefix(self, folder: Path) -> str:
-        if self._first is None or folder == self._first:
+        if not self._prefixed or self._first is None or folder == self._first:
             return ""
         base = self._first if folder.is_relative_to(self._first) else self._folder
         return f"{folder.relative_to(base).as_posix()}/"
@@ -130,30 +96,26 @@ class EventFileReader:
         for count, event in enumerate(loader.Load(), 1):
             for tag, value in _scalars(event):
                 if event.step != step and values:
-                    self._telemetry.metrics(step, values)
+                    self._telemetry.metrics(step, self._named(values))
                     values = {}
                 step = event.step
                 values[prefix + tag] = value
-                if not prefix and tag in COMMON:
-                    values[COMMON[tag]] = value
             if count >= _MOST_EVENTS:
                 break
         if values:
-            self._telemetry.metrics(step, values)
+            self._telemetry.metrics(step, self._named(values))
         return count >= _MOST_EVENTS
 
 
 def _scalars(event: Any) -> Iterator[tuple[str, Any]]:
     """Yield the potentially numeric values of an event, in both versions of the format."""
-    from tensorboard.util import tensor_util
-
     for value in event.summary.value:
         kind = value.WhichOneof("value")
         if kind == "simple_value":
             yield value.tag, float(value.simple_value)
         elif kind == "tensor" and not value.tensor.string_val:
             try:
-                array = tensor_util.make_ndarray(value.tensor)
+                array = import_module("tensorboard.util.tensor_util").make_ndarray(value.tensor)
             except TypeError as error:  # a numeric type that NumPy does not support
                 yield value.tag, error
                 continue

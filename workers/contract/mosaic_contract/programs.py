@@ -1,0 +1,137 @@
+"""Programs of users and libraries that a worker runs as its child process, to their end.
+
+A program stays in the worker's process group, so that a signal to the group stops both. Its standard error is
+the run's log.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Callable, Mapping, Optional, Sequence, Union
+
+from mosaic_contract.codec import LineSplitter
+from mosaic_contract.errors import Cancelled, ConfigError, UpstreamFailed
+
+_LOOK_SECONDS = 0.5
+_STOP_SECONDS = 7.0  # for the program to save and exit: less than the grace period of a run
+_LAST_LINES_SECONDS = 1.0  # for data left in the pipe after the program has ended
+_LOG = 2  # stderr
+
+log = logging.getLogger("mosaic_contract")
+
+
+def run_program(
+    command: Sequence[str],
+    *,
+    cwd: Union[str, Path],
+    env: Mapping[str, str],
+    look: Callable[[], object],
+    take: Optional[Callable[[bytes], None]] = None,
+) -> int:
+    """Run a program to its end and return its exit status, -N if signal N ended it.
+
+    `look` is called twice a second, to read the files that the program writes, and at the end until it
+    returns a false value. `take` is called with each line of the program's standard output, by default part
+    of the log. A signal is passed on to the program, which is killed if it does not exit within seconds;
+    then `Cancelled` is raised. Raises `ConfigError` if the program cannot be started.
+    """
+    try:
+        program = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=_LOG if take is None else subprocess.PIPE,
+            bufsize=0,
+        )
+    except OSError as error:
+        raise ConfigError(f"{command[0]!r} cannot be started: {error.strerror or error}") from None
+    lines = _Lines(program, take)
+    try:
+        _follow(program, lines, look, until=None)
+    except Cancelled as cancelled:
+        if program.poll() is None:
+            program.send_signal(cancelled.signal)
+        _follow(program, lines, look, until=time.monotonic() + _STOP_SECONDS)
+        if program.poll() is None:
+            log.warning("%s has not exited within %g s and is killed", command[0], _STOP_SECONDS)
+        raise
+    finally:
+        program.kill()  # no effect if it has ended
+        program.wait()
+        lines.close()
+    return program.returncode
+
+
+def exit_failure(who: str, code: int, error_type: str) -> UpstreamFailed:
+    """Return the error about a program that ended with this exit status, not 0."""
+    if code < 0:
+        return UpstreamFailed(f"{who} was ended by {signal.Signals(-code).name}", "Killed")
+    return UpstreamFailed(f"{who} ended with exit status {code}; its output is in the log", error_type)
+
+
+def _follow(
+    program: subprocess.Popen[bytes], lines: _Lines, look: Callable[[], object], until: Optional[float]
+) -> None:
+    """Read what the program writes until it has ended, or until the time `until` (`time.monotonic`)."""
+    deadline, looked = until, 0.0
+    while until is None or time.monotonic() <= until:
+        if time.monotonic() - looked >= _LOOK_SECONDS:
+            looked = time.monotonic()
+            look()
+        ended = program.poll() is not None
+        if ended:  # its child processes may keep the pipe open indefinitely
+            last = time.monotonic() + _LAST_LINES_SECONDS
+            until = last if until is None else min(until, last)
+        if not lines.read() and ended:
+            break
+    lines.finish()
+    while look() and (deadline is None or time.monotonic() < deadline):
+        pass
+
+
+class _Lines:
+    """The lines of a program's standard output, passed to `take`."""
+
+    def __init__(self, program: subprocess.Popen[bytes], take: Optional[Callable[[bytes], None]]) -> None:
+        self._program, self._take = program, take
+        self._open = take is not None
+        self._splitter = LineSplitter()
+
+    def read(self) -> bool:
+        """Wait a moment for output, or for the end of a program without any. Return whether there was some."""
+        if not self._open:
+            with suppress(subprocess.TimeoutExpired):
+                self._program.wait(_LOOK_SECONDS)
+            return False
+        assert self._program.stdout is not None
+        if not select.select([self._program.stdout], [], [], 0.1)[0]:
+            return False
+        data = os.read(self._program.stdout.fileno(), 1 << 16)
+        self._open = bool(data)
+        self._pass_on(data)
+        return bool(data)
+
+    def finish(self) -> None:
+        """Pass on a last line without a newline."""
+        if self._splitter.pending:
+            self._pass_on(b"\n")
+        if self._splitter.oversize:
+            log.warning("%d lines of more than 1 MiB were left out", self._splitter.oversize)
+            self._splitter.oversize = 0
+
+    def close(self) -> None:
+        if self._program.stdout is not None:
+            self._program.stdout.close()
+
+    def _pass_on(self, data: bytes) -> None:
+        for line in self._splitter.feed(data):
+            assert self._take is not None
+            self._take(line)
