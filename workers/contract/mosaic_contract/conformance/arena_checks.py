@@ -18,6 +18,7 @@ from mosaic_contract.conformance.subject import (
     Subject,
     check_ends,
     expect_exit,
+    require,
 )
 from mosaic_contract.messages import PROTOCOL
 
@@ -51,8 +52,8 @@ class ArenaChecks:
                 raise CheckFailed(
                     "one JSON object that lists environments", repr(process.lines())[:500], process
                 ) from None
-        if not ids and not self.env_id:
-            raise CheckFailed('ids of environments, or "environment" in conformance.json', "none", process)
+        expected = 'ids of environments, or "environment" in conformance.json'
+        require(ids or self.env_id, expected, "none", process)
         self.env_id = self.env_id or ids[0]
         return f"{len(ids)} ids"
 
@@ -73,9 +74,7 @@ class ArenaChecks:
         cases = {"an unknown environment": unknown, "an unknown command": {"cmd": "dance"}}
         with self.subject.conversation("arena-errors", "--arena") as talk:
             for what, command in cases.items():
-                answer = talk.request(command, "error", self.subject.deadline, what)
-                if not (answer.get("message") and isinstance(answer["message"], str)):
-                    raise CheckFailed(f"an error with a message ({what})", repr(answer), talk.process)
+                talk.request_error(command, self.subject.deadline, what)
             talk.request({"cmd": "close"}, "closed", self.subject.grace)
         return f"{len(cases)} kinds answered"
 
@@ -89,15 +88,14 @@ class ArenaChecks:
         return {**opening, "settings": {}, "folder": str(folder), "max_steps": _STEPS}
 
     def _agents(self, opened: Answer, talk: Conversation) -> list[str]:
-        agents, spaces = opened.get("agents"), opened.get("spaces")
-        if opened.get("paradigm") not in _PARADIGMS or not (agents and isinstance(agents, list)):
-            raise CheckFailed(
-                f"opened with agents, and a paradigm among {_PARADIGMS}", repr(opened)[:500], talk.process
-            )
+        agents: list[str] = opened.get("agents") or []
+        spaces = opened.get("spaces")
+        valid = opened.get("paradigm") in _PARADIGMS and agents and isinstance(agents, list)
+        talk.require(valid, f"opened with agents, and a paradigm among {_PARADIGMS}", opened)
         for agent in agents:
             description = (spaces or {}).get(agent) or {}
-            if not all("type" in (description.get(name) or {}) for name in ("observation", "action")):
-                raise CheckFailed(f"descriptions of both spaces of {agent}", repr(spaces)[:500], talk.process)
+            both = all("type" in (description.get(name) or {}) for name in ("observation", "action"))
+            talk.require(both, f"descriptions of both spaces of {agent}", spaces)
         return agents
 
     def _episode(self, talk: Conversation, opened: Answer) -> int:
@@ -112,17 +110,11 @@ class ArenaChecks:
                 reply = {"cmd": "answer", "id": answer["id"], "action": action}
                 answer = talk.request(reply, ("ask", "stepped"), self.subject.deadline, "the step")
             if answer.get("done"):
-                return self._ended(talk, answer)
-        raise CheckFailed(
-            f"the end of an episode of at most {_STEPS} steps", f"{answer!r:.500}", talk.process
-        )
-
-    def _ended(self, talk: Conversation, answer: Answer) -> int:
+                break
+        talk.require(answer.get("done"), f"the end of an episode of at most {_STEPS} steps", answer)
         episode = answer.get("episode") or {}
-        if episode.get("seed") != 1 or episode.get("steps") != answer.get("step_index"):
-            raise CheckFailed(
-                "the episode's seed and steps with its last step", f"{answer!r:.500}", talk.process
-            )
+        complete = episode.get("seed") == 1 and episode.get("steps") == answer.get("step_index")
+        talk.require(complete, "the episode's seed and steps with its last step", answer)
         return int(episode["steps"])
 
 

@@ -61,9 +61,7 @@ class OperatorChecks:
             self._hello(talk)
             for number, space in enumerate(cases):
                 self._episode(talk, f"agent_{number}", space)
-            talk.request({"cmd": "ping"}, "pong", START_SECONDS)
-            talk.request({"cmd": "stop"}, "stopped", START_SECONDS)
-            talk.expect_end(0, self.subject.grace, "after stop")
+            _stop(talk, self.subject.grace)
         return f"{' and '.join(space['type'] for space in cases)}, {_STEPS} steps each"
 
     def errors(self) -> str:
@@ -76,14 +74,11 @@ class OperatorChecks:
         }
         with self.subject.conversation("errors", "--interactive") as talk:
             for what, command in cases.items():
-                answer = talk.request(command, "error", START_SECONDS, what)
-                message, kind = answer.get("message"), answer.get("error_type")
-                if not (message and isinstance(message, str) and kind and isinstance(kind, str)):
-                    raise CheckFailed(
-                        f"an error with message and error_type ({what})", repr(answer), talk.process
-                    )
-                if not isinstance(answer.get("retryable", False), bool):
-                    raise CheckFailed(f"retryable as true or false ({what})", repr(answer), talk.process)
+                answer = talk.request_error(command, START_SECONDS, what)
+                kind = answer.get("error_type")
+                talk.require(kind and isinstance(kind, str), f"an error with error_type ({what})", answer)
+                retryable = answer.get("retryable", False)
+                talk.require(isinstance(retryable, bool), f"retryable as true or false ({what})", answer)
                 talk.request({"cmd": "ping"}, "pong", START_SECONDS, f"after {what}")
         return f"{len(cases)} kinds answered"
 
@@ -92,12 +87,10 @@ class OperatorChecks:
 
     def _hello(self, talk: Conversation) -> None:
         hello = talk.request({"cmd": "hello", "protocol": PROTOCOL}, "hello", START_SECONDS)
-        if type(hello.get("protocol")) is not int or hello.get("worker") != self.subject.name:
-            raise CheckFailed(
-                f"hello with protocol, and worker {self.subject.name!r}", repr(hello), talk.process
-            )
-        if "operate" not in (hello.get("capabilities") or {}).get("modes", []):
-            raise CheckFailed('hello with capabilities whose modes hold "operate"', repr(hello), talk.process)
+        introduced = type(hello.get("protocol")) is int and hello.get("worker") == self.subject.name
+        talk.require(introduced, f"hello with protocol, and worker {self.subject.name!r}", hello)
+        modes = (hello.get("capabilities") or {}).get("modes", [])
+        talk.require("operate" in modes, 'hello with capabilities whose modes include "operate"', hello)
 
     def _episode(self, talk: Conversation, player: str, space: Mapping[str, Any]) -> None:
         observations = self.wanted.get("observation_space", _OBSERVATION)
@@ -112,10 +105,8 @@ class OperatorChecks:
         }
         hint = 'init_agent; what its operators need is under "operate" in conformance.json'
         ready = talk.request(setup, ("agent_ready", "agent_initialized"), self.subject.deadline, hint)
-        if ready.get("player_id") != player:
-            raise CheckFailed(
-                f"the player_id {player!r} in the answer to init_agent", repr(ready), talk.process
-            )
+        answered = ready.get("player_id") == player
+        talk.require(answered, f"the player_id {player!r} in the answer to init_agent", ready)
         begin = {"cmd": "episode_begin", "player_id": player, "seed": 2, "episode_index": 0}
         talk.request(begin, "ok", START_SECONDS)
         for step in range(_STEPS):
@@ -130,10 +121,8 @@ class OperatorChecks:
             }
             answer = talk.request(command, "action_selected", self.subject.deadline)
             problem = _problem_of_answer(answer, player) or problem_of_action(answer["action"], space)
-            if problem:
-                raise CheckFailed(
-                    f"an action for {player} in {dict(space)}", f"{problem}: {answer!r:.500}", talk.process
-                )
+            expected = f"an action for {player} in {dict(space)}"
+            talk.require(not problem, expected, f"{problem}: {answer!r:.500}")
         end = {"cmd": "episode_end", "player_id": player, "total_reward": 1.5, "steps": _STEPS}
         talk.request(end, "ok", START_SECONDS)
 
@@ -185,16 +174,12 @@ class PlainChecks:
         with self._talk("operating") as talk:
             for number in range(2):  # a second agent, or the same one again
                 self._agent(talk, f"agent_{number}")
-            talk.request({"cmd": "ping"}, "pong", START_SECONDS)
-            talk.request({"cmd": "stop"}, "stopped", START_SECONDS)
-            talk.expect_end(0, self.subject.grace, "after stop")
+            _stop(talk, self.subject.grace)
         return f"{self._game}, {_STEPS} steps each"
 
     def errors(self) -> str:
         with self._talk("errors") as talk:
-            answer = talk.request({"cmd": "dance"}, "error", START_SECONDS, "an unknown command")
-            if not (answer.get("message") and isinstance(answer["message"], str)):
-                raise CheckFailed("an error with a message (an unknown command)", repr(answer), talk.process)
+            talk.request_error({"cmd": "dance"}, START_SECONDS, "an unknown command")
             talk.request({"cmd": "ping"}, "pong", START_SECONDS, "after an unknown command")
         return "an unknown command is answered"
 
@@ -206,10 +191,8 @@ class PlainChecks:
         with self._talk("SIGTERM") as talk:
             talk.request({"cmd": "ping"}, "pong", START_SECONDS)
             talk.process.signal(signal.SIGTERM)
-            if not talk.process.wait(self.subject.grace):
-                raise CheckFailed(
-                    f"its end within {self.subject.grace:g} s of SIGTERM", "still running", talk.process
-                )
+            ended = talk.process.wait(self.subject.grace)
+            talk.require(ended, f"its end within {self.subject.grace:g} s of SIGTERM", "still running")
         return "at the end of stdin, and by SIGTERM"
 
     @property
@@ -233,10 +216,9 @@ class PlainChecks:
         talk.request(plain.introduction(about), ready, self.subject.deadline)
         for _ in range(_STEPS):
             answer = talk.request(self._question(player), "action_selected", self.subject.deadline)
-            if problem := self._problem(answer, player, space):
-                raise CheckFailed(
-                    f"an action for {player} in {dict(space)}", f"{problem}: {answer!r:.500}", talk.process
-                )
+            problem = self._problem(answer, player, space)
+            expected = f"an action for {player} in {dict(space)}"
+            talk.require(not problem, expected, f"{problem}: {answer!r:.500}")
 
     def _question(self, player: str) -> dict[str, Any]:
         observation = self.wanted.get("observation", [0.0] * 4)
@@ -248,6 +230,12 @@ class PlainChecks:
         if "action" not in answer:
             return "there is no action"
         return problem_of_action(answer["action"], space)
+
+
+def _stop(talk: Conversation, grace: float) -> None:
+    talk.request({"cmd": "ping"}, "pong", START_SECONDS)
+    talk.request({"cmd": "stop"}, "stopped", START_SECONDS)
+    talk.expect_end(0, grace, "after stop")
 
 
 def problem_of_action(action: Any, space: Mapping[str, Any]) -> str:

@@ -32,6 +32,12 @@ class CheckFailed(Exception):
         super().__init__(f"expected: {expected}\nseen: {seen}" + (f"\nlast log lines:\n{log}" if log else ""))
 
 
+def require(met: object, expected: str, seen: object, process: ObservedProcess | None = None) -> None:
+    """Raise `CheckFailed` unless `met` is true; `seen` is its observation, as text or an object."""
+    if not met:
+        raise CheckFailed(expected, seen if isinstance(seen, str) else f"{seen!r:.500}", process)
+
+
 @dataclass
 class Subject:
     """A worker's command and configuration, its limits, and its processes so far."""
@@ -72,9 +78,8 @@ class Subject:
 def expect_exit(process: ObservedProcess, code: int, seconds: float, what: str = "") -> None:
     """Wait for the process to exit. Raises `CheckFailed` if it does not exit in time with this code."""
     process.wait(seconds)
-    if process.code != code:
-        late = f" after {seconds:g} s" if process.code is None else ""
-        raise CheckFailed(f"exit code {code} {what}".rstrip(), f"{process.ending}{late}", process)
+    late = f" after {seconds:g} s" if process.code is None else ""
+    require(process.code == code, f"exit code {code} {what}".rstrip(), f"{process.ending}{late}", process)
 
 
 class Conversation:
@@ -110,9 +115,19 @@ class Conversation:
         answer = self._next(expected, deadline)
         while answer.get("type") in self._unsolicited:
             answer = self._next(expected, deadline)
-        if answer.get("type") not in kinds:
-            raise CheckFailed(expected, f"{answer!r:.500}", self.process)
+        self.require(answer.get("type") in kinds, expected, answer)
         return answer
+
+    def request_error(self, command: Union[Mapping[str, Any], bytes], seconds: float, what: str) -> Answer:
+        """Send a command that is refused, and return the error. Raises `CheckFailed`."""
+        answer = self.request(command, "error", seconds, what)
+        message = answer.get("message")
+        self.require(message and isinstance(message, str), f"an error with a message ({what})", answer)
+        return answer
+
+    def require(self, met: object, expected: str, seen: object) -> None:
+        """Raise `CheckFailed`, with the last log lines of the process, unless `met` is true."""
+        require(met, expected, seen, self.process)
 
     def close_input(self) -> None:
         assert self.process.popen.stdin is not None
@@ -123,8 +138,7 @@ class Conversation:
         if stdout has more lines than answers."""
         expect_exit(self.process, code, seconds, when)
         more = self.process.lines()[self._answers_read :]
-        if more:
-            raise CheckFailed("one line on stdout for each command", f"{more[0]!r:.500}", self.process)
+        self.require(not more, "one line on stdout for each command", more[:1])
 
     def _next(self, expected: str, deadline: float) -> Answer:
         while True:

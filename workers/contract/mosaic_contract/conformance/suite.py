@@ -21,7 +21,7 @@ from typing import Any
 
 from mosaic_contract.conformance.arena_checks import ArenaChecks
 from mosaic_contract.conformance.operator_checks import PLAIN, OperatorChecks, PlainChecks, is_plain
-from mosaic_contract.conformance.subject import START_SECONDS, CheckFailed, Subject, expect_exit
+from mosaic_contract.conformance.subject import START_SECONDS, CheckFailed, Subject, expect_exit, require
 from mosaic_contract.conformance.training_checks import TrainingChecks
 from mosaic_contract.fastlane import LINK, clear
 from mosaic_contract.stdio import reserve_standard_streams
@@ -49,11 +49,10 @@ class ExportChecks:
             process.popen.stdin.close()
             expect_exit(process, 0, self.subject.deadline)
             answers = process.messages()
-        if [answer.get("run") for answer in answers] != ["conformance"]:
-            raise CheckFailed('one line on stdout: {"run": "conformance", "path"}', repr(answers), process)
+        answered = [answer.get("run") for answer in answers] == ["conformance"]
+        require(answered, 'one line on stdout: {"run": "conformance", "path"}', answers, process)
         path = Path(str(answers[0].get("path")))
-        if out not in path.parents or not path.exists():
-            raise CheckFailed(f"a path below {out} that exists", str(path), process)
+        require(out in path.parents and path.exists(), f"a path below {out} that exists", str(path), process)
         return path.name
 
     def _formats(self) -> list[str]:
@@ -87,8 +86,7 @@ class DatasetChecks:
             process.popen.stdin.write(json.dumps(request).encode())
             process.popen.stdin.close()
             expect_exit(process, 2, self.subject.deadline, "for a recording that is missing")
-        if out.exists():
-            raise CheckFailed("no dataset of a missing recording", str(out), process)
+        require(not out.exists(), "no dataset of a missing recording", str(out), process)
         return f"refused: {recording.name}"
 
 
@@ -110,14 +108,13 @@ class ServeChecks:
         with process:
             deadline = time.monotonic() + self.subject.deadline
             while (status := _status(port)) != 200:
-                if process.code is not None or time.monotonic() > deadline:
-                    seen = f"{process.ending}, status {status}"
-                    raise CheckFailed("an answer at /v1/models", seen, process)
+                waiting = process.code is None and time.monotonic() <= deadline
+                seen = f"{process.ending}, status {status}"
+                require(waiting, "an answer at /v1/models", seen, process)
                 time.sleep(_POLL_SECONDS)
             process.signal(signal.SIGTERM)
-            process.wait(self.subject.grace)
-            if process.code is None:
-                raise CheckFailed(f"its end {self.subject.grace:g} s after SIGTERM", process.ending, process)
+            ended = process.wait(self.subject.grace)
+            require(ended, f"its end {self.subject.grace:g} s after SIGTERM", process.ending, process)
         return f"answers at port {port}, and ends by SIGTERM"
 
 
@@ -257,16 +254,12 @@ def _discovery(subject: Subject) -> str:
     foreign = "modes" not in subject.capabilities  # metadata of classes other than the contract's
     subject.modes = subject.capabilities.get("modes", _modes_of_foreign(subject))
     for field in ("name", "version", *([] if foreign else ["upstream_library"])):
-        if not about.get(field):
-            raise CheckFailed(f"metadata that says its {field}", repr(about))
-    if not _PARTS.keys() & subject.modes:
-        raise CheckFailed(
-            f"one of {sorted(_PARTS)} among the modes of its capabilities", repr(subject.capabilities)
-        )
+        require(about.get(field), f"metadata with its {field}", about)
+    known = _PARTS.keys() & subject.modes
+    require(known, f"one of {sorted(_PARTS)} among the modes of its capabilities", subject.capabilities)
     upstream = (about.get("upstream_library") or "").lower().replace("-", "_")
     heavy = {upstream, "torch", "tensorflow", "jax"} & {top.lower() for top in worker["imports"]}
-    if heavy:
-        raise CheckFailed("metadata that is read without importing upstream", f"it imported {sorted(heavy)}")
+    require(not heavy, "metadata that is read without importing upstream", f"it imported {sorted(heavy)}")
     return f"{worker['name']} {about['version']}, {' and '.join(subject.modes)}"
 
 
@@ -278,18 +271,13 @@ def _modes_of_foreign(subject: Subject) -> list[str]:
 def _nothing_left(subject: Subject) -> str:
     started = [process for process in subject.processes if process.ran]
     left = [leftover for process in started for leftover in process.leftovers]
-    if left or not started:
-        raise CheckFailed(
-            "no process after the end of the worker", "\n".join(left) or "nothing could be started"
-        )
+    seen = "\n".join(left) or "nothing could be started"
+    require(started and not left, "no process after the end of the worker", seen)
     rings = [folder for folder in sorted(subject.folder.iterdir()) if os.path.lexists(folder / LINK)]
     for folder in rings:
         clear(folder)
-    if rings:
-        raise CheckFailed(
-            "no shared memory of frames after the end of the worker (FrameWriter.close in a finally)",
-            f"that of {' and '.join(folder.name for folder in rings)}",
-        )
+    expected = "no shared memory of frames after the end of the worker (FrameWriter.close in a finally)"
+    require(not rings, expected, f"that of {' and '.join(folder.name for folder in rings)}")
     return "no process, no shared memory"
 
 

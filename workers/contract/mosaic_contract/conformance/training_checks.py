@@ -10,7 +10,7 @@ from typing import Any, Callable
 
 from mosaic_contract.codec import DEFAULT_LINE_LIMIT, decode_line
 from mosaic_contract.conformance.observed_process import ObservedProcess
-from mosaic_contract.conformance.subject import START_SECONDS, CheckFailed, Subject, expect_exit
+from mosaic_contract.conformance.subject import START_SECONDS, CheckFailed, Subject, expect_exit, require
 from mosaic_contract.errors import BadLine, BadMessage
 from mosaic_contract.messages import EVENTS, missing_fields, parse_message
 
@@ -38,10 +38,7 @@ class TrainingChecks:
         }
 
     def dry_run(self) -> str:
-        if not self.tiny:
-            raise CheckFailed(
-                'a configuration "tiny" in conformance.json, to train with', repr(self.subject.config)
-            )
+        require(self.tiny, 'a configuration "tiny" in conformance.json, to train with', self.subject.config)
         with self._start("dry-run", self.tiny, "--dry-run") as process:
             expect_exit(process, 0, START_SECONDS)
             lines = process.lines()
@@ -52,10 +49,9 @@ class TrainingChecks:
                     "one JSON object on stdout, nothing else", repr(lines[:3])[:500], process
                 ) from None
         for field in ("env_id", "seed", "total_timesteps"):
-            if field in self.tiny and self.resolved.get(field) != self.tiny[field]:
-                raise CheckFailed(
-                    f"{field} {self.tiny[field]!r} in the resolved configuration", repr(self.resolved)
-                )
+            if field in self.tiny:
+                same = self.resolved.get(field) == self.tiny[field]
+                require(same, f"{field} {self.tiny[field]!r} in the resolved configuration", self.resolved)
         return f"{len(self.resolved.get('hyperparameters', {}))} hyperparameters resolved"
 
     def bad_configuration(self) -> str:
@@ -73,16 +69,13 @@ class TrainingChecks:
                 expect_exit(process, 2, START_SECONDS, what)
                 failed = [m for m in process.messages() if m.get("event") == "run_failed"]
             errors = [message.get("payload", {}) for message in failed]
-            if len(errors) != 1 or errors[0].get("error_type") != "ConfigError":
-                raise CheckFailed(
-                    f"one run_failed with error_type ConfigError ({what})", repr(errors), process
-                )
-            if named not in str(errors[0].get("error")):
-                raise CheckFailed(
-                    f"an error that names {named!r} ({what})", repr(errors[0].get("error")), process
-                )
-            if not process.log_tail():
-                raise CheckFailed(f"the error on stderr too, for people ({what})", "nothing on stderr")
+            one = [error.get("error_type") for error in errors] == ["ConfigError"]
+            require(one, f"one run_failed with error_type ConfigError ({what})", errors, process)
+            error = errors[0].get("error")
+            require(named in str(error), f"an error that names {named!r} ({what})", repr(error), process)
+            require(
+                process.log_tail(), f"the error on stderr too, for people ({what})", "nothing on stderr"
+            )
         return "4 kinds refused with exit code 2"
 
     def tiny_training(self) -> str:
@@ -95,8 +88,7 @@ class TrainingChecks:
             run_id = json.loads(manifest.read_text(encoding="utf-8"))["run_id"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise CheckFailed("analytics.json in the run folder", repr(error), process) from None
-        if run_id != "tiny":
-            raise CheckFailed("analytics.json with run_id 'tiny'", repr(run_id))
+        require(run_id == "tiny", "analytics.json with run_id 'tiny'", repr(run_id))
         return "completed"
 
     def telemetry(self) -> str:
@@ -110,14 +102,10 @@ class TrainingChecks:
 
     def sigterm(self) -> str:
         with self._start("long", self.long) as process:
-            if not process.wait(self.subject.deadline, until=lambda: _is_training(process)):
-                raise CheckFailed(
-                    f"metrics or an episode within {self.subject.deadline:g} s", "none", process
-                )
-            if process.code is not None:
-                raise CheckFailed(
-                    "a long training that still runs", f"{process.ending} before SIGTERM", process
-                )
+            begun = process.wait(self.subject.deadline, until=lambda: _is_training(process))
+            require(begun, f"metrics or an episode within {self.subject.deadline:g} s", "none", process)
+            running, ending = process.code is None, f"{process.ending} before SIGTERM"
+            require(running, "a long training that still runs", ending, process)
             process.signal(signal.SIGTERM)
             signalled = time.monotonic()
             if not process.wait(min(0.2, self.subject.grace)):
@@ -138,8 +126,7 @@ class TrainingChecks:
 
 def _expect_terminal(process: ObservedProcess, event: str) -> None:
     ends = [m["event"] for m in process.messages() if m.get("event") in TERMINAL]
-    if ends != [event]:
-        raise CheckFailed(f"exactly one terminal event, {event}", repr(ends), process)
+    require(ends == [event], f"exactly one terminal event, {event}", ends, process)
 
 
 def _is_training(process: ObservedProcess) -> bool:
