@@ -21,9 +21,6 @@ from .environments import RenderableSpec, misfits, spec_of
 from .hyperparameters import SWITCHED_OFF, parameters_of
 from .upstream import Upstream, installed
 
-FORMAT = "mosaic-cleanrl/1"
-"""The format of a checkpoint and its description."""
-
 log = logging.getLogger(__name__)
 
 
@@ -31,7 +28,7 @@ log = logging.getLogger(__name__)
 class ScriptPlan(PlannedTraining):
     """A validated and resolved training; `algorithm` is the algorithm that runs."""
 
-    FORMAT = FORMAT
+    FORMAT = "mosaic-cleanrl/1"
     ALGORITHMS = ALGORITHMS
 
     algorithm: ScriptAlgorithm

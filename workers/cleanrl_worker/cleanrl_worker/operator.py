@@ -24,7 +24,7 @@ from mosaic_contract.trained_policy import trained_policy, transform_of
 from mosaic_contract.wrappers import ObservationTransform
 
 from .algorithms import ALGORITHMS
-from .config import FORMAT
+from .config import ScriptPlan
 from .networks import (
     Acts,
     Scores,
@@ -58,7 +58,7 @@ class CleanRLPolicy:
 def operate(setup: AgentSetup) -> Operator:
     """Return the operator of one agent. Raises `ConfigError` for an unusable checkpoint."""
     prepare_acting()
-    policy, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
+    policy, described, deterministic = trained_policy(setup, ScriptPlan.FORMAT, ALGORITHMS, _make)
     operator_class = DiscreteOperator if policy.scores is not None else ContinuousOperator
     return through_wrappers(described, operator_class(policy, deterministic, setup.seed))
 
@@ -193,7 +193,9 @@ class Observe:
 
 def _make(path: Path, description: dict[str, Any]) -> CleanRLPolicy:
     if missing := ", ".join(sorted(_DESCRIBED - set(description))):
-        raise ConfigError(f"{path} is not a checkpoint of this worker ({FORMAT}): it lacks {missing}")
+        raise ConfigError(
+            f"{path} is not a checkpoint of this worker ({ScriptPlan.FORMAT}): it lacks {missing}"
+        )
     upstream = _fitting_upstream(path, description)
     algorithm, legacy = ALGORITHMS[description["algorithm"]], description["legacy"]
     hyperparameters = description["hyperparameters"]

@@ -25,7 +25,7 @@ from mosaic_contract.checkpoints import environment_described
 from mosaic_contract.ready_process import PythonProcess, start_python
 from mosaic_contract.signals import signals_held
 
-from .config import FORMAT, ScriptPlan
+from .config import ScriptPlan
 from .hooks import VARIABLE
 from .telemetry import Translator
 
@@ -76,7 +76,7 @@ def hook_settings(plan: ScriptPlan, fd: int) -> dict[str, Any]:
             "render_modes": plan.own_spec.render_modes,
         },
         "description": {
-            "format": FORMAT,
+            "format": plan.FORMAT,
             "algorithm": algorithm.name,
             "env_id": config.env_id,
             "seed": config.seed,

@@ -106,7 +106,7 @@ class _Lines:
         self._splitter = LineSplitter()
 
     def read(self) -> bool:
-        """Wait a moment for output, or for the end of a program without any. Return whether there was some."""
+        """Wait a moment for output, or for the end of a program without any. Return whether some came."""
         if not self._open:
             with suppress(subprocess.TimeoutExpired):
                 self._program.wait(_LOOK_SECONDS)

@@ -14,16 +14,13 @@ from mosaic_contract.training_plan import PlannedTraining
 from .environments import TRAINED, bare, make
 from .hyperparameters import ALGORITHMS, bound, parameters_of
 
-FORMAT = "mosaic-jumanji/1"
-"""The format of a checkpoint and its description."""
-
 
 @dataclass(frozen=True)
 class JumanjiPlan(PlannedTraining):
     """A validated and resolved training. Made without an environment, because importing JAX takes ten
     seconds, unless the environment has keyword arguments."""
 
-    FORMAT = FORMAT
+    FORMAT = "mosaic-jumanji/1"
     ALGORITHMS = ALGORITHMS
     LARGEST_SEED = 2**32 - 1
 

@@ -13,7 +13,7 @@ from mosaic_contract.hyperparameters import env_kwargs_of
 from mosaic_contract.policy_queries import ACTION, PolicyQueries
 from mosaic_contract.trained_policy import trained_policy
 
-from .config import FORMAT, module_of
+from .config import JumanjiPlan, module_of
 from .environments import make
 from .hyperparameters import ALGORITHMS
 from .spaces import like
@@ -23,7 +23,7 @@ Act = Callable[[Any, Any], Any]
 
 def operate(setup: AgentSetup) -> JumanjiOperator:
     """Return the operator of one agent. Raises `ConfigError` for an unusable checkpoint."""
-    policy, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, JumanjiPolicy)
+    policy, described, deterministic = trained_policy(setup, JumanjiPlan.FORMAT, ALGORITHMS, JumanjiPolicy)
     return JumanjiOperator(policy, described, deterministic, setup.seed)
 
 

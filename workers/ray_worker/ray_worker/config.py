@@ -21,9 +21,6 @@ from .algorithms import ALGORITHMS, MODEL, RllibAlgorithm
 from .environments import RllibEnvironmentSpec, default_filters, is_images, misfits, spec_of
 from .hyperparameters import ADDRESS, ALIASES, POLICIES, SHARED, numbers_as_words, parameters_of
 
-FORMAT = "mosaic-rllib/1"
-"""The format of a checkpoint and its description."""
-
 _REACH_SECONDS = 5.0
 _SETTINGS = 4  # the type of HTTP/2's first frame
 FILTERS = "conv_filters"
@@ -37,7 +34,7 @@ actions."""
 class RllibPlan(PlannedTraining):
     """A validated and resolved training."""
 
-    FORMAT = FORMAT
+    FORMAT = "mosaic-rllib/1"
     ALGORITHMS = ALGORITHMS
     LARGEST_SEED = 2**31 - 1  # upstream adds each runner's index and seeds NumPy with the sum
     GAME_WRAPPERS = (CHANNELS_LAST, SCALED)

@@ -24,7 +24,7 @@ from ray.rllib.core.models.torch.heads import TorchMLPHead
 from ray.rllib.utils.spaces.space_utils import clip_action, unsquash_action
 
 from .algorithms import ALGORITHMS
-from .config import FORMAT
+from .config import RllibPlan
 from .factory import make_modules
 from .turns import seen_space, seen_vector
 
@@ -34,7 +34,7 @@ _STATE_IN, _STATE_OUT = "state_in", "state_out"
 def operate(setup: AgentSetup) -> Operator:
     """Return the operator of one agent. Raises `ConfigError` for an unusable checkpoint."""
     prepare_acting()
-    policies, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, RllibPolicies)
+    policies, described, deterministic = trained_policy(setup, RllibPlan.FORMAT, ALGORITHMS, RllibPolicies)
     agent = setup.player_id if "agents" in described else ALONE
     kind = RllibTurnOperator if described.get("in_turns") else RllibOperator
     return through_wrappers(described, kind(policies, described, agent, deterministic, setup.seed))

@@ -21,7 +21,7 @@ from mosaic_contract import AgentSetup
 from mosaic_contract.checkpoints import read_description, spaces_of
 from ray_worker import operator
 from ray_worker.algorithms import ALGORITHMS
-from ray_worker.config import FORMAT
+from ray_worker.config import RllibPlan
 from shim_kit.matrix import chosen, losses, print_table, train, train_and_resume
 
 CART, PENDULUM, SPREAD, TAG = "CartPole-v1", "Pendulum-v1", "simple_spread_v3", "simple_tag_v3"
@@ -56,7 +56,7 @@ SECONDS = 600.0
 
 def acts(checkpoint: str) -> None:
     """Check the best and a sampled action of every agent. Raises `ValueError` for one outside its space."""
-    _, described = read_description(checkpoint, FORMAT, ALGORITHMS)
+    _, described = read_description(checkpoint, RllibPlan.FORMAT, ALGORITHMS)
     for agent in spaces_of(described):
         for deterministic in (True, False):
             setup = AgentSetup(agent, settings={"checkpoint": checkpoint, "deterministic": deterministic})

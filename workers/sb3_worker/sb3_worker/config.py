@@ -16,15 +16,12 @@ from .environments import MaskableSpec, in_short, is_image, is_small, misfits, s
 from .hyperparameters import parameters_of, policy_keywords
 from .tuned import with_tuned
 
-FORMAT = "mosaic-sb3/1"
-"""The format of a checkpoint and its description."""
-
 
 @dataclass(frozen=True)
 class Sb3Plan(PlannedTraining):
     """A validated and resolved training."""
 
-    FORMAT = FORMAT
+    FORMAT = "mosaic-sb3/1"
     ALGORITHMS = ALGORITHMS
 
     algorithm: Sb3Algorithm

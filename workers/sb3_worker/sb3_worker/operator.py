@@ -19,7 +19,7 @@ from mosaic_contract.trained_policy import AgentGenerators, trained_policy, tran
 
 from .algorithms import ALGORITHMS
 from .answers import answers_of, best_of_vectors
-from .config import FORMAT
+from .config import Sb3Plan
 from .environments import flat_mask
 from .foreign import foreign_policy
 from .saved_policy import SavedPolicy, load_policy
@@ -33,7 +33,7 @@ def operate(setup: AgentSetup) -> Operator:
     if "trust" in setup.settings:
         saved, name, deterministic, space, normalize = foreign_policy(setup)
         return Sb3Operator(saved, name, deterministic, setup.seed, space, normalize)
-    saved, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
+    saved, described, deterministic = trained_policy(setup, Sb3Plan.FORMAT, ALGORITHMS, _make)
     observe = transform_of(described).observe if wrappers_of(described) else None
     space = described["observation_space"]
     operator = Sb3Operator(saved, described["algorithm"], deterministic, setup.seed, space, observe)

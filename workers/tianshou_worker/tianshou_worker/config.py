@@ -19,9 +19,6 @@ from .environments import game_problems, is_pictures, misfits, spec_of
 from .hyperparameters import parameters_of
 from .self_play import learner_spec
 
-FORMAT = "mosaic-tianshou/1"
-"""The format of a checkpoint and its description."""
-
 
 @dataclass(frozen=True)
 class TianshouPlan(PlannedTraining):
@@ -32,7 +29,7 @@ class TianshouPlan(PlannedTraining):
     steps before the first update; each update follows `collection` steps.
     """
 
-    FORMAT = FORMAT
+    FORMAT = "mosaic-tianshou/1"
     ALGORITHMS = ALGORITHMS
 
     algorithm: TianshouAlgorithm

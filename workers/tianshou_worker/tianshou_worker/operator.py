@@ -26,7 +26,7 @@ from tianshou.utils.net.common import Net, Recurrent
 from tianshou.utils.net.discrete import DiscreteActor, DiscreteCritic
 
 from .algorithms import ALGORITHMS, VALUE
-from .config import FORMAT
+from .config import TianshouPlan
 from .factory import make_algorithm
 from .self_play import board_space, seen
 
@@ -37,7 +37,7 @@ CRITIC = "mosaic_critic"
 def operate(setup: AgentSetup) -> Operator:
     """Return the operator of one agent. Raises `ConfigError` for an unusable checkpoint."""
     prepare_acting()
-    policy, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
+    policy, described, deterministic = trained_policy(setup, TianshouPlan.FORMAT, ALGORITHMS, _make)
     kind = TianshouTurnOperator if "agents" in described else TianshouOperator
     return through_wrappers(described, kind(policy, described, deterministic, setup.seed))
 

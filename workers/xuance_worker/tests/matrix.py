@@ -22,7 +22,7 @@ from shim_kit.matrix import Messages, chosen, losses, metric_names, print_table,
 from xuance_worker import operator, runtime  # noqa: F401  (imports upstream before anything forks)
 from xuance_worker.algorithms import ALGORITHMS
 from xuance_worker.cli import WORKER
-from xuance_worker.config import FORMAT
+from xuance_worker.config import XuancePlan
 
 SPREAD, CART, PENDULUM = "simple_spread_v3", "CartPole-v1", "Pendulum-v1"
 RECURRENT = {"use_rnn": True, "buffer_size": 16, "parallels": 8}
@@ -87,7 +87,7 @@ def train(folder: Path, config: dict[str, Any]) -> Messages:
 
 def acts(checkpoint: str) -> None:
     """Check the best and a sampled action of every agent. Raises `ValueError` for one outside its space."""
-    _, described = read_description(checkpoint, FORMAT, ALGORITHMS)
+    _, described = read_description(checkpoint, XuancePlan.FORMAT, ALGORITHMS)
     for agent in spaces_of(described):
         for deterministic in (True, False):
             setup = AgentSetup(agent, settings={"checkpoint": checkpoint, "deterministic": deterministic})

@@ -16,9 +16,6 @@ from .algorithms import ALGORITHMS, GAMES, REFUSED, XuanceAlgorithm
 from .environments import XuanceEnvironmentSpec, misfits, spec_of
 from .hyperparameters import CONTINUOUS_ACTION, parameters_of
 
-FORMAT = "mosaic-xuance/1"
-"""The format of a checkpoint and its description."""
-
 _MAY_BE_EMPTY = ("representation_hidden_size",)
 _MAY_BE_EMPTY_FOR_GAMES = ("actor_hidden_size", "critic_hidden_size")  # after convolutions
 _ATARI_SIDE = 36  # minimum side length of images for upstream's configuration, in pixels
@@ -30,7 +27,7 @@ _SMALL = {"filters": [32, 64], "kernels": [3, 3], "strides": [1, 1]}
 class XuancePlan(PlannedTraining):
     """A validated and resolved training."""
 
-    FORMAT = FORMAT
+    FORMAT = "mosaic-xuance/1"
     ALGORITHMS = ALGORITHMS
     GAME_WRAPPERS = (CHANNELS_LAST,)
 

@@ -24,7 +24,7 @@ from mosaic_contract.trained_policy import TrainedOperator, trained_policy, tran
 
 from .algorithms import ALGORITHMS
 from .checkpoints import restore_policy
-from .config import FORMAT
+from .config import XuancePlan
 from .environments import XuanceEnvironmentSpec
 from .factory import make_acting_agent
 
@@ -37,7 +37,7 @@ _OF_VECTORS = ("Basic_Identical", "Basic_MLP")
 def operate(setup: AgentSetup) -> Operator:
     """Return the operator of one agent. Raises `ConfigError` for an unusable checkpoint."""
     prepare_acting()
-    policies, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, XuancePolicies)
+    policies, described, deterministic = trained_policy(setup, XuancePlan.FORMAT, ALGORITHMS, XuancePolicies)
     agent = setup.player_id if policies.several else ALONE
     return through_wrappers(described, XuanceOperator(policies, described, agent, deterministic, setup.seed))
 
