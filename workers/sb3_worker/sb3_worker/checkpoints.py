@@ -1,12 +1,19 @@
-"""Checkpoints: `step-N.zip` as saved by upstream, with its description in `step-N.json`."""
+"""Checkpoints: `step-N.zip` as saved by upstream, with its description in `step-N.json`.
+
+The newest checkpoint's replay buffer is `replay_buffer.npz` in the run's folder. Upstream pickles it; here
+only its arrays are written and read.
+"""
 
 from __future__ import annotations
 
 import functools
 import io
 import logging
+import zipfile
 from pathlib import Path
+from typing import Any, Iterator
 
+import numpy as np
 import torch
 from mosaic_contract import ConfigError
 from mosaic_contract.checkpoints import Checkpoints
@@ -14,17 +21,20 @@ from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.pytorch import load_optimizer
 from stable_baselines3 import __version__ as upstream_version
 from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.save_util import recursive_getattr
 
 from .config import Sb3Plan
 from .model_zip import ModelZip
-from .replay import load_replay, replay_path, save_replay
 
 log = logging.getLogger(__name__)
 
 _COUNTERS = ("_n_updates", "_episode_num", "_n_calls", "_current_progress_remaining", "exploration_rate")
 """Counters of upstream's algorithms, which also drive its schedules."""
+_REPLAY_FILE = "replay_buffer.npz"
+_ARRAYS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
+_LARGEST = 2 << 30  # bytes of arrays
 
 
 def checkpoints_of(plan: Sb3Plan, model: BaseAlgorithm, logger: EpisodeLogger) -> Checkpoints:
@@ -48,7 +58,7 @@ def restore(plan: Sb3Plan, model: BaseAlgorithm) -> None:
     if hasattr(model, "weights"):  # modified by ARS; its policy is made from them
         model.weights = torch.nn.utils.parameters_to_vector(model.policy.parameters()).detach()
     if isinstance(model, OffPolicyAlgorithm):
-        _restore_replay(plan, model, replay_path(path.parents[1]))
+        _restore_replay(plan, model, path.parents[1] / _REPLAY_FILE)
 
 
 def _restore_states(model: BaseAlgorithm, saved: ModelZip) -> None:
@@ -71,7 +81,7 @@ def _restore_states(model: BaseAlgorithm, saved: ModelZip) -> None:
 
 def _restore_replay(plan: Sb3Plan, model: OffPolicyAlgorithm, path: Path) -> None:
     assert model.replay_buffer is not None
-    if why := load_replay(model.replay_buffer, path, plan.start_step):
+    if why := _load_replay(model.replay_buffer, path, plan.start_step):
         log.warning("the replay buffer is not restored, and %d random steps come first: %s",
                     model.learning_starts, why)  # fmt: skip
         model.learning_starts += plan.start_step
@@ -80,7 +90,67 @@ def _restore_replay(plan: Sb3Plan, model: OffPolicyAlgorithm, path: Path) -> Non
 def _contents(plan: Sb3Plan, model: BaseAlgorithm, logger: EpisodeLogger) -> bytes:
     if isinstance(model, OffPolicyAlgorithm) and plan.hyperparameters["save_replay_buffer"]:
         assert model.replay_buffer is not None
-        save_replay(model.replay_buffer, replay_path(plan.config.run_dir), logger.steps)
+        _save_replay(model.replay_buffer, plan.config.run_dir / _REPLAY_FILE, logger.steps)
     file = io.BytesIO()
     model.save(file)
     return file.getvalue()
+
+
+def _save_replay(buffer: ReplayBuffer, path: Path, step: int) -> None:
+    """Write the transitions, oldest first, with the step of their checkpoint. If the buffer is too large or
+    the disk full, no file is written, which is logged."""
+    order = _oldest_first(buffer)
+    arrays = dict(_arrays_of(buffer))
+    size = sum(array[:1].nbytes for array in arrays.values()) * len(order)
+    if size > _LARGEST:
+        log.warning("the replay buffer is not saved: %.1f GiB of at most %d", size / 2**30, _LARGEST >> 30)
+        return
+    part = path.with_suffix(".part")
+    try:
+        with part.open("wb") as file:
+            np.savez(file, step=step, **{name: array[order] for name, array in arrays.items()})
+        part.replace(path)
+    except OSError as error:
+        log.warning("the replay buffer is not saved: %s", error)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _load_replay(buffer: ReplayBuffer, path: Path, step: int) -> str:
+    """Load the newest transitions of a file into an empty buffer. Return the reason for a failure, "" on
+    success."""
+    if not path.is_file():
+        return f"there is no {path}"
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if int(file["step"]) != step:
+                return f"{path} is of the checkpoint at step {int(file['step'])}"
+            saved = {name: file[name] for name in dict(_arrays_of(buffer))}
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        return f"{path} cannot be read: {error}"
+    count = min(min(map(len, saved.values())), buffer.buffer_size)
+    for name, array in _arrays_of(buffer):
+        if saved[name].shape[1:] != array.shape[1:]:
+            return f"{path} has {name} of the shape {saved[name].shape[1:]}, not {array.shape[1:]}"
+    for name, array in _arrays_of(buffer):
+        array[:count] = saved[name][-count:] if count else saved[name][:0]
+    if count:  # later transitions belong to other episodes
+        buffer.dones[count - 1] = buffer.timeouts[count - 1] = 1
+    buffer.pos, buffer.full = count % buffer.buffer_size, count == buffer.buffer_size
+    return ""
+
+
+def _oldest_first(buffer: ReplayBuffer) -> Any:
+    if not buffer.full:
+        return np.arange(buffer.pos)
+    return np.roll(np.arange(buffer.buffer_size), -buffer.pos)
+
+
+def _arrays_of(buffer: ReplayBuffer) -> Iterator[tuple[str, Any]]:
+    """Yield (name, array) of a buffer; the parts of a Dict are named "observations/part"."""
+    for name in _ARRAYS:
+        value: Any = getattr(buffer, name)
+        if isinstance(value, dict):
+            yield from ((f"{name}/{key}", array) for key, array in value.items())
+        else:
+            yield name, value

@@ -54,7 +54,16 @@ class Sb3Plan(PlannedTraining):
     @property
     def policy(self) -> str:
         """Upstream's name of the policy: the requested one, by default the one for the observations."""
-        return _policy_name(self.algorithm, self.spec.observation_space, self.hyperparameters["policy"])
+        requested: str = self.hyperparameters["policy"]
+        if requested != AUTO:
+            return requested
+        if self.algorithm.family == EVOLUTION:
+            return self.algorithm.policies[0]
+        vectors, images, dicts = self.algorithm.policies
+        observations = self.spec.observation_space
+        if type(observations).__name__ == "Dict":
+            return dicts
+        return images if is_image(observations) and not is_small(observations) else vectors
 
     @property
     def sees_small_pictures(self) -> bool:
@@ -94,18 +103,6 @@ def _plain(name: str, hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(arch, dict) and critic and set(arch) == {"pi", critic}:
         values |= {"net_arch": arch["pi"], "critic_net_arch": arch[critic]}
     return values
-
-
-def _policy_name(algorithm: Sb3Algorithm, observations: Any, requested: str) -> str:
-    """Return upstream's name of the requested policy; by default the one for the observations."""
-    if requested != AUTO:
-        return requested
-    if algorithm.family == EVOLUTION:
-        return algorithm.policies[0]
-    vectors, images, dicts = algorithm.policies
-    if type(observations).__name__ == "Dict":
-        return dicts
-    return images if is_image(observations) and not is_small(observations) else vectors
 
 
 def _of_policy(plan: Sb3Plan) -> Iterator[str]:
