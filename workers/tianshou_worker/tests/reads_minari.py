@@ -54,7 +54,7 @@ def read(path: Path, env: Any, env_id: str, wrappers: Sequence[str] = ()) -> Any
         dataset = read_dataset(path, own, own.wrapped(wrappers), wrappers)
     except ConfigError as error:
         return str(error)
-    return {key: array.tolist() for key, array in dataset.arrays.items()}
+    return {key: array.tolist() for key, array in dataset.items()}
 
 
 def thirds(rows: int) -> Any:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import io
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Iterator, Mapping, Sequence
 
@@ -28,14 +27,9 @@ _LARGEST_INDEX = 2**19  # bytes of each array with one number per environment, f
 _KEYS = ("obs", "act", "rew", "terminated", "truncated", "obs_next")
 _INDICES = ("_offset", "_lengths", "last_index")
 Array = np.ndarray[Any, Any]
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """Transitions in temporal order, one environment after another. The last transition of each environment
-    counts as truncated, since the following transition does not continue it."""
-
-    arrays: Mapping[str, Array]
+Dataset = Mapping[str, Array]
+"""Transitions in temporal order, one environment after another. The last transition of each environment
+counts as truncated, since the following transition does not continue it."""
 
 
 def read_dataset(
@@ -44,7 +38,7 @@ def read_dataset(
     """Return a dataset for an environment with the spaces `own_spec`, and `spec` after these wrappers. Raises
     `ConfigError` with all problems."""
     if (folder := minari_folder(path)) is not None:
-        arrays: Mapping[str, Array] = read_minari(folder, own_spec, wrappers, _LARGEST)
+        arrays: Dataset = read_minari(folder, own_spec, wrappers, _LARGEST)
     elif path.is_file():
         arrays = _read(path, path.stat().st_mtime_ns)
     else:
@@ -55,7 +49,7 @@ def read_dataset(
     ]
     if problems:
         raise ConfigError([f"dataset {path}: {problem}" for problem in problems])
-    return Dataset(arrays)
+    return arrays
 
 
 def write_dataset(path: Path, buffer: Any, description: Mapping[str, Any]) -> None:
@@ -67,7 +61,7 @@ def write_dataset(path: Path, buffer: Any, description: Mapping[str, Any]) -> No
 
 
 @functools.lru_cache(1)
-def _read(path: Path, modified: int) -> Mapping[str, Array]:
+def _read(path: Path, modified: int) -> Dataset:
     """Return the arrays of a file with this modification time, so that training uses the same data as
     validation."""
     import h5py
@@ -140,7 +134,7 @@ def _of_another(path: Path, env_id: str, wrappers: Sequence[Wrapper]) -> Iterato
         yield f"it was recorded with wrappers={list(recorded)}, this run has wrappers={list(wrappers)}"
 
 
-def _misfits(arrays: Mapping[str, Array], observations: Any, actions: Any) -> Iterator[str]:
+def _misfits(arrays: Dataset, observations: Any, actions: Any) -> Iterator[str]:
     count = len(arrays["rew"])
     discrete = not hasattr(actions, "high")
     shapes = {

@@ -163,10 +163,9 @@ def _record(plan: TianshouPlan, buffer: ReplayBuffer, logger: EpisodeLogger) -> 
 
 def buffer_of(dataset: Dataset, seed: int) -> ReplayBuffer:
     """Return upstream's buffer with the dataset's arrays, without copying them. It samples by this seed."""
-    arrays = dataset.arrays
-    count = len(arrays["rew"])
+    count = len(dataset["rew"])
     buffer = ReplayBuffer(count, random_seed=seed)
-    buffer.set_batch(Batch(**arrays, done=arrays["terminated"] | arrays["truncated"]))
+    buffer.set_batch(Batch(**dataset, done=dataset["terminated"] | dataset["truncated"]))
     # Not done by upstream's from_data: its counts treat the first transition as an end.
     buffer.last_index[0], buffer._size = count - 1, count
     return buffer
