@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import random
 from typing import Any, Callable, Mapping
 
@@ -26,31 +25,21 @@ _UTILITIES = {
 }
 
 
+def ids() -> list[str]:
+    return list(_kinds())
+
+
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> GameEnvironment:
     """Create a game, with `settings` as its parameters, such as {"players": 3}.
 
-    Raises `ConfigError` for an unknown id, with similar ids, and for parameters that the game does not have
-    or rejects.
+    Raises `ConfigError` for parameters that the game does not have or rejects.
     """
-    kinds = _kinds()
-    if env_id not in kinds:
-        near = difflib.get_close_matches(env_id, kinds, n=3)
-        raise ConfigError(
-            f"OpenSpiel has no game {env_id!r}."
-            + (f" Did you mean {' or '.join(near)}?" if near else "")
-            + " `mosaic-lab workers list openspiel` lists all"
-        )
-    kind = kinds[env_id]
+    kind = _kinds()[env_id]
     check_settings(env_id, settings, _nothing, also=list(kind.parameter_specification))
     try:
         return GameEnvironment(kind, settings, render_mode)
     except (pyspiel.SpielError, TypeError) as error:
         raise ConfigError(f"{env_id} cannot be made with env_kwargs={dict(settings)!r}: {error}") from None
-
-
-def known() -> list[str]:
-    """Return the ids of all games."""
-    return sorted(_kinds())
 
 
 def _kinds() -> dict[str, Any]:

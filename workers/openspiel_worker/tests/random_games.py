@@ -8,7 +8,7 @@ import random
 import sys
 import time
 
-from openspiel_worker.games import facts_of, known, make
+from openspiel_worker.games import facts_of, ids, make
 
 _STEPS = 200
 _SLOW = ("OpenSpiel/bridge", "OpenSpiel/bridge_uncontested_bidding")  # they solve every deal
@@ -41,7 +41,7 @@ def problems(env_id: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    for env_id in sys.argv[1:] or [one for one in known() if one not in _SLOW]:
+    for env_id in sys.argv[1:] or [env_id for env_id in sorted(ids()) if env_id not in _SLOW]:
         began = time.monotonic()
         print(env_id, end=" ", file=sys.stderr, flush=True)
         if found := problems(env_id):
