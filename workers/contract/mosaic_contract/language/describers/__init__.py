@@ -1,23 +1,16 @@
 """Observations as text, for language models.
 
 Each module describes one family of environments, recognized by their ids and the shapes of their
-observations; `spaces` describes all others, and `custom` calls the user's own function.
+observations; `spaces` describes all others. The user's own describer is a Python function, imported from its
+file in the process of the operator.
 """
 
 from __future__ import annotations
 
 from typing import Any, Callable, Mapping, Sequence
 
-from mosaic_contract.language.describers import (
-    classic,
-    control,
-    custom,
-    minigrid,
-    mpe,
-    multigrid,
-    spaces,
-    toy_text,
-)
+from mosaic_contract.errors import ConfigError
+from mosaic_contract.language.describers import classic, control, minigrid, mpe, multigrid, spaces, toy_text
 from mosaic_contract.language.describers.environment_describer import (
     ANY_TEAM,
     EnvironmentDescriber,
@@ -25,10 +18,13 @@ from mosaic_contract.language.describers.environment_describer import (
     role_of,
 )
 from mosaic_contract.operators import AgentSetup
+from mosaic_contract.user_code import USER_ERRORS, attribute_of, error_text, keywords_of
 
 __all__ = ["Describer", "EnvironmentDescriber"]
 
-_MOST_TEXT = 100_000  # characters of an environment's own text
+CONTEXT = ("agent", "info", "step_index", "legal_actions", "teammates", "description")
+"""Keyword arguments that the user's describer may accept in addition to the observation."""
+_MOST_TEXT = 100_000  # characters of the user's or an environment's own text
 
 
 class Describer:
@@ -50,7 +46,7 @@ class Describer:
         own = str(settings.get("instructions") or "").strip()
         self._custom: Callable[..., str] | None = None
         if settings.get("describe"):
-            self._custom = custom.describer(settings["describe"])
+            self._custom = _own_describer(settings["describe"])
         has_rules = describer is not None
         self._describer = describer or spaces.describer(self._space)
         self.rules = "\n".join(
@@ -108,6 +104,30 @@ class Describer:
             return read(observation, description or {})
         except (TypeError, ValueError, LookupError, AttributeError):  # does not match its space
             return spaces.text_of(observation, self._space)
+
+
+def _own_describer(settings: Mapping[str, Any]) -> Callable[..., str]:
+    """Return the user's function named by `settings`, {"folder", "file", "attribute"}, called with the
+    keywords of `CONTEXT` that it accepts.
+
+    Raises `ConfigError` with the line in the user's file: immediately if it cannot be imported or called,
+    later for errors of the user's code and results that are not strings.
+    """
+    function, file = attribute_of(settings)
+    taken = keywords_of(function, file, ("an observation",), CONTEXT)
+
+    def describe(observation: Any, **context: Any) -> str:
+        try:
+            text = function(observation, **{name: context.get(name) for name in taken})
+        except USER_ERRORS as error:
+            raise ConfigError(f"the describer failed: {error_text(error, file)}") from error
+        if not isinstance(text, str) or not text.strip():
+            raise ConfigError(
+                f"the describer {settings['attribute']} of {file.name} returned {text!r:.200}, not a string"
+            )
+        return text[:_MOST_TEXT]
+
+    return describe
 
 
 def _describer(
