@@ -19,7 +19,7 @@ from mosaic_contract.training_plan import PlannedTraining, nearest_algorithm
 from .algorithms import ALGORITHMS, REFUSED_SCRIPTS, ScriptAlgorithm, find_algorithm
 from .environments import RenderableSpec, misfits, spec_of
 from .hyperparameters import SWITCHED_OFF, parameters_of
-from .upstream import Upstream, installed
+from .upstream import Upstream, installed, required
 
 log = logging.getLogger(__name__)
 
@@ -39,14 +39,14 @@ class ScriptPlan(PlannedTraining):
     def adapted(cls, config: TrainingConfig) -> TrainingConfig:
         algorithm = find_algorithm(config.algorithm)
         if algorithm is None:
-            raise ConfigError(f"unknown algorithm {config.algorithm!r}{_known(config, _upstream())}")
+            raise ConfigError(f"unknown algorithm {config.algorithm!r}{_known(config, required())}")
         return replace(config, algorithm=algorithm.name)
 
     @classmethod
     def probed(
         cls, config: TrainingConfig, hyperparameters: Mapping[str, Any]
     ) -> tuple[TrainingConfig, Any, Any]:
-        upstream = _upstream()
+        upstream = required()
         algorithm = _of_environment(ALGORITHMS[config.algorithm], config)
         _check_available(algorithm, upstream)
         if algorithm.games:
@@ -103,7 +103,7 @@ class ScriptPlan(PlannedTraining):
     @cached_property
     def upstream(self) -> Upstream:
         """The installed CleanRL."""
-        return _upstream()
+        return required()
 
     @property
     def environments(self) -> int:
@@ -134,13 +134,6 @@ class ScriptPlan(PlannedTraining):
     def arguments(self) -> list[str]:
         """The command line of the script, with each flag and its value in one argument."""
         return _flags(self.config, self.config.seed, self.hyperparameters, self.upstream.legacy)
-
-
-def _upstream() -> Upstream:
-    upstream = installed()
-    if upstream is None:
-        raise ConfigError("CleanRL is not installed in this environment: install the worker again")
-    return upstream
 
 
 def _known(config: TrainingConfig, upstream: Upstream) -> str:

@@ -36,7 +36,7 @@ from .networks import (
     scores_of,
     value_of,
 )
-from .upstream import Upstream, installed
+from .upstream import Upstream, required
 
 _DESCRIBED = {"legacy", "upstream", "preprocessing"}
 
@@ -231,9 +231,7 @@ def _make(path: Path, description: dict[str, Any]) -> CleanRLPolicy:
 
 def _fitting_upstream(path: Path, description: Mapping[str, Any]) -> Upstream:
     """Return the installed upstream, if its networks match the checkpoint's."""
-    upstream = installed()
-    if upstream is None:
-        raise ConfigError("CleanRL is not installed in this environment: install the worker again")
+    upstream = required()
     script = ALGORITHMS[description["algorithm"]].script
     made_by = description["upstream"]
     if description["legacy"] != upstream.legacy or not upstream.script(script).is_file():

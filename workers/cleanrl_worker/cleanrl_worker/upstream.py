@@ -11,6 +11,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from mosaic_contract import ConfigError
+
 from .algorithms import ALGORITHMS, BROKEN_IN_RELEASE, NO_GAMES_IN_RELEASE
 
 _OLD_GYM = "import gym\n"
@@ -54,13 +56,11 @@ class Upstream:
         missing = self.unavailable()
         return [name for name in ALGORITHMS if name not in missing]
 
-    def describe(self, script: str | None = None) -> dict[str, Any]:
+    def describe(self, script: str) -> dict[str, Any]:
         """Return its identification for the records of a run, with the hash of the script that runs."""
-        described = {"source": self.source, "version": self.version, "url": self.url, "commit": self.commit}
-        if script is not None:
-            digest = hashlib.sha256(self.script(script).read_bytes()).hexdigest()
-            described.update(script=f"cleanrl.{script}", script_sha256=digest)
-        return described
+        origin = {"source": self.source, "version": self.version, "url": self.url, "commit": self.commit}
+        digest = hashlib.sha256(self.script(script).read_bytes()).hexdigest()
+        return {**origin, "script": f"cleanrl.{script}", "script_sha256": digest}
 
 
 def installed() -> Upstream | None:
@@ -83,3 +83,11 @@ def installed() -> Upstream | None:
         url=origin.get("url", ""),
         commit=version_control.get("commit_id", ""),
     )
+
+
+def required() -> Upstream:
+    """Return the CleanRL of this Python environment. Raises `ConfigError` if there is none."""
+    upstream = installed()
+    if upstream is None:
+        raise ConfigError("CleanRL is not installed in this environment: install the worker again")
+    return upstream
