@@ -12,8 +12,10 @@ from mosaic_contract.hyperparameters import Parameter
 from mosaic_contract.metadata import (
     ACTION_SPACES,
     PARADIGMS,
+    Algorithm,
     WorkerCapabilities,
     WorkerMetadata,
+    describe_algorithms,
     describe_worker,
 )
 from mosaic_contract.operators import AgentSetup, Operator
@@ -94,3 +96,43 @@ def operator_worker(name: str, operator: str, *, concurrent: bool = False, **det
     kinds = {"supported_paradigms": PARADIGMS, "action_spaces": ACTION_SPACES, "modes": ["operate"]}
     metadata = functools.partial(describe_worker, name, f"mosaic-{name}-worker", **kinds, **details)
     return Worker(metadata, operate=deferred(operator), concurrent=concurrent)
+
+
+def training_worker(
+    name: str,
+    plan: str,
+    algorithms: Mapping[str, Algorithm],
+    *,
+    make_environment: Callable[..., Any],
+    preload: Sequence[str] = (),
+    **details: Any,
+) -> Worker:
+    """Return the worker `name` for algorithms of a library, which also acts and provides environments.
+
+    `plan` is its class of `PlannedTraining`, "sb3_worker.config:Sb3Plan". Its package also has the functions
+    `runtime.train`, `hyperparameters.all_hyperparameters` and `operator.operate`; each module is imported
+    when it is needed. `preload` is as in `Worker`, `details` are as in `describe_worker`.
+    """
+    package = plan.partition(".")[0]
+
+    def metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
+        return describe_worker(
+            name,
+            f"mosaic-{package.replace('_', '-')}",
+            modes=["train", "operate", "arena"],
+            acts_in_batches=True,
+            uses_environment_servers=True,
+            **describe_algorithms(algorithms),
+            **details,
+        )
+
+    return Worker(
+        metadata,
+        deferred(f"{plan}.of"),
+        deferred(f"{package}.runtime:train"),
+        deferred(f"{package}.hyperparameters:all_hyperparameters"),
+        operate=deferred(f"{package}.operator:operate"),
+        make_environment=make_environment,
+        wraps=True,
+        preload=preload,
+    )

@@ -1,32 +1,12 @@
 """The worker: its metadata and its command line, `python -m ray_worker.cli`."""
 
-from __future__ import annotations
-
 import logging
 import os
 
-from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
-from mosaic_contract.metadata import describe_algorithms
+from mosaic_contract import deferred, main
+from mosaic_contract.worker import training_worker
 
 from .algorithms import ALGORITHMS
-
-
-def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Return the worker's metadata and capabilities. Imports nothing of upstream."""
-    return describe_worker(
-        "rllib",
-        "mosaic-ray-worker",
-        upstream_library="ray",
-        supported_paradigms=["single_agent", "parallel", "aec"],
-        env_families=["gymnasium", "mpe2", "pettingzoo"],
-        action_spaces=["discrete", "continuous"],
-        observation_spaces=["vector", "image"],
-        modes=["train", "operate", "arena"],
-        acts_in_batches=True,
-        uses_environment_servers=True,
-        **describe_algorithms(ALGORITHMS),
-    )
-
 
 _PROCESS_VARIABLES = {
     "OMP_NUM_THREADS": "1",  # two threads on busy cores slow DQN and SAC down severely
@@ -38,15 +18,18 @@ _PROCESS_VARIABLES = {
     "RAY_worker_niceness": "0",  # with Ray's 15, runners get hardly any processor time on a busy machine
 }
 
-WORKER = Worker(
-    get_worker_metadata,
-    deferred("ray_worker.config:RllibPlan.of"),
-    deferred("ray_worker.runtime:train"),
-    deferred("ray_worker.hyperparameters:all_hyperparameters"),
-    operate=deferred("ray_worker.operator:operate"),
+WORKER = training_worker(
+    "rllib",
+    "ray_worker.config:RllibPlan",
+    ALGORITHMS,
     make_environment=deferred("ray_worker.environments:make"),
-    wraps=True,
+    upstream_library="ray",
+    supported_paradigms=["single_agent", "parallel", "aec"],
+    env_families=["gymnasium", "mpe2", "pettingzoo"],
+    action_spaces=["discrete", "continuous"],
+    observation_spaces=["vector", "image"],
 )
+get_worker_metadata = WORKER.metadata
 
 if __name__ == "__main__":
     for name, value in _PROCESS_VARIABLES.items():
