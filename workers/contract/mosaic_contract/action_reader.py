@@ -54,10 +54,6 @@ def _multi_discrete(described: Mapping[str, Any]) -> Reader:
     return _numeric(described["shape"], start, highs, True, 0.0)
 
 
-def _multi_binary(described: Mapping[str, Any]) -> Reader:
-    return _numeric(described["shape"], 0, 1, True, 0.0)
-
-
 def _numeric(shape: Sequence[int], low: Any, high: Any, whole: bool, tolerance: float) -> Reader:
     """Return the reader of arrays. `whole`: only whole numbers are accepted; `low` and `high`: one number, or
     one for each element."""
@@ -127,7 +123,7 @@ _MAKERS: dict[str, Callable[[Mapping[str, Any]], Reader]] = {
     "Discrete": _discrete,
     "Box": _box,
     "MultiDiscrete": _multi_discrete,
-    "MultiBinary": _multi_binary,
+    "MultiBinary": lambda described: _numeric(described["shape"], 0, 1, True, 0.0),
     "Tuple": _tuple,
     "Dict": _dict,
 }

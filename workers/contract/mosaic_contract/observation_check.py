@@ -63,7 +63,7 @@ def _unchanged(observation: Any) -> Any:
 def _converter(space: Any, contained: bool) -> Optional[Convert]:
     kind = type(space).__name__
     if kind == "Box":
-        return _box(space)
+        return array_converter(tuple(space.shape), space.dtype, text_of(describe_space(space)))
     if kind == "Discrete":
         return _contained(space) if contained else _number
     if kind in ("Dict", "Tuple"):
@@ -91,10 +91,6 @@ def _contained(space: Any) -> Convert:
         return number
 
     return convert
-
-
-def _box(space: Any) -> Convert:
-    return array_converter(tuple(space.shape), space.dtype, text_of(describe_space(space)))
 
 
 def array_converter(shape: tuple[int, ...], dtype: Any, expected: str) -> Convert:

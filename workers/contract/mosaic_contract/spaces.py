@@ -66,10 +66,6 @@ def from_zero(space: Any) -> Any:
 _ARRAYS = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
 
 
-def _box(space: Any) -> dict[str, Any]:
-    return {name: _shared(getattr(space, name)) for name in ("low", "high")}
-
-
 def _shared(values: Any) -> Any:
     """Return an array of bounds as one number if all are equal, else as nested lists."""
     same = values.size > 0 and (values == values.flat[0]).all()
@@ -86,10 +82,6 @@ def _multi_binary(space: Any) -> dict[str, Any]:
     return {"n": shape[0] if len(shape) == 1 else shape}
 
 
-def _dict(space: Any) -> dict[str, Any]:
-    return {"spaces": {str(key): describe_space(part) for key, part in space.spaces.items()}}
-
-
 def _text(space: Any) -> dict[str, Any]:
     return {
         "min_length": int(getattr(space, "min_length", 0)),
@@ -100,11 +92,13 @@ def _text(space: Any) -> dict[str, Any]:
 
 _DETAILS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "Discrete": lambda space: {"n": int(space.n), "start": int(getattr(space, "start", 0))},
-    "Box": _box,
+    "Box": lambda space: {name: _shared(getattr(space, name)) for name in ("low", "high")},
     "MultiDiscrete": _multi_discrete,
     "MultiBinary": _multi_binary,
     "Tuple": lambda space: {"spaces": [describe_space(part) for part in space.spaces]},
-    "Dict": _dict,
+    "Dict": lambda space: {
+        "spaces": {str(key): describe_space(part) for key, part in space.spaces.items()}
+    },
     "MissionSpace": lambda space: {},
     "Text": _text,
 }

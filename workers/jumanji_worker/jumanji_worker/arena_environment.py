@@ -34,7 +34,9 @@ class ArenaEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
         return observation, self._with_mask(info, observation)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        played = self._actions.played(jnp.asarray(action, jnp.int32) if self._integer_actions else action)
+        if not isinstance(self.action_space, gymnasium.spaces.Box):
+            action = jnp.asarray(action, jnp.int32)
+        played = self._actions.played(action)
         observation, reward, terminated, over, info = self.env.step(played)
         # Upstream's wrapper reports every last step as truncated.
         return observation, reward, terminated, over and not terminated, self._with_mask(info, observation)
@@ -43,10 +45,6 @@ class ArenaEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
         if self._renderer is None:
             self._renderer = Renderer(self.env.unwrapped)
         return self._renderer.draw(self.env._state)
-
-    @property
-    def _integer_actions(self) -> bool:
-        return not isinstance(self.action_space, gymnasium.spaces.Box)
 
     def _with_mask(self, info: Any, observation: Any) -> dict[str, Any]:
         mask = self._actions.allowed(observation)

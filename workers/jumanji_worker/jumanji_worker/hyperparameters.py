@@ -83,12 +83,11 @@ def _document(name: str) -> dict[str, Any]:
     file = upstream_folder("jumanji") / "training" / "configs" / "env" / f"{name}.yaml"
     document: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
     for section in _SECTIONS:
-        document[section] = {key: _number(value) for key, value in document[section].items()}
+        document[section] = {  # "3e-4" is a string in YAML
+            key: float(value) if isinstance(value, str) else value
+            for key, value in document[section].items()
+        }
     return document
-
-
-def _number(value: Any) -> Any:
-    return float(value) if isinstance(value, str) else value  # "3e-4" is a string in YAML
 
 
 def _of_a2c(name: str) -> dict[str, Parameter]:

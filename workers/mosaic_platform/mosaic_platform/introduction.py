@@ -92,7 +92,10 @@ def _stamp(folder: Path) -> list[int]:
 
 
 def _find_out(adapter: EntryPoint, worker: EntryPoint, folder: Path, stamp: list[int]) -> Introduction:
-    texts = {file.relative_to(folder).as_posix(): _text(file) for file in folder.rglob("*.py")}
+    texts = {
+        file.relative_to(folder).as_posix(): file.read_text(encoding="utf-8", errors="replace")
+        for file in folder.rglob("*.py")
+    }
     command = "cli.py" if "cli.py" in texts else "__main__.py"
     options = sorted(set(_OPTION.findall(texts.get(command, ""))))
     about, capabilities = (_document(part) for part in worker.load()())
@@ -107,10 +110,6 @@ def _find_out(adapter: EntryPoint, worker: EntryPoint, folder: Path, stamp: list
         capabilities=_capabilities(capabilities, _modes(options, "".join(texts.values()))),
         stamp=stamp,
     )
-
-
-def _text(file: Path) -> str:
-    return file.read_text(encoding="utf-8", errors="replace")
 
 
 def _configuration(text: str) -> tuple[list[str], dict[str, list[str]]]:

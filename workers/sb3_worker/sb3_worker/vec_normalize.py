@@ -42,12 +42,9 @@ class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if _NUMPY.fullmatch(module) and name in _ARRAYS:
             return super().find_class(module, name)
-        return _encoded if (module, name) == ("_codecs", "encode") else _Inert
-
-
-def _encoded(text: str, encoding: str) -> bytes:
-    """Return the bytes of an array in an old pickle."""
-    return text.encode("latin-1")
+        if (module, name) == ("_codecs", "encode"):  # of the bytes of arrays in old pickles
+            return lambda text, encoding: text.encode("latin-1")
+        return _Inert
 
 
 def normalization_of(model: Path, observations: Any) -> Observe | None:

@@ -38,7 +38,10 @@ def resolve(config: TrainingConfig) -> dict[str, Any]:
     elif not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
         problems.append(f"command={command!r:.200}: must be a list of strings, the program first")
     else:
-        values["command"] = [_filled(word, config) for word in command]
+        values["command"] = [
+            word.replace("{seed}", str(config.seed)).replace("{run_dir}", str(config.run_dir))
+            for word in command
+        ]
         problems += _missing(values["command"], folder)
     hyperparameters = check_hyperparameters(values, PARAMETERS, problems)
     hyperparameters["cwd"] = str(folder)
@@ -69,10 +72,6 @@ def variables(config: TrainingConfig) -> dict[str, str]:
         described["MOSAIC_RESUME_FROM"] = config.checkpoint.resume_from
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONNOUSERSITE"}
     return {**inherited, **described}
-
-
-def _filled(argument: str, config: TrainingConfig) -> str:
-    return argument.replace("{seed}", str(config.seed)).replace("{run_dir}", str(config.run_dir))
 
 
 def _missing(command: list[str], folder: Path) -> list[str]:

@@ -103,8 +103,9 @@ class TianshouOperator(TrainedOperator):
     @functools.cached_property
     def _is_categorical(self) -> bool:
         """Whether the policy has a distribution over discrete actions."""
+        zeros = np.zeros((1, *self._shape), np.float32)
         return not self._by_value and isinstance(
-            self._outputs(self._nothing()).get("dist"), torch.distributions.Categorical
+            self._outputs(zeros).get("dist"), torch.distributions.Categorical
         )
 
     @functools.cached_property
@@ -122,9 +123,6 @@ class TianshouOperator(TrainedOperator):
         self._policy.deterministic_eval = deterministic
         with torch.inference_mode():
             return self._policy(Batch(obs=xs, info={}), memory)
-
-    def _nothing(self) -> Any:
-        return np.zeros((1, *self._shape), np.float32)
 
     def bounded(self, action: Any) -> Any:
         return super().bounded(self._policy.map_action(action))

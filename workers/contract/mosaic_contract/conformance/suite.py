@@ -38,7 +38,8 @@ class ExportChecks:
         self.subject = subject
 
     def checks(self) -> dict[str, Callable[[], str]]:
-        return {f"export {form}": partial(self.export, form) for form in self._formats()}
+        formats = map(str, self.subject.config.get("formats", []))
+        return {f"export {form}": partial(self.export, form) for form in formats}
 
     def export(self, form: str) -> str:
         out = self.subject.empty_folder(f"exported-{form}")
@@ -54,9 +55,6 @@ class ExportChecks:
         path = Path(str(answers[0].get("path")))
         require(out in path.parents and path.exists(), f"a path below {out} that exists", str(path), process)
         return path.name
-
-    def _formats(self) -> list[str]:
-        return [str(form) for form in self.subject.config.get("formats", [])]
 
 
 class DatasetChecks:
@@ -214,13 +212,9 @@ def level(results: Sequence[CheckResult]) -> str:
     return "the plain protocol" if plain else "the whole protocol"
 
 
-def _operator_checks(subject: Subject) -> OperatorChecks | PlainChecks:
-    return PlainChecks(subject) if is_plain(subject) else OperatorChecks(subject)
-
-
 _PARTS: dict[str, Callable[[Subject], Any]] = {
     "train": TrainingChecks,
-    "operate": _operator_checks,
+    "operate": lambda subject: (PlainChecks if is_plain(subject) else OperatorChecks)(subject),
     "arena": ArenaChecks,
     "export": ExportChecks,
     "dataset": DatasetChecks,
@@ -252,7 +246,9 @@ def _discovery(subject: Subject) -> str:
     about, subject.capabilities = worker["metadata"], worker["capabilities"]
     subject.name = worker["name"]
     foreign = "modes" not in subject.capabilities  # metadata of classes other than the contract's
-    subject.modes = subject.capabilities.get("modes", _modes_of_foreign(subject))
+    # A worker that declares none acts, and trains if the suite can try it.
+    supposed = [*(["train"] if subject.config.get("tiny") else []), "operate"]
+    subject.modes = subject.capabilities.get("modes", supposed)
     for field in ("name", "version", *([] if foreign else ["upstream_library"])):
         require(about.get(field), f"metadata with its {field}", about)
     known = _PARTS.keys() & subject.modes
@@ -261,11 +257,6 @@ def _discovery(subject: Subject) -> str:
     heavy = {upstream, "torch", "tensorflow", "jax"} & {top.lower() for top in worker["imports"]}
     require(not heavy, "metadata that is read without importing upstream", f"it imported {sorted(heavy)}")
     return f"{worker['name']} {about['version']}, {' and '.join(subject.modes)}"
-
-
-def _modes_of_foreign(subject: Subject) -> list[str]:
-    """Return the modes of a worker that declares none: it acts, and trains if the suite can try it."""
-    return [*(["train"] if subject.config.get("tiny") else []), "operate"]
 
 
 def _nothing_left(subject: Subject) -> str:

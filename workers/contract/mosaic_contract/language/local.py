@@ -76,7 +76,8 @@ class LocalModel:
                     break
         except queue.Empty:
             if writing.partial() is None:
-                raise EndpointFailed(f"{self._name} wrote nothing in {self.settings.timeout:g} s") from None
+                where, timeout = self.settings.where, self.settings.timeout
+                raise EndpointFailed(f"{where} wrote nothing in {timeout:g} s") from None
             writing.fault("cut")
         finally:
             enough.set()
@@ -99,7 +100,7 @@ class LocalModel:
 
     def _request(self, turns: Sequence[Turn], choices: Choices | None, seed: int) -> dict[str, Any]:
         if any(turn.images for turn in turns):
-            raise EndpointRefused(f"{self._name} reads text only: no images can be sent to it")
+            raise EndpointRefused(f"{self.settings.where} reads text only: no images can be sent to it")
         settings = self.settings
         request: dict[str, Any] = {
             "messages": [{"role": turn.role, "content": paired(turn.text)} for turn in turns],
@@ -118,7 +119,8 @@ class LocalModel:
 
     def _take(self, piece: dict[str, Any], writing: StreamedReply) -> None:
         if "error" in piece:
-            raise EndpointRefused(f"{self._name} refuses the request: {piece['error'].get('message')}")
+            reason = piece["error"].get("message")
+            raise EndpointRefused(f"{self.settings.where} refuses the request: {reason}")
         for choice in piece.get("choices", ())[:1]:
             delta = choice.get("delta", {})
             writing.add(delta.get("content"), delta.get("reasoning_content"))
@@ -127,10 +129,6 @@ class LocalModel:
         usage = piece.get("usage")
         if usage:
             writing.count(usage.get("prompt_tokens"), usage.get("completion_tokens"))
-
-    @property
-    def _name(self) -> str:
-        return self.settings.where
 
     def _loaded(self) -> Any:
         with self._loading:

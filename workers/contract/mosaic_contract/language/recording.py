@@ -149,7 +149,8 @@ class RecordingIndex:
         begins = encode_line({"lane": lane, "agent": agent})[:-2] + b","  # the format of `RecordingWriter`
         for path, offset, entry in read(folder).located(begins):
             with contextlib.suppress(KeyError, TypeError):  # a line written by another program
-                self.add(_key_of(entry), path, offset, str(entry["prompt_sha256"]))
+                key = CallKey(**{name: entry[name] for name in CallKey.__dataclass_fields__})
+                self.add(key, path, offset, str(entry["prompt_sha256"]))
 
     def add(self, key: CallKey, path: Path, offset: int, prompt_sha256: str) -> None:
         """Index the exchange at `offset` (bytes) of the file `path`."""
@@ -207,10 +208,6 @@ def exchange_of(entry: Mapping[str, Any]) -> Exchange:
         retries=entry["retries"],
         started=entry["started"],
     )
-
-
-def _key_of(entry: Mapping[str, Any]) -> CallKey:
-    return CallKey(**{name: entry[name] for name in CallKey.__dataclass_fields__})
 
 
 def _entry(line: bytes) -> dict[str, Any] | None:
