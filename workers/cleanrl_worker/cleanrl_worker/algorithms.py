@@ -38,7 +38,7 @@ class ScriptAlgorithm(Algorithm):
 
 
 _COUNTED_BY = dict.fromkeys(
-    ("num_envs", "num_steps"), "it says what a step and a rollout are, which the checkpoint's step counts"
+    ("num_envs", "num_steps"), "it defines the steps and rollouts that the checkpoint counts"
 )
 _ATOMS = dict.fromkeys(("n_atoms", "v_min", "v_max"), "the outputs of the network stand for these atoms")
 _TEMPERATURE = dict.fromkeys(("alpha", "autotune"), "the temperature is a part of the checkpoint")

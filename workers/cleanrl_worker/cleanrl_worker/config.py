@@ -64,7 +64,7 @@ class ScriptPlan(PlannedTraining):
             yield f"wrappers: {algorithm.name} applies its own ({ATARI!r}), and no others"
         if ATARI in config.wrappers and not algorithm.games:
             yield (
-                f"wrappers: {ATARI!r} is what upstream's scripts for games apply; {algorithm.name} is not one"
+                f"wrappers: only upstream's scripts for games apply {ATARI!r}; {algorithm.name} is not one"
             )
         if self.resume_from is not None and self.resume_from[1].get("legacy") is not upstream.legacy:
             saved, here, name = _kind(not upstream.legacy), _kind(upstream.legacy), self.resume_from[0].name

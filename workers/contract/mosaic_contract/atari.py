@@ -97,8 +97,8 @@ class Pictures:
 def make(env_id: str, wrappers: Sequence[Wrapper], **settings: Any) -> Any:
     """Make a checked Gymnasium environment for a training.
 
-    With the wrapper "atari", its steps and observations are those of the preprocessing, but its rewards are
-    the game's own. With a time limit, it truncates its episodes. Raises the errors of `gymnasium.make`.
+    With the wrapper "atari", its steps and observations are preprocessed, but its rewards are the game's
+    own. With a time limit, it truncates its episodes. Raises the errors of `gymnasium.make`.
     """
     env = checked(registry.make(env_id, **settings), env_id)
     return limited(_game_class()(env) if ATARI in wrappers else env, wrappers)

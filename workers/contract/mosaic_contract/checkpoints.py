@@ -259,12 +259,12 @@ def space_misfit(trained: Mapping[str, Any], offered: Mapping[str, Any], wrapper
     """Return why a training on one environment cannot continue in another, "" if it can.
 
     `trained` and `offered` describe the environments: "env_id", and spaces in the form read by `spaces_of`.
-    `wrappers` are those of both; if the spaces before one with parameters are alike, so are those after it.
+    Both have the `wrappers`; if spaces are alike before a wrapper with parameters, they are alike after it.
     """
     plain = list(itertools.takewhile(is_plain, wrappers))
     before, after = spaces_of(trained), spaces_of(offered)
     if set(before) != set(after):
-        return f"its agents are {', '.join(sorted(after))}, those before were {', '.join(sorted(before))}"
+        return f"its agents are {', '.join(sorted(after))}, the previous were {', '.join(sorted(before))}"
     for agent, spaces in after.items():
         whose = "" if agent == ALONE else f"{agent}: "
         observations = [

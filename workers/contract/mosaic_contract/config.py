@@ -77,7 +77,7 @@ class TrainingConfig:
     the environment, innermost first (see `wrappers` and `gymnasium_wrappers`). `environment_server`,
     {"worker", "command"}, starts the worker that serves the environment; empty if the training makes it.
 
-    `record` is "observations" if those of the training's episodes are recorded, else "".
+    `record` is "observations" to record the observations of the training's episodes, else "".
 
     If a worker makes them `optional`, `algorithm` and `env_id` may be "", and `total_timesteps` 0.
     """

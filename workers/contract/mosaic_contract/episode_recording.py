@@ -61,8 +61,8 @@ def recording_problem(env_id: str, agents: Mapping[str, Iterable[Mapping[str, An
 
 
 def bytes_of(space: Mapping[str, Any]) -> int:
-    """Return the bytes of one value of a described space, before compression; those of texts are
-    estimated."""
+    """Return the bytes of one value of a described space, before compression; for texts, an
+    estimate."""
     return sum(_size(leaf) for _, leaf in leaves(space))
 
 

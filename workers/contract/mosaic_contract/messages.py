@@ -230,7 +230,7 @@ def parse_message(document: Mapping[str, Any]) -> WorkerMessage:
         if isinstance(kind, str) and kind in kinds:
             return kinds[kind].from_dict(document)
         raise UnknownMessage(f"unknown {key} {kind!r:.100}")
-    raise UnknownMessage('neither "event" nor "type" says what this message is')
+    raise UnknownMessage('a message needs "event" or "type", and this one has neither')
 
 
 def missing_fields(document: Mapping[str, Any]) -> list[str]:

@@ -59,7 +59,7 @@ class WorkerCapabilities(_Document):
     continuous", "agents": "one", "learning": "on-policy"}}`.
 
     `resume_bound` has the algorithms with trainings that end at `checkpoint.stop_at` and resume from there:
-    `{"ppo": {"num_envs": "it says what a step is"}}`, with the reason for each hyperparameter that a resumed
+    `{"ppo": {"num_envs": "it defines a step"}}`, with the reason for each hyperparameter that a resumed
     training cannot change, or for all of them under the name "*". All others may change.
 
     `resume_elsewhere` has the resumable algorithms with trainings that can also resume in another environment

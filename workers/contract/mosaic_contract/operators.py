@@ -65,7 +65,7 @@ class Decision:
 class Operator(Protocol):
     """An object that answers an observation with an action or a `Decision`.
 
-    `select_action` receives those of the following keywords that its signature has:
+    `select_action` receives each of the following keywords that its signature has:
 
     - action_mask: as in Gymnasium's `sample(mask=…)`, or None
     - info: a dict, or None

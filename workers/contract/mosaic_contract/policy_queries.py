@@ -62,7 +62,7 @@ class PolicyQueries:
 
     def select(self, observations: Any) -> Any:
         """Return the actions for an array of observations, in an array with a row for each, computed
-        `WIDTH` at a time. If `selects`, they are those of any episode."""
+        `WIDTH` at a time. If `selects`, they are the actions of any episode."""
         if self.observe is not None:
             observations = _joined([self.observe(one, False) for one in observations])
         numpy = import_module("numpy")

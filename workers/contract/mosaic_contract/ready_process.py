@@ -39,8 +39,8 @@ class ReadyProcess:
     """This process, which waits on ``channel``. It gets SIGTERM when its parent, the process ``parent``,
     exits.
 
-    ``output`` is the length of what the warm worker has written to its standard error so far, which becomes
-    the beginning of this process's.
+    ``output`` is the length of the warm worker's standard error so far, which is repeated at the beginning of
+    this process's.
     """
 
     def __init__(self, channel: socket.socket, output: int, parent: int) -> None:

@@ -43,7 +43,7 @@ def attribute_of(settings: Mapping[str, Any]) -> tuple[Any, Path]:
 
 
 def keywords_of(function: Any, file: Path, given: Sequence[str], keywords: Sequence[str]) -> Sequence[str]:
-    """Return those of the `keywords` that a function of the user's accepts by name.
+    """Return the `keywords` that a function of the user's accepts.
 
     Raises `ConfigError` if it is not a function, or cannot be called with the arguments that `given`
     describes and these keywords.

@@ -113,7 +113,7 @@ def is_plain(wrapper: Wrapper) -> bool:
 
 def wrap(env: Any, wrappers: Sequence[Wrapper], env_id: str, statistics: Optional[Statistics] = None) -> Any:
     """Return a Gymnasium or parallel PettingZoo environment within wrappers; `env` itself without any. A team
-    has those of single observations only.
+    accepts wrappers of single observations only.
 
     With "atari", `env` must come from `atari.make`, and rewards are replaced by their signs. The time limit
     is applied by `limited`. `statistics` are by default the training's; for a policy that plays, `env` only
@@ -150,7 +150,7 @@ def advice(space: Any, env_id: str) -> str:
     """Return the end of an error about a space that a library cannot use: the wrappers that turn its
     observations into vectors, the wrapper for Atari games, or ""."""
     if is_game(env_id):
-        return f"; lab.train's wrappers={[ATARI]} makes what convolutional networks take of them"
+        return f"; lab.train's wrappers={[ATARI]} turns them into images for convolutional networks"
     fitting = [repr(list(names)) for names in _ADVISED if _fits(describe_space(space), names)]
     return f"; lab.train's wrappers= makes vectors of them: {' or '.join(fitting)}" if fitting else ""
 

@@ -235,7 +235,7 @@ class GoingOn(CheckpointTest):
         (other,) = self.misfits(**elsewhere, environment=larger)
         self.assertIn("this run is of climb on Hill-v0: actions are Discrete(9), the policy was", other)
         (other,) = self.misfits(**elsewhere, environment={"agents": {"red": SPACES}})
-        self.assertIn("its agents are red, those before were agent_0", other)
+        self.assertIn("its agents are red, the previous were agent_0", other)
 
     def test_what_does_not_fit_is_reported(self):
         (other,) = self.misfits(env_id="Dale-v0", width=9)

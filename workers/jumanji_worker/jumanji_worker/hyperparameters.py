@@ -47,7 +47,7 @@ def all_hyperparameters() -> Mapping[str, list[Parameter]]:
 
 def bound(names: Iterable[str]) -> dict[str, str]:
     """Return the hyperparameters that a resumed training cannot change, each with the reason."""
-    reason = "what a checkpoint holds, networks or environments, is built by it"
+    reason = "the networks or environments of a checkpoint depend on it"
     return {name: reason for name in names if name not in _NOT_BUILT_BY}
 
 

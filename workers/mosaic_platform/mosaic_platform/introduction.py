@@ -36,8 +36,8 @@ _PARADIGMS = {"sequential": "aec", "turn_based": "aec", "simultaneous": "paralle
 class Introduction:
     """The worker's name here, the module to run, its options, the fields of its configuration, its metadata.
 
-    `sections` has the fields of those fields that are configurations themselves. `stamp` says of which state
-    of its package this is true.
+    `sections` has the fields of each field that is itself a configuration. `stamp` identifies the state of
+    its package.
     """
 
     name: str

@@ -36,7 +36,7 @@ class ProcgenEnvironment(gymnasium.Env[Any, Any]):
             self._game.close()
             self._make(seed % _LARGEST_SEED)
         elif not self._first:
-            raise ValueError("an episode of Procgen is begun from a seed, or after the end of the one before")
+            raise ValueError("Procgen must be reset with a seed, or after the end of an episode")
         return self._observed(), {}
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:

@@ -265,4 +265,4 @@ def _check_speaks_grpc(host: str, port: int) -> None:
         connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, _SETTINGS, 0, 0, 0, 0, 0]))
         answer = connection.recv(4)
     if answer[3:] != bytes([_SETTINGS]):
-        raise ConnectionError("what listens there does not speak gRPC")
+        raise ConnectionError("the server there does not speak gRPC")

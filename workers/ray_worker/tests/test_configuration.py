@@ -105,7 +105,7 @@ def test_a_cluster_that_does_not_answer_is_reported_before_anything_starts(worke
         assert answer(port).startswith("timed out")
     with TCPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as page:
         threading.Thread(target=page.serve_forever, daemon=True).start()
-        assert answer(page.server_address[1]).startswith("what listens there does not speak gRPC")
+        assert answer(page.server_address[1]).startswith("the server there does not speak gRPC")
         page.shutdown()
 
 

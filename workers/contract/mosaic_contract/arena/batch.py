@@ -73,7 +73,7 @@ class Batch:
         self._generators: tuple[Any, Any] | None = None
 
     def play(self, command: Mapping[str, Any], kernel: KernelChannel) -> Iterator[None]:
-        """Play the episode of a command, and those of the commands that arrive meanwhile; report each end.
+        """Play the episode of a command and of each command that arrives meanwhile; report each end.
         Yield after each step."""
         self._telemetry.hold = True
         for member in self.members:

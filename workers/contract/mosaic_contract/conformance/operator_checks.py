@@ -103,7 +103,7 @@ class OperatorChecks:
             "action_space": space,
             "settings": self._settings(),
         }
-        hint = 'init_agent; what its operators need is under "operate" in conformance.json'
+        hint = 'init_agent; the needs of its operators are listed under "operate" in conformance.json'
         ready = talk.request(setup, ("agent_ready", "agent_initialized"), self.subject.deadline, hint)
         answered = ready.get("player_id") == player
         talk.require(answered, f"the player_id {player!r} in the answer to init_agent", ready)

@@ -118,14 +118,14 @@ class Served:
             self.client.request("close", index=self.index)
 
     def _reset(self, seed: int | None, options: Any) -> Mapping[str, Any]:
-        """Reset the environment. Return what it has returned beside what is in memory."""
+        """Reset the environment. Return the parts of the answer that shared memory does not hold."""
         self._finish()
         answer = self.client.request("reset", index=self.index, seed=seed, options=options)
         returned: Mapping[str, Any] = answer.get("returned", _NOTHING)
         return returned.get(self.key, _NOTHING)
 
     def _step(self, action: Any) -> Mapping[str, Any]:
-        """Play an action, or end the step that has begun. Return the same as `_reset`."""
+        """Play an action, or finish the step in progress. Return the same as `_reset`."""
         if self.begun is None:
             self.place(action)
             _send_step(self.client, [self])
@@ -137,14 +137,14 @@ class Served:
 
 
 class _Step:
-    """A step of several environments that has begun."""
+    """A step of several environments that is in progress."""
 
     def __init__(self, client: EnvironmentClient, number: int) -> None:
         self._client, self._number = client, number
         self._returned: Mapping[str, Any] | None = None
 
     def rest(self, key: str) -> Mapping[str, Any]:
-        """Return what one environment has returned beside what is in memory."""
+        """Return the parts of one environment's answer that shared memory does not hold."""
         if self._returned is None:
             self._returned = self._client.answer(self._number, "step").get("returned", _NOTHING)
         return self._returned.get(key, _NOTHING)
@@ -329,5 +329,5 @@ def _column(rows: Mapping[str, tuple[Any, ...]], number: int) -> dict[str, Any]:
 
 
 def _info_of(rest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the info among what an environment has returned beside what is in memory."""
+    """Return the info of an answer, which is never in shared memory."""
     return dict(rest["info"]) if "info" in rest else {}

@@ -59,7 +59,7 @@ class SteppedAlone:
         return self._check.steps
 
     def reset(self, seed: int | None, options: Any) -> Any:
-        """Reset the environment. Return what is not in memory, as in `step`."""
+        """Reset the environment. Return the same as `step`."""
         self._check.begin(seed)
         if seed is not None:
             seed_libraries(seed)
@@ -67,9 +67,9 @@ class SteppedAlone:
         return self._rest(observation, info)
 
     def step(self, message: Any) -> Any:
-        """Play the action in memory. `message` has the parts of it that are not.
+        """Play the action in shared memory; `message` has the parts that this does not hold.
 
-        Return what the environment has returned beside what is in memory now, None if nothing.
+        Return the parts of the answer that shared memory does not hold, None if there are none.
         """
         returned = self._check.step(self.env.step(self._region.action.read(message)))
         observation, reward, terminated, truncated, info = returned
@@ -94,18 +94,15 @@ class SteppedTeam:
         return self._adapter.check.steps
 
     def reset(self, seed: int | None, options: Any) -> Any:
-        """Reset the environment, without options. Return what is not in memory, as in `step`."""
+        """Reset the environment, without options. Return the same as `step`."""
         if seed is not None:
             seed_libraries(seed)
         self._adapter.reset(seed)
         return self._rest()
 
     def step(self, message: Any) -> Any:
-        """Play the actions in memory of the agents whose turn it is. `message` has the parts of them that are
-        not, by agent.
-
-        Return what the environment has returned beside what is in memory now, None if nothing.
-        """
+        """Play the actions of the agents to act, in shared memory; `message` has the parts that this does not
+        hold, by agent. Return the same as `SteppedAlone.step`."""
         rest = message or {}
         turn = self._adapter.turn
         self._adapter.step({agent: self._regions[agent].action.read(rest.get(agent)) for agent in turn})
@@ -274,7 +271,7 @@ class EnvironmentServer:
         self._send_returned(rest)
 
     def _send_returned(self, rest: Mapping[str, Any]) -> None:
-        """Send what environments have returned beside what is in memory, by their indices."""
+        """Send the parts of answers that shared memory does not hold, by the environments' indices."""
         if not rest:
             self._channel.send_line(_RETURNED)
             return

@@ -118,7 +118,7 @@ class ContainerPart:
             start += _size(inner)
 
     def write(self, value: Any) -> Any:
-        """Write a value and return what is to be passed in a message, None if nothing is."""
+        """Write a value. Return the parts that must be sent in a message, None if there are none."""
         written = {str(key): part.write(value[key]) for key, part in self._parts.items()}
         return {key: rest for key, rest in written.items() if rest is not None} or None
 
