@@ -179,6 +179,14 @@ def check_mask(info: Mapping[str, Any], space: Any, env_id: str) -> None:
         )
 
 
+def mask_method(env: Any) -> Any:
+    """Return the `action_masks` method of an environment, sb3-contrib's convention; None without it."""
+    try:
+        return env.get_wrapper_attr("action_masks")
+    except AttributeError:
+        return None
+
+
 def _check_spaces(env: Any, env_id: str) -> None:
     for name in ("observation_space", "action_space"):
         _check_space(name, getattr(env, name, None), env_id)

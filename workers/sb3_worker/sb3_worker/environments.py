@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import Any, Iterator, Mapping
 
-from mosaic_contract.environment_check import probe
+from mosaic_contract.environment_check import mask_method, probe
 from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.registry import make
 from mosaic_contract.space_compatibility import text_of
@@ -17,9 +17,6 @@ from mosaic_contract.wrappers import advice
 from .algorithms import ALGORITHMS, Sb3Algorithm
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-
-METHOD, IN_INFO = "action_masks", "action_mask"
-"""Names of action masks: sb3-contrib's method and Gymnasium's key of infos."""
 
 SMALLEST_IMAGE = 36
 """Minimum height and width for upstream's convolutions."""
@@ -121,13 +118,13 @@ def _action_problem(algorithm: Sb3Algorithm, space: Any) -> str:
 
 def has_masks(env: Any, info: Mapping[str, Any]) -> bool:
     """Return whether an environment provides action masks; `info` is from its reset."""
-    return IN_INFO in info or _method(env) is not None
+    return "action_mask" in info or mask_method(env) is not None
 
 
 def mask_of(env: Any, info: Mapping[str, Any]) -> Any:
     """Return the flat mask of an environment's next action. It must provide masks."""
-    method = _method(env)
-    return flat_mask(info[IN_INFO] if method is None else method())
+    method = mask_method(env)
+    return flat_mask(info["action_mask"] if method is None else method())
 
 
 def flat_mask(mask: Any) -> Any:
@@ -136,10 +133,3 @@ def flat_mask(mask: Any) -> Any:
 
     parts = mask if isinstance(mask, (tuple, list)) else [mask]
     return np.concatenate([np.ravel(part) for part in parts]).astype(bool)
-
-
-def _method(env: Any) -> Any:
-    try:
-        return env.get_wrapper_attr(METHOD)
-    except AttributeError:
-        return None

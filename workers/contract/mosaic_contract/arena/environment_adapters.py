@@ -18,6 +18,7 @@ from mosaic_contract.environment_check import (
     TeamCheck,
     check_first_returns,
     check_mask,
+    mask_method,
     offers,
 )
 from mosaic_contract.fastlane import RENDER_MODE
@@ -276,14 +277,6 @@ def adapt(env: Any, env_id: str) -> EnvironmentAdapter:
     raise TypeError(
         f"a {kind.__module__}.{kind.__qualname__} is neither a Gymnasium environment nor one of PettingZoo's"
     )
-
-
-def mask_method(env: Any) -> Any:
-    """Return the `action_masks` method of an environment, sb3-contrib's convention; None without it."""
-    try:
-        return env.get_wrapper_attr("action_masks")
-    except AttributeError:
-        return None
 
 
 def _by_number(mask: Any, space: Any) -> Any:

@@ -10,14 +10,14 @@ import logging
 from typing import Any, Mapping
 
 from mosaic_contract.arena.channels import KernelChannel
-from mosaic_contract.arena.environment_adapters import EnvironmentAdapter, adapt, mask_method
+from mosaic_contract.arena.environment_adapters import EnvironmentAdapter, adapt
 from mosaic_contract.arena.environment_factory import MakeEnvironment
 from mosaic_contract.arena.errors import ArenaError, KernelDisconnected
 from mosaic_contract.arena.frame_publisher import seed_libraries
 from mosaic_contract.arena.watchdog import RENDER, RESET, STEP, Watchdog
 from mosaic_contract.arrays import pack, unpack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, encode_line, with_tuples
-from mosaic_contract.environment_check import ReturnsCheck, check_first_returns, close, offers
+from mosaic_contract.environment_check import ReturnsCheck, check_first_returns, close, mask_method, offers
 from mosaic_contract.environment_server.shared_arrays import Region, make_room
 from mosaic_contract.errors import ConfigError, EnvironmentFault, LineTooLong, one_line, traceback_of
 from mosaic_contract.fastlane.render import draw
