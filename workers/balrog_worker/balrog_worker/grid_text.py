@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mosaic_contract.language.describers.environment_describer import plural
 from mosaic_contract.language.describers.minigrid import Cell, view_of
 
 
@@ -21,13 +22,14 @@ def grid_lines(image: Any) -> str:
     lines = [] if view.carried is None else [f"You carry a {_name(view.carried)}"]
     for direction, ray in rays.items():
         if ray and ray[min(ray)].kind == "wall":
-            lines.append(f"a wall {_steps(min(ray))} {direction}")
+            lines.append(f"a wall {plural(min(ray), 'step')} {direction}")
     return "\n".join([*lines, *(_line(cell) for cell in view.cells if cell.kind != "wall")])
 
 
 def _line(cell: Cell) -> str:
-    places = [f"{_steps(abs(cell.right))} {'right' if cell.right > 0 else 'left'}"] if cell.right else []
-    places += [f"{_steps(cell.forward)} forward"] if cell.forward else []
+    side = "right" if cell.right > 0 else "left"
+    places = [f"{plural(abs(cell.right), 'step')} {side}"] if cell.right else []
+    places += [f"{plural(cell.forward, 'step')} forward"] if cell.forward else []
     article = "an" if cell.kind == "door" and cell.state == "open" else "a"
     return f"{article} {_name(cell)} {' and '.join(places)}"
 
@@ -36,7 +38,3 @@ def _name(cell: Cell) -> str:
     """Return a cell's name with its colour, also for goals and lava."""
     state = f"{cell.state} " if cell.kind == "door" else ""
     return f"{state}{cell.colour} {cell.kind}"
-
-
-def _steps(count: int) -> str:
-    return f"{count} step" if count == 1 else f"{count} steps"

@@ -9,6 +9,7 @@ import crafter
 import numpy
 from gymnasium import spaces
 from mosaic_contract.language.balrog import DEFAULT_ACTIONS
+from mosaic_contract.language.describers.environment_describer import plural
 
 from ..games import HISTORY_FOLLOWS, listed
 from .text_environment import TextEnvironment
@@ -156,13 +157,9 @@ class Crafter(TextEnvironment):
         parts = [(down, "north" if down < 0 else "south"), (right, "west" if right < 0 else "east")]
         parts = [(abs(distance), name) for distance, name in parts if distance]
         if self._precise:
-            return " and ".join(f"{_steps(distance)} {name}" for distance, name in parts)
+            return " and ".join(f"{plural(distance, 'step')} {name}" for distance, name in parts)
         total = sum(distance for distance, _ in parts)
-        return f"{_steps(total)} to the {'-'.join(name for _, name in parts)}"
-
-
-def _steps(count: int) -> str:
-    return f"{count} step" if count == 1 else f"{count} steps"
+        return f"{plural(total, 'step')} to the {'-'.join(name for _, name in parts)}"
 
 
 def _names(env: Any) -> dict[int, str]:

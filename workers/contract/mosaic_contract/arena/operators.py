@@ -44,10 +44,15 @@ class ArenaOperator:
         raise NotImplementedError
 
     def begin_episode(self, agent: str, seed: int, episode_index: int) -> None:
-        """Report the beginning of an episode; the kernel itself does so for its own operators."""
+        """Report the beginning of an episode."""
+        self._notify("episode_begin", agent, seed=seed, episode_index=episode_index)
 
     def end_episode(self, agent: str, total_reward: float, steps: int) -> None:
         """Report the end of an episode."""
+        self._notify("episode_end", agent, total_reward=total_reward, steps=steps)
+
+    def _notify(self, command: str, agent: str, **fields: Any) -> None:
+        """Send a command about an episode; the kernel itself does so for its own operators."""
 
     def introduction(self, about: Mapping[str, Any]) -> dict[str, Any]:
         """Return "init_agent" with the fields `about` an agent. Its seed applies until an episode begins."""
@@ -151,12 +156,6 @@ class InProcessOperator(ArenaOperator):
     def perform(self, message: dict[str, Any]) -> Mapping[str, Any]:
         """Return the same answer to a message that has nothing in common with other objects."""
         return self._operating.perform(message)
-
-    def begin_episode(self, agent: str, seed: int, episode_index: int) -> None:
-        self._notify("episode_begin", agent, seed=seed, episode_index=episode_index)
-
-    def end_episode(self, agent: str, total_reward: float, steps: int) -> None:
-        self._notify("episode_end", agent, total_reward=total_reward, steps=steps)
 
     def _notify(self, command: str, agent: str, **fields: Any) -> None:
         answer = self.command({"cmd": command, "player_id": agent, **fields})

@@ -197,12 +197,6 @@ class ProcessOperator(ArenaOperator):
             self.outgoing.send(_ABANDON)
             self._unsure = True  # the answer may arrive before the pong
 
-    def begin_episode(self, agent: str, seed: int, episode_index: int) -> None:
-        self._notify("episode_begin", agent, seed=seed, episode_index=episode_index)
-
-    def end_episode(self, agent: str, total_reward: float, steps: int) -> None:
-        self._notify("episode_end", agent, total_reward=total_reward, steps=steps)
-
     def _notify(self, command: str, agent: str, **fields: Any) -> None:
         """Send a command about the episode, unless the operator is plain or has exited."""
         if not self.plain and not self.incoming.ended:
