@@ -19,6 +19,7 @@ from typing import Any
 from mosaic_contract import LineSplitter, encode_line, fastlane
 from mosaic_contract.codec import OPERATING_LINE_LIMIT
 from mosaic_contract.episode_recording import OBSERVATIONS
+from mosaic_contract.programs import how_it_ended
 
 from mosaic_lab.keeper import locks, logs, orphans
 from mosaic_lab.keeper.environment_variables import RUN_DIR_VARIABLE
@@ -127,11 +128,7 @@ class ArenaProcess:
         """Return the reason why the output has ended."""
         if self.oversize:
             return "sent a line over the size limit"
-        try:
-            code = self._process.wait(_DYING_SECONDS)
-        except subprocess.TimeoutExpired:
-            return "closed its output"
-        return f"was killed by signal {-code}" if code < 0 else f"ended (exit code {code})"
+        return how_it_ended(self._process, _DYING_SECONDS)
 
     @property
     def unsent(self) -> bool:

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mosaic_contract.programs import signal_name
+
 from mosaic_lab.keeper.events import RUN_CANCELLED, RUN_COMPLETED, RUN_FAILED
 from mosaic_lab.keeper.states import State
 
@@ -65,14 +67,6 @@ class Evidence:
     def ended(self) -> str:
         """The exit in words, such as ``exit code 1`` or ``signal 9 (SIGKILL)``."""
         return signal_name(self.signal) if self.signal is not None else f"exit code {self.exit_code}"
-
-
-def signal_name(number: int) -> str:
-    """Return a signal's number and name, such as ``signal 9 (SIGKILL)``."""
-    try:
-        return f"signal {number} ({signals.Signals(number).name})"
-    except ValueError:
-        return f"signal {number}"
 
 
 def classify(evidence: Evidence) -> tuple[State, str]:

@@ -17,6 +17,7 @@ from typing import IO, Any
 from mosaic_contract import LineSplitter, decode_line, encode_line
 from mosaic_contract.codec import OPERATING_LINE_LIMIT
 from mosaic_contract.errors import BadLine
+from mosaic_contract.programs import how_it_ended
 from mosaic_contract.readable import ANSWER_SECONDS, Readable
 from mosaic_contract.shared_values import SharedValues, unnamed_file
 
@@ -162,18 +163,9 @@ class PolicyProcess:
                     raise self._failed(f"has not answered for {seconds:g} s (deadline)")
             data = os.read(self._output, _CHUNK)
             if not data:
-                raise self._failed(self._how_it_ended())
+                raise self._failed(how_it_ended(self._process, _DYING_SECONDS))
             self._lines.extend(self._splitter.feed(data))
         return self._lines.popleft()
-
-    def _how_it_ended(self) -> str:
-        try:
-            code = self._process.wait(_DYING_SECONDS)
-        except subprocess.TimeoutExpired:
-            return "has closed its output"
-        if code < 0:
-            return f"was killed by signal {-code} ({signal.Signals(-code).name})"
-        return f"ended with exit code {code}"
 
     def _failed(self, how: str) -> MosaicError:
         """End the process and return the error that is raised from now on."""

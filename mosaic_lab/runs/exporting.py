@@ -15,6 +15,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO, Any
 
+from mosaic_contract.programs import exit_text
+
 from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.keeper.environment_variables import compose_variables
@@ -79,7 +81,7 @@ def _run(command: list[str], runs: Sequence[RunRecord], place: Path, deadline: f
     paths = [Path(json.loads(line)["path"]) for line in answers.read_text().splitlines()]
     if code != 0 or len(paths) != len(runs):
         said = last_lines(log, _LOG_LINES)
-        ending = f"did nothing for {deadline:g} s" if watchdog.late else f"ended with exit code {code}"
+        ending = f"did nothing for {deadline:g} s" if watchdog.late else exit_text(code)
         summary = f"{len(paths)} of {len(runs)} runs were exported, then the export {ending}"
         raise MosaicError("\n".join([summary, *said]))
     return paths

@@ -17,9 +17,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from mosaic_contract.heartbeat import Heartbeats
+from mosaic_contract.programs import signal_name
 from mosaic_contract.telemetry import Telemetry
 
-from mosaic_lab.keeper.outcome import signal_name
 from mosaic_lab.keeper.run_store import RunFolder, write_json
 from mosaic_lab.keeper.tail import last_lines, progress
 from mosaic_lab.runs.run_process import RunAborted, Runner, run_to_end

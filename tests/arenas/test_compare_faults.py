@@ -92,7 +92,7 @@ def test_a_reward_that_is_nan_fails_its_lane(start_comparison: Compare) -> None:
 @pytest.mark.parametrize(
     ("behaviour", "said"),
     [
-        ("die", "bad was ended by SIGKILL"),
+        ("die", "bad was killed by signal 9 (SIGKILL)"),
         ("illegal", "17 is not an action from 0 to 1"),
         ("refuse", "I do not want"),
         ("spend", "the budget of $2.00 is spent: $1.98 in 412 calls"),
@@ -136,7 +136,7 @@ def test_an_arena_that_dies(start_comparison: Compare, tmp_path: Path) -> None:
     assert len(family) == 2
     family[0].kill()
     wait_until(lambda: dead.state == "failed")
-    assert dead.reason == "its arena was killed by signal 9"
+    assert dead.reason == "its arena was killed by signal 9 (SIGKILL)"
     wait_until(lambda: not any(one.is_running() for one in family))
     comparison.restart(1)
     assert states(comparison) == [("ready", 6)] * 3

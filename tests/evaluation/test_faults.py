@@ -179,7 +179,7 @@ def test_an_operator_dies_in_episode_37_and_is_skipped(start_evaluation: Evaluat
     assert len(table) == 120
     (failed,) = table[table["status"] == "failed"].to_dict("records")
     assert (failed["operator"], failed["seed"]) == ("mortal", 37)
-    assert "was ended by SIGKILL" in failed["error"]
+    assert "was killed by signal 9 (SIGKILL)" in failed["error"]
     assert "goodbye, cruel world" in failed["error"]
     assert pd.isna(failed["return"])
     summary = evaluation.summary()
@@ -196,7 +196,7 @@ def test_a_failure_stops_the_evaluation_and_is_tried_again_when_it_goes_on(
 ) -> None:
     once = alone(behaviour="die", episode=7, once=str(tmp_path / "once"))
     evaluation = start_evaluation(**odd(operators={"mortal": once}, seeds=range(20)))
-    with pytest.raises(RunFailed, match=r"mortal, seed 7: mortal was ended by SIGKILL"):
+    with pytest.raises(RunFailed, match=r"mortal, seed 7: mortal was killed by signal 9"):
         evaluation.wait(60)
     assert (evaluation.done, evaluation.failed) == (8, 1)
     evaluation.resume().wait(60)

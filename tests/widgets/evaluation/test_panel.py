@@ -116,7 +116,7 @@ def test_failures_are_counted_and_shown(odd_home: Path, start_evaluation: Evalua
     html, picture = panel.static_caption().tables, panel.static_picture()
     panel.close()
     assert "<td>ill</td><td>3 of 3</td><td>1</td>" in html
-    assert "1 episode failed: ill: ill was ended by SIGKILL" in html
+    assert "1 episode failed: ill: ill was killed by signal 9 (SIGKILL)" in html
     assert "goodbye, cruel world" in html
     assert "95% stratified bootstrap intervals" in html
     assert picture is not None
@@ -131,7 +131,7 @@ def test_the_failure_that_ends_an_evaluation_is_given_once(
     wait_until(lambda: evaluation.finished)
     panel = EvaluationPanel(evaluation.folder)
     assert panel.settle()
-    assert panel.static_caption().tables.count("ill was ended by SIGKILL") == 1
+    assert panel.static_caption().tables.count("ill was killed by signal 9 (SIGKILL)") == 1
     panel.close()
 
 

@@ -54,7 +54,7 @@ def test_it_stops_and_fails_with_a_reason(lab: mosaic.Lab, checkout: Path) -> No
     assert slow.state == "cancelled"
     failed = start(lab, checkout, overrides=["stand_in.fails=no such model"])
     wait_until(lambda: failed.finished)
-    assert failed.state == "failed" and "exit status 1" in failed.reason
+    assert failed.state == "failed" and "exit code 1" in failed.reason
     assert "no such model" in failed.log(200)
 
 

@@ -22,6 +22,7 @@ from typing import Any, Iterator, Mapping
 
 from mosaic_contract import Cancelled, Telemetry, UpstreamFailed, fastlane
 from mosaic_contract.checkpoints import environment_described
+from mosaic_contract.programs import exit_text
 from mosaic_contract.ready_process import PythonProcess, start_python
 from mosaic_contract.signals import signals_held
 
@@ -199,11 +200,5 @@ def _reap(script: subprocess.Popen[bytes] | PythonProcess, run_dir: Path) -> Non
 def _failure(returncode: int, translator: Translator) -> UpstreamFailed:
     if translator.failure is not None:
         return translator.failure
-    if returncode < 0:
-        name = signal.Signals(-returncode).name
-        return UpstreamFailed(f"the script was killed by {name}", "Killed")
-    return UpstreamFailed(
-        f"the script ended with exit status {returncode} before its training was over; "
-        "its output is in the log",
-        "ScriptExit",
-    )
+    text = f"the script {exit_text(returncode)} before its training was over; its output is in the log"
+    return UpstreamFailed(text, "Killed" if returncode < 0 else "ScriptExit")

@@ -250,7 +250,9 @@ def test_a_killed_script_is_reported_and_its_ring_is_found_and_removed(worker: A
 
     run = worker.train(during, **LONG)
     assert run.code == 1
-    assert run.events("run_failed")[0]["error"] == "the script was killed by SIGKILL"
+    assert run.events("run_failed")[0]["error"] == (
+        "the script was killed by signal 9 (SIGKILL) before its training was over; its output is in the log"
+    )
     assert watcher.ring is not None
     sweep()
     assert not watcher.ring.exists()

@@ -1,4 +1,4 @@
-"""Programs of users and libraries that a worker runs as its child process, to their end.
+"""Child processes: programs of users and libraries that a worker runs to their end, and ends in words.
 
 A program stays in the worker's process group, so that a signal to the group stops both. Its standard error is
 the run's log.
@@ -35,7 +35,7 @@ def run_program(
     look: Callable[[], object],
     take: Optional[Callable[[bytes], None]] = None,
 ) -> int:
-    """Run a program to its end and return its exit status, -N if signal N ended it.
+    """Run a program to its end and return its exit code, -N if signal N ended it.
 
     `look` is called twice a second, to read the files that the program writes, and at the end until it
     returns a false value. `take` is called with each line of the program's standard output, by default part
@@ -71,10 +71,31 @@ def run_program(
 
 
 def exit_failure(who: str, code: int, error_type: str) -> UpstreamFailed:
-    """Return the error about a program that ended with this exit status, not 0."""
-    if code < 0:
-        return UpstreamFailed(f"{who} was ended by {signal.Signals(-code).name}", "Killed")
-    return UpstreamFailed(f"{who} ended with exit status {code}; its output is in the log", error_type)
+    """Return the error about a program that ended with this exit code, not 0."""
+    text = f"{who} {exit_text(code)}; its output is in the log"
+    return UpstreamFailed(text, "Killed" if code < 0 else error_type)
+
+
+def how_it_ended(process: subprocess.Popen[bytes], seconds: float) -> str:
+    """Return how a process has ended, after the end of its output: as `exit_text`, or "has closed its output"
+    if it does not exit within `seconds`."""
+    try:
+        return exit_text(process.wait(seconds))
+    except subprocess.TimeoutExpired:
+        return "has closed its output"
+
+
+def exit_text(code: int) -> str:
+    """Return an exit code in words: "ended with exit code 1", "was killed by signal 9 (SIGKILL)"."""
+    return f"ended with exit code {code}" if code >= 0 else f"was killed by {signal_name(-code)}"
+
+
+def signal_name(number: int) -> str:
+    """Return a signal's number and name: "signal 9 (SIGKILL)"."""
+    try:
+        return f"signal {number} ({signal.Signals(number).name})"
+    except ValueError:
+        return f"signal {number}"
 
 
 def _follow(

@@ -13,7 +13,7 @@ from mosaic_contract import ConfigError, Telemetry, TrainingConfig, UpstreamFail
 from mosaic_contract.config import nearest
 from mosaic_contract.episode_logger import with_losses
 from mosaic_contract.event_files import EventFileReader
-from mosaic_contract.programs import run_program
+from mosaic_contract.programs import exit_text, run_program
 
 from .command import command, variables
 from .introduction import Introduction, introduction
@@ -128,7 +128,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     if translation.failure is not None:
         raise translation.failure
     if code != 0 or not translation.completed:
-        how = f"{worker.name} ended with exit code {code} {telemetry.reached}"
+        how = f"{worker.name} {exit_text(code)} {telemetry.reached}"
         raise UpstreamFailed(f"{how}, without a run_completed line; why is in the log", "ExitCode")
     return translation.results
 

@@ -171,7 +171,7 @@ def test_what_a_library_calls_its_own_way_has_the_common_name_too(
 
 def test_a_script_that_fails_shows_its_last_words(lab: mosaic.Lab) -> None:
     run = start(lab, sys.executable, "-c", "raise ValueError('no gradient today')")
-    with pytest.raises(RunFailed, match="exit status 1") as raised:
+    with pytest.raises(RunFailed, match="exit code 1") as raised:
         run.wait(60)
     assert "no gradient today" in str(raised.value)
 

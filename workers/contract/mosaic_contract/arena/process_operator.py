@@ -28,8 +28,10 @@ from mosaic_contract.arrays import pack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, decode_line, encode_line
 from mosaic_contract.errors import BadLine
 from mosaic_contract.messages import PROTOCOL
+from mosaic_contract.programs import how_it_ended
 
 _PIPE_BYTES = 1 << 20  # room for an image: one switch between the processes instead of many
+_DYING_SECONDS = 0.5  # from the end of the output until the exit
 _LOG_BYTES = 4_000
 _PING = b'{"cmd":"ping"}\n'
 _ABANDON = b'{"cmd":"abandon"}\n'
@@ -65,15 +67,8 @@ class OperatorProcess:
             fcntl.fcntl(self.outgoing.descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
     def how_it_ended(self) -> str:
-        """Describe in words how the process exited, after the end of its output."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(0.5)
-        code = self._process.returncode
-        if code is None:
-            return "has closed its output"
-        if code < 0:
-            return f"was ended by {signal.Signals(-code).name}"
-        return f"has ended with exit code {code}"
+        """Return how the process has ended, after the end of its output."""
+        return how_it_ended(self._process, _DYING_SECONDS)
 
     def log_tail(self) -> str:
         try:

@@ -6,7 +6,6 @@ import atexit
 import functools
 import json
 import os
-import signal
 import subprocess
 import time
 from contextlib import suppress
@@ -15,6 +14,7 @@ from typing import Any, Mapping
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, LineSplitter, decode_line, encode_line
 from mosaic_contract.errors import ConfigError, EnvironmentFault, UpstreamFailed
 from mosaic_contract.messages import PROTOCOL
+from mosaic_contract.programs import how_it_ended
 from mosaic_contract.readable import ANSWER_SECONDS, Readable
 from mosaic_contract.registry import assigned, variables_of_server
 from mosaic_contract.shared_values import SharedValues, unnamed_file
@@ -154,7 +154,9 @@ class EnvironmentClient:
                 data = os.read(self._output, _CHUNK)
                 self._lines = self._splitter.feed(data)
             if not data:
-                raise self._end(f"{self._how_it_ended()} during its {command}", _DIED)
+                ending = how_it_ended(self._process, _DYING_SECONDS)
+                text = f"the environment's process (worker '{self._worker}') {ending} during its {command}"
+                raise self._end(text, _DIED)
         return self._lines.pop(0)
 
     def _message(self, line: bytes) -> Mapping[str, Any]:
@@ -181,16 +183,6 @@ class EnvironmentClient:
             self._process.kill()
         self._failure = UpstreamFailed(text, kind, log)
         return self._failure
-
-    def _how_it_ended(self) -> str:
-        process = f"the environment's process (worker '{self._worker}')"
-        try:
-            code = self._process.wait(_DYING_SECONDS)
-        except subprocess.TimeoutExpired:
-            return f"{process} has closed its output"
-        if code >= 0:
-            return f"{process} ended with exit code {code}"
-        return f"{process} was killed by signal {-code} ({signal.Signals(-code).name})"
 
 
 def client_of(server: Mapping[str, Any]) -> EnvironmentClient:
