@@ -57,7 +57,7 @@ ERROR = (
         (f"print({ERROR!r})", "no such game", []),
         ("sys.stderr.write('out of ink')", "its arena ended with exit code 0", ["out of ink"]),
         ("os.kill(os.getpid(), 9)", "its arena was killed by signal 9 (SIGKILL)", []),
-        ("os.close(1); time.sleep(600)", "its arena has closed its output", []),  # and would not end by itself
+        ("os.close(1); time.sleep(600)", "its arena has closed its output", []),  # and does not end by itself
     ],
 )
 def test_an_arena_that_does_not_answer(tmp_path: Path, program: str, text: str, log: list[str]) -> None:

@@ -96,9 +96,7 @@ _DETAILS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "MultiDiscrete": _multi_discrete,
     "MultiBinary": _multi_binary,
     "Tuple": lambda space: {"spaces": [describe_space(part) for part in space.spaces]},
-    "Dict": lambda space: {
-        "spaces": {str(key): describe_space(part) for key, part in space.spaces.items()}
-    },
+    "Dict": lambda space: {"spaces": {str(key): describe_space(part) for key, part in space.spaces.items()}},
     "MissionSpace": lambda space: {},
     "Text": _text,
 }

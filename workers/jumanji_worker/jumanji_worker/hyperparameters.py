@@ -84,8 +84,7 @@ def _document(name: str) -> dict[str, Any]:
     document: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
     for section in _SECTIONS:
         document[section] = {  # "3e-4" is a string in YAML
-            key: float(value) if isinstance(value, str) else value
-            for key, value in document[section].items()
+            key: float(value) if isinstance(value, str) else value for key, value in document[section].items()
         }
     return document
 

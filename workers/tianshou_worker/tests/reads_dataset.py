@@ -83,8 +83,7 @@ print(
             "ends": int(everything.done.sum()) - int(upstream[order].done.sum()),
             "next": int(buffer.next(0)),
             "once": all(
-                array is getattr(buffer, key) is read(DATASET)[key]
-                for key, array in dataset.items()
+                array is getattr(buffer, key) is read(DATASET)[key] for key, array in dataset.items()
             ),
             "cut": refusal("cut", keep=2000),
             "text": refusal("text", lambda file: replace(file, "_meta/rew", [b"much"] * rows)),

@@ -73,9 +73,7 @@ class TrainingChecks:
             require(one, f"one run_failed with error_type ConfigError ({what})", errors, process)
             error = errors[0].get("error")
             require(named in str(error), f"an error that names {named!r} ({what})", repr(error), process)
-            require(
-                process.log_tail(), f"the error on stderr too, for people ({what})", "nothing on stderr"
-            )
+            require(process.log_tail(), f"the error on stderr too, for people ({what})", "nothing on stderr")
         return "4 kinds refused with exit code 2"
 
     def tiny_training(self) -> str:

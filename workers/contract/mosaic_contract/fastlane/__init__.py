@@ -2,8 +2,8 @@
 
 A worker publishes frames with a `FrameWriter`; any number of processes read them with a `FrameReader`.
 `layout` defines the file format, `memory_fence` explains why readers never return a torn frame, and
-`ring_files` creates and removes rings. `TrainingFrames` does all of this for a training, and renders its environments
-without affecting their random generators.
+`ring_files` creates and removes rings. `TrainingFrames` does all of this for a training, and renders its
+environments without affecting their random generators.
 """
 
 from mosaic_contract.errors import FastlaneError, FrameError
