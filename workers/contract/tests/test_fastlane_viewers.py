@@ -54,6 +54,14 @@ class Wanting(RingTest):
         self.assertAlmostEqual(len(times), 300, delta=5)
         self.assertGreater(min(gaps(times)), 0.5 / 30)
 
+    def test_steps_at_the_rate_of_a_viewer_are_all_drawn_at_once(self):
+        writer, reader = self.writer(), self.reader()
+        for number in range(200):
+            reader.watch(60)
+            self.assertTrue(writer.due(), number)
+            writer.publish(b"x", shape=(1, 1))
+            self.wait(1 / 60 + (0.002 if number % 2 else -0.002))
+
     def test_an_eager_reader_does_not_wait_for_a_slow_one(self):
         writer, slow, fast = self.writer(), self.reader(), self.reader()
         slow.watch(0.1)

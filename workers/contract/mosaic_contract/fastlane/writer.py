@@ -25,6 +25,7 @@ from mosaic_contract.fastlane.leases import smallest_interval
 from mosaic_contract.fastlane.memory_fence import MemoryFence, new_fence
 
 _GLANCE = 100_000_000  # ns between checks of the leases while no frame is due
+_EARLY = 4  # a frame may come this part of the interval early: steps at the viewer's rate are never exact
 _NOTHING = memoryview(bytes(layout.HEADER_BYTES)).cast("Q")  # the header of a closed writer: no viewer
 _NO_HUD = Hud()
 _pack = layout.RECORD.pack_into
@@ -94,8 +95,9 @@ class FrameWriter:
     def due(self) -> bool:
         """Return whether to render and publish a frame now. Cheap enough for every step.
 
-        True if there is a viewer, the shortest requested interval has passed (limited by ``max_fps``), and
-        rendering keeps within its share of the time, measured from the last True until `publish` returned.
+        True if there is a viewer, the shortest requested interval has passed on average (limited by
+        ``max_fps``), and rendering keeps within its share of the time, measured from the last True until
+        `publish` returned.
         """
         if not self._words[INTEREST_AT]:
             return False
@@ -106,13 +108,14 @@ class FrameWriter:
         if interval is None:
             self._wake = now + _GLANCE
             return False
-        at = max(self._planned + interval, self._free)
+        early = interval // _EARLY
+        at = max(self._planned + interval - early, self._free)
         if now < at:
             self._wake = min(at, now + _GLANCE)  # a reader with a higher rate may appear meanwhile
             return False
         # Count from the due time, so that long steps do not reduce the number of frames.
         self._planned = max(self._planned + interval, now - interval // 2)
-        self._wake = min(self._planned + interval, now + _GLANCE)
+        self._wake = min(self._planned + interval - early, now + _GLANCE)
         self._began = now
         return True
 
