@@ -101,12 +101,12 @@ class Served:
         self.action_rest: Any = None
 
     def place(self, action: Any) -> None:
-        """Place the next action in memory, and in `action_rest` its part that is passed in a message."""
+        """Write the next action to its region; `action_rest` gets the parts to send in a message."""
         raise NotImplementedError
 
     def keep_texts(self, rest: Mapping[str, Any]) -> None:
-        """Read the observations of an answer to an interrupted call. `rest` is the part of the answer that is
-        not in shared memory."""
+        """Read the observations of an answer to an interrupted call. `rest` is the part of the answer that
+        was sent in a message."""
         raise NotImplementedError
 
     def render(self) -> Any:
@@ -118,7 +118,7 @@ class Served:
             self.client.request("close", index=self.index)
 
     def _reset(self, seed: int | None, options: Any) -> Mapping[str, Any]:
-        """Reset the environment. Return the parts of the answer that shared memory does not hold."""
+        """Reset the environment. Return the parts of the answer that were sent in a message."""
         self._finish()
         answer = self.client.request("reset", index=self.index, seed=seed, options=options)
         returned: Mapping[str, Any] = answer.get("returned", _NOTHING)
@@ -144,7 +144,7 @@ class _Step:
         self._returned: Mapping[str, Any] | None = None
 
     def rest(self, key: str) -> Mapping[str, Any]:
-        """Return the parts of one environment's answer that shared memory does not hold."""
+        """Return the parts of one environment's answer that were sent in a message."""
         if self._returned is None:
             self._returned = self._client.answer(self._number, "step").get("returned", _NOTHING)
         return self._returned.get(key, _NOTHING)
@@ -329,5 +329,5 @@ def _column(rows: Mapping[str, tuple[Any, ...]], number: int) -> dict[str, Any]:
 
 
 def _info_of(rest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the info of an answer, which is never in shared memory."""
+    """Return the info in an answer."""
     return dict(rest["info"]) if "info" in rest else {}

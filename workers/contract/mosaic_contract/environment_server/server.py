@@ -67,9 +67,9 @@ class SteppedAlone:
         return self._rest(observation, info)
 
     def step(self, message: Any) -> Any:
-        """Play the action in shared memory; `message` has the parts that this does not hold.
+        """Play the action in the region; `message` has the parts that were sent in a message.
 
-        Return the parts of the answer that shared memory does not hold, None if there are none.
+        Return the parts of the answer that must be sent in a message, None if there are none.
         """
         returned = self._check.step(self.env.step(self._region.action.read(message)))
         observation, reward, terminated, truncated, info = returned
@@ -101,8 +101,8 @@ class SteppedTeam:
         return self._rest()
 
     def step(self, message: Any) -> Any:
-        """Play the actions of the agents to act, in shared memory; `message` has the parts that this does not
-        hold, by agent. Return the same as `SteppedAlone.step`."""
+        """Play the actions of the agents to act; `message` has the parts of them that were sent in a message,
+        by agent. Return the same as `SteppedAlone.step`."""
         rest = message or {}
         turn = self._adapter.turn
         self._adapter.step({agent: self._regions[agent].action.read(rest.get(agent)) for agent in turn})
@@ -271,7 +271,7 @@ class EnvironmentServer:
         self._send_returned(rest)
 
     def _send_returned(self, rest: Mapping[str, Any]) -> None:
-        """Send the parts of answers that shared memory does not hold, by the environments' indices."""
+        """Send the parts of answers that are not in the regions, by the environments' indices."""
         if not rest:
             self._channel.send_line(_RETURNED)
             return
