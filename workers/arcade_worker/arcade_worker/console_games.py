@@ -11,10 +11,8 @@ from mosaic_contract.arena import EnvironmentFacts, check_settings
 
 _KEYS = {"UP": "ArrowUp", "DOWN": "ArrowDown", "LEFT": "ArrowLeft", "RIGHT": "ArrowRight", "START": "Enter"}
 _SHOOT, _NOTHING = " ", "0"
-_ABOUT = (
-    "You play {game} on the console {console}. An action says of each of its buttons whether it is pressed."
-)
-_OURS = ("game", "use_restricted_actions")  # all buttons can be pressed
+_ABOUT = "You play {game} on the console {console}. An action says which of its buttons are pressed."
+_OURS = ("game", "use_restricted_actions")  # `discrete` decides on the latter
 
 
 def ids() -> list[str]:
@@ -25,18 +23,26 @@ def ids() -> list[str]:
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> ConsoleEnvironment:
     if refused := [name for name in _OURS if name in settings]:
         raise ConfigError(f"{env_id} has no setting {refused[0]!r}")
-    check_settings(env_id, settings, stable_retro.RetroEnv)
+    check_settings(env_id, settings, stable_retro.RetroEnv, also=["discrete"])
+    if settings.get("discrete") and settings.get("players", 1) != 1:
+        raise ConfigError(
+            f"{env_id}: discrete actions are those of one player, got players={settings['players']}"
+        )
     return ConsoleEnvironment(env_id, settings, render_mode)
 
 
 def facts_of(env: ConsoleEnvironment, agent: str) -> EnvironmentFacts:
-    names = [str(button or "") for button in env.unwrapped.buttons]
-    keys = {_KEYS.get(name, name.lower()): _pressed(names, name) for name in names if name}
-    if "B" in names:
-        keys[_SHOOT] = _pressed(names, "B")
-    keys[_NOTHING] = _pressed(names)
+    buttons = [str(button or "") for button in env.unwrapped.buttons]
+    if env.combinations is None:
+        names = [name.lower() or "unused" for name in buttons]
+        presses: dict[str, Any] = {name: _pressed(buttons, name) for name in ("", *buttons)}
+    else:
+        names = [" and ".join(pressed).lower() or "nothing" for pressed in env.combinations]
+        presses = {"".join(one): place for place, one in enumerate(env.combinations) if len(one) < 2}
+    keys = {_KEYS.get(name, name.lower()): action for name, action in presses.items() if name}
+    keys.update((key, presses[name]) for key, name in ((_SHOOT, "B"), (_NOTHING, "")) if name in presses)
     return EnvironmentFacts(
-        [name.lower() or "unused" for name in names],
+        names,
         keys,
         instructions=_ABOUT.format(game=env.game, console=env.unwrapped.system),
         describe=_describer(env),
@@ -61,16 +67,34 @@ def _is_here(game: str) -> bool:
     return True
 
 
-def _pressed(names: list[str], *pressed: str) -> list[int]:
-    return [int(name in pressed) for name in names]
+def _pressed(buttons: list[str], pressed: str) -> list[int]:
+    return [int(bool(pressed) and button == pressed) for button in buttons]
 
 
 class ConsoleEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """A console game. `settings` are keywords of `RetroEnv`: "state", "scenario", "players", …."""
+    """A console game. `settings` are keywords of `RetroEnv`: "state", "scenario", "players", …, and
+    "discrete": whether an action is the number of one of the game's `combinations` of buttons."""
 
     def __init__(self, game: str, settings: Mapping[str, Any], render_mode: str | None) -> None:
         self.game = game
-        super().__init__(stable_retro.make(game, **settings, render_mode=render_mode))
+        keywords = {**settings, "render_mode": render_mode}
+        discrete = keywords.pop("discrete", False)
+        kinds = stable_retro.Actions
+        actions = kinds.DISCRETE if discrete else kinds.FILTERED
+        try:
+            super().__init__(stable_retro.make(game, use_restricted_actions=actions, **keywords))
+        except RuntimeError as error:
+            if "emulator instances" not in str(error):
+                raise
+            raise ConfigError(
+                f"{game}: a process has one emulator; train with one environment, or with as many processes "
+                "as environments (env_processes=)"
+            ) from None
+        self.combinations = self._combinations() if discrete else None
+
+    def _combinations(self) -> list[tuple[str, ...]]:
+        """Return the names of the buttons that each action presses."""
+        return [tuple(self.unwrapped.get_action_meaning(action)) for action in range(self.action_space.n)]
 
     def render(self) -> Any:
         return self.unwrapped.img

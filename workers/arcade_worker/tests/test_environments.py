@@ -42,5 +42,11 @@ def test_every_grid_is_played_with_legal_actions_and_drawn(worker: WorkerEnviron
             assert_drawn(lane.folder)
 
 
+def test_an_action_can_be_a_combination_of_buttons(lane: ArenaLane) -> None:
+    opened = lane.open(AIRSTRIKER, discrete=True)
+    assert opened["spaces"]["agent_0"]["action"]["type"] == "Discrete"
+    assert {"nothing", "left", "b and right"} <= set(opened["action_meanings"]["agent_0"])
+
+
 def test_another_level_is_a_setting(lane: ArenaLane) -> None:
     assert lane.open(SOKOBAN, level=4)["spaces"]["agent_0"]["observation"]["shape"] != [4, 13, 9]
