@@ -63,6 +63,8 @@ class RunIndex:
         self._removed: dict[str, int] = {}
         self._version = 0
         self._listed: Stamp = ()
+        self.is_complete = False
+        """Whether all runs were in the index after the last update."""
         self._next = 0  # the ended run to check next
 
     def changes(self, version: int, most: int | None = None) -> tuple[int, list[RunRow], list[str]]:
@@ -106,9 +108,11 @@ class RunIndex:
             del self._entries[name]
             self._remove(name)
         new = [name for name in folders if name not in self._entries]
-        if most is not None and len(new) > most:
-            new, self._listed = new[-most:], ()
-        for name in new:
+        newest = new if most is None else new[-most:]
+        self.is_complete = len(newest) == len(new)
+        if not self.is_complete:
+            self._listed = ()
+        for name in newest:
             run, stamp = Run(folders[name]), _stamp(folders[name])
             self._entries[name] = _Entry(run, row_with_parts(run, None, None), self._raised(), stamp)
             self._removed.pop(name, None)

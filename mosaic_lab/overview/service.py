@@ -43,7 +43,7 @@ Answer = tuple[dict[str, Any], list[bytes]]
 MOST_RUNS = 10_000
 """Maximum number of runs in one request."""
 MOST_AT_FIRST = 1_000
-"""Maximum number of unread runs in a page's first answer: the newest. All others are in its second."""
+"""Maximum number of unread runs in a page's first answer: the newest. All are in its second."""
 MOST_LINES = 100_000
 MOST_NAMES = 100_000
 """Maximum number of a notebook's variable names."""
@@ -150,19 +150,22 @@ class Service:
     def changes(self, params: ChangesParams) -> Answer:
         """Return the rows that changed since a version, and the ids of removed runs.
 
-        If the version is not from this service, the answer is ``whole``: it has every row.
+        If the version is not from this service, the answer is ``whole``: it has every row. Of a large store,
+        a page's first answer has the newest rows only; the next one is whole.
         """
         if self._index is None:
             raise ConfigurationError("changes need a run store: the request names none")
         since = params.version - self._before
         with self._index_lock:
-            is_complete = not 0 < since <= self._newest
+            is_known = 0 < since <= self._newest
             self._newest, rows, removed = self._index.changes(
-                0 if is_complete else since, None if params.version else MOST_AT_FIRST
+                since if is_known else 0, None if params.version else MOST_AT_FIRST
             )
-            version = self._before + self._newest
+            is_complete = self._index.is_complete
+            version = self._before + (self._newest if is_complete else 0)
         changed = [msgspec.to_builtins(row) for row in rows]
-        return {"version": version, "whole": is_complete, "rows": changed, "removed": removed}, []
+        is_whole = is_complete and not is_known
+        return {"version": version, "whole": is_whole, "rows": changed, "removed": removed}, []
 
     def curves(self, params: CurvesParams) -> Answer:
         return curves(self.runs(params.runs), params, self._columns).answer()
