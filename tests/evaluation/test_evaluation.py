@@ -24,7 +24,7 @@ from mosaic_lab.arenas import CompareRequest, compare
 from mosaic_lab.cli import main
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.evaluation import Evaluation
-from mosaic_lab.evaluation.sharing import open_bundle
+from mosaic_lab.evaluation.sharing import archive, open_bundle
 
 CARTPOLE = "CartPole-v1"
 NOISE = """
@@ -174,6 +174,9 @@ def test_an_episode_that_its_environment_does_not_repeat_is_shown_as_recorded(
     for step in replay:
         for shown in (step.observations["agent_0"], step.pixels):
             np.testing.assert_array_equal(shown, observed[step.index])
+    monkeypatch.setattr(archive.unpack, "__defaults__", (archive.Limits(members=3),))
+    with pytest.raises(MosaicError, match="the maximum is 3; recordings=False leaves out its recordings"):
+        played.bundle(tmp_path / "large.zip")
 
 
 def test_what_cannot_be_replayed_is_refused(played: Evaluation) -> None:

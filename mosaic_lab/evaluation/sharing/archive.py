@@ -35,6 +35,10 @@ _LARGEST_MANIFEST = 4 << 20  # bytes; 20,000 files need three MiB
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the minimum of the zip format: the same content gives the same bytes
 
 
+class TooLarge(MosaicError):
+    """A zip file with more members, or larger ones, than the limits allow."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """Limits for a zip file. ``members``: maximum number; ``total``: maximum bytes of all members; ``ratio``:
@@ -113,7 +117,7 @@ def _members(
     """Return all members by name, if valid."""
     entries = archive.infolist()
     if len(entries) > limits.members:
-        raise MosaicError(
+        raise TooLarge(
             f"{path.name} is refused: it has {len(entries):,} members; the maximum is {limits.members:,}"
         )
     members: dict[str, zipfile.ZipInfo] = {}
@@ -137,7 +141,10 @@ def _members(
         raise MosaicError(f"{path.name} is refused: it {_bomb(size, total)}")
     if total > limits.total:
         largest = max(entries, key=lambda member: member.file_size).orig_filename
-        _refuse(path, largest, f"is the largest of {total:,} bytes total, {limits.total:,} at most")
+        raise TooLarge(
+            f"{path.name} is refused: its member {largest[:200]!r} is the largest of {total:,} bytes total, "
+            f"{limits.total:,} at most"
+        )
     return members
 
 

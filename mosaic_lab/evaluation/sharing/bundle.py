@@ -42,7 +42,7 @@ from mosaic_lab.evaluation.fingerprints import Lock, changed, changes, fingerpri
 from mosaic_lab.evaluation.plan import EvaluationPlan, Key
 from mosaic_lab.evaluation.replaying import recorded_episodes, replay
 from mosaic_lab.evaluation.reports.tables import differing_row, results_table
-from mosaic_lab.evaluation.sharing.archive import pack, unpack
+from mosaic_lab.evaluation.sharing.archive import TooLarge, pack, unpack
 from mosaic_lab.evaluation.sharing.bundle_recordings import LAYOUT, check_recording, recording_files
 from mosaic_lab.evaluation.sharing.bundle_script import (
     ENVIRONMENT,
@@ -391,6 +391,9 @@ def write_bundle(
             os.replace(draft, target)  # noqa: PTH105
     except OSError as error:
         raise MosaicError(f"the bundle {target} cannot be written: {error}") from None
+    except TooLarge as error:
+        hint = "; recordings=False leaves out its recordings" if recordings else ""
+        raise TooLarge(f"{error}{hint}") from None
     return target
 
 
