@@ -82,9 +82,6 @@ class ChessEngine:
         """Begin a new game, clearing the engine's earlier search results."""
         self._game = object()  # python-chess sends a new game to the engine when this object changes
 
-    def warm(self) -> None:
-        """Do nothing: the engine is already running."""
-
     def complete(
         self, turns: Sequence[Turn], choices: Choices | None, seed: int, show: Callable[[str], None]
     ) -> Reply:

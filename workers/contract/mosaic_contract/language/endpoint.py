@@ -66,12 +66,10 @@ class Endpoint:
         self._left_out: set[str] = set()  # request parameters that this model rejects
         self._lock = threading.Lock()
         self._client: Any = None
+        threading.Thread(target=self._prepare, name="mosaic-sdk", daemon=True).start()
 
-    def warm(self) -> None:
-        """Import the SDK in another thread, so that the first call does not wait for it."""
-        threading.Thread(target=self._warm, name="mosaic-sdk", daemon=True).start()
-
-    def _warm(self) -> None:
+    def _prepare(self) -> None:
+        """Import the SDK, so that the first call does not wait for it."""
         try:
             self._connected()
         except Exception:  # the first call raises the same error

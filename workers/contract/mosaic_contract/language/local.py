@@ -41,12 +41,10 @@ class LocalModel:
         self._loading = threading.Lock()
         self._busy = threading.Lock()
         self._server: Any = None
+        threading.Thread(target=self._prepare, name="mosaic-local-model", daemon=True).start()
 
-    def warm(self) -> None:
-        """Load the model in another thread, so that the first call does not wait for it."""
-        threading.Thread(target=self._warm, name="mosaic-local-model", daemon=True).start()
-
-    def _warm(self) -> None:
+    def _prepare(self) -> None:
+        """Load the model, so that the first call does not wait for it."""
         try:
             self._loaded()
         except EndpointRefused:  # the first call raises the same error

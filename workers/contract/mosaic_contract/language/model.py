@@ -21,9 +21,7 @@ _LONGEST_PROMPT = 1_000_000  # characters; fits in a recording's line even with 
 
 
 class Backend(Protocol):
-    """An endpoint, or a model in this process. `warm` prepares the first call in the background."""
-
-    def warm(self) -> None: ...
+    """An endpoint, or a model in this process."""
 
     def complete(
         self, turns: Sequence[Turn], choices: Choices | None, seed: int, show: Callable[[str], None]
@@ -55,7 +53,6 @@ class LanguageModel:
         self._backend: Backend | None = None
         if not self._exchanges.replays:
             self._backend = backend() if backend is not None else _backend(self.settings)
-            self._backend.warm()
 
     def begin_episode(self, seed: int | None, episode_index: int) -> None:
         """Set the episode that the next calls belong to. A seed of None keeps the last seed."""
