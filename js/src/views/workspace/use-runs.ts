@@ -65,6 +65,7 @@ export function useRuns(source: RunSource, runs: readonly string[]): Runs {
       for (const row of rows) {
         const before = all.current.get(row.id);
         all.current.set(row.id, row);
+        touched ||= !before; // such as the older runs of a large store, which change the places of the newest
         if (!wanted.current.has(row.id)) continue;
         touched = true;
         if (before && (before.step !== row.step || before.alive || row.alive)) grown.add(row.id);
