@@ -110,7 +110,7 @@ def test_a_resumed_training_leaves_no_checkpoint_of_the_stopped_one_behind(
 @pytest.mark.extended
 def test_evaluations_that_fall_behind_skip_some_checkpoints_but_never_the_last(lab: mosaic.Lab) -> None:
     run = habit(lab, {"seeds": [1]}, saves=30).wait(PATIENCE)
-    log = evaluator(lab, run).wait(PATIENCE).log()
+    log = evaluator(lab, run).wait(PATIENCE).log(100)
     steps = list(run.metrics("evaluation/return")["step"])
     assert (steps[0], steps[-1]) == (10, 300)
     assert log.count("skipped: too many checkpoints wait") == 30 - len(steps) > 10

@@ -1,4 +1,4 @@
-"""Run by the worker's interpreter: a dataset as people publish them, collected by Minari's own wrapper.
+"""Run by the worker's interpreter: a dataset as people publish them, written by Minari alone.
 
 The arguments are the folder of datasets and the id of the new one.
 """
@@ -12,14 +12,33 @@ os.environ["MINARI_DATASETS_PATH"] = sys.argv[1]
 
 import gymnasium
 import minari
+import numpy
+from minari.data_collector import EpisodeBuffer
 
-collector = minari.DataCollector(gymnasium.make("CartPole-v1"), record_infos=True)
-for seed in range(6):
-    observation, _ = collector.reset(seed=seed)
-    ended = False
-    while not ended:
-        action = int(observation[2] + observation[3] / 2 > 0)
-        observation, _, terminated, truncated, _ = collector.step(action)
-        ended = terminated or truncated
-collector.create_dataset(sys.argv[2], algorithm_name="a rule", author="somebody")
-collector.close()
+
+def episode(env: gymnasium.Env, seed: int) -> EpisodeBuffer:
+    observed, actions, steps = [env.reset(seed=seed)[0]], [], []
+    while not steps or not any(steps[-1][1:]):
+        actions.append(int(observed[-1][2] + observed[-1][3] / 2 > 0))
+        observation, *ends, _ = env.step(actions[-1])
+        observed.append(observation)
+        steps.append(ends)
+    rewards, terminations, truncations = map(numpy.array, zip(*steps))
+    infos = {"angle": numpy.stack(observed)[:, 2]}
+    return EpisodeBuffer(
+        seed,
+        seed,
+        None,
+        numpy.stack(observed),
+        numpy.array(actions),
+        rewards,
+        terminations,
+        truncations,
+        infos,
+    )
+
+
+env = gymnasium.make("CartPole-v1")
+minari.create_dataset_from_buffers(
+    sys.argv[2], [episode(env, seed) for seed in range(6)], env, algorithm_name="a rule", author="somebody"
+)
