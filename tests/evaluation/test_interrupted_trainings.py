@@ -29,28 +29,27 @@ def lab(tmp_path: Path, cleanrl_environment: object) -> Iterator[mosaic.Lab]:  #
 
 
 def interrupted(run: Run, generator: random.Random) -> bool:
-    """Stop or kill a training within seconds. Return whether that ended it before it completed."""
+    """Stop or kill a training within seconds of a checkpoint. Return whether that ended it before it
+    completed."""
+    wait_until(lambda: run.checkpoints or run.finished, PATIENCE)
     if generator.random() < 0.6:
-        return killed(run, generator, seconds=5.0)
+        early = killed(run, generator, seconds=3.0)
+        wait_until(lambda: not run.alive)  # its guardian ends a training whose keeper was killed
+        return early
     with suppress(AssertionError):
-        wait_until(lambda: run.finished, timeout=generator.uniform(0.0, 5.0))
+        wait_until(lambda: run.finished, timeout=generator.uniform(0.0, 3.0))
     return run.stop().state == "cancelled"
 
 
 @pytest.mark.extended
 def test_stops_kills_and_resumptions_at_random_moments(lab: mosaic.Lab) -> None:
     generator = random.Random(34)
-    ppo = {
-        "algorithm": "ppo",
-        "env": "CartPole-v1",
-        "num_envs": 2,
-        "num_steps": 64,
-        "checkpoint_every": 1_000,
-    }
-    run = lab.train("cleanrl", seed=1, total_timesteps=30_000, evaluate={"seeds": range(2)}, **ppo)
-    wait_until(lambda: run.checkpoints, PATIENCE)
+    ppo = {"algorithm": "ppo", "env": "CartPole-v1", "num_envs": 2, "num_steps": 64}
+    run = lab.train(
+        "cleanrl", seed=1, total_timesteps=30_000, checkpoint_every=5_000, evaluate={"seeds": [1]}, **ppo
+    )
     sessions = [run]
-    while len(sessions) < 6 and interrupted(run, generator):
+    while len(sessions) < 4 and interrupted(run, generator):
         run = run.resume()
         sessions.append(run)
     assert len(sessions) > 2, "interrupted before it completed"
