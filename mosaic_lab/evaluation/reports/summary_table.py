@@ -127,8 +127,8 @@ def _constant(means: Mapping[str, Estimate]) -> Iterator[str]:
     """Yield a sentence about operators whose intervals have no width, if any."""
     if labels := [label for label, mean in means.items() if mean.low == mean.high]:
         yield (
-            f"The returns of {named(labels)} are all equal: their interval without width says nothing about "
-            "other seeds."
+            f"The returns of {named(labels)} are all equal: an interval without width does not exclude other "
+            "returns on other seeds."
         )
 
 
