@@ -1,27 +1,36 @@
-"""From a click on Step all to the new frames of all lanes on the page, in JupyterLab.
+"""Comparisons in JupyterLab: clicks and keys until they are seen, and the frames of many lanes.
 
-Four lanes of CartPole, random operators, thirty clicks one after the other; the time is the page's own, and
-all of it is measured: the message to the kernel, the step of four arenas, drawing, and the frames' way back.
+- Thirty clicks on Step all, in four lanes of CartPole, until the new frames of all lanes are drawn.
+- Games played in real time: the pace, the drawn steps, and the time from a key press to the first drawn frame
+  of a step that was played with it. The page notes each key and each drawn step; the telemetry tells which
+  step a key was played in.
+- Eight lanes of Pong, played by random operators at 30 steps per second.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+import json
+from collections.abc import Iterator
 from statistics import median
 
+import numpy as np
 import pytest
-from benchmarks.measuring import judged, print_table
-from browser.jupyter import Notebook
+from benchmarks.measuring import judged, print_table, size
+from browser.comparison import SETUP, fact, picture
+from browser.jupyter import JupyterLab, Notebook
 from browser.server import serving
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 
 MOST_MS = 200.0
 INSTALL_MS = 600_000
-CELL = """import mosaic_lab as mosaic
-from mosaic_lab import operators
-four = {str(lane): operators.random() for lane in range(4)}
-cmp = mosaic.Lab().compare("CartPole-v1", four, seeds=range(30))
-cmp"""
+PRESSES = size(40, 3)
+HELD_MS, RELEASED_MS = 120, 130
+SECONDS = size(10, 1)
+LANES, LANES_FPS = 8, 30
+GAMES = {  # steps per second, a key and its action, arguments of the environment
+    "ALE/Pong-v5": (60, "ArrowRight", 2, {}),
+    "CarRacing-v3": (50, "ArrowUp", 3, {"continuous": False}),
+}
 CLICK = """async () => {
     const lanes = document.querySelector(".mosaic-lanes"), {mosaicFrames} = lanes;
     const buttons = [...lanes.querySelectorAll("button")];
@@ -43,21 +52,57 @@ CLICK = """async () => {
     }
     return times;
 }"""
+NOTE = """() => {
+    const {steps} = document.querySelector(".mosaic-lanes").mosaicFrames;
+    window.noted = {steps: [], keys: []};
+    Object.defineProperty(steps, 0, {set: (step) => noted.steps.push([Date.now(), step])});
+    document.addEventListener("keydown", () => noted.keys.push(Date.now()), true);
+}"""
+LOOK = """async (seconds) => {
+    const {mosaicFrames} = document.querySelector(".mosaic-lanes");
+    mosaicFrames.ages.length = 0;
+    const before = [...mosaicFrames.drawn];
+    await new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
+    return {drawn: mosaicFrames.drawn.map((count, lane) => count - before[lane]), ages: mosaicFrames.ages};
+}"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterLab]:
+    with serving(tmp_path_factory.mktemp("jupyter")) as server:
+        yield server
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    with browser.new_context(viewport={"width": 1500, "height": 1100}) as context:
+        yield context.new_page()
+
+
+@pytest.fixture(scope="module")
+def table() -> Iterator[list[list[str]]]:
+    rows: list[list[str]] = []
+    yield rows
+    print_table("Games and lanes in JupyterLab", ["", "measured", "target", "verdict"], rows)
+
+
+def compared(page: Page, server: JupyterLab, name: str, call: str, *cells: str) -> Notebook:
+    """A notebook that shows ``lab.compare(call)`` with a picture in each lane."""
+    server.write_notebook(f"{name}.ipynb", [f"{SETUP}cmp = lab.compare({call})\ncmp", *cells])
+    notebook = Notebook(page, server, f"{name}.ipynb")
+    notebook.start(0)
+    page.locator(".mosaic-comparison").wait_for(timeout=INSTALL_MS)
+    page.wait_for_function(
+        "() => document.querySelector('.mosaic-lanes').mosaicFrames.drawn.every(Boolean)", timeout=60_000
+    )
+    return notebook
 
 
 @pytest.mark.timeout(900)
-def test_a_click_on_step_all_is_seen_soon(tmp_path: Path, browser: Browser) -> None:
-    with serving(tmp_path) as server, browser.new_context() as context:
-        page = context.new_page()
-        page.set_viewport_size({"width": 1500, "height": 1100})
-        server.write_notebook("work.ipynb", [CELL])
-        notebook = Notebook(page, server, "work.ipynb")
-        notebook.start(0)
-        page.locator(".mosaic-comparison").wait_for(timeout=INSTALL_MS)
-        page.wait_for_function(
-            "() => document.querySelector('.mosaic-lanes').mosaicFrames.drawn.every(Boolean)", timeout=60_000
-        )
-        times = sorted(page.evaluate(CLICK))
+def test_a_click_on_step_all_is_seen_soon(page: Page, server: JupyterLab) -> None:
+    four = "{str(lane): operators.random() for lane in range(4)}"
+    compared(page, server, "four", f"'CartPole-v1', {four}, seeds=range(30)")
+    times = sorted(page.evaluate(CLICK))
     rows = [
         [
             "4 lanes",
@@ -73,3 +118,61 @@ def test_a_click_on_step_all_is_seen_soon(tmp_path: Path, browser: Browser) -> N
         rows,
     )
     assert median(times) < MOST_MS
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("env", GAMES)
+def test_a_game_in_real_time(page: Page, server: JupyterLab, env: str, table: list[list[str]]) -> None:
+    speed, key, action, arguments = GAMES[env]
+    call = f"{env!r}, {{'me': operators.human(realtime=True)}}, seeds=[1], env_kwargs={arguments!r}"
+    play = f"cmp.play(speed={speed})"
+    played = "cmp.pause()\nimport json\nprint(json.dumps(cmp.steps('me')['action'].tolist()))"
+    notebook = compared(page, server, env.partition("/")[2] or env, call, play, played)
+    notebook.run(1)
+    picture(page, "me").click()
+    page.wait_for_timeout(1000)
+    page.evaluate(NOTE)
+    for _ in range(PRESSES):
+        page.keyboard.press(key, delay=HELD_MS)
+        page.wait_for_timeout(RELEASED_MS)
+    noted = page.evaluate("noted")
+    notebook.run(2)
+    actions = json.loads(notebook.output(2).first.inner_text())
+    shown, times = noted["steps"], [time for time, _ in noted["steps"]]
+    made = shown[-1][1] - shown[0][1]
+    begun = [step for step in range(1, len(actions)) if actions[step] == action != actions[step - 1]]
+    delays = [
+        next(time for time, number in shown if number > step and time >= pressed) - pressed
+        for pressed, step in zip(noted["keys"][:-1], begun, strict=False)
+    ]
+    assert len(begun) == PRESSES and min(delays) > 0
+    for what, value, target in (
+        (f"steps/s of {speed}", 1000 * made / (times[-1] - times[0]), f">= {0.95 * speed:g}"),
+        ("drawn steps, share", (len(shown) - 1) / made, ">= 0.9"),
+        ("key to picture at 50%, ms", float(np.quantile(delays, 0.5)), ""),
+        ("key to picture at 95%, ms", float(np.quantile(delays, 0.95)), "<= 60"),
+    ):
+        table.append([f"{env} in real time: {what}", f"{value:.3g}", *judged(value, target)])
+
+
+@pytest.mark.timeout(900)
+def test_frames_of_eight_lanes(page: Page, server: JupyterLab, table: list[list[str]]) -> None:
+    lanes = f"{{str(lane): operators.random() for lane in range({LANES})}}"
+    notebook = compared(
+        page, server, "eight", f"'ALE/Pong-v5', {lanes}, seeds=[1]", f"cmp.play(speed={LANES_FPS})"
+    )
+    notebook.run(1)
+    page.locator(".mosaic-lanes").scroll_into_view_if_needed()
+    page.wait_for_timeout(2000)
+    before = int(fact(page, "0", "step").inner_text())
+    seen = page.evaluate(LOOK, SECONDS)
+    made = (int(fact(page, "0", "step").inner_text()) - before) / SECONDS
+    assert all(seen["drawn"])
+    for what, value, target in (
+        ("steps/s", made, f">= {0.95 * LANES_FPS:g}"),
+        ("drawn/s of the slowest", min(seen["drawn"]) / SECONDS, f">= {0.95 * LANES_FPS:g}"),
+        ("age at 95%, ms", float(np.quantile(seen["ages"], 0.95)), "<= 100"),
+    ):
+        table.append(
+            [f"{LANES} lanes of Pong at {LANES_FPS}/s: {what}", f"{value:.3g}", *judged(value, target)]
+        )
