@@ -1,7 +1,8 @@
 """Interrupt calls of served environments: `python interrupted_calls.py FOLDER`.
 
 Prints the missions that are observed by the next step, by the next reset, and by another environment of the
-same process, each time after the training was interrupted while it waited for an answer.
+same process, each time after the training was interrupted while it waited for an answer, and by the next step
+after it was interrupted while it read one.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import gymnasium
 
@@ -62,6 +64,7 @@ def interrupted() -> Iterator[None]:
 
 
 def missions(folder: str) -> list[str]:
+    from mosaic_contract.environment_server import client
     from mosaic_contract.environment_server.served import begin_steps, make_served
 
     os.environ["PYTHONPATH"] = str(Path(__file__).parent)
@@ -84,6 +87,10 @@ def missions(folder: str) -> list[str]:
         first.step(INTERRUPT)
     first.reset(**stop)
     seen.append(second.step(INTERRUPT)[0])
+    first.step(GO)
+    with suppress(Interrupted), mock.patch.object(client, "decode_line", interrupt):
+        first.step(INTERRUPT)
+    seen.append(first.step(INTERRUPT)[0])
     return [observation["mission"] for observation in seen]
 
 

@@ -90,4 +90,4 @@ def test_the_page_of_the_protocol_has_the_commands_and_the_fields_of_their_answe
 
 def test_a_text_is_the_latest_after_an_interrupted_call(worker: Any, tmp_path: Path) -> None:
     """It is passed only when it changes, also if the training has not read the answer with the change."""
-    assert worker.output_of(str(INTERRUPTED), str(tmp_path)) == ["stop"] * 3
+    assert worker.output_of(str(INTERRUPTED), str(tmp_path)) == ["stop"] * 4

@@ -114,6 +114,7 @@ class EnvironmentClient:
         while True:
             line = self._line(command, deadline, limit)
             message = _EMPTY if line == _RETURNED else self._message(line)
+            del self._lines[0]  # now, since a signal may have interrupted its reading
             if message["type"] == "beat":
                 continue
             self._received += 1
@@ -143,6 +144,7 @@ class EnvironmentClient:
             self._process.wait()
 
     def _line(self, command: str, deadline: float, limit: float) -> bytes:
+        """Return the next line, which stays the first of `_lines`."""
         while not self._lines:
             if not self._readable.wait(max(0.0, deadline - time.monotonic())):
                 raise self._end(
@@ -157,7 +159,7 @@ class EnvironmentClient:
                 ending = how_it_ended(self._process, _DYING_SECONDS)
                 text = f"the environment's process (worker '{self._worker}') {ending} during its {command}"
                 raise self._end(text, _DIED)
-        return self._lines.pop(0)
+        return self._lines[0]
 
     def _message(self, line: bytes) -> Mapping[str, Any]:
         """Return an answer with copies of its arrays in memory."""
