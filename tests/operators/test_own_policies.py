@@ -68,6 +68,10 @@ POLICY = """
             assert observations.shape == (16, 4)
             return (observations[:, 2] > 0).astype(int)
 
+    class Single(Batched):
+        def select_actions(self, observations):
+            return 1
+
     class Recurrent:
         "A model with the interface of Stable-Baselines3's and sb3-contrib's: it alternates."
 
@@ -312,6 +316,12 @@ def test_code_that_cannot_be_imported_says_where(tmp_path: Path, start_evaluatio
     needy = operators.python(tmp_path / "needy.py:act")
     evaluation = start_evaluation(CARTPOLE, {"needy": needy}, seeds=[1])
     with pytest.raises(RunFailed, match=r"No module named 'no_such_library' \(line 2 of needy.py\)"):
+        evaluation.wait(60)
+
+
+def test_a_batch_needs_an_action_for_each_observation(policies: Any, start_evaluation: Evaluate) -> None:
+    evaluation = start_evaluation(CARTPOLE, {"single": from_file("Single")}, seeds=[1])
+    with pytest.raises(RunFailed, match=r"select_actions returned array\(1\), not an array of 16 actions"):
         evaluation.wait(60)
 
 

@@ -68,7 +68,13 @@ class PolicyOperator:
             return None
 
         def select(observations: Any, state: Any) -> Any:
-            return numpy.asarray(self._call(self._policy.policy.select_actions, observations))
+            count = len(observations)
+            actions = self._call(lambda: numpy.asarray(self._policy.policy.select_actions(observations)))
+            if actions.shape[:1] != (count,):
+                raise ConfigError(
+                    f"select_actions returned {actions!r:.200}, not an array of {count} actions"
+                )
+            return actions
 
         return PolicyQueries(self._space, {ACTION: select}, memoryless=True)
 
