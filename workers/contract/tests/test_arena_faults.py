@@ -161,7 +161,7 @@ class Faults(Arenas):
         lane.reset()
         lane.episode()
 
-    def test_what_an_operator_says_before_it_is_queried_is_passed_over(self):
+    def test_unknown_lines_and_capabilities_of_an_operator_are_passed_over(self):
         self.lane.open("Walk-v0")
         chatty = player()
         chatty["command"].append("chatty")

@@ -167,8 +167,9 @@ class ProcessOperator(ArenaOperator):
         self.plain = answer.get("type") != "hello"
         self.takes_seed = self.plain and plain.takes_seed(self.spec)
         self.worker, self.version = str(answer.get("worker", "")), str(answer.get("version", ""))
-        capabilities = answer.get("capabilities") or {}
-        self.ignores_observations = capabilities.get("ignores_observations") is True
+        capabilities = answer.get("capabilities")
+        if isinstance(capabilities, Mapping):  # a worker without the contract may send anything
+            self.ignores_observations = capabilities.get("ignores_observations") is True
 
     def request(self, call: Call) -> None:
         if self.incoming.ended or self.outgoing.broken:

@@ -1,6 +1,7 @@
 """An operator of another author, well or badly: `python arena_player.py [plain] [mute] [seeded]
 [chatty] [blind]`. A plain one knows the plain protocol only; if mute it says nothing to what it does not
-know, if seeded its help names a seed, if blind it ignores observations.
+know, if seeded its help names a seed, if blind it ignores observations. A chatty one writes more than it is
+asked for, and its capabilities in a form of its own.
 
 `settings` of init_agent say how it behaves: `behaviour` (below), `action` (1) that it plays, `at` (0): at
 which of its calls it behaves so, counted from 0, "always" for all of them. What it receives goes to stderr.
@@ -100,7 +101,8 @@ def main():
             answer({"type": "error", "message": f"unknown command {name}"})
         elif name == "hello":
             about = {"worker": "player", "version": "0.5"}
-            capabilities = {"ignores_observations": "blind" in sys.argv}
+            blind = {"ignores_observations": "blind" in sys.argv}
+            capabilities = ["operate"] if "chatty" in sys.argv else blind
             answer({"type": "hello", "protocol": 1, **about, "capabilities": capabilities})
         elif name == "episode_begin" and any(settings.get("no_begin") for settings in agents.values()):
             answer({"type": "error", "message": "not today", "error_type": "Refused"})
