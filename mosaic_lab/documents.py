@@ -23,7 +23,7 @@ def read_document(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
     is_json = path.suffix.lower() == ".json"
     try:
         if path.stat().st_size > _LARGEST:
-            raise ConfigurationError(f"{path} is larger than {_LARGEST >> 20} MiB")
+            raise OSError(f"it is larger than {_LARGEST >> 20} MiB")
         text = path.read_text(encoding="utf-8")
         document = json.loads(text, object_pairs_hook=_unique) if is_json else tomllib.loads(text)
     except OSError as error:

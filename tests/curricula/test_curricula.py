@@ -376,6 +376,7 @@ def test_a_file_has_the_stages(lab: mosaic.Lab, tmp_path: Path, capsys: Any) -> 
         "seed = 3\n": "line 1: seed is not a field of a stage",
         "[curriculum]\n": "give a table [[curriculum]] for each stage",
         "[[curriculum": "climb.toml is not valid TOML",
+        "\n" * (16 << 20) + "\n": "climb.toml cannot be read: it is larger than 16 MiB",
     }.items():
         file.write_text(text)
         assert main(command) == 1
