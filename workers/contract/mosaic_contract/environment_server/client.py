@@ -95,8 +95,8 @@ class EnvironmentClient:
         """Send an encoded command and return its number. Raises the error after which the server ended."""
         if self._failure is not None:
             raise self._failure
-        self._sent += 1
         with suppress(OSError):  # its output will have ended
+            self._sent += 1  # here, since no signal is handled before the next call
             while line:
                 line = line[os.write(self._input, line) :]
         return self._sent
