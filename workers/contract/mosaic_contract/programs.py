@@ -1,4 +1,4 @@
-"""Child processes: programs of users and libraries that a worker runs to their end, and ends in words.
+"""Child processes: programs of users and libraries that a worker runs to their end, and how they ended.
 
 A program stays in the worker's process group, so that a signal to the group stops both. Its standard error is
 the run's log.
