@@ -73,7 +73,7 @@ def in_sequence(*modules: Any) -> Callable[[Any], Any]:
     """
     nn = import_module("torch").nn
     layers = [
-        layer for module in modules for layer in (module if isinstance(module, nn.Sequential) else [module])
+        layer for module in modules for layer in (module if type(module) is nn.Sequential else [module])
     ]
     operations = [
         functools.partial(nn.functional.linear, weight=layer.weight, bias=layer.bias)
