@@ -5,6 +5,9 @@
   of a step that was played with it. The page notes each key and each drawn step; the telemetry tells which
   step a key was played in.
 - Eight lanes of Pong, played by random operators at 30 steps per second.
+
+The server sends small messages at once: otherwise two frames of a game often arrive together, and one of them
+is drawn.
 """
 
 from __future__ import annotations
@@ -69,7 +72,7 @@ LOOK = """async (seconds) => {
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterLab]:
-    with serving(tmp_path_factory.mktemp("jupyter")) as server:
+    with serving(tmp_path_factory.mktemp("jupyter"), "--MosaicLab.small_messages_at_once=True") as server:
         yield server
 
 
