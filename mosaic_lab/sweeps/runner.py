@@ -137,7 +137,9 @@ class SweepRunner(Runner, ABC):
     # ------------------------------------------------------------------ starting
 
     def _start(self) -> None:
-        while (place := self._next()) is not None:
+        for _ in range(self._plan.request.at_once):  # those that end meanwhile are recorded first
+            if (place := self._next()) is None:
+                return
             runs, seed = place
             try:
                 runs.start(seed)
