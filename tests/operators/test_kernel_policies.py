@@ -36,6 +36,14 @@ def policy(checkpoint: Path) -> Iterator[Policy]:
         yield policy
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A shell that runs the tests in the background has SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def process_of(policy: Policy) -> psutil.Process:
     return psutil.Process(policy.pid)
 
@@ -128,6 +136,7 @@ def test_a_process_that_is_late_is_ended(checkpoint: Path) -> None:
         assert not process.is_running()
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_a_call_after_an_interrupted_one_gets_its_own_answer(policy: Policy) -> None:
     process = process_of(policy)
     process.suspend()

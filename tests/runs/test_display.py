@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -72,18 +68,6 @@ def test_a_run_without_a_display_says_what_works_without_one(tmp_path: Path) -> 
         with pytest.raises(MosaicError, match=r"in a notebook.*group\.metrics\(\) gives the data anywhere"):
             RunGroup([run]).chart()
         run.remove()
-
-
-def test_a_wait_in_a_terminal_prints_one_line_at_the_end(tmp_path: Path) -> None:
-    with store(tmp_path) as supervisor:
-        run = start_peer(supervisor, "train").wait(60)
-    code = f"import mosaic_lab; mosaic_lab.Lab({str(tmp_path)!r}).run({run.id!r}).wait()"
-    master, terminal = pty.openpty()
-    with os.fdopen(master, "rb") as said, os.fdopen(terminal, "wb") as out:
-        subprocess.run([sys.executable, "-c", code], stdout=out, check=True, timeout=60)
-        assert said.readline().decode().startswith(f"run {run.id}: completed, 99 steps")
-    quiet = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True, timeout=60)
-    assert quiet.stdout == b"", "a pipe is not a place for it"
 
 
 def test_a_metric_that_no_ended_run_has_reported_is_named_with_the_nearest(tmp_path: Path) -> None:
