@@ -18,7 +18,7 @@ from mosaic_contract import LineSplitter, decode_line, encode_line
 from mosaic_contract.codec import OPERATING_LINE_LIMIT
 from mosaic_contract.errors import BadLine
 from mosaic_contract.programs import how_it_ended
-from mosaic_contract.readable import ANSWER_SECONDS, Readable
+from mosaic_contract.readable import Readable
 from mosaic_contract.shared_values import SharedValues, unnamed_file
 
 from mosaic_lab.errors import ConfigurationError, MosaicError
@@ -65,7 +65,7 @@ class PolicyProcess:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._input, self._output = self._process.stdin.fileno(), self._process.stdout.fileno()
         os.set_blocking(self._input, False)
-        self._readable = Readable(self._output, ANSWER_SECONDS)
+        self._readable = Readable(self._output)
         self._writable = select.poll()
         self._writable.register(self._input, select.POLLOUT)
 

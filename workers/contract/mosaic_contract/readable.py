@@ -5,9 +5,7 @@ from __future__ import annotations
 import select
 import time
 
-_AWAKE_SECONDS = 1e-4  # a core that has gone to sleep takes half as long to wake up
-ANSWER_SECONDS = 4e-4
-"""`awake_seconds` for answers: a small network, and a few light environments, take less."""
+_AWAKE_SECONDS = 4e-4  # a small network, and a few light environments, take less
 _MOST_SKIPPED = 8  # powers of two
 
 
@@ -19,10 +17,10 @@ class Readable:
     attempt is skipped the next times, twice as often after each failure.
     """
 
-    def __init__(self, descriptor: int, awake_seconds: float = _AWAKE_SECONDS) -> None:
+    def __init__(self, descriptor: int) -> None:
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)
-        self._poll, self._awake_seconds = poll.poll, awake_seconds
+        self._poll = poll.poll
         self._failures = self._skipped = 0
 
     def wait(self, seconds: float | None) -> bool:
@@ -41,7 +39,7 @@ class Readable:
 
     def _comes_soon(self) -> bool:
         poll, clock = self._poll, time.perf_counter
-        end = clock() + self._awake_seconds
+        end = clock() + _AWAKE_SECONDS
         while not poll(0):
             if clock() > end:
                 return False

@@ -15,7 +15,7 @@ from mosaic_contract.codec import OPERATING_LINE_LIMIT, LineSplitter, decode_lin
 from mosaic_contract.errors import ConfigError, EnvironmentFault, UpstreamFailed
 from mosaic_contract.messages import PROTOCOL
 from mosaic_contract.programs import how_it_ended
-from mosaic_contract.readable import ANSWER_SECONDS, Readable
+from mosaic_contract.readable import Readable
 from mosaic_contract.registry import assigned, variables_of_server
 from mosaic_contract.shared_values import SharedValues, unnamed_file
 from mosaic_contract.signals import signals_held
@@ -66,7 +66,7 @@ class EnvironmentClient:
         )
         assert self._process.stdin is not None and self._process.stdout is not None
         self._input, self._output = self._process.stdin.fileno(), self._process.stdout.fileno()
-        self._readable = Readable(self._output, ANSWER_SECONDS)
+        self._readable = Readable(self._output)
         opening = {"protocol": PROTOCOL, "memory": self.memory, "step_timeout": self._step_timeout}
         atexit.register(self.close)
         self._opening = self.send(encode_line({"cmd": "open", **opening}))
