@@ -33,7 +33,7 @@ LINKS = [
     [
         pytest.param([FRONT_PAGE], "mosaic_runs", 2, id="front page"),
         # the guide follows on the front page
-        pytest.param(PAGES, "mosaic_runs", 30, id="guide", marks=pytest.mark.extended),
+        pytest.param(PAGES, "mosaic_runs", 31, id="guide", marks=pytest.mark.extended),
         pytest.param([PAPER], "paper_runs", 14, id="paper", marks=pytest.mark.extended),
     ],
 )
