@@ -26,6 +26,14 @@ COLOURED = 60
 """Minimum spread of the channels of a pixel that belongs to a curve rather than to text, axes or grid."""
 CHANGED = 40
 """Minimum difference of a channel of a pixel that changed."""
+FRAMES_DRAWN = """async ([selector, seconds]) => {
+    const {mosaicFrames} = document.querySelector(selector);
+    mosaicFrames.ages.length = 0;
+    const before = [...mosaicFrames.drawn];
+    await new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
+    return {drawn: mosaicFrames.drawn.map((count, tile) => count - before[tile]), ages: mosaicFrames.ages};
+}"""
+"""For `Page.evaluate`: the frames that the widgets below a selector draw in some seconds, and their ages."""
 
 Box = dict[str, float]
 

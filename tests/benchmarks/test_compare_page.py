@@ -2,8 +2,8 @@
 
 - Thirty clicks on Step all, in four lanes of CartPole, until the new frames of all lanes are drawn.
 - Games played in real time: the pace, the drawn steps, and the time from a key press to the first drawn frame
-  of a step that was played with it. The page notes each key and each drawn step; the telemetry tells which
-  step a key was played in.
+  of a step that was played with it. The page notes each key and each drawn step; the telemetry has the
+  step in which a key was played.
 - Eight lanes of Pong, played by random operators at 30 steps per second.
 
 The server sends small messages at once: otherwise two frames of a game often arrive together, and one of them
@@ -19,6 +19,7 @@ from statistics import median
 import numpy as np
 import pytest
 from benchmarks.measuring import judged, print_table, size
+from benchmarks.own_chromium import FRAMES_DRAWN
 from browser.comparison import SETUP, fact, picture
 from browser.jupyter import JupyterLab, Notebook
 from browser.server import serving
@@ -60,13 +61,6 @@ NOTE = """() => {
     window.noted = {steps: [], keys: []};
     Object.defineProperty(steps, 0, {set: (step) => noted.steps.push([Date.now(), step])});
     document.addEventListener("keydown", () => noted.keys.push(Date.now()), true);
-}"""
-LOOK = """async (seconds) => {
-    const {mosaicFrames} = document.querySelector(".mosaic-lanes");
-    mosaicFrames.ages.length = 0;
-    const before = [...mosaicFrames.drawn];
-    await new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
-    return {drawn: mosaicFrames.drawn.map((count, lane) => count - before[lane]), ages: mosaicFrames.ages};
 }"""
 
 
@@ -168,7 +162,7 @@ def test_frames_of_eight_lanes(page: Page, server: JupyterLab, table: list[list[
     page.locator(".mosaic-lanes").scroll_into_view_if_needed()
     page.wait_for_timeout(2000)
     before = int(fact(page, "0", "step").inner_text())
-    seen = page.evaluate(LOOK, SECONDS)
+    seen = page.evaluate(FRAMES_DRAWN, [".mosaic-lanes", SECONDS])
     made = (int(fact(page, "0", "step").inner_text()) - before) / SECONDS
     assert all(seen["drawn"])
     for what, value, target in (

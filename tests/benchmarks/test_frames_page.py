@@ -20,7 +20,7 @@ import numpy as np
 import psutil
 import pytest
 from benchmarks.measuring import judged, paired, print_table, ratio_row, size
-from benchmarks.own_chromium import Chromium
+from benchmarks.own_chromium import FRAMES_DRAWN, Chromium
 from browser.jupyter import JupyterLab, Notebook
 from browser.server import serving
 from playwright.sync_api import Browser, Page
@@ -74,14 +74,6 @@ document.addEventListener("load", ({target}) => {
     published.delete(target.src);
 }, true);
 """
-OUR_COUNTERS = """async (seconds) => {
-    const {mosaicFrames} = document.querySelector(".mosaic-frames");
-    mosaicFrames.ages.length = 0;
-    const before = [...mosaicFrames.drawn];
-    await new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
-    return {drawn: mosaicFrames.drawn.map((count, tile) => count - before[tile]), ages: mosaicFrames.ages};
-}"""
-
 FORGET_OURS = """() => {
     const {mosaicFrames} = document.querySelector(".mosaic-frames");
     const counted = {drawn: mosaicFrames.drawn[0] - (window.before ?? 0), ages: [...mosaicFrames.ages]};
@@ -132,7 +124,7 @@ class Stage:
         self.page.wait_for_timeout(SETTLE_MS)
 
     def look(self, seconds: float = SECONDS) -> Shown:
-        seen, cpu = self.measure(lambda: self.page.evaluate(OUR_COUNTERS, seconds))
+        seen, cpu = self.measure(lambda: self.page.evaluate(FRAMES_DRAWN, [".mosaic-frames", seconds]))
         drawn = sum(seen["drawn"])
         return Shown([count / seconds for count in seen["drawn"]], seen["ages"], 1000 * cpu / max(1, drawn))
 
