@@ -50,7 +50,7 @@ _SAMPLING = ("ppo", "ppo_atari", "sac_atari")
 """The algorithms with discrete actions whose scores are logits."""
 
 
-def make_network(
+def make_networks(
     script: Path,
     algorithm: str,
     *,
@@ -59,9 +59,9 @@ def make_network(
     action_space: Any,
     hyperparameters: Mapping[str, Any],
     modules: Mapping[str, Mapping[str, torch.Tensor]],
-) -> Any:
-    """Return the network of `algorithm`, as its script makes it for these spaces (after its wrappers), with
-    the weights in `modules`.
+) -> tuple[Any, list[Any]]:
+    """Return the network that acts and the critics that value an observation and an action, if the algorithm
+    has such, as its script makes them for these spaces (after its wrappers), with the weights in `modules`.
 
     Raises the errors of upstream's code, and `RuntimeError` for weights of another shape.
     """
@@ -78,29 +78,15 @@ def make_network(
         network = network_class(environments, hyperparameters["rpo_alpha"])
     else:
         network = network_class(environments)
-    return _with_weights(network, modules[_MODULES[name]])
-
-
-def make_critics(
-    script: Path,
-    algorithm: str,
-    *,
-    legacy: bool,
-    observation_space: Any,
-    action_space: Any,
-    hyperparameters: Mapping[str, Any],
-    modules: Mapping[str, Mapping[str, torch.Tensor]],
-) -> list[Any]:
-    """Return the critics that value an observation and an action; none for other algorithms. The arguments
-    are those of `make_network`."""
+    acting = _with_weights(network, modules[_MODULES[name]])
     if algorithm not in _CRITICS:
-        return []
+        return acting, []
     critic_class = class_of(script, _CRITICS[algorithm], hyperparameters)
-    arguments: tuple[Any, ...] = (_environments(legacy, observation_space, action_space),)
-    if legacy and algorithm == "sac":
+    arguments: tuple[Any, ...] = (environments,)
+    if name == "Policy":
         arguments = observation_space.shape[0], action_space.shape[0], lambda layer: None
     names = [name for name in ("qf1", "qf2") if name in modules]
-    return [_with_weights(critic_class(*arguments), modules[name]) for name in names]
+    return acting, [_with_weights(critic_class(*arguments), modules[name]) for name in names]
 
 
 def _with_weights(network: Any, weights: Mapping[str, torch.Tensor]) -> Any:

@@ -25,17 +25,7 @@ from mosaic_contract.wrappers import ObservationTransform
 
 from .algorithms import ALGORITHMS
 from .config import ScriptPlan
-from .networks import (
-    Acts,
-    Scores,
-    acts_of,
-    answers_of,
-    exploration,
-    make_critics,
-    make_network,
-    scores_of,
-    value_of,
-)
+from .networks import Acts, Scores, acts_of, answers_of, exploration, make_networks, scores_of, value_of
 from .upstream import Upstream, required
 
 _DESCRIBED = {"legacy", "upstream", "preprocessing"}
@@ -203,16 +193,15 @@ def _make(path: Path, description: dict[str, Any]) -> CleanRLPolicy:
     observe = Observe(
         transform_of(description), description["preprocessing"], wrapped=bool(wrappers_of(description))
     )
-    made_for = {
-        "legacy": legacy,
-        "observation_space": observe.space,
-        "action_space": action_space,
-        "hyperparameters": hyperparameters,
-        "modules": load_torch(path, "modules")["modules"],
-    }
-    script = upstream.script(algorithm.script)
-    network = make_network(script, algorithm.name, **made_for)
-    critics = make_critics(script, algorithm.name, **made_for)
+    network, critics = make_networks(
+        upstream.script(algorithm.script),
+        algorithm.name,
+        legacy=legacy,
+        observation_space=observe.space,
+        action_space=action_space,
+        hyperparameters=hyperparameters,
+        modules=load_torch(path, "modules")["modules"],
+    )
     scores = acts = None
     nothing = torch.zeros(1, *observe.space.shape)
     with torch.inference_mode():  # a network's first action takes ten times as long: not in an episode

@@ -40,5 +40,5 @@ def episode(env: gymnasium.Env, seed: int) -> EpisodeBuffer:
 
 env = gymnasium.make("CartPole-v1")
 minari.create_dataset_from_buffers(
-    sys.argv[2], [episode(env, seed) for seed in range(6)], env, algorithm_name="a rule", author="somebody"
+    sys.argv[2], [episode(env, seed) for seed in range(6)], env, algorithm_name="a rule", author="another"
 )

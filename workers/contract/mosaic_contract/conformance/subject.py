@@ -33,7 +33,7 @@ class CheckFailed(Exception):
 
 
 def require(met: object, expected: str, seen: object, process: ObservedProcess | None = None) -> None:
-    """Raise `CheckFailed` unless `met` is true; `seen` is the observed value or a text about it."""
+    """Raise `CheckFailed` unless `met` is true; `seen` is the observed value or a description of it."""
     if not met:
         raise CheckFailed(expected, seen if isinstance(seen, str) else f"{seen!r:.500}", process)
 

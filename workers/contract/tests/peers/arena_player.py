@@ -1,7 +1,7 @@
 """An operator of another author, well or badly: `python arena_player.py [plain] [mute] [seeded]
 [chatty] [blind]`. A plain one knows the plain protocol only; if mute it says nothing to what it does not
-know, if seeded its help names a seed, if blind it ignores observations. A chatty one writes more than it is
-asked for, and its capabilities in a form of its own.
+know, if seeded its help names a seed, if blind it ignores observations. A chatty one writes additional
+lines, and its capabilities in a form of its own.
 
 `settings` of init_agent say how it behaves: `behaviour` (below), `action` (1) that it plays, `at` (0): at
 which of its calls it behaves so, counted from 0, "always" for all of them. What it receives goes to stderr.
