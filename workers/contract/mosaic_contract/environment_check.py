@@ -166,8 +166,7 @@ def _try_out(env: Any, env_id: str) -> Mapping[str, Any]:
 
 
 def check_mask(info: Mapping[str, Any], space: Any, env_id: str) -> None:
-    """Raise `EnvironmentFault` if the mask in an info has not one number for each action of a Discrete
-    space."""
+    """Raise `EnvironmentFault` unless a mask in an info has a number for each Discrete action."""
     mask = info.get("action_mask")
     if mask is None or type(space).__name__ != "Discrete":
         return
@@ -227,8 +226,7 @@ class EpisodeCheck:
         self._seed: int | None = None
 
     def begin(self, seed: Any, episode: int | None = None) -> None:
-        """Begin an episode with this number, or the next one. A reset without a seed keeps the latest
-        seed."""
+        """Begin this episode, or the next one. A reset without a seed keeps the latest seed."""
         if episode is not None or self.steps:
             self.episode = self.episode + 1 if episode is None else episode
         self.steps = 0

@@ -61,8 +61,7 @@ def recording_problem(env_id: str, agents: Mapping[str, Iterable[Mapping[str, An
 
 
 def bytes_of(space: Mapping[str, Any]) -> int:
-    """Return the bytes of one value of a described space, before compression; for texts, an
-    estimate."""
+    """Return the bytes of a value of a described space before compression, estimated for texts."""
     return sum(_size(leaf) for _, leaf in leaves(space))
 
 
@@ -92,8 +91,7 @@ class EpisodeRecorder:
         self._path = folder
 
     def begin(self, index: int, seed: int | None, observation: Any) -> None:
-        """Begin the recording of an episode, with its seed if it has its own. An unfinished one is
-        deleted."""
+        """Begin the recording of an episode, and delete an unfinished one. `seed`: its own, if any."""
         self.discard()
         self._folder.mkdir(exist_ok=True)
         self._path = self._folder / f"{index}.npz"

@@ -18,8 +18,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Heartbeats:
-    """A context manager that sends a heartbeat at once, then every `interval` seconds until the end of the
-    block."""
+    """A context manager that sends a heartbeat at once, then every `interval` seconds."""
 
     def __init__(self, telemetry: Telemetry, interval: float = DEFAULT_INTERVAL) -> None:
         self._telemetry = telemetry

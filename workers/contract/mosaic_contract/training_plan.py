@@ -100,8 +100,7 @@ class PlannedTraining:
         return bound
 
     def misfits(self) -> Iterable[str]:
-        """Yield the reasons why the algorithm cannot be trained with this configuration, one sentence
-        each."""
+        """Yield, one sentence each, why the algorithm cannot be trained with this configuration."""
         return ()
 
     def checked(self, problems: Iterable[str]) -> dict[str, Any]:
@@ -110,8 +109,7 @@ class PlannedTraining:
         raise NotImplementedError
 
     def disagreements(self) -> Iterable[str]:
-        """Yield, one sentence each, values that are valid alone but not together or not in this
-        environment."""
+        """Yield, one sentence each, values that are valid alone but not together or not here."""
         return ()
 
     @property

@@ -276,8 +276,7 @@ class Seats:
     def decide_together(
         self, agents: Sequence[str], observed: Sequence[AgentObservation], step_indices: Sequence[int]
     ) -> Sequence[Any]:
-        """Return the actions of agents of one operator, each in an episode of its own. Raises `ArenaError`,
-        and `Abandoned`."""
+        """Return one operator's actions for agents in separate episodes. Raises `ArenaError`, `Abandoned`."""
         operator = self.of_agent[agents[0]]
         observations = [None if operator.ignores_observations else seen.observation for seen in observed]
         message: dict[str, Any] = {
@@ -350,8 +349,7 @@ class Seats:
     # ------------------------------------------------------------------ waiting
 
     def handle_pending(self) -> None:
-        """Handle received messages without waiting. Raises `Abandoned` if the kernel sends another
-        command."""
+        """Handle received messages without waiting. Raises `Abandoned` at another command."""
         self._poll.wait(0.0)
 
     def pause(self, seconds: float) -> None:

@@ -1,5 +1,4 @@
-"""`python -m mosaic_contract.conformance NAME`: check a worker of this Python environment against the
-protocol."""
+"""`python -m mosaic_contract.conformance NAME`: check a worker of this environment."""
 
 from __future__ import annotations
 

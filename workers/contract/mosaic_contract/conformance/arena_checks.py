@@ -27,8 +27,7 @@ _PARADIGMS = ("single_agent", "parallel", "aec")
 
 
 class ArenaChecks:
-    """Checks of arenas. `environment` of the subject's configuration is the id to play in, else the first
-    listed."""
+    """Checks of arenas, in `environment` of the subject's configuration, else in the first listed."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject

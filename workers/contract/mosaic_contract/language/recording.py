@@ -126,8 +126,7 @@ class RecordedExchanges:
 
 
 def read(folder: Path) -> RecordedExchanges:
-    """Return the exchanges of a recording, file by file, in the order written; none if the folder does not
-    exist."""
+    """Return a recording's exchanges, file by file, in order; none without the folder."""
     return RecordedExchanges(folder)
 
 
