@@ -89,8 +89,7 @@ def append_line(path: Path, line: bytes) -> None:
 
 
 def kind_of(path: Path) -> str | None:
-    """Return the kind of a path that is not a regular file, such as "a folder"; None for a regular or missing
-    file."""
+    """Return the kind of a path that is neither a file nor missing, such as "a folder"; else None."""
     try:
         status = path.lstat()
         if stat.S_ISLNK(status.st_mode):

@@ -178,8 +178,7 @@ class Films(Sequence[Film]):
 
     @property
     def missing_text(self) -> str:
-        """The newest checkpoints without a film, as text, and the reason for the last; empty if every
-        checkpoint has a film."""
+        """The newest checkpoints without a film, and why the last has none; empty if all have one."""
         if not self.missing:
             return ""
         steps = [f"{step:,}" for step in self.missing]

@@ -57,9 +57,7 @@ class Runner:
         raise NotImplementedError
 
     def stop(self, deadline: float) -> None:
-        """Stop the runs that outlive this process, if any, and record their ends by the monotonic time
-        ``deadline``.
-        """
+        """Stop the runs that outlive this process, and record their ends, by the monotonic ``deadline``."""
 
 
 def run_to_end(program: str, begin: Callable[[RunFolder, Telemetry], Runner], *, sealed: bool = False) -> int:

@@ -351,8 +351,7 @@ def _lock_of_ended(run: Run) -> int:
 
 
 def _give_up(folder: RunFolder) -> None:
-    """Clean up after a failed or interrupted start: stop the run if its keeper has started, else delete
-    it."""
+    """Stop a run whose start failed or was interrupted if its keeper has started, else delete it."""
     if folder.alive():
         Run(folder).stop(wait=False)
     else:

@@ -124,9 +124,7 @@ def bundled_shims() -> dict[str, Shim]:
 
 
 def read_shim(folder: Path) -> Shim:
-    """Read a shim's ``pyproject.toml``. Raises WorkerEnvironmentError, naming what is missing, if the folder
-    is not a shim's.
-    """
+    """Read a shim's ``pyproject.toml``. Raises WorkerEnvironmentError, naming what is missing."""
     folder = folder.expanduser().resolve()
     file = folder / "pyproject.toml"
     if not file.is_file():

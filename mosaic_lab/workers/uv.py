@@ -51,9 +51,7 @@ _HINTS = (
 
 @dataclass(frozen=True)
 class Answer:
-    """A finished uv process: its exit code (None: killed at its deadline) and last lines, without
-    passwords.
-    """
+    """A finished uv process: its exit code (None: killed at its deadline) and last lines."""
 
     returncode: int | None
     lines: list[str]

@@ -262,9 +262,7 @@ class Trained(NamedTuple):
 
 
 def training_plot(ratings: pd.DataFrame, trained: Mapping[str, Trained], title: str) -> Plot:
-    """Return a plot with one line per training, its checkpoints' ratings over their steps, and a horizontal
-    line for each other player.
-    """
+    """Return a plot of ratings over steps: a line per training, a horizontal one per other player."""
     by_player = {str(player): values for player, values in zip(ratings.index, _values(ratings), strict=True)}
     steps = [about.step for player, about in trained.items() if player in by_player]
     ends = np.array([min(steps), max(steps)], dtype=np.float64)

@@ -93,9 +93,7 @@ def read_scores(scores: Scores, what: str) -> Sample:
 
 
 def read_numbers(values: Any, what: str) -> Floats:
-    """Return ``values`` as a float64 array. Raises ConfigurationError unless all are finite numbers below
-    1e150 in absolute value.
-    """
+    """Return a float64 array. Raises ConfigurationError unless all are finite and below 1e150 in size."""
     try:
         array = np.asarray(values)
     except ValueError as error:

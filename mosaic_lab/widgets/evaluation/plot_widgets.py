@@ -283,8 +283,7 @@ def _places(facet: Facet) -> list[Floats]:
 
 
 def _number(axis: bqplot.Axis, parts: Sequence[Floats], padding: float, few: int) -> None:
-    """Set about ``few`` round ticks on an axis over the values; ``padding`` is the figure's padding along
-    it."""
+    """Set about ``few`` round ticks on an axis over the values; ``padding`` is the figure's."""
     if reach := value_range(parts):
         low, high = reach
         margin = padding * (high - low)

@@ -196,8 +196,7 @@ class SavedForm:
                 self._publish(output, update=True)
 
     def hide_widget(self, outputs: Collection[PanelOutput]) -> None:
-        """Remove the widget from these outputs: no browser has shown it, and the static form has the same
-        content."""
+        """Remove the widget from outputs that no browser has shown: the static form remains."""
         for output in outputs:
             publish(NOTHING, output.live, update=True)
 

@@ -49,9 +49,7 @@ def load(settings: Mapping[str, Any]) -> list[Demonstration]:
 
 
 def demonstration_turns(episodes: Sequence[Demonstration], most: int) -> list[Turn]:
-    """Return the turns that show the episodes, at most ``most`` observations and actions, and a final turn
-    that announces their end.
-    """
+    """Return turns that show the episodes and then their end: ``most`` observations and actions at most."""
     turns = []
     for number, episode in enumerate(episodes, 1):
         shown = _turns_of(episode)[:most]

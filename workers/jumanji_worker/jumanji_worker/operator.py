@@ -39,8 +39,7 @@ class JumanjiPolicy:
         self.compiled_together = functools.cache(self._compiled_together)
 
     def _compiled(self, deterministic: bool) -> Act:
-        """Return the function from an observation and a key to a number or an array. Compiled when the
-        operator is made."""
+        """Return the compiled function from an observation and a key to a number or an array."""
         choose = jax.jit(self._made(deterministic=deterministic))
         choose(self._template, jax.random.PRNGKey(0))
 

@@ -117,8 +117,7 @@ def _save_replay(buffer: ReplayBuffer, path: Path, step: int) -> None:
 
 
 def _load_replay(buffer: ReplayBuffer, path: Path, step: int) -> str:
-    """Load the newest transitions of a file into an empty buffer. Return the reason for a failure, "" on
-    success."""
+    """Load the newest transitions of a file into an empty buffer. Return why it failed, else ""."""
     if not path.is_file():
         return f"there is no {path}"
     try:

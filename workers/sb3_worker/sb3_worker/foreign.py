@@ -130,8 +130,7 @@ def _whole(saved: ModelZip, name: str) -> dict[str, Any]:
 
 
 def _described(saved: ModelZip, name: str) -> dict[str, Any]:
-    """Return a space in the form of `describe_space`, as far as its texts describe it; {} if they are
-    incomplete."""
+    """Return a space in the form of `describe_space`; {} if its texts do not describe it."""
     kind, texts = saved.kind(name), saved.attributes(name)
     read = _READERS.get(kind)
     try:
@@ -145,8 +144,7 @@ def _numbers(text: Any) -> list[float]:
 
 
 def _box(texts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the bounds of a Box if its texts contain all of them: one number for all, or one for each
-    element."""
+    """Return the shape of a Box, and its bounds if its texts have all of them."""
     shape = [int(length) for length in texts["_shape"]]
     bounds = {bound: _numbers(texts.get(f"{bound}_repr")) for bound in ("low", "high")}
     if "..." in f"{texts.get('low_repr')}{texts.get('high_repr')}" or not all(bounds.values()):

@@ -34,8 +34,7 @@ def hook_gym(module: Any, training: Training, *, render: bool) -> None:
 
 
 class OldGym(gym.Env):
-    """A Gymnasium environment with the old API; `done` is `terminated or truncated`, and `info` distinguishes
-    them."""
+    """A Gymnasium environment with the old API: `done` is terminated or truncated; `info` has which."""
 
     def __init__(self, env: Any) -> None:
         self.env = env
