@@ -63,14 +63,16 @@ class Watchdog:
         if self._now is not None:
             self._now = (self._now[0], activity)
 
-    @contextlib.contextmanager
-    def command(self, name: str) -> Iterator[None]:
-        """Report while a command is executed; nothing is reported outside of the block."""
+    def command(self, name: str) -> Watchdog:
+        """Report while a command is executed, within `with`; nothing is reported outside of the block."""
         self._now = (name, OPERATORS)
-        try:
-            yield
-        finally:
-            self._now = None
+        return self
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        self._now = None
 
     @contextlib.contextmanager
     def drawing(self) -> Iterator[None]:

@@ -95,10 +95,12 @@ class EnvironmentClient:
         """Send an encoded command and return its number. Raises the error after which the server ended."""
         if self._failure is not None:
             raise self._failure
-        with suppress(OSError):  # its output will have ended
+        try:
             self._sent += 1  # here, since no signal is handled before the next call
             while line:
                 line = line[os.write(self._input, line) :]
+        except OSError:  # its output will have ended
+            pass
         return self._sent
 
     def answer(self, number: int, command: str) -> Mapping[str, Any]:

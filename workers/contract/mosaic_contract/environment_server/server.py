@@ -79,7 +79,8 @@ class SteppedAlone:
     def _rest(self, observation: Any, info: Mapping[str, Any]) -> Any:
         if self._masks is not None and "action_mask" not in info:
             info = {**info, "action_mask": self._masks()}
-        return _parts(self._region.observation.write(observation), info)
+        written = self._region.observation.write(observation)
+        return _parts(written, info) if info or written is not None else None
 
 
 class SteppedTeam:
@@ -261,11 +262,11 @@ class EnvironmentServer:
 
     def _step(self, command: Mapping[str, Any]) -> None:
         self._watchdog.enter(STEP)
-        environments, actions = self._environments, unpack(command.get("actions") or {})
-        rest = {}
+        environments, rest = self._environments, {}
+        actions = unpack(command["actions"]) if "actions" in command else None
         for index in command["indices"]:
             served = self._current = environments[index]
-            parts = served.step(actions.get(str(index)) if actions else None)
+            parts = served.step(actions and actions.get(str(index)))
             if parts is not None:
                 rest[str(index)] = parts
         self._send_returned(rest)

@@ -7,6 +7,7 @@ parts with a fixed shape, as arrays; the others are passed in messages. Requires
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import mmap
@@ -45,13 +46,9 @@ class Region:
         self.mask = import_module("numpy").ndarray(masks["shape"], masks["dtype"], self._map, first)
         self.action = _part(actions, self._map, second)
         self.observation = _part(observations, self._map, third)
-
-    def write_ends(self, reward: float, terminated: bool, truncated: bool) -> None:
-        _ENDS.pack_into(self._map, 0, reward, terminated, truncated)
-
-    def read_ends(self) -> tuple[float, bool, bool]:
-        """Return the reward, terminated and truncated of the latest step."""
-        return _ENDS.unpack_from(self._map)
+        # reward, terminated and truncated of the latest step
+        self.write_ends = functools.partial(_ENDS.pack_into, self._map, 0)
+        self.read_ends = functools.partial(_ENDS.unpack_from, self._map)
 
     def write_place(self, *place: bool) -> None:
         _PLACE.pack_into(self._map, _ENDS.size, *place)
