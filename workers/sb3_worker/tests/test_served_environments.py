@@ -82,6 +82,7 @@ def test_the_page_of_the_protocol_has_the_commands_and_the_fields_of_their_answe
     os.close(memory)
     *answers, unknown = map(json.loads, server.stdout.splitlines())
     assert set(table) == set(unknown["message"].partition("known: ")[2].split(", "))
+    assert "__ndarray__" in answers[-2]["picture"], "within the message, by default"
     for answer, (kind, fields) in zip(answers, table.values(), strict=True):
         assert answer.pop("type") == kind
         optional = {name for name, marks in fields.items() if "?" in marks}

@@ -67,7 +67,12 @@ class EnvironmentClient:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._input, self._output = self._process.stdin.fileno(), self._process.stdout.fileno()
         self._readable = Readable(self._output)
-        opening = {"protocol": PROTOCOL, "memory": self.memory, "step_timeout": self._step_timeout}
+        opening = {
+            "protocol": PROTOCOL,
+            "memory": self.memory,
+            "step_timeout": self._step_timeout,
+            "shared_values": True,
+        }
         atexit.register(self.close)
         self._opening = self.send(encode_line({"cmd": "open", **opening}))
         self._begun: dict[bytes, int] = {}
@@ -90,6 +95,16 @@ class EnvironmentClient:
         """Send a command and return its answer. Raises the environment's error."""
         line = encode_line({"cmd": command, **fields}, OPERATING_LINE_LIMIT)
         return self.answer(self.send(line), command)
+
+    def picture(self, index: int) -> Any:
+        """Return a picture of an environment. Raises `ConfigError` for a server of an older contract."""
+        answer = self.request("render", index=index)
+        if "picture" not in answer:
+            raise ConfigError(
+                f"worker {self._worker!r} has an older contract, whose pictures are not understood: install "
+                f"it again with a newer mosaic-contract (mosaic-lab workers install {self._worker})"
+            )
+        return answer["picture"]
 
     def send(self, line: bytes) -> int:
         """Send an encoded command and return its number. Raises the error after which the server ended."""

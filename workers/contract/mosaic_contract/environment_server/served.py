@@ -111,7 +111,7 @@ class Served:
 
     def render(self) -> Any:
         self._finish()
-        return self.client.request("render", index=self.index)["picture"]
+        return self.client.picture(self.index)
 
     def close(self) -> None:
         if self.client.environments.pop(self.key, None) is self:

@@ -142,6 +142,7 @@ class EnvironmentServer:
         self._environments: dict[int, SteppedAlone | SteppedTeam] = {}
         self._memory, self._end, self._made = -1, 0, 0
         self._values = SharedValues(-1)
+        self._shares_values = False
         self._command = ""
         self._current: SteppedAlone | SteppedTeam | None = None
         self._dropped: set[str] = set()
@@ -207,6 +208,7 @@ class EnvironmentServer:
             raise ConfigError(f"this server speaks protocol {PROTOCOL}, not {command['protocol']!r}")
         self._memory = int(command["memory"])
         self._values = SharedValues(self._memory)
+        self._shares_values = bool(command.get("shared_values"))
         self._watchdog.start(command.get("step_timeout"))
         self._channel.send({"type": "opened", "worker": self._worker.name, "version": self._worker.version})
 
@@ -277,12 +279,16 @@ class EnvironmentServer:
             self._channel.send_line(_RETURNED)
             return
         try:
-            returned = self._values.write(rest, self._end)
+            returned = self._form(rest)
             line = encode_line({"type": "returned", "returned": returned}, OPERATING_LINE_LIMIT)
         except (OSError, TypeError, ValueError, RecursionError, LineTooLong):
             returned = pack(self._sendable(rest))
             line = encode_line({"type": "returned", "returned": returned}, OPERATING_LINE_LIMIT)
         self._channel.send_line(line)
+
+    def _form(self, value: Any) -> Any:
+        """Return a value as it is in a message, with references to its arrays if the training reads them."""
+        return self._values.write(value, self._end) if self._shares_values else pack(value)
 
     def _sendable(self, rest: Mapping[str, Any]) -> dict[str, Any]:
         """Return the results without the values of infos that JSON cannot represent."""
@@ -308,7 +314,7 @@ class EnvironmentServer:
     def _render(self, command: Mapping[str, Any]) -> None:
         self._watchdog.enter(RENDER)
         picture = draw([self._environments[command["index"]].env])
-        self._channel.send({"type": "rendered", "picture": self._values.write(picture, self._end)})
+        self._channel.send({"type": "rendered", "picture": self._form(picture)})
 
     def _close(self, command: Mapping[str, Any]) -> None:
         served = self._environments.pop(command["index"])
