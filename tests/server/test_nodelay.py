@@ -1,5 +1,5 @@
-"""The server extension in a real server: it is loaded without a complaint, and leaves kernels' websockets as
-they are unless it is set to send small messages at once."""
+"""The server extension in a real server: it is loaded without a complaint, and sends small messages of
+kernels at once unless it is set not to."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def nodelay(server: JupyterLab) -> str:
     return reported.read_text()
 
 
-def test_jupyters_websockets_stay_as_they_are(server: JupyterLab, tmp_path: Path) -> None:
-    assert nodelay(server) == "False"
+def test_a_kernels_small_messages_do_not_wait(server: JupyterLab, tmp_path: Path) -> None:
+    assert nodelay(server) == "True"
     log = (tmp_path / "server.log").read_text()
     assert "mosaic_lab.server | extension was successfully loaded" in log
     assert not re.search(r"^\[[WEC] .*(mosaic|nodelay|Probe)|Traceback", log, re.MULTILINE), log
 
 
-@pytest.mark.parametrize("server", [["--MosaicLab.small_messages_at_once=True"]], indirect=True)
-def test_set_to_a_kernels_small_messages_do_not_wait(server: JupyterLab) -> None:
-    assert nodelay(server) == "True"
+@pytest.mark.parametrize("server", [["--MosaicLab.small_messages_at_once=False"]], indirect=True)
+def test_jupyters_websockets_stay_as_they_are_if_configured(server: JupyterLab) -> None:
+    assert nodelay(server) == "False"
