@@ -42,7 +42,7 @@ export class Peer {
       this.requests.push(data);
       if (this.silent) this.late.push(data);
       else this.answer(data);
-      return {};
+      return { dispose: () => {} };
     };
     this.comm = comm;
     return comm;

@@ -108,6 +108,10 @@ class PageChannel:
             pass
         return str(reply["content"]["subshell_id"])
 
+    def request(self, kind: str) -> None:
+        """Send a message of this kind to the subshell."""
+        self._send(kind, {})
+
     def _send(self, kind: str, content: dict[str, Any]) -> None:
         message = self.client.session.msg(kind, {"comm_id": self.comm_id, **content})
         message["header"]["subshell_id"] = self._subshell

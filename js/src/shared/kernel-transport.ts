@@ -109,7 +109,9 @@ export class KernelTransport implements Transport {
     if (comm.isDisposed || this.kernel.connectionStatus !== 'connected') {
       throw new Error(trans.__('The kernel is not connected.'));
     }
-    comm.send(data as JSONObject).done?.catch(() => {}); // rejected if the kernel ends
+    const future = comm.send(data as JSONObject);
+    future.done?.catch(() => {}); // rejected if the kernel ends
+    future.dispose(); // the kernel does not say that it has handled the message
   }
 
   private async _open(): Promise<Kernel.IComm> {

@@ -32,7 +32,7 @@ from mosaic_lab.overview.watching import ChangeWatcher
 from mosaic_lab.widgets.notebook_display import NotebookDisplay
 from mosaic_lab.widgets.overview import STORES
 from mosaic_lab.widgets.overview.actions import ACTIONS, Report, RunActions
-from mosaic_lab.widgets.page.kernel import on_message, stay_on_subshell
+from mosaic_lab.widgets.page.kernel import on_message, publish_no_status, stay_on_subshell
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +66,7 @@ class Channel:
         self._unsubscribe: Callable[[], None] | None = None
         self._lock = threading.Lock()
         stay_on_subshell(comm)
+        publish_no_status(comm)
         on_message(comm, self._on_page_message)
         comm.on_close(lambda message: self._subscribe(None))
 

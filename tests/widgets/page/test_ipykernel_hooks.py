@@ -42,13 +42,13 @@ def test_messages_handled_meanwhile_do_not_leave_it_idle(
     page = PageChannel(client, tmp_path / "runs")
     request = client.execute(CELL.format(go=str(tmp_path / "go")))
     published(client, lambda message: message["content"].get("text") == "running\n")
-    handled = []
     for _ in range(20):
-        handled += published(client, answer_to(page.send("beat")))
-    # the first "idle" may be of what opened the channel; each but the last of the beats is complete
-    assert handled.count("idle") >= 19
+        page.request("comm_info_request")
+    handled = published(client, answer_to(page.send("beat")))
+    assert handled.count("idle") >= 20
     assert all(after == "busy" for state, after in pairwise(handled) if state == "idle")
-    assert handled.count("busy") >= 2 * handled.count("idle"), "one for the message, one for the cell"
+    assert handled.count("busy") >= 2 * 20, "one for the message, one for the cell"
+    assert published(client, answer_to(page.send("beat"))) == [], "a page draws much again at each status"
 
     (tmp_path / "go").touch()
     published(client, lambda message: message["msg_type"] == "status" and ended(message, request))
