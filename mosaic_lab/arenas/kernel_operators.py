@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import traceback
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -26,6 +26,7 @@ from mosaic_lab.operators import OperatorSpec, PythonPolicy
 from mosaic_lab.policies import Assignment
 
 _TEXT_LIMIT = 10_000  # characters of an action's text, its reasoning or an error
+_MOST_WAITING = 4  # changes of the keys held in real time
 _LOOK_SECONDS = 0.1  # between checks whether a call waiting for another lane was withdrawn
 
 
@@ -38,16 +39,29 @@ class ActionRequest:
     legal: list[int] | None
 
 
-@dataclass
-class _Held:
-    """The action of the key that a human holds in real time, and whether it has been played.
+class _HeldKeys:
+    """The actions of the keys that a person holds in real time, None without one.
 
-    A key released before it was played is still played once.
+    Each change acts for at least one step, so that no tap is lost. Changes that come faster than steps wait,
+    at most `_MOST_WAITING` of them: beyond it, the pauses between taps are dropped, then the oldest tap.
     """
 
-    action: Any
-    played: bool = False
-    released: bool = False
+    def __init__(self) -> None:
+        self._action: Any = None
+        self._waiting: list[Any] = []
+
+    def change(self, action: Any) -> None:
+        """Begin an action; None without a key."""
+        waiting = self._waiting
+        if len(waiting) == _MOST_WAITING:
+            del waiting[next((index for index, held in enumerate(waiting) if held is None), 0)]
+        waiting.append(action)
+
+    def play(self) -> Any:
+        """Return the action of the next step."""
+        if self._waiting:
+            self._action = self._waiting.pop(0)
+        return self._action
 
 
 class KernelOperators:
@@ -62,7 +76,7 @@ class KernelOperators:
         self._folder = folder
         self._answer = answer
         self._threads: dict[str, OperatorThread] = {}
-        self._held: dict[str, _Held] = {}
+        self._held: defaultdict[str, _HeldKeys] = defaultdict(_HeldKeys)
         self.open: dict[Any, ActionRequest] = {}
         """Open requests to human players, by id."""
 
@@ -112,13 +126,7 @@ class KernelOperators:
             action = moves[action]
         spec = self.people[agent]
         if spec.settings.get("realtime"):
-            held = self._held.get(agent)
-            if action is not None:
-                self._held[agent] = _Held(action)
-            elif held is not None:
-                held.released = True
-                if held.played:
-                    del self._held[agent]
+            self._held[agent].change(action)
             return True
         request = next((pending for pending in self.open.values() if pending.agent == agent), None)
         if request is None:
@@ -184,12 +192,9 @@ class KernelOperators:
 
     def _now(self, spec: OperatorSpec, request: ActionRequest) -> dict[str, Any]:
         """Return the real-time answer: the held key's action, else the default."""
-        held = self._held.get(request.agent)
-        if held is not None:
-            held.played = True
-            if held.released:
-                del self._held[request.agent]
-            return {"action": pack(held.action)}
+        action = self._held[request.agent].play()
+        if action is not None:
+            return {"action": pack(action)}
         default = spec.settings.get("default")
         return {"default": True} if default is None else {"action": default, "action_str": "no key held"}
 
