@@ -49,8 +49,10 @@ from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
 from mosaic_lab.widgets.replays.replay_area import ReplayArea
 
 STATE_SECONDS = 1 / 15
-"""Minimum interval between two state updates sent to the page."""
-CHART_SECONDS, BEAT_SECONDS = 0.2, 0.9
+"""Minimum interval between two state updates sent to the page, for single steps and people who take turns."""
+CHART_SECONDS = 1.0
+"""The same for the chart of moving lanes: a page takes as long to draw it as for several frames."""
+BEAT_SECONDS = 0.9
 CHART_HEIGHT = "220px"
 MOST_PANELS = 16
 """Maximum number of live panels. Beyond it, the oldest panels of ended comparisons are replaced by their
@@ -164,8 +166,10 @@ class ComparisonPanel(LivePanel):
         return [comparison.on_change(self.notify)] if comparison is not None else []
 
     def interval(self) -> float:
-        seconds = super().interval()
-        return seconds - FASTEST_SECONDS + STATE_SECONDS if self.visibility.ever else seconds
+        seconds, view = super().interval(), self._view
+        takes_turns = any(lane["keys"].keys() - set(lane["realtime"]) for lane in view["lanes"])
+        soon = self.visibility.ever and (view["mode"] != "playing" or takes_turns)
+        return seconds - FASTEST_SECONDS + STATE_SECONDS if soon else seconds
 
     def look(self) -> None:
         view = self.view()
