@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
+from mosaic_lab.cli.parsing import add_command
 from mosaic_lab.engines import clusters
 from mosaic_lab.engines.bridge_environment import OPEN, check
 from mosaic_lab.engines.capacity import Needs, refusal, waits_for
@@ -24,66 +26,44 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "clusters", help="manage the Ray clusters that runs can be started on", description=_DESCRIPTION
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    add = commands.add_parser("add", help="add a profile, or replace the one of this name")
+    add = add_command(commands, "add", "add a profile, or replace the one of this name", _add)
     add.add_argument("name", metavar="NAME")
     address = (
         "the head as HOST:PORT (usually 6379), or ray://HOST:PORT (10001) on a machine outside the cluster"
     )
-    add.add_argument("--ray", required=True, metavar="ADDRESS", help=address)
+    add.add_argument("--ray", dest="address", required=True, metavar="ADDRESS", help=address)
     token = add.add_mutually_exclusive_group()
     token.add_argument("--token-env", metavar="VARIABLE", help="environment variable with the token")
     token.add_argument("--token-file", metavar="FILE", help="file with the token")
     cpus = "CPUs to reserve for a run (default: its threads)"
     add.add_argument("--cpus", type=float, metavar="N", help=cpus)
-    add.add_argument(
-        "--gpus", type=int, default=0, metavar="N", help="GPUs to reserve for a run (default: 0)"
-    )
+    gpus = "GPUs to reserve for a run (default: 0)"
+    add.add_argument("--gpus", type=int, default=0, metavar="N", help=gpus)
     label = "use only nodes with this label (repeatable)"
-    add.add_argument("--label", action="append", default=[], metavar="NAME=VALUE", help=label)
-    add.add_argument(
-        "--folder",
-        default=FOLDER,
-        metavar="FOLDER",
-        help=f"MOSAIC Lab's folder on the nodes (default: {FOLDER})",
-    )
+    add.add_argument("--label", dest="labels", action="append", default=[], metavar="NAME=VALUE", help=label)
+    folder = "MOSAIC Lab's folder on the nodes (default: %(default)s)"
+    add.add_argument("--folder", default=FOLDER, metavar="FOLDER", help=folder)
     wheels = "folder of wheels on the nodes, for nodes without access to a package index"
     add.add_argument("--wheels", metavar="FOLDER", help=wheels)
     versions = "version on the nodes if it cannot be detected (ray://), as printed by {}"
     add.add_argument("--ray-version", metavar="VERSION", help=versions.format("`ray --version`"))
     add.add_argument("--python", metavar="VERSION", help=versions.format("`python --version`"))
-    add.set_defaults(run=_add, parser=add)
 
-    commands.add_parser("list", help="list the profiles").set_defaults(run=_list)
-    for name, run, what in (
-        ("check", _check, "connect and show the cluster's resources"),
-        ("remove", _remove, "remove a profile; its runs are not affected"),
-    ):
-        command = commands.add_parser(name, help=what)
-        command.add_argument("name", metavar="NAME")
-        command.set_defaults(run=run)
+    add_command(commands, "list", "list the profiles", _list)
+    check = add_command(commands, "check", "connect and show the cluster's resources", _check)
+    check.add_argument("name", metavar="NAME")
+    remove = add_command(commands, "remove", "remove a profile; its runs are not affected", _remove)
+    remove.add_argument("name", metavar="NAME")
 
 
 def _add(arguments: argparse.Namespace) -> int:
-    labels = dict(label.partition("=")[::2] for label in arguments.label)
-    if not all(labels.values()):
+    arguments.labels = dict(label.partition("=")[::2] for label in arguments.labels)
+    if not all(arguments.labels.values()):
         arguments.parser.error("--label is NAME=VALUE, such as --label accelerator=h200")
-    profile = Cluster(
-        arguments.name,
-        arguments.ray,
-        token_env=arguments.token_env,
-        token_file=arguments.token_file,
-        cpus=arguments.cpus,
-        gpus=arguments.gpus,
-        labels=labels,
-        folder=arguments.folder,
-        wheels=arguments.wheels,
-        ray_version=arguments.ray_version,
-        python=arguments.python,
-    )
-    clusters.add(profile)
-    print(f"added; `mosaic-lab clusters check {profile.name}` connects to it")
+    clusters.add(Cluster(**{field.name: getattr(arguments, field.name) for field in fields(Cluster)}))
+    print(f"added; `mosaic-lab clusters check {arguments.name}` connects to it")
     return 0
 
 

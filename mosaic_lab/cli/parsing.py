@@ -61,6 +61,18 @@ class Parser(argparse.ArgumentParser):
         super().error(message)
 
 
+def add_command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    about: str,
+    run: Callable[[argparse.Namespace], int],
+) -> argparse.ArgumentParser:
+    """Add a command that is executed by ``run``, whose arguments have the command's parser as ``parser``."""
+    parser = commands.add_parser(name, help=about, description=about)
+    parser.set_defaults(run=run, parser=parser)
+    return parser
+
+
 def _nearest(word: str, words: Iterable[str]) -> str:
     """Return ``; did you mean 'train'?``, or an empty string if no known word is similar."""
     close = difflib.get_close_matches(word, list(words), n=1, cutoff=0.7)

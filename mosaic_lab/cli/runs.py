@@ -6,11 +6,12 @@ import argparse
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from textwrap import indent
 
+from mosaic_lab.cli.parsing import add_command
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration, memory, number, setting_text
@@ -34,65 +35,54 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Manages the runs of a store. The default command is 'list'.",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, help_text, add_arguments in (
-        ("list", "the runs of the store, newest last", _add_list),
-        ("show", "everything about one run", _add_show),
-        ("rename", "rename a run", _add_rename),
-        ("tag", "show the tags of runs, add some, remove some", _add_tag),
-        ("note", "show the notes on a run, or write them", _add_note),
-        ("stop", "stop runs, and kill those that do not end in time", _add_stop),
-        ("resume", "continue a run that has ended early, a training from its newest checkpoint", _add_resume),
-        ("remove", "delete the folders of finished runs", _add_remove),
-    ):
-        command = commands.add_parser(name, help=help_text, description=help_text)
-        add_store(command)
-        add_arguments(command)
+
+    def command(name: str, about: str, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+        parser = add_command(commands, name, about, run)
+        add_store(parser)
+        return parser
+
+    lists = command("list", "the runs of the store, newest last", _list)
+    only = "only runs with this tag (repeatable)"
+    lists.add_argument("--tag", action="append", default=[], metavar="TAG", help=only)
+    words = "only runs with all of these words in their id, name, group, state, tags or notes"
+    lists.add_argument("--search", default="", metavar="TEXT", help=words)
+    lists.add_argument("--json", action="store_true", help="print a JSON array with every field of each run")
+
+    show = command("show", "everything about one run", _show)
+    show.add_argument("id", help=_ID)
+    show.add_argument("--lines", type=int, default=20, help="log lines to show (default: %(default)s)")
+
+    rename = command("rename", "rename a run", _rename)
+    rename.add_argument("id", metavar="ID", help=_ID)
+    rename.add_argument("name", metavar="NAME", help='the new name; "" restores the original one')
+
+    tag = command("tag", "show the tags of runs, add some, remove some", _tag)
+    tag.add_argument("ids", nargs="+", metavar="ID", help=_ID)
+    tag.add_argument("--add", nargs="+", default=[], metavar="TAG")
+    tag.add_argument("--remove", nargs="+", default=[], metavar="TAG")
+
+    note = command("note", "show the notes on a run, or write them", _note)
+    note.add_argument("id", metavar="ID", help=_ID)
+    text = "the new notes; - reads them from standard input"
+    note.add_argument("text", nargs="?", metavar="TEXT", help=text)
+    note.add_argument("--append", action="store_true", help="append to the notes instead")
+
+    stop = command("stop", "stop runs, and kill those that do not end in time", _stop)
+    which = stop.add_mutually_exclusive_group(required=True)
+    which.add_argument("ids", nargs="*", default=[], metavar="ID", help=_WHOLE_ID)
+    which.add_argument("--all", action="store_true", help="every live run of the store")
+    stop.add_argument("--grace", type=float, metavar="SECONDS", help="time for a run to end by itself")
+
+    resume = "continue a run that has ended early, a training from its newest checkpoint"
+    command("resume", resume, _resume).add_argument("id", help=_ID)
+    remove = command("remove", "delete the folders of finished runs", _remove)
+    remove.add_argument("ids", nargs="+", metavar="ID", help=_WHOLE_ID)
 
 
 def with_command(argv: Sequence[str]) -> list[str]:
     """Insert the default command: ``mosaic-lab runs`` and ``mosaic-lab runs --tag paper`` list runs."""
     lists = list(argv[:1]) == ["runs"] and (len(argv) == 1 or argv[1].startswith("-"))
     return list(argv) if not lists or "-h" in argv or "--help" in argv else ["runs", "list", *argv[1:]]
-
-
-def _add_list(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--tag", action="append", default=[], metavar="TAG", help="only runs with this tag (repeatable)"
-    )
-    command.add_argument(
-        "--search",
-        default="",
-        metavar="TEXT",
-        help="only runs with all of these words in their id, name, group, state, tags or notes",
-    )
-    command.add_argument(
-        "--json", action="store_true", help="print a JSON array with every field of each run"
-    )
-    command.set_defaults(run=_list)
-
-
-def _add_show(command: argparse.ArgumentParser) -> None:
-    command.add_argument("id", help=_ID)
-    command.add_argument("--lines", type=int, default=20, help="log lines to show (default: %(default)s)")
-    command.set_defaults(run=_show)
-
-
-def _add_stop(command: argparse.ArgumentParser) -> None:
-    which = command.add_mutually_exclusive_group(required=True)
-    which.add_argument("ids", nargs="*", default=[], metavar="ID", help=_WHOLE_ID)
-    which.add_argument("--all", action="store_true", help="every live run of the store")
-    command.add_argument("--grace", type=float, metavar="SECONDS", help="time for a run to end by itself")
-    command.set_defaults(run=_stop)
-
-
-def _add_resume(command: argparse.ArgumentParser) -> None:
-    command.add_argument("id", help=_ID)
-    command.set_defaults(run=_resume)
-
-
-def _add_remove(command: argparse.ArgumentParser) -> None:
-    command.add_argument("ids", nargs="+", metavar="ID", help=_WHOLE_ID)
-    command.set_defaults(run=_remove)
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
@@ -246,28 +236,6 @@ def _remove(arguments: argparse.Namespace) -> int:
     for run in runs:
         print(f"removed {run.id}")
     return 0
-
-
-def _add_rename(command: argparse.ArgumentParser) -> None:
-    command.add_argument("id", metavar="ID", help=_ID)
-    command.add_argument("name", metavar="NAME", help='the new name; "" restores the original one')
-    command.set_defaults(run=_rename)
-
-
-def _add_tag(command: argparse.ArgumentParser) -> None:
-    command.add_argument("ids", nargs="+", metavar="ID", help=_ID)
-    command.add_argument("--add", nargs="+", default=[], metavar="TAG")
-    command.add_argument("--remove", nargs="+", default=[], metavar="TAG")
-    command.set_defaults(run=_tag)
-
-
-def _add_note(command: argparse.ArgumentParser) -> None:
-    command.add_argument("id", metavar="ID", help=_ID)
-    command.add_argument(
-        "text", nargs="?", metavar="TEXT", help="the new notes; - reads them from standard input"
-    )
-    command.add_argument("--append", action="store_true", help="append to the notes instead")
-    command.set_defaults(run=_note)
 
 
 def _rename(arguments: argparse.Namespace) -> int:

@@ -17,6 +17,7 @@ from mosaic_contract import warm
 
 from mosaic_lab import workers
 from mosaic_lab.cli import profiles
+from mosaic_lab.cli.parsing import add_command
 from mosaic_lab.cli.profiles import size
 from mosaic_lab.errors import WorkerEnvironmentError
 from mosaic_lab.number_format import duration, memory
@@ -33,21 +34,17 @@ _PATTERNS = 5  # id patterns shown per worker in the list
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register ``mosaic-lab workers``."""
     workers = subparsers.add_parser("workers", help="list, install, check and remove worker environments")
-    commands = workers.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = workers.add_subparsers(required=True, metavar="COMMAND")
 
-    list_ = commands.add_parser(
-        "list", help="list workers; with NAME, its algorithms, hyperparameters and environments"
-    )
-    list_.add_argument("name", nargs="?", metavar="NAME")
-    list_.add_argument(
-        "--algorithm", metavar="ALGORITHM", help="show only the hyperparameters of this algorithm"
-    )
-    list_.add_argument(
-        "--environments", metavar="GLOB", help="list all matching environment ids, one per line, such as '*'"
-    )
-    list_.set_defaults(run=_list, parser=list_)
+    about = "list workers; with NAME, its algorithms, hyperparameters and environments"
+    lists = add_command(commands, "list", about, _list)
+    lists.add_argument("name", nargs="?", metavar="NAME")
+    algorithm = "show only the hyperparameters of this algorithm"
+    lists.add_argument("--algorithm", metavar="ALGORITHM", help=algorithm)
+    ids = "list all matching environment ids, one per line, such as '*'"
+    lists.add_argument("--environments", metavar="GLOB", help=ids)
 
-    install = commands.add_parser("install", help="build or register a worker's environment")
+    install = add_command(commands, "install", "build or register a worker's environment", _install)
     which = install.add_mutually_exclusive_group(required=True)
     name = "a worker's name, or the folder of your own worker"
     which.add_argument("name", nargs="?", metavar="NAME | ./folder", help=name)
@@ -65,26 +62,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     install.add_argument("--with", dest="also", action="append", default=[], metavar="REQUIREMENT", help=more)
     platform = "./folder is a worker of the MOSAIC platform; its name becomes mosaic-NAME"
     install.add_argument("--mosaic", dest="platform", action="store_true", help=platform)
-    install.set_defaults(run=_install, parser=install)
 
-    check = commands.add_parser("check", help="run the conformance suite on an installed worker")
+    check = add_command(commands, "check", "run the conformance suite on an installed worker", _check)
     check.add_argument("name", metavar="NAME")
-    check.set_defaults(run=_check)
-
-    remove = commands.add_parser("remove", help="remove a worker's environment")
+    remove = add_command(commands, "remove", "remove a worker's environment", _remove)
     remove.add_argument("name", metavar="NAME")
-    remove.set_defaults(run=_remove)
+    add_command(commands, "warm", "list the idle processes that fork trainings", _warm)
 
-    warm_ = commands.add_parser("warm", help="list the idle processes that fork trainings")
-    warm_.set_defaults(run=_warm)
-
-    new = commands.add_parser("new", help="create the package of a new worker from a template")
+    new = add_command(commands, "new", "create the package of a new worker from a template", _new)
     new.add_argument("name", metavar="NAME", help="the worker's name; its folder is NAME_worker")
     kinds = "; ".join(f"{kind}: {what}" for kind, what in templates.KINDS.items())
-    new.add_argument(
-        "--kind", choices=templates.KINDS, default="training", help=f"{kinds} (default: training)"
-    )
-    new.set_defaults(run=_new)
+    about = f"{kinds} (default: training)"
+    new.add_argument("--kind", choices=templates.KINDS, default="training", help=about)
 
 
 def _say(line: str) -> None:
