@@ -6,12 +6,12 @@ the folder and the keeper's lock, so a restarted kernel has the same information
 
 from __future__ import annotations
 
-import itertools
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -173,8 +173,7 @@ class Supervisor:
             **provenance(launch_dir, worker_environment or {}, program),
             "module": recorded_module(config.get("env_id"), variables),
         }
-        folder, lock = self._new_folder(worker, config, run_id)
-        try:
+        with self._new_folder(worker, config, run_id) as (folder, lock):
             write_json(folder.state_path, queued("starting", time.time()).to_dict())
             write_json(folder.config_path, {**config, "run_id": folder.run_id, "run_dir": str(folder.path)})
             write_json(folder.provenance_path, origin)
@@ -212,13 +211,6 @@ class Supervisor:
                 launch = replace(launch, bridge=bridge)
             if self.warm is None or not self.warm.start(folder, launch, lock):
                 start_keeper(folder, launch, lock)
-        except BaseException as error:
-            os.close(lock)
-            _give_up(folder)
-            if isinstance(error, OSError):
-                raise MosaicError(f"the run could not be started in {self.store.root}: {error}") from error
-            raise
-        os.close(lock)
         return Run(folder, self.display)
 
     def resume(
@@ -317,19 +309,37 @@ class Supervisor:
             starts_runs=starts_runs,
         )
 
+    @contextmanager
     def _new_folder(
         self, worker: str, config: Mapping[str, Any], run_id: str | None
-    ) -> tuple[RunFolder, int]:
-        """Create a run folder, locked, with this id, or with a new one that is not taken."""
-        for _ in itertools.repeat(None, 100 if run_id is None else 1):
+    ) -> Iterator[tuple[RunFolder, int]]:
+        """Create a run folder with this id, or with a new one that is not taken, and lock it meanwhile.
+
+        A run whose start fails or is interrupted is stopped if its keeper has started, else deleted.
+        """
+        folder, lock = self._created(worker, config, run_id)
+        try:
+            yield folder, lock
+        except BaseException as error:
+            os.close(lock)
+            if folder.alive():
+                Run(folder).stop(wait=False)
+            else:
+                shutil.rmtree(folder.path, ignore_errors=True)
+            if isinstance(error, OSError):
+                raise MosaicError(f"the run could not be started in {self.store.root}: {error}") from error
+            raise
+        os.close(lock)
+
+    def _created(self, worker: str, config: Mapping[str, Any], run_id: str | None) -> tuple[RunFolder, int]:
+        for _ in range(100 if run_id is None else 1):
             try:
                 return self.store.create(run_id or new_run_id(worker, config))
             except FileExistsError:
                 continue
             except OSError as error:
-                raise MosaicError(
-                    f"cannot create a run folder in {self.store.root}: {error.strerror or error}"
-                ) from error
+                reason = error.strerror or error
+                raise MosaicError(f"cannot create a run folder in {self.store.root}: {reason}") from error
         raise MosaicError(f"{self.store.root} has a run folder {run_id or 'of every name that was tried'}")
 
 
@@ -348,11 +358,3 @@ def _lock_of_ended(run: Run) -> int:
             return lock
         time.sleep(0.02)
     raise MosaicError(f"run {run.id} is {run.state}: it can be resumed when it has ended")
-
-
-def _give_up(folder: RunFolder) -> None:
-    """Stop a run whose start failed or was interrupted if its keeper has started, else delete it."""
-    if folder.alive():
-        Run(folder).stop(wait=False)
-    else:
-        shutil.rmtree(folder.path, ignore_errors=True)
