@@ -155,7 +155,7 @@ def paired_plot(versus: Versus, title: str, replay: ReplayEpisode | None = None)
     episodes = [EpisodeOf(names, int(versus.difference.seeds[place])) for place in order[drawn]]
     marks = (
         PlotMark("no difference", NEUTRAL, line=(ends, np.zeros(2))),
-        PlotMark("mean, 95% interval", 1, line=(ends, level), band=outline(ends, low, high)),
+        _curve("mean, 95% interval", 1, ends, level, low, high),
         PlotMark("one seed", 0, points=(drawn + 1.0, differences[drawn]), episodes=tuple(episodes)),
     )
     wins, ties, losses = (int(np.sum(np.sign(differences) == sign)) for sign in (1, 0, -1))
@@ -245,13 +245,9 @@ def _curve(label: str, color: int, x: Floats, y: Floats, low: Floats, high: Floa
 def rating_plot(ratings: pd.DataFrame, title: str) -> Plot:
     """Return a plot with one row per player of `mosaic_lab.League.ratings`, with its interval."""
     rows = tuple(str(player) for player in ratings.index)
-    marks = []
-    for row, (value, low, high) in enumerate(ratings[_RATING].to_numpy(np.float64)):
-        at = np.full(2, float(row))
-        marks.append(
-            PlotMark(rows[row], row, line=(np.array([low, high]), at), points=(np.array([value]), at[:1]))
-        )
-    return Plot(title, _RATING_NOTE, (Facet("Elo", "rating", tuple(marks), rows),), int(ratings.attrs["rng"]))
+    numbers = ratings[_RATING].to_numpy(np.float64)
+    marks = tuple(_interval(label, row, (), numbers[row], ()) for row, label in enumerate(rows))
+    return Plot(title, _RATING_NOTE, (Facet("Elo", "rating", marks, rows),), int(ratings.attrs["rng"]))
 
 
 class Trained(NamedTuple):
@@ -263,7 +259,8 @@ class Trained(NamedTuple):
 
 def training_plot(ratings: pd.DataFrame, trained: Mapping[str, Trained], title: str) -> Plot:
     """Return a plot of ratings over steps: a line per training, a horizontal one per other player."""
-    by_player = {str(player): values for player, values in zip(ratings.index, _values(ratings), strict=True)}
+    numbers = ratings[_RATING].to_numpy(np.float64)
+    by_player = {str(player): values for player, values in zip(ratings.index, numbers, strict=True)}
     steps = [about.step for player, about in trained.items() if player in by_player]
     ends = np.array([min(steps), max(steps)], dtype=np.float64)
     marks: list[PlotMark] = []
@@ -275,16 +272,9 @@ def training_plot(ratings: pd.DataFrame, trained: Mapping[str, Trained], title: 
         )
         x = np.array([step for step, _ in checkpoints], dtype=np.float64)
         value, low, high = np.array([by_player[player] for _, player in checkpoints]).T
-        marks.append(
-            PlotMark(training, len(marks), line=(x, value), band=outline(x, low, high), points=(x, value))
-        )
-    for player, (value, low, high) in by_player.items():
+        marks.append(replace(_curve(training, len(marks), x, value, low, high), points=(x, value)))
+    for player, estimate in by_player.items():
         if player not in trained:
-            across, lower, upper = (np.full(2, number) for number in (value, low, high))
-            marks.append(PlotMark(player, len(marks), line=(ends, across), band=outline(ends, lower, upper)))
+            value, low, high = (np.full(2, number) for number in estimate)
+            marks.append(_curve(player, len(marks), ends, value, low, high))
     return Plot(title, _RATING_NOTE, (Facet("Elo", "steps", tuple(marks)),), int(ratings.attrs["rng"]))
-
-
-def _values(ratings: pd.DataFrame) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    values: np.ndarray[tuple[int, int], np.dtype[np.float64]] = ratings[_RATING].to_numpy(np.float64)
-    return values
