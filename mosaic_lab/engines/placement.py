@@ -35,6 +35,7 @@ def bridge_of(
     (missing token, files too large, no bridge).
     """
     threads = launched["threads"]
+    tools = (*_TOOLS, *_OF_MODULES) if launched["worker"] in OUR_MODULES else _TOOLS
     changed, inputs = with_inputs(launched["worker"], config)
     job = Job(
         run_id=run_id,
@@ -49,7 +50,7 @@ def bridge_of(
         inputs=inputs,
         wheels=cluster.wheels,
         restarts=launched["restarts"],
-        tools=[f"{name}=={version(name)}" for name in _tools(launched["worker"])],
+        tools=[f"{name}=={version(name)}" for name in tools],
     )
     python = bridge_python(cluster, lambda line: None)
     environment = bridge_variables(cluster)
@@ -62,10 +63,6 @@ def bridge_of(
         "log": str(home() / "bridges" / f"{socket.stem}.log"),
         "run": {"job": job.to_json(), "variables": dict(variables)},
     }
-
-
-def _tools(worker: str) -> tuple[str, ...]:
-    return (*_TOOLS, *_OF_MODULES) if worker in OUR_MODULES else _TOOLS
 
 
 def given_gpus(gpus: int | Sequence[int] | None, on: str | None) -> int | Sequence[int]:

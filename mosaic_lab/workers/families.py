@@ -158,7 +158,7 @@ def remedy(refusal: str, env_id: str | None, worker: WorkerEnvironment) -> str:
             f"{PASS_FOLDER}"
         )
     reason = _unavailable(env_id)
-    if _is_of_a_team(env_id) and not reason and "parallel" not in worker.capabilities.supported_paradigms:
+    if _TEAM.fullmatch(env_id) and not reason and "parallel" not in worker.capabilities.supported_paradigms:
         return (
             f". It is named like PettingZoo's environments, and worker '{worker.name}' trains no teams: "
             "train them with worker 'xuance' or 'rllib'"
@@ -168,11 +168,6 @@ def remedy(refusal: str, env_id: str | None, worker: WorkerEnvironment) -> str:
     if (provider := _other_provider(env_id, worker)) is not None:
         return f"; lab.compare and lab.evaluate have it from worker '{provider}'"
     return f"; {reason}" if reason else ""
-
-
-def _is_of_a_team(env_id: str) -> bool:
-    """Whether an id has the form of PettingZoo's."""
-    return _TEAM.fullmatch(env_id) is not None
 
 
 def _other_provider(env_id: str, worker: WorkerEnvironment) -> str | None:

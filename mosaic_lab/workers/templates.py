@@ -105,11 +105,6 @@ def _rename(worker: Path, name: str) -> None:
         text = file.read_text(encoding="utf-8").replace(
             "placeholder-worker", f"{name.replace('_', '-')}-worker"
         )
-        text = text.replace("placeholder", name).replace("Placeholder", _title(name))
+        text = text.replace("placeholder", name).replace("Placeholder", name.title().replace("_", ""))
         file.write_text(text, encoding="utf-8")
     (worker / "placeholder_worker").rename(worker / f"{name}_worker")
-
-
-def _title(name: str) -> str:
-    """Return a worker's name as a namespace of ids: "my_lib" is "MyLib"."""
-    return "".join(part.title() for part in name.split("_"))

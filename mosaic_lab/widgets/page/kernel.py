@@ -48,7 +48,7 @@ def stay_on_subshell(*comms: BaseComm) -> None:
     """
     for comm in comms:
         if hasattr(comm, "_reply_subshell_for"):
-            comm._reply_subshell_for = _where_it_was_sent
+            comm._reply_subshell_for = lambda data, default: default
 
 
 def on_message(comm: BaseComm, handle: Callable[[dict[str, Any]], object]) -> None:
@@ -71,10 +71,6 @@ def publish_no_status(comm: BaseComm) -> None:
     for the kernel to be idle after such a message.
     """
     _without_status[comm.comm_id] = comm
-
-
-def _where_it_was_sent(data: object, default: str | None) -> str | None:
-    return default
 
 
 class BusyStatus:

@@ -350,12 +350,8 @@ def complete_csv(views: Sequence[RunView], names: Sequence[str], limit: int = MO
         texts.append(csv_text(_table(view, names), header=not texts))
         size += len(texts[-1])
         if size > limit:
-            return [_write(view, names) for view in views]
+            return [write_csv(_table(view, names), view.run.path / FILE_NAME) for view in views]
     return "".join(texts)
-
-
-def _write(view: RunView, names: Sequence[str]) -> Path:
-    return write_csv(_table(view, names), view.run.path / FILE_NAME)
 
 
 def _table(view: RunView, names: Sequence[str]) -> pd.DataFrame:

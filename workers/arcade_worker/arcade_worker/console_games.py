@@ -35,7 +35,8 @@ def facts_of(env: ConsoleEnvironment, agent: str) -> EnvironmentFacts:
     buttons = [str(button or "") for button in env.unwrapped.buttons]
     if env.combinations is None:
         names = [name.lower() or "unused" for name in buttons]
-        presses: dict[str, Any] = {name: _pressed(buttons, name) for name in ("", *buttons)}
+        presses: dict[str, Any] = {name: [int(name == button) for button in buttons] for name in buttons}
+        presses[""] = [0] * len(buttons)
     else:
         names = [" and ".join(pressed).lower() or "nothing" for pressed in env.combinations]
         presses = {"".join(one): place for place, one in enumerate(env.combinations) if len(one) < 2}
@@ -65,10 +66,6 @@ def _is_here(game: str) -> bool:
     except FileNotFoundError:
         return False
     return True
-
-
-def _pressed(buttons: list[str], pressed: str) -> list[int]:
-    return [int(bool(pressed) and button == pressed) for button in buttons]
 
 
 class ConsoleEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):

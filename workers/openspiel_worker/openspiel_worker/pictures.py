@@ -171,13 +171,8 @@ class Square(NamedTuple):
     sign: str
 
 
-def _sides(upper: str, lower: str, letters: str) -> dict[str, str]:
-    """Return colours of pieces written in capitals for one side and in lower case for the other."""
-    return {**dict.fromkeys(letters.upper(), upper), **dict.fromkeys(letters.lower(), lower)}
-
-
 def _lettered(letters: str, upper: str, lower: str, **others: str | bool) -> Board:
-    discs = _sides(upper, lower, letters)
+    discs = {**dict.fromkeys(letters.upper(), upper), **dict.fromkeys(letters.lower(), lower)}
     return Board(discs, letters="".join(discs), **others)  # type: ignore[arg-type]
 
 

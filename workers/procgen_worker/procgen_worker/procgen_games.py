@@ -42,7 +42,8 @@ def ids() -> tuple[str, ...]:
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
     from .procgen_environment import ProcgenEnvironment
 
-    return ProcgenEnvironment(env_id, _game(env_id), settings, render_mode)
+    game = env_id.removeprefix("procgen-").removesuffix("-v0")
+    return ProcgenEnvironment(env_id, game, settings, render_mode)
 
 
 def facts_of(env: Any, agent: str) -> EnvironmentFacts:
@@ -52,7 +53,3 @@ def facts_of(env: Any, agent: str) -> EnvironmentFacts:
         instructions=f"You play the video game {env.name}. {_TASKS[env.name]}",
         packages=("procgen-mirror",),
     )
-
-
-def _game(env_id: str) -> str:
-    return env_id.removeprefix("procgen-").removesuffix("-v0")

@@ -153,7 +153,8 @@ def _disagreements(
         yield "use_rnn: upstream's qtran fails with recurrent networks; leave it out"
     if values.get("use_rnn") and not spec.longest:
         yield f"use_rnn needs episodes of a known length; {spec.env_id} does not declare its own"
-    if algorithm.several and len({str(space) for space in _spaces(spec)}) > 1:
+    spaces = {f"{spec.observations[agent]} {spec.actions[agent]}" for agent in spec.actions}
+    if algorithm.several and len(spaces) > 1:
         yield from _mixed_spaces(algorithm, spec, values)
     if algorithm.name == "sac" and spec.kind == DISCRETE and values["use_automatic_entropy_tuning"]:
         yield (
@@ -170,10 +171,6 @@ def _disagreements(
             f"activation_action='sigmoid' gives actions from 0 to 1; those of {spec.env_id} go below 0: "
             "choose 'tanh'"
         )
-
-
-def _spaces(spec: XuanceEnvironmentSpec) -> list[tuple[Any, Any]]:
-    return [(spec.observations[agent], spec.actions[agent]) for agent in spec.actions]
 
 
 def _mixed_spaces(
