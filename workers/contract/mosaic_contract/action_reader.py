@@ -1,7 +1,5 @@
-"""Validation of actions against a described space, for arenas, keyboards and the conformance suite.
-
-Actions are returned as plain numbers and lists. NumPy is not needed.
-"""
+"""Validation of actions against a described space, for arenas, keyboards and the conformance suite. Actions
+are returned as plain numbers and lists. NumPy is not needed."""
 
 from __future__ import annotations
 

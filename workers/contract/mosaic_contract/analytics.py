@@ -1,7 +1,5 @@
-"""`analytics.json`: the locations of a run's artifacts, for tools that do not know the worker.
-
-Paths inside the run folder are stored relative to it, so that the folder can be moved.
-"""
+"""`analytics.json`: the locations of a run's artifacts, for tools that do not know the worker. Paths inside
+the run folder are stored relative to it, so that the folder can be moved."""
 
 from __future__ import annotations
 
@@ -31,10 +29,8 @@ def write_analytics(
     wandb: Mapping[str, str] | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write the manifest atomically and return its path. The last of `checkpoints` is the final one.
-
-    `wandb` may have project, entity, run_id, run_name and url. Raises `OSError`.
-    """
+    """Write the manifest atomically and return its path. The last of `checkpoints` is the final one. `wandb`
+    may have project, entity, run_id, run_name and url. Raises `OSError`."""
 
     def inside(path: AnyPath | None) -> str | None:
         if path is None:

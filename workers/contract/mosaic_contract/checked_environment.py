@@ -1,7 +1,5 @@
-"""Environments of trainings, within wrappers that apply the checks of `environment_check`.
-
-Gymnasium is imported when an environment is wrapped.
-"""
+"""Environments of trainings, within wrappers that apply the checks of `environment_check`. Gymnasium is
+imported when an environment is wrapped."""
 
 from __future__ import annotations
 

@@ -128,11 +128,8 @@ def description_of(path: Path) -> Path:
 def read_description(
     path: Union[str, Path], format: str, algorithms: Collection[str]
 ) -> tuple[Path, dict[str, Any]]:
-    """Return a checkpoint's absolute path and its description.
-
-    Raises `ConfigError` if the description is missing, has another format or algorithm, or the file is
-    damaged.
-    """
+    """Return a checkpoint's absolute path and its description. Raises `ConfigError` if the description is
+    missing, has another format or algorithm, or the file is damaged."""
     path = Path(path).expanduser().resolve()
     if not path.exists():
         raise ConfigError(f"there is no checkpoint {path}")
@@ -170,9 +167,7 @@ def check_file(path: Path) -> None:
 
 def damage(path: Path) -> str:
     """Return why a checkpoint with the suffix of a zip archive is damaged or no archive; empty for others.
-
-    The libraries that load weights would not detect a flipped bit.
-    """
+    The libraries that load weights would not detect a flipped bit."""
     if path.suffix not in _ARCHIVES or path.is_dir():
         return ""
     try:

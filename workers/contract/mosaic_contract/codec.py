@@ -73,10 +73,8 @@ def decode_line(line: bytes) -> dict[str, Any]:
 
 
 def read_document(path: Path) -> dict[str, Any]:
-    """Return the JSON object in an untrusted file.
-
-    Raises `OSError`, and `ValueError` if the file is not a JSON object or is larger than `DOCUMENT_LIMIT`.
-    """
+    """Return the JSON object in an untrusted file. Raises `OSError`, and `ValueError` if the file is not a
+    JSON object or is larger than `DOCUMENT_LIMIT`."""
     if path.exists() and not path.is_file():  # opening a named pipe would wait for a writer
         raise ValueError("it is not a file")
     with path.open("rb") as file:

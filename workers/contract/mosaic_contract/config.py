@@ -188,7 +188,6 @@ def lab_keyword(name: str) -> str:
 
 def nearest(name: str, choices: Iterable[str], listed: bool = False) -> str:
     """Return the end of an error about an unknown name: the nearest known name, or all if none is near.
-
     ``listed``: the error lists all names itself."""
     names = sorted(set(choices))
     wanted = name.lower().replace("-", "_")

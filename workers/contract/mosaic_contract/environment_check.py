@@ -91,10 +91,7 @@ def offers(env: Any, name: str) -> bool:
 
 def check_first_returns(env: Any, env_id: str) -> None:
     """Check the form of the values that the environment's own code returns from its first reset and first
-    step.
-
-    The check is below Gymnasium's wrappers, which would fail with less helpful messages.
-    """
+    step. The check is below Gymnasium's wrappers, which would fail with less helpful messages."""
     inner, gymnasium = getattr(env, "unwrapped", env), sys.modules.get("gymnasium")
     if gymnasium is None or not isinstance(inner, gymnasium.Env):
         return

@@ -20,10 +20,7 @@ DISCRETE, CONTINUOUS = "discrete", "continuous"
 @dataclass(frozen=True)
 class EnvironmentSpec:
     """An environment's id and the spaces of each agent; the single agent of a Gymnasium environment is
-    `ALONE`.
-
-    `several` marks a parallel PettingZoo environment, even with only one agent.
-    """
+    `ALONE`. `several` marks a parallel PettingZoo environment, even with only one agent."""
 
     env_id: str
     observations: Mapping[str, Any]

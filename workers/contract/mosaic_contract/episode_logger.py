@@ -1,7 +1,5 @@
-"""Progress of a training: steps, speed, episodes, and the library's metrics.
-
-`TrainingEpisode` is for shims that step their environments in this process.
-"""
+"""Progress of a training: steps, speed, episodes, and the library's metrics. `TrainingEpisode` is for shims
+that step their environments in this process."""
 
 from __future__ import annotations
 

@@ -72,18 +72,13 @@ class UpstreamFailed(Exception):
 
 
 class BudgetSpent(Exception):
-    """The budget for language model calls does not allow the next call.
-
-    Ends the episode regardless of the operator's fallback: an action played instead of the model's would be
-    scored as the model's.
-    """
+    """The budget for language model calls does not allow the next call. Ends the episode regardless of the
+    operator's fallback: an action played instead of the model's would be scored as the model's."""
 
 
 class RecordingMismatch(Exception):
-    """A replay needs an exchange that its recording does not contain.
-
-    Ends the episode regardless of the operator's fallback, like `BudgetSpent`.
-    """
+    """A replay needs an exchange that its recording does not contain. Ends the episode regardless of the
+    operator's fallback, like `BudgetSpent`."""
 
 
 class EndpointRefused(ConfigError):
@@ -100,11 +95,8 @@ FINAL = (ConfigError, BadLine, BadMessage, BudgetSpent, RecordingMismatch, Endpo
 
 
 class Cancelled(BaseException):
-    """Raised in the main thread by the first SIGTERM or SIGINT.
-
-    Not an `Exception`, so that a library's `except Exception` does not catch it. A shim may catch it to save
-    its state, and must then re-raise it.
-    """
+    """Raised in the main thread by the first SIGTERM or SIGINT. Not an `Exception`, so that a library's
+    `except Exception` does not catch it. A shim may catch it to save its state, and must then re-raise it."""
 
     def __init__(self, signum: int) -> None:
         super().__init__(signum)  # libraries copy exceptions while they propagate, from these arguments

@@ -1,7 +1,5 @@
-"""TensorBoard files of a program that trains, followed while they grow.
-
-TensorBoard is imported when there are files; without it, none are read.
-"""
+"""TensorBoard files of a program that trains, followed while they grow. TensorBoard is imported when there
+are files; without it, none are read."""
 
 from __future__ import annotations
 

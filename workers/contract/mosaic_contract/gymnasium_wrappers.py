@@ -76,10 +76,8 @@ def with_statistics(wrappers: Iterable[Wrapper]) -> list[str]:
 
 
 class Statistics:
-    """The running statistics of wrappers, shared by the environments of a training.
-
-    They begin with those `recorded` in a checkpoint; a policy that `plays` does not change them.
-    """
+    """The running statistics of wrappers, shared by the environments of a training. They begin with those
+    `recorded` in a checkpoint; a policy that `plays` does not change them."""
 
     def __init__(self, recorded: Mapping[str, Any] = {}, *, plays: bool = False) -> None:
         self.plays = plays

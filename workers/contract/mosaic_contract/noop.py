@@ -1,7 +1,5 @@
-"""No-op actions, found by the names of the actions, by the environment, or by the kind of space.
-
-Spaces are given as descriptions (`describe_space`). NumPy is imported if a space has arrays.
-"""
+"""No-op actions, found by the names of the actions, by the environment, or by the kind of space. Spaces are
+given as descriptions (`describe_space`). NumPy is imported if a space has arrays."""
 
 from __future__ import annotations
 
@@ -43,9 +41,7 @@ def noop_action(space: Mapping[str, Any], meanings: Any, env_id: str) -> Decisio
 
 def first_legal(space: Mapping[str, Any], wanted: int, mask: Any, moves: Any) -> int:
     """Return `wanted` if it is legal, else the first legal action; `wanted` if no legal actions are given.
-
-    `mask` is a flat list of 0 and 1 or None, `moves` a list of actions or None; the mask takes precedence.
-    """
+    `mask` is a flat list of 0 and 1 or None, `moves` a list of actions or None; the mask takes precedence."""
     start = int(space.get("start", 0))
     if mask is not None:
         legal = [start + index for index, allowed in enumerate(mask) if allowed]

@@ -37,10 +37,8 @@ log = logging.getLogger("mosaic_contract")
 
 
 class OperatorServer:
-    """The executor of commands for the agents of one process.
-
-    `describe` and `operate` are the worker's. `concurrent` gives each agent a thread.
-    """
+    """The executor of commands for the agents of one process. `describe` and `operate` are the worker's.
+    `concurrent` gives each agent a thread."""
 
     def __init__(self, describe: Describe, operate: Operate, concurrent: bool = False) -> None:
         self._describe = describe

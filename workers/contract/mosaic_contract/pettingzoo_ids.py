@@ -35,10 +35,7 @@ def pettingzoo_ids() -> list[str]:
 
 def pettingzoo_module(env_id: str) -> str | None:
     """Return the name of an environment's module, None for an id that is not a PettingZoo environment or that
-    another worker serves.
-
-    The environment is not imported.
-    """
+    another worker serves. The environment is not imported."""
     if assigned(env_id) is not None:
         return None
     family, _, name = env_id.rpartition("/")

@@ -1,7 +1,5 @@
 """Queries of a trained policy: its actions for many observations at once, and its probabilities and values.
-
-An operator that answers queries has a method `queries`, which returns its `PolicyQueries`.
-"""
+An operator that answers queries has a method `queries`, which returns its `PolicyQueries`."""
 
 from __future__ import annotations
 

@@ -48,10 +48,8 @@ def report_os_exit(report: Callable[[int, Lines], int]) -> None:
 
 
 def leave_within(seconds: float, code: int) -> None:
-    """End the process even if threads or exit hooks of an environment or a library never finish.
-
-    The process has reported its end by now, so `os._exit` is Python's own again and a shim may use it.
-    """
+    """End the process even if threads or exit hooks of an environment or a library never finish. The process
+    has reported its end by now, so `os._exit` is Python's own again and a shim may use it."""
     os._exit = _end_process
     joined = threading.Event()
     atexit.register(joined.set)  # Python runs exit hooks after it has joined all threads

@@ -6,10 +6,8 @@ import hashlib
 
 
 def derive_seed(seed: int, name: str) -> int:
-    """Return the seed (0 to 2**32 - 1) of the component `name` of an object with this `seed`.
-
-    It is the same on every machine and Python version; different names give unrelated seeds.
-    """
+    """Return the seed (0 to 2**32 - 1) of the component `name` of an object with this `seed`. It is the same
+    on every machine and Python version; different names give unrelated seeds."""
     return int.from_bytes(hashlib.sha256(f"{int(seed)}/{name}".encode()).digest()[:4], "big")
 
 

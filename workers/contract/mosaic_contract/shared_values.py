@@ -57,9 +57,7 @@ class SharedValues:
 
     def write(self, value: Any, start: int = 0) -> Any:
         """Write the arrays of a value from `start` on, and return the reference to the value for a message.
-
-        Raises `ValueError` for more than `SIZE_LIMIT`, and `OSError` if there is no space.
-        """
+        Raises `ValueError` for more than `SIZE_LIMIT`, and `OSError` if there is no space."""
         return self._put(value, start)[0]
 
     def read(self, reference: Any) -> Any:

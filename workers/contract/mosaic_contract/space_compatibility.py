@@ -18,10 +18,8 @@ _SIZE = {"Box": "shape", "Discrete": "n", "MultiDiscrete": "nvec", "MultiBinary"
 
 
 def misfit(trained: Mapping[str, Any], offered: Mapping[str, Any], what: str) -> str:
-    """Return why a policy trained for one space cannot be used on the space `offered`, "" if it can.
-
-    `what` is "observations" or "actions", the first word of the sentence.
-    """
+    """Return why a policy trained for one space cannot be used on the space `offered`, "" if it can. `what`
+    is "observations" or "actions", the first word of the sentence."""
     if _form(trained) != _form(offered):
         return f"{what} are {text_of(offered)}, the policy was trained for {text_of(trained)}"
     if what == "actions" and not _same_bounds(trained, offered):

@@ -1,8 +1,5 @@
 """Loading of trained policies, from an agent's settings to the shim's own policy, and a base class for
-operators that act by a network.
-
-NumPy and PyTorch are used if a shim has them.
-"""
+operators that act by a network. NumPy and PyTorch are used if a shim has them."""
 
 from __future__ import annotations
 

@@ -148,9 +148,7 @@ class PlannedTraining:
         **details: Any,
     ) -> Checkpoints:
         """Return the checkpoints of the training; `contents`, `suffix` and `format` are as in `Checkpoints`.
-
-        `upstream` is the name and version of the library, `details` are further fields of the description.
-        """
+        `upstream` is the name and version of the library, `details` are further fields of the description."""
         library, version = upstream
         description = {
             "format": self.FORMAT,

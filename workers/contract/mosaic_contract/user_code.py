@@ -1,7 +1,5 @@
-"""The user's Python files, imported as Python would from the folder they were written for.
-
-Used only in processes of operators.
-"""
+"""The user's Python files, imported as Python would from the folder they were written for. Used only in
+processes of operators."""
 
 from __future__ import annotations
 
@@ -22,9 +20,7 @@ USER_ERRORS = (Exception, SystemExit)
 
 def attribute_of(settings: Mapping[str, Any]) -> tuple[Any, Path]:
     """Return the attribute named by ``settings``, {"folder", "file" (in it), "attribute"}, and its file.
-
-    ``folder`` becomes the working directory. Raises `ConfigError` with the line in the user's file.
-    """
+    ``folder`` becomes the working directory. Raises `ConfigError` with the line in the user's file."""
     try:
         folder, file = Path(settings["folder"]), Path(settings["folder"], settings["file"])
         attribute = settings["attribute"]
@@ -43,11 +39,8 @@ def attribute_of(settings: Mapping[str, Any]) -> tuple[Any, Path]:
 
 
 def keywords_of(function: Any, file: Path, given: Sequence[str], keywords: Sequence[str]) -> Sequence[str]:
-    """Return the `keywords` that a function of the user's accepts.
-
-    Raises `ConfigError` if it is not a function, or cannot be called with the arguments that `given`
-    describes and these keywords.
-    """
+    """Return the `keywords` that a function of the user's accepts. Raises `ConfigError` if it is not a
+    function, or cannot be called with the arguments that `given` describes and these keywords."""
     name, arguments = getattr(function, "__name__", "it"), " and ".join(given)
     if not callable(function) or isinstance(function, type):
         raise ConfigError(f"{name} of {file.name} is not a function of {arguments}")

@@ -1,7 +1,5 @@
-"""Validation of actions: convert answers to values of the environment's action space, or refuse them.
-
-Input: an unpacked answer and a mask. Output: an action for `step`. NumPy is imported if a space needs it.
-"""
+"""Validation of actions: convert answers to values of the environment's action space, or refuse them. Input:
+an unpacked answer and a mask. Output: an action for `step`. NumPy is imported if a space needs it."""
 
 from __future__ import annotations
 
@@ -80,11 +78,8 @@ class ActionRules:
 
 
 def _allowed(action: Any, space: Any, mask: Any) -> Any:
-    """Return a MultiDiscrete action with every masked number replaced by the first allowed one.
-
-    Gymnasium's masks for these spaces are tuples with one mask per number. Other actions are returned
-    unchanged.
-    """
+    """Return a MultiDiscrete action with every masked number replaced by the first allowed one. Gymnasium's
+    masks for these spaces are tuples with one mask per number. Other actions are returned unchanged."""
     if not isinstance(mask, (list, tuple)) or action.ndim != 1 or len(mask) != len(action):
         return action
     starts = getattr(space, "start", [0] * len(action))

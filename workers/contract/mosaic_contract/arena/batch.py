@@ -44,11 +44,8 @@ class Member:
 
 
 class Batch:
-    """A batch of up to `size` environments of one agent.
-
-    `make` creates further environments like the `first` when they are needed. `reset` begins the episode of a
-    command in one; `step` plays actions.
-    """
+    """A batch of up to `size` environments of one agent. `make` creates further environments like the `first`
+    when they are needed. `reset` begins the episode of a command in one; `step` plays actions."""
 
     def __init__(
         self,

@@ -25,10 +25,8 @@ FALLBACKS = (WAIT, DEFAULT, FORFEIT)
 
 
 class Call:
-    """A call in flight. `done` once there is an action to play or the agent has forfeited.
-
-    `deadline` is in seconds, None: no limit. Times are in seconds of `time.perf_counter`.
-    """
+    """A call in flight. `done` once there is an action to play or the agent has forfeited. `deadline` is in
+    seconds, None: no limit. Times are in seconds of `time.perf_counter`."""
 
     deadline_at: float | None = None
     action: Any = None

@@ -1,8 +1,5 @@
-"""Requests to language models that an operator reports with its action, sanitized for forwarding.
-
-They are untrusted input: anything other than a list of objects counts as no exchange, an invalid number as
-unknown.
-"""
+"""Requests to language models that an operator reports with its action, sanitized for forwarding. They are
+untrusted input: anything other than a list of objects counts as no exchange, an invalid number as unknown."""
 
 from __future__ import annotations
 

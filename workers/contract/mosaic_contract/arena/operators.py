@@ -1,7 +1,5 @@
 """The base class of an arena's operators, and operators that need no process: in the kernel, in the arena.
-
-`ArenaOperator.request` sends a `Call`; the answer settles it.
-"""
+`ArenaOperator.request` sends a `Call`; the answer settles it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Environments that can begin at a position given as text: PettingZoo's board games, MiniGrid's grids.
-
-The reset of the environment itself is extended, so that observations, turns and pictures are its own.
-"""
+"""Environments that can begin at a position given as text: PettingZoo's board games, MiniGrid's grids. The
+reset of the environment itself is extended, so that observations, turns and pictures are its own."""
 
 from __future__ import annotations
 

@@ -243,9 +243,7 @@ class Seats:
         self, environment: EnvironmentAdapter, rules: Mapping[str, ActionRules], step_index: int
     ) -> list[Call]:
         """Request an action of every agent whose turn it is and wait for the answers, unless one forfeits.
-
-        Raises `ArenaError`, and `Abandoned` if the kernel sends another command.
-        """
+        Raises `ArenaError`, and `Abandoned` if the kernel sends another command."""
         calls: list[Call] = []
         self._kernel.check()
         self._hints.begin_step()

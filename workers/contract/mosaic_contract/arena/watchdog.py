@@ -31,10 +31,8 @@ Activity = Tuple[str, str]  # the command it belongs to, and one of the above
 
 
 class Watchdog:
-    """A watchdog, created in the thread that executes the commands.
-
-    `send` sends a message to the kernel, `step_index` returns the number of steps in the episode so far.
-    """
+    """A watchdog, created in the thread that executes the commands. `send` sends a message to the kernel,
+    `step_index` returns the number of steps in the episode so far."""
 
     def __init__(self, send: Callable[[Mapping[str, Any]], None], step_index: Callable[[], int]) -> None:
         self._send_message = send

@@ -1,7 +1,5 @@
-"""Checks of workers that provide environments: their list, an episode, errors, and the ways to end.
-
-The suite is the operator of every agent. It plays the first legal action of Discrete spaces, else zeros.
-"""
+"""Checks of workers that provide environments: their list, an episode, errors, and the ways to end. The suite
+is the operator of every agent. It plays the first legal action of Discrete spaces, else zeros."""
 
 from __future__ import annotations
 

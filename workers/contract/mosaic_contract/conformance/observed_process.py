@@ -23,10 +23,8 @@ _SETTLE_SECONDS = 2.0  # helpers of Python's multiprocessing exit shortly after 
 
 
 class ObservedProcess:
-    """A context manager that runs the command inside its block; none of its processes survive the block.
-
-    Its stdin is empty, or a pipe with `talks`: `popen.stdin`.
-    """
+    """A context manager that runs the command inside its block; none of its processes survive the block. Its
+    stdin is empty, or a pipe with `talks`: `popen.stdin`."""
 
     def __init__(self, command: Sequence[str], folder: Path, *, talks: bool = False) -> None:
         folder.mkdir(parents=True, exist_ok=True)

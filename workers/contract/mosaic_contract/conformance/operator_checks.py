@@ -1,7 +1,5 @@
-"""Checks of workers with operators: a conversation, its errors, and the ways to end.
-
-`OperatorChecks` checks the whole protocol, `PlainChecks` operators that support only the plain protocol.
-"""
+"""Checks of workers with operators: a conversation, its errors, and the ways to end. `OperatorChecks` checks
+the whole protocol, `PlainChecks` operators that support only the plain protocol."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""The worker under test, conversations with its processes, and the exception for a failed check.
-
-In a conversation each command is one line, answered by one line, with a deadline.
-"""
+"""The worker under test, conversations with its processes, and the exception for a failed check. In a
+conversation each command is one line, answered by one line, with a deadline."""
 
 from __future__ import annotations
 
@@ -98,10 +96,8 @@ class Conversation:
         seconds: float,
         what: str = "",
     ) -> Answer:
-        """Send a command and return its answer, which must have one of the expected types.
-
-        Raises `CheckFailed`.
-        """
+        """Send a command and return its answer, which must have one of the expected types. Raises
+        `CheckFailed`."""
         line = command if isinstance(command, bytes) else encode_line(command, OPERATING_LINE_LIMIT)
         kinds = (kind,) if isinstance(kind, str) else kind
         said = what or json.loads(line)["cmd"]

@@ -12,10 +12,8 @@ CHANNELS = (1, 3, 4)
 
 
 class Hud(NamedTuple):
-    """The numbers and texts displayed with a frame. None or "": unknown.
-
-    ``agent`` is truncated to 100 bytes of UTF-8, ``text`` to 300.
-    """
+    """The numbers and texts displayed with a frame. None or "": unknown. ``agent`` is truncated to 100 bytes
+    of UTF-8, ``text`` to 300."""
 
     episode: Optional[int] = None
     step: Optional[int] = None
@@ -48,10 +46,8 @@ class Frame(NamedTuple):
 
 
 def adapted(pixels: Any, shape: tuple[int, ...] | None) -> tuple[Any, tuple[int, int, int]]:
-    """Return a frame as a uint8 array or a flat memoryview, and its height, width and channels.
-
-    ``shape`` is required for bytes; arrays have their own. Raises FrameError for invalid frames.
-    """
+    """Return a frame as a uint8 array or a flat memoryview, and its height, width and channels. ``shape`` is
+    required for bytes; arrays have their own. Raises FrameError for invalid frames."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(pixels, numpy.ndarray):
         size = _size(pixels.shape)

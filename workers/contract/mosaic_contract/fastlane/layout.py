@@ -77,10 +77,8 @@ class Ring:
 
     @classmethod
     def open(cls, path: Path) -> Ring | None:
-        """Return a reader's mapping of a ring, None for a file that is not a ring.
-
-        The file is not changed before its owner, name, size and header have been validated.
-        """
+        """Return a reader's mapping of a ring, None for a file that is not a ring. The file is not changed
+        before its owner, name, size and header have been validated."""
         if path.suffix != SUFFIX:
             return None
         try:

@@ -1,8 +1,5 @@
-"""The reading side of a ring: `FrameReader`.
-
-Readers are independent: any number may start, stop and crash. Everything in a ring is validated before use,
-so a file that only looks like a ring yields no frames.
-"""
+"""The reading side of a ring: `FrameReader`. Readers are independent: any number may start, stop and crash.
+Everything in a ring is validated before use, so a file that only looks like a ring yields no frames."""
 
 from __future__ import annotations
 
@@ -100,11 +97,8 @@ class FrameReader:
 
     @property
     def state(self) -> Literal["absent", "open", "ended", "closed"]:
-        """Whether a ring was found, and whether its writer is alive and can publish frames.
-
-        "ended": it no longer can; `notice` gives the reason. Makes a system call, so do not call it at every
-        poll.
-        """
+        """Whether a ring was found, and whether its writer is alive and can publish frames. "ended": it no
+        longer can; `notice` gives the reason. Makes a system call, so do not call it at every poll."""
         ring = self._follow()
         if ring is None:
             return "absent"

@@ -164,10 +164,8 @@ def sweep() -> list[Path]:
 
 
 def clear(run_dir: Path | str) -> None:
-    """Remove the frame files of an ended run: its link, its ring, and the rings of other dead writers.
-
-    The ring of a live writer is kept, wherever the link points.
-    """
+    """Remove the frame files of an ended run: its link, its ring, and the rings of other dead writers. The
+    ring of a live writer is kept, wherever the link points."""
     run_dir = Path(run_dir)
     ring = target(run_dir)
     if ring is not None:

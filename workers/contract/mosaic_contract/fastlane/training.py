@@ -57,10 +57,7 @@ class TrainingFrames:
 
     def show(self, env: Any, score: Score) -> bool:
         """Show an environment if there is a place. `score` returns its latest reward and the return of its
-        episode so far.
-
-        Returns True for the last place: call `due` after each step of this environment.
-        """
+        episode so far. Returns True for the last place: call `due` after each step of this environment."""
         if self._full():
             return False
         self._shown.append(env)

@@ -262,10 +262,8 @@ class FrameWriter:
             )
 
     def notice(self, text: str) -> None:
-        """Show viewers a message, such as the reason for missing frames, until the next message.
-
-        Truncated to 2048 bytes of UTF-8; "" removes the last message.
-        """
+        """Show viewers a message, such as the reason for missing frames, until the next message. Truncated to
+        2048 bytes of UTF-8; "" removes the last message."""
         data, words = clipped(text, layout.NOTICE_LIMIT), self._words
         if words is _NOTHING:
             return

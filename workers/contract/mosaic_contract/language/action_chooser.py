@@ -240,10 +240,8 @@ def shortened(answer: str) -> str:
 
 
 def _reasoning(exchanges: Sequence[Exchange]) -> str:
-    """Return the model's text other than its action, with its thoughts if the endpoint sends them.
-
-    Text that a repaired answer repeats from the previous answer appears once.
-    """
+    """Return the model's text other than its action, with its thoughts if the endpoint sends them. Text that
+    a repaired answer repeats from the previous answer appears once."""
     parts = [
         text
         for exchange in exchanges

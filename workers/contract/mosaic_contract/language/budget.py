@@ -50,10 +50,8 @@ class Budget:
         fcntl.flock(self._life, fcntl.LOCK_EX)
 
     def reserve(self, usd: float | None, tokens: int) -> str:
-        """Reserve the maximum cost of a call and return the reservation.
-
-        Waits while only pending calls of other processes prevent it. Raises `BudgetSpent`.
-        """
+        """Reserve the maximum cost of a call and return the reservation. Waits while only pending calls of
+        other processes prevent it. Raises `BudgetSpent`."""
         deadline = time.monotonic() + self._patience
         while True:
             with self._locked_ledger() as ledger:

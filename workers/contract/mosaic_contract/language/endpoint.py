@@ -43,10 +43,8 @@ _LIBRARIES = ("openai", "anthropic", "httpx2", "httpcore2", "httpx", "httpcore")
 
 
 class Endpoint:
-    """A model behind one of the SDKs, shared by the agents of a process. Thread-safe.
-
-    Subclasses name the SDK's package and class, make a request, and read the events of its answer.
-    """
+    """A model behind one of the SDKs, shared by the agents of a process. Thread-safe. Subclasses name the
+    SDK's package and class, make a request, and read the events of its answer."""
 
     package = ""
     client_class = ""

@@ -22,8 +22,7 @@ _LONGEST_HISTORY = 200_000  # characters
 
 class LanguageOperator:
     """Requests an action from its model. After an answer without a legal action it sends a second request
-    that explains the error, then plays the no-op. Raises `ConfigError` for invalid settings.
-    """
+    that explains the error, then plays the no-op. Raises `ConfigError` for invalid settings."""
 
     medium = TEXT
     names_teammates = True

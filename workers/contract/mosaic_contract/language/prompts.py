@@ -48,10 +48,8 @@ def system_text(
     mates: Sequence[str],
     chooser: ActionChooser,
 ) -> str:
-    """Return the system prompt: the model's role, the rules and the format of its answers.
-
-    `others` are the ids of all other agents, `mates` the ids of its teammates.
-    """
+    """Return the system prompt: the model's role, the rules and the format of its answers. `others` are the
+    ids of all other agents, `mates` the ids of its teammates."""
     rivals = [other for other in others if other not in mates]
     values = {
         "agent": agent,
@@ -128,10 +126,8 @@ def step_text(
     messages: Sequence[Mapping[str, Any]] = (),
     teammates: Mapping[str, str] | None = None,
 ) -> str:
-    """Return the user turn of one step: the observation, additional information and the legal actions.
-
-    `note` is about the last action; `plan` is the model's own, None for a strategy without plans.
-    """
+    """Return the user turn of one step: the observation, additional information and the legal actions. `note`
+    is about the last action; `plan` is the model's own, None for a strategy without plans."""
     planned = "" if plan is None else f"Your plan so far:\n{plan}" if plan else "You have no plan yet."
     parts = [f"Step {step_index + 1}.", note, planned, text]
     parts += [f"What {agent} sees:\n{seen}" for agent, seen in (teammates or {}).items()]

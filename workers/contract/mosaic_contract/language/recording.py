@@ -92,11 +92,8 @@ class RecordingWriter:
 
 
 class RecordedExchanges:
-    """The exchanges of a recording, each as the dict on its line.
-
-    `.damaged_in` counts, by file, the damaged lines found so far: truncated, changed, or longer than
-    `LINE_LIMIT`; `.damaged` is their total.
-    """
+    """The exchanges of a recording, each as the dict on its line. `.damaged_in` counts, by file, the damaged
+    lines found so far: truncated, changed, or longer than `LINE_LIMIT`; `.damaged` is their total."""
 
     def __init__(self, folder: Path) -> None:
         self.damaged_in: dict[str, int] = {}
@@ -188,10 +185,8 @@ class RecordingIndex:
 
 
 def exchange_of(entry: Mapping[str, Any]) -> Exchange:
-    """Return a recorded exchange before its answer is parsed, with its cost at the time of recording.
-
-    An answer that had no action when it was recorded keeps that fault.
-    """
+    """Return a recorded exchange before its answer is parsed, with its cost at the time of recording. An
+    answer that had no action when it was recorded keeps that fault."""
     return Exchange(
         prompt=entry["prompt"],
         answer=str(entry["answer"]),

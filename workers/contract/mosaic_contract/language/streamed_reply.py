@@ -84,11 +84,8 @@ class StreamedReply:
 
 
 def split_thoughts(text: str) -> tuple[str, str]:
-    """Split an answer with tagged thoughts into the answer and the thoughts.
-
-    Thoughts end at the last closing tag, with or without an opening tag (some servers cut it off). Unclosed
-    thoughts extend to the end.
-    """
+    """Split an answer with tagged thoughts into the answer and the thoughts. Thoughts end at the last closing
+    tag, with or without an opening tag (some servers cut it off). Unclosed thoughts extend to the end."""
     closings = list(_CLOSES.finditer(text))
     thoughts, answer = (text[: closings[-1].start()], text[closings[-1].end() :]) if closings else ("", text)
     opening = _OPENS.search(answer)

@@ -1,7 +1,5 @@
-"""PettingZoo's classic games: boards and cards as text.
-
-If an observation has two planes of pieces, the first has the observing agent's pieces.
-"""
+"""PettingZoo's classic games: boards and cards as text. If an observation has two planes of pieces, the first
+has the observing agent's pieces."""
 
 from __future__ import annotations
 

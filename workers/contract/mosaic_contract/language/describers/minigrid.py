@@ -37,9 +37,7 @@ _HAS_BALL = 100  # added by mosaic-multigrid to the state of an agent with a bal
 @dataclass(frozen=True)
 class Cell:
     """The contents of one cell. `right` and `forward` are steps from the agent (negative right: to the left).
-
-    `state` is a door's state or the direction of another agent; `carries`: another agent has a ball.
-    """
+    `state` is a door's state or the direction of another agent; `carries`: another agent has a ball."""
 
     kind: str
     colour: str
