@@ -29,10 +29,8 @@ def _settings(level: int = 0, max_steps: int | None = None) -> None:
 
 
 class GriddlyEnvironment(gymnasium.Env[Any, Any]):
-    """Observations indicate the kinds of objects at each place of the grid (width, height).
-
-    Action 0 is the no-op; the others are upstream's in order. Actions without effect are illegal.
-    """
+    """Observations indicate the kinds of objects at each place of the grid (width, height). Action 0 is the
+    no-op; the others are upstream's in order. Actions without effect are illegal."""
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}
 

@@ -1,7 +1,5 @@
-"""The configuration of upstream's own evaluation, and the command line of its `eval.py`.
-
-Parameters have short names defined here; upstream's own are given as `overrides`.
-"""
+"""The configuration of upstream's own evaluation, and the command line of its `eval.py`. Parameters have
+short names defined here; upstream's own are given as `overrides`."""
 
 from __future__ import annotations
 
@@ -113,10 +111,8 @@ def _checkout(config: TrainingConfig, checkout: str, problems: list[str]) -> str
 
 
 def _python(config: TrainingConfig, values: dict[str, Any], problems: list[str]) -> str:
-    """Return the interpreter.
-
-    Links in its path are not resolved, because they make it a virtual environment's.
-    """
+    """Return the interpreter. Links in its path are not resolved, because they make it a virtual
+    environment's."""
     python = values["python"]
     if not python:
         own = Path(values["checkout"] or ".", ".venv", "bin", "python")

@@ -1,7 +1,5 @@
-"""The instructions, actions and default action of each family of environments.
-
-The content follows BALROG, in other words.
-"""
+"""The instructions, actions and default action of each family of environments. The content follows BALROG, in
+other words."""
 
 from __future__ import annotations
 
@@ -32,8 +30,7 @@ GRID_ACTIONS = {
 @dataclass(frozen=True)
 class Game:
     """A game's prompt. ``instructions``: all but the last line. ``actions``: {name: action}; None if any
-    string is an action. ``default``: the name of the action played if an answer names none.
-    """
+    string is an action. ``default``: the name of the action played if an answer names none."""
 
     instructions: str
     actions: Mapping[str, Any] | None

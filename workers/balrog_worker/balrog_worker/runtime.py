@@ -1,8 +1,5 @@
-"""Upstream's own, unmodified `eval.py` as a run.
-
-Each episode's JSON file becomes an episode of the telemetry; upstream's output, which has progress bars, is
-the run's log.
-"""
+"""Upstream's own, unmodified `eval.py` as a run. Each episode's JSON file becomes an episode of the
+telemetry; upstream's output, which has progress bars, is the run's log."""
 
 from __future__ import annotations
 
@@ -26,10 +23,8 @@ log = logging.getLogger(__name__)
 
 
 def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
-    """Run the evaluation to its end and return the numbers of its summary, in percent.
-
-    Raises `UpstreamFailed` for a non-zero exit status, and if there are no episodes at the end.
-    """
+    """Run the evaluation to its end and return the numbers of its summary, in percent. Raises
+    `UpstreamFailed` for a non-zero exit status, and if there are no episodes at the end."""
     results = config.run_dir / RESULTS
     results.mkdir(parents=True, exist_ok=True)
     episodes, upstreams_log = EpisodeFiles(results, telemetry), UpstreamLog(results / "eval.log")

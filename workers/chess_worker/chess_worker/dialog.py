@@ -36,9 +36,7 @@ class DialogLimits:
 
 class Dialog:
     """One move's dialog. `turns` is the next request's prompt; `read` parses its answer, `take` applies it.
-
-    After `take`, `move` is the model's move once made, and `failure` the reason if the dialog failed.
-    """
+    After `take`, `move` is the model's move once made, and `failure` the reason if the dialog failed."""
 
     def __init__(self, position: Position, limits: DialogLimits) -> None:
         rules = _RULES.format(side=position.side, board=BOARD, moves=MOVES, move=MOVE)

@@ -25,8 +25,7 @@ _PACKAGES = {"stockfish": "stockfish"}
 
 class EnginePlayer:
     """Plays an engine's moves. They are recorded and replayed like a model's answers, because a weakened
-    engine's moves cannot be seeded. For the settings see `ChessEngine`.
-    """
+    engine's moves cannot be seeded. For the settings see `ChessEngine`."""
 
     def __init__(self, setup: AgentSetup) -> None:
         self._engine: ChessEngine | None = None

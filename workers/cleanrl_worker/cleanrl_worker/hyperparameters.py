@@ -1,7 +1,5 @@
-"""The hyperparameters of a script, read from its source text. Upstream is neither imported nor executed.
-
-Two spellings exist: the fields of `class Args` (current upstream) and `parser.add_argument` (the release).
-"""
+"""The hyperparameters of a script, read from its source text. Upstream is neither imported nor executed. Two
+spellings exist: the fields of `class Args` (current upstream) and `parser.add_argument` (the release)."""
 
 from __future__ import annotations
 

@@ -38,10 +38,8 @@ log = logging.getLogger(__name__)
 
 
 def train(plan: ScriptPlan, telemetry: Telemetry) -> Mapping[str, Any]:
-    """Run the script to its end and return the final metrics.
-
-    After a signal, the script is stopped and saves a checkpoint. Raises `UpstreamFailed`.
-    """
+    """Run the script to its end and return the final metrics. After a signal, the script is stopped and saves
+    a checkpoint. Raises `UpstreamFailed`."""
     translator = Translator(telemetry)
     with _run_folder(plan):
         _run(plan, translator)

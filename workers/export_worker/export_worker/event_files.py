@@ -1,7 +1,5 @@
 """A run as a folder of TensorBoard: scalars, hyperparameters for the HPARAMS tab, the configuration as text.
-
-TensorBoard keeps scalars as float32.
-"""
+TensorBoard keeps scalars as float32."""
 
 from __future__ import annotations
 

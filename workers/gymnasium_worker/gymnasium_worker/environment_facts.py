@@ -133,8 +133,7 @@ def _name(env: Any) -> str:
 
 def frozen_lake_map(env: Any) -> Describe | None:
     """Return a function that describes a lake: {"map": a string per row, with S for the start, F for ice, H
-    for a hole and G for the goal}; None for an environment without such a map.
-    """
+    for a hole and G for the goal}; None for an environment without such a map."""
     inner = env.unwrapped
     if not hasattr(inner, "desc"):
         return None
@@ -147,8 +146,7 @@ def frozen_lake_map(env: Any) -> Describe | None:
 
 def chess_state(env: Any, agent: str) -> Describe:
     """Return a function that describes the board to the agent to move: {"fen": the position in
-    Forsyth-Edwards notation, "legal_moves": {move in UCI notation: action}}.
-    """
+    Forsyth-Edwards notation, "legal_moves": {move in UCI notation: action}}."""
     from pettingzoo.classic.chess.chess_utils import action_to_move, legal_moves
 
     game = env.unwrapped

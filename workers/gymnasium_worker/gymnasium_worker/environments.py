@@ -35,11 +35,8 @@ _KEEPS_STATE = re.compile(  # across resets: later episodes of the same object d
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
-    """Create an environment, with `settings` as keyword arguments.
-
-    Raises `ConfigError` for an unknown id, with the nearest known ones, and for an unsupported paradigm; also
-    any error of the environment itself.
-    """
+    """Create an environment, with `settings` as keyword arguments. Raises `ConfigError` for an unknown id,
+    with the nearest known ones, and for an unsupported paradigm; also any error of the environment itself."""
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # from PettingZoo modules without its registry
@@ -93,10 +90,8 @@ def known() -> list[str]:
 
 
 def _is_here(entry_point: Any) -> bool:
-    """Return whether this worker can create an environment with this entry point.
-
-    Old MuJoCo versions have no module: their entry point is a function that only raises an error.
-    """
+    """Return whether this worker can create an environment with this entry point. Old MuJoCo versions have no
+    module: their entry point is a function that only raises an error."""
     return isinstance(entry_point, str) and not entry_point.startswith(_NOT_HERE)
 
 
@@ -122,8 +117,7 @@ def _pettingzoo_maker(
 
 def _registered(env_id: str) -> tuple[Any, str]:
     """Return Gymnasium and the id, after importing the module that registers it: a plug-in, or the user's
-    module named in the id. Raises `ConfigError` for an unknown id or module.
-    """
+    module named in the id. Raises `ConfigError` for an unknown id or module."""
     import gymnasium
 
     module, colon, name = env_id.rpartition(":")
@@ -166,8 +160,7 @@ def _plug_in() -> None:
 
 class RecreateOnReset:
     """Wraps an environment that is created again by `make` at every reset but the first, because its earlier
-    episodes affect later ones despite seeding.
-    """
+    episodes affect later ones despite seeding."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make

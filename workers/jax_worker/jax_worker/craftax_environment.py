@@ -62,8 +62,7 @@ class CraftaxEnvironment(JaxEnvironment):
 
 def _keep_textures_in_cache(constants: Any, package: str) -> None:
     """Make upstream cache its textures, which take a minute to create, in the user's cache. By default it
-    writes them next to its own code and fails to start after an interrupted write.
-    """
+    writes them next to its own code and fails to start after an interrupted write."""
     name = f"{package}-{version('craftax')}.pbz2"
     constants.TEXTURE_CACHE_FILE = str(cache_folder("craftax") / name)
     constants.save_compressed_pickle = _save_whole

@@ -129,8 +129,7 @@ def facts_of(env: GymnaxEnvironment, agent: str) -> EnvironmentFacts:
 
 def _describer(env: GymnaxEnvironment) -> Callable[[], Mapping[str, Any]] | None:
     """Return a function that describes the positions of objects in a MinAtar game; None for other games,
-    whose observations are short vectors.
-    """
+    whose observations are short vectors."""
     channels = _CHANNELS.get(env.name)
     if channels is None:
         return None

@@ -26,10 +26,7 @@ jax.config.update("jax_compilation_cache_dir", str(cache_folder("jax")))
 
 class JaxEnvironment(gymnasium.Env[Any, Any]):
     """The base class of both families. Compiled functions are kept in the user's cache: Craftax compiles for
-    minutes, but only once.
-
-    `state` is upstream's state, after a reset.
-    """
+    minutes, but only once. `state` is upstream's state, after a reset."""
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}
 

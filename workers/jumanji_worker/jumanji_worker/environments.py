@@ -65,10 +65,8 @@ def _kind(name: str) -> str:
 
 
 def make(env_id: str, settings: Mapping[str, Any]) -> Any:
-    """Make an environment, with `settings` as keywords of its class, one reward and one discount.
-
-    Raises `ConfigError` for unknown ids and settings.
-    """
+    """Make an environment, with `settings` as keywords of its class, one reward and one discount. Raises
+    `ConfigError` for unknown ids and settings."""
     import jumanji
     from jumanji import environments
     from jumanji.wrappers import MultiToSingleWrapper

@@ -1,8 +1,5 @@
-"""Episode returns and lengths of a batch of environments, in the extras of each step.
-
-The wrapper is placed between the batch and the learner and draws no random numbers, so it does not affect
-training.
-"""
+"""Episode returns and lengths of a batch of environments, in the extras of each step. The wrapper is placed
+between the batch and the learner and draws no random numbers, so it does not affect training."""
 
 from __future__ import annotations
 

@@ -23,10 +23,7 @@ def to_bytes(tree: Any) -> bytes:
 
 def from_file(path: Path, like: Any) -> Any:
     """Return the tree in a file, or the part of it with the structure of `like`: arrays, or their shapes, at
-    the same paths.
-
-    Raises `ConfigError` if the file cannot be read or has no such tree.
-    """
+    the same paths. Raises `ConfigError` if the file cannot be read or has no such tree."""
     leaves, form = jax.tree_util.tree_flatten_with_path(like)
     with loading(path), np.load(path, allow_pickle=False) as file:
         arrays = [_fitting(file[(name := jax.tree_util.keystr(at))], leaf, name) for at, leaf in leaves]

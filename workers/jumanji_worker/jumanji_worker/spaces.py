@@ -57,10 +57,8 @@ class ActionConversion:
 
 
 def like(template: Any, observation: Any) -> Any:
-    """Return Jumanji's observation for an arena's observation: nested dicts of arrays.
-
-    `template` is any observation of the environment.
-    """
+    """Return Jumanji's observation for an arena's observation: nested dicts of arrays. `template` is any
+    observation of the environment."""
     if hasattr(template, "_asdict"):
         parts = template._asdict()
         return template._replace(**{name: like(part, observation[name]) for name, part in parts.items()})

@@ -1,6 +1,5 @@
 """The worker: its metadata, and `python -m llama_cpp_worker.cli --serve …`, which takes options of
-`llama-server` and serves a model until it is ended.
-"""
+`llama-server` and serves a model until it is ended."""
 
 from __future__ import annotations
 

@@ -37,10 +37,8 @@ class DatasetRequest:
 
 
 def write_dataset(request: DatasetRequest) -> dict[str, Any]:
-    """Write the dataset and return its path and the numbers of its episodes and steps.
-
-    Raises `ValueError` for a recording that is not as it was written, and `OSError`.
-    """
+    """Write the dataset and return its path and the numbers of its episodes and steps. Raises `ValueError`
+    for a recording that is not as it was written, and `OSError`."""
     out = Path(request.out)
     unfinished = out.with_name(f".{out.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)

@@ -16,11 +16,8 @@ _NOT_METRICS = {"episode", "step", "global_step", "memory_mb", "cpu_percent", "t
 
 
 class Translation:
-    """Translates the lines of one training.
-
-    `results` are its final metrics, `completed` whether it reported its end; `failure` is the worker's reason
-    for a failed run, None without one.
-    """
+    """Translates the lines of one training. `results` are its final metrics, `completed` whether it reported
+    its end; `failure` is the worker's reason for a failed run, None without one."""
 
     def __init__(self, telemetry: Telemetry, run_dir: Path) -> None:
         self._telemetry = telemetry

@@ -43,10 +43,8 @@ def facts_of(env: Any, agent: str) -> EnvironmentFacts:
 
 
 class MadeAtReset(gymnasium.Env[Any, Any]):
-    """Wraps an environment that `make` creates again for every episode, from the episode's seed.
-
-    During creation, upstream uses NumPy's global generator.
-    """
+    """Wraps an environment that `make` creates again for every episode, from the episode's seed. During
+    creation, upstream uses NumPy's global generator."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make

@@ -1,7 +1,5 @@
 """Selects MuJoCo's rendering library for machines without a display: EGL or OSMesa, whichever is available.
-
-MuJoCo, Gymnasium and dm_control all read the variable MUJOCO_GL when imported.
-"""
+MuJoCo, Gymnasium and dm_control all read the variable MUJOCO_GL when imported."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""PettingZoo's Atari games for two and four players, with ROMs from ale-py.
-
-An id is the game's module, with or without its family: "pong_v3" or "atari/pong_v3".
-"""
+"""PettingZoo's Atari games for two and four players, with ROMs from ale-py. An id is the game's module, with
+or without its family: "pong_v3" or "atari/pong_v3"."""
 
 from __future__ import annotations
 

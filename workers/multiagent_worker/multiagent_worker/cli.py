@@ -1,7 +1,5 @@
-"""The worker: its environments and its command line, `python -m multiagent_worker.cli`.
-
-No environment library is imported before an environment is made or listed.
-"""
+"""The worker: its environments and its command line, `python -m multiagent_worker.cli`. No environment
+library is imported before an environment is made or listed."""
 
 import sys
 

@@ -1,7 +1,5 @@
-"""Multi-agent environments in Gymnasium's registry, with spaces, observations and rewards as tuples.
-
-They become parallel environments with agents "agent_0", "agent_1", ….
-"""
+"""Multi-agent environments in Gymnasium's registry, with spaces, observations and rewards as tuples. They
+become parallel environments with agents "agent_0", "agent_1", …."""
 
 from __future__ import annotations
 

@@ -34,10 +34,8 @@ _SECOND = {
 
 
 def make_agents_at_once(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> AgentsAtOnce:
-    """Create a registered Gymnasium environment, with `settings` as keywords.
-
-    Raises `ConfigError` for unknown ones.
-    """
+    """Create a registered Gymnasium environment, with `settings` as keywords. Raises `ConfigError` for
+    unknown ones."""
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     os.environ.setdefault("SDL_AUDIODRIVER", "dummy")  # rendering also opens the mixer
     import gymnasium

@@ -46,8 +46,7 @@ def facts_of(env: AgentsAtOnce, agent: str) -> EnvironmentFacts:
 
 class _SeededGenerator:
     """Forwards to an environment's current generator. Upstream generates grids with the generator from its
-    construction, which the seed of a reset does not affect.
-    """
+    construction, which the seed of a reset does not affect."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner

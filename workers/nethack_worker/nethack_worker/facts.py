@@ -37,11 +37,8 @@ _AROUND = {
 
 
 def game_facts(env: NetHackEnvironment, task: str) -> EnvironmentFacts:
-    """Return information about the agent; `task` describes its goal.
-
-    A state is described if NLE observes all inputs of the text, as it does unless the setting
-    "observation_keys" excludes some.
-    """
+    """Return information about the agent; `task` describes its goal. A state is described if NLE observes all
+    inputs of the text, as it does unless the setting "observation_keys" excludes some."""
     actions = list(env.game.actions)
     reads = set(_TEXT) <= set(env.game._observation_keys)
     return EnvironmentFacts(
@@ -60,8 +57,7 @@ def action_names(actions: Sequence[Any]) -> list[str]:
 
 def action_keys(actions: Sequence[Any]) -> dict[str, int]:
     """Return action numbers by key: the game's own keys, and arrows in addition to its direction keys.
-    Commands with Ctrl or Meta are selected by buttons on the page.
-    """
+    Commands with Ctrl or Meta are selected by buttons on the page."""
     keys: dict[str, int] = {}
     for number, (action, name) in enumerate(zip(actions, action_names(actions))):
         character = chr(int(action))

@@ -30,10 +30,8 @@ def ids() -> list[str]:
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> GameEnvironment:
-    """Create a game, with `settings` as its parameters, such as {"players": 3}.
-
-    Raises `ConfigError` for parameters that the game does not have or rejects.
-    """
+    """Create a game, with `settings` as its parameters, such as {"players": 3}. Raises `ConfigError` for
+    parameters that the game does not have or rejects."""
     kind = _kinds()[env_id]
     check_settings(env_id, settings, _nothing, also=list(kind.parameter_specification))
     try:
@@ -43,10 +41,8 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> G
 
 
 def _kinds() -> dict[str, Any]:
-    """Return OpenSpiel's game types by id.
-
-    Mean field games, and games constructed from another game or a file, are left out.
-    """
+    """Return OpenSpiel's game types by id. Mean field games, and games constructed from another game or a
+    file, are left out."""
     return {
         PREFIX + kind.short_name: kind
         for kind in pyspiel.registered_games()
@@ -75,8 +71,7 @@ def facts_of(env: GameEnvironment, agent: str) -> EnvironmentFacts:
 
 def _names(env: GameEnvironment, agent: str) -> list[str] | None:
     """Return a name for each action if there are few. None if there are many, if names depend on the state,
-    or if some action does not occur in a few random games.
-    """
+    or if some action does not occur in a few random games."""
     count = env.game.num_distinct_actions()
     if count > _FEW:
         return None
@@ -115,8 +110,7 @@ def _instructions(env: GameEnvironment, agent: str) -> str:
 
 def _describer(env: GameEnvironment, agent: str, with_moves: bool) -> Callable[[], Mapping[str, Any]]:
     """Return a function that describes the state to its agent: {"text": in OpenSpiel's notation}, with
-    "legal_moves" {name: action} if the actions have no other names.
-    """
+    "legal_moves" {name: action} if the actions have no other names."""
 
     def describe() -> Mapping[str, Any]:
         described: dict[str, Any] = {"text": env.text_for(agent)}

@@ -1,7 +1,5 @@
-"""The worker: its operator and its command line, `python -m passive_worker.cli`.
-
-NumPy is not imported before an agent is made.
-"""
+"""The worker: its operator and its command line, `python -m passive_worker.cli`. NumPy is not imported before
+an agent is made."""
 
 import sys
 

@@ -1,7 +1,5 @@
-"""The worker: its operator and its command line, `python -m policy_worker.cli`.
-
-The user's code is not imported before an agent is made.
-"""
+"""The worker: its operator and its command line, `python -m policy_worker.cli`. The user's code is not
+imported before an agent is made."""
 
 import sys
 

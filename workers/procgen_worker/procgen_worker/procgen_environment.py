@@ -14,10 +14,8 @@ _LARGEST_SEED = 2**31 - 1
 
 
 class ProcgenEnvironment(gymnasium.Env[Any, Any]):
-    """A game, created again for every seed, because upstream accepts seeds only at creation.
-
-    ``settings`` are upstream's keywords: "distribution_mode", "num_levels", "start_level", ….
-    """
+    """A game, created again for every seed, because upstream accepts seeds only at creation. ``settings`` are
+    upstream's keywords: "distribution_mode", "num_levels", "start_level", …."""
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}
     observation_space = spaces.Box(0, 255, (64, 64, 3), numpy.uint8)

@@ -70,10 +70,7 @@ def _registered(env_id: str) -> tuple[Any, int]:
 
 class BulletEnvironment(gymnasium.Env[Any, Any]):
     """A robot in a simulation that is created again for every seed, because state left from an earlier
-    episode would affect the next one.
-
-    ``settings`` are keywords of upstream's class.
-    """
+    episode would affect the next one. ``settings`` are keywords of upstream's class."""
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}
 

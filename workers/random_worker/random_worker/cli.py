@@ -1,7 +1,5 @@
-"""The worker: its operator and its command line, `python -m random_worker.cli`.
-
-Gymnasium is not imported before an agent is made.
-"""
+"""The worker: its operator and its command line, `python -m random_worker.cli`. Gymnasium is not imported
+before an agent is made."""
 
 import sys
 

@@ -10,10 +10,8 @@ from mosaic_contract import AgentSetup, BadMessage, ConfigError, make_space
 
 
 class RandomOperator:
-    """Uniform over the action space, or over the legal actions if a mask or a list of them is given.
-
-    Every episode uses its own seed; without one, the random stream continues.
-    """
+    """Uniform over the action space, or over the legal actions if a mask or a list of them is given. Every
+    episode uses its own seed; without one, the random stream continues."""
 
     def __init__(self, setup: AgentSetup) -> None:
         if setup.action_space is None:

@@ -1,7 +1,5 @@
 """The algorithms: their upstream configurations, supported actions, and the settings available to users.
-
-Upstream is not imported here.
-"""
+Upstream is not imported here."""
 
 from __future__ import annotations
 

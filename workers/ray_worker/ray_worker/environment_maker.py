@@ -15,10 +15,7 @@ def make_environment(
     module: str | None, env_id: str, keywords: Mapping[str, Any], render_mode: str | None = None
 ) -> Any:
     """Make a PettingZoo environment by its module's name, or the Gymnasium or served environment with this
-    id. A turn-based game becomes a `TurnGame`.
-
-    Raises the environment's own errors.
-    """
+    id. A turn-based game becomes a `TurnGame`. Raises the environment's own errors."""
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

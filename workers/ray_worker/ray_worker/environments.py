@@ -35,10 +35,8 @@ class RllibEnvironmentSpec(EnvironmentSpec):
 
 
 def make(env_id: str, keywords: Mapping[str, Any], render_mode: str | None = None) -> Any:
-    """Make a Gymnasium or parallel PettingZoo environment to act in.
-
-    Raises `ConfigError` for a turn-based environment, and the environment's own errors.
-    """
+    """Make a Gymnasium or parallel PettingZoo environment to act in. Raises `ConfigError` for a turn-based
+    environment, and the environment's own errors."""
     module = parallel_module(env_id)
     if module is None:
         register(env_id)

@@ -70,11 +70,8 @@ def _train(plan: RllibPlan, upstream: Any, telemetry: Telemetry, stack: ExitStac
 
 
 def _caused_by_signal(error: BaseException | None) -> bool:
-    """Return whether a signal caused the error.
-
-    If a signal arrives while Ray waits, `Cancelled` becomes the cause of Ray's own error, or is replaced by a
-    KeyboardInterrupt.
-    """
+    """Return whether a signal caused the error. If a signal arrives while Ray waits, `Cancelled` becomes the
+    cause of Ray's own error, or is replaced by a KeyboardInterrupt."""
     while error is not None and not isinstance(error, (Cancelled, KeyboardInterrupt)):
         error = error.__cause__ or error.__context__
     return error is not None

@@ -1,7 +1,5 @@
-"""The life of one training: upstream's `learn` on monitored environments, in this process.
-
-Metrics keep the names of upstream's logs, and are also written to TensorBoard files.
-"""
+"""The life of one training: upstream's `learn` on monitored environments, in this process. Metrics keep the
+names of upstream's logs, and are also written to TensorBoard files."""
 
 from __future__ import annotations
 

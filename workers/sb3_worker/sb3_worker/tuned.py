@@ -30,10 +30,8 @@ _WORDS = {"LeakyReLU": "leaky_relu"}
 
 
 def with_tuned(config: TrainingConfig) -> TrainingConfig:
-    """Return a configuration with the tuned values for what it does not give, if it is `tuned`.
-
-    Raises `ConfigError` if there are none for its algorithm and environment, with those that there are.
-    """
+    """Return a configuration with the tuned values for what it does not give, if it is `tuned`. Raises
+    `ConfigError` if there are none for its algorithm and environment, with those that there are."""
     if config.hyperparameters.get("tuned") is not True or config.algorithm not in ALGORITHMS:
         return config
     table = _table(config.algorithm)

@@ -49,9 +49,7 @@ class _Reader(pickle.Unpickler):
 
 def normalization_of(model: Path, observations: Any) -> Observe | None:
     """Return the function that normalizes an observation, None without statistics of these observations.
-
-    Raises `ConfigError` if there are statistics that cannot be read.
-    """
+    Raises `ConfigError` if there are statistics that cannot be read."""
     file = next(_statistics_files(model), None)
     if file is None:
         return None

@@ -1,7 +1,5 @@
-"""The command line of a run, validated before anything starts.
-
-`resolve` completes the configuration, `variables` creates the script's environment variables.
-"""
+"""The command line of a run, validated before anything starts. `resolve` completes the configuration,
+`variables` creates the script's environment variables."""
 
 from __future__ import annotations
 

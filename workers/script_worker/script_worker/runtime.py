@@ -51,10 +51,8 @@ log = logging.getLogger(__name__)
 
 
 def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
-    """Run the script to its end, or until it has obeyed a signal, and return its final metrics.
-
-    Raises `UpstreamFailed` for a non-zero exit status, with the script's own error message.
-    """
+    """Run the script to its end, or until it has obeyed a signal, and return its final metrics. Raises
+    `UpstreamFailed` for a non-zero exit status, with the script's own error message."""
     config.tensorboard_dir.mkdir(parents=True, exist_ok=True)
     config.checkpoints_dir.mkdir(parents=True, exist_ok=True)
     values, output = config.hyperparameters, ScriptOutput(telemetry)

@@ -1,7 +1,5 @@
 """Checkpoints: `step-N.pt` with weights, optimizers and counters, and `step-N.json` with its description.
-
-Files load with `weights_only=True`.
-"""
+Files load with `weights_only=True`."""
 
 from __future__ import annotations
 

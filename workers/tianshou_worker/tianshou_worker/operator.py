@@ -1,8 +1,5 @@
-"""Operators that act by trained policies.
-
-Without `deterministic`, actions are sampled as in training: from the policy's distribution, at random with
-the probability `eps_training`, or with `exploration_noise`.
-"""
+"""Operators that act by trained policies. Without `deterministic`, actions are sampled as in training: from
+the policy's distribution, at random with the probability `eps_training`, or with `exploration_noise`."""
 
 from __future__ import annotations
 

@@ -52,10 +52,8 @@ def is_own_game(env_id: str) -> bool:
 
 
 def spec_of_game(env_id: str, game: Any) -> EnvironmentSpec:
-    """Return a game's spaces in the form of arenas.
-
-    Raises `ConfigError` unless its agents observe boards of one size and choose among the same moves.
-    """
+    """Return a game's spaces in the form of arenas. Raises `ConfigError` unless its agents observe boards of
+    one size and choose among the same moves."""
     agents = list(game.possible_agents)
     spec: EnvironmentSpec = EnvironmentSpec.of(env_id, game)
     for agent in agents:

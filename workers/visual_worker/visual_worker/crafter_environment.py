@@ -17,8 +17,7 @@ _DIRECTIONS = {(0, -1): "up", (0, 1): "down", (-1, 0): "left", (1, 0): "right"}
 
 class _Members(Dict[Any, None]):
     """A set that iterates in order of insertion. Upstream's sets of creatures are ordered by memory address,
-    and random numbers are drawn in that order.
-    """
+    and random numbers are drawn in that order."""
 
     def add(self, member: Any) -> None:
         self[member] = None
@@ -29,8 +28,7 @@ class _Members(Dict[Any, None]):
 
 class CrafterEnvironment(gymnasium.Env[Any, Any]):
     """A Crafter environment. `settings` are keywords of `crafter.Env`: area, view, size, length. An episode
-    that reaches its length is truncated.
-    """
+    that reaches its length is truncated."""
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}
 

@@ -96,10 +96,8 @@ def _keys_of(button: str) -> tuple[str, ...]:
 
 
 def _names(inner: Any, buttons: list[str]) -> list[str] | None:
-    """Return the names of the choices, or of the buttons if several may be pressed.
-
-    None if an action also has numeric components.
-    """
+    """Return the names of the choices, or of the buttons if several may be pressed. None if an action also
+    has numeric components."""
     if inner.num_delta_buttons:
         return None
     words = [button.lower().replace("_", " ") for button in buttons]

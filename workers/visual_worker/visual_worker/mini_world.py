@@ -1,7 +1,5 @@
-"""MiniWorld: rooms and mazes in three dimensions.
-
-Observations are rendered by OpenGL, through EGL if there is no display.
-"""
+"""MiniWorld: rooms and mazes in three dimensions. Observations are rendered by OpenGL, through EGL if there
+is no display."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""The worker: its operator and its command line, `python -m vlm_worker.cli`.
-
-No SDK is imported before an agent is made.
-"""
+"""The worker: its operator and its command line, `python -m vlm_worker.cli`. No SDK is imported before an
+agent is made."""
 
 import sys
 

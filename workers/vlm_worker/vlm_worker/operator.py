@@ -17,8 +17,7 @@ from PIL import Image
 
 class VisionOperator(LanguageOperator):
     """Sends its model the latest frames and requests an action, as a `LanguageOperator` does. Raises
-    `ConfigError` if there is no frame.
-    """
+    `ConfigError` if there is no frame."""
 
     medium = PICTURES
     names_teammates = False  # earlier versions did not, and their recordings replay
@@ -50,10 +49,7 @@ class VisionOperator(LanguageOperator):
 
 def png_of(frame: Any, max_side: int | None) -> bytes:
     """Return a frame, uint8 (height, width, 3), as a PNG file with at most `max_side` pixels on its longer
-    side.
-
-    The same frame gives the same bytes. Raises `ValueError` for an invalid frame.
-    """
+    side. The same frame gives the same bytes. Raises `ValueError` for an invalid frame."""
     pixels = numpy.asarray(frame)
     if pixels.dtype != numpy.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
         raise ValueError(f"a frame must be uint8 (height, width, 3), not {pixels.dtype} {pixels.shape}")

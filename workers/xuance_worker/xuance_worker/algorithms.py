@@ -1,7 +1,5 @@
-"""The algorithms: their names in upstream, their configuration files, and the supported actions.
-
-Upstream is not imported here.
-"""
+"""The algorithms: their names in upstream, their configuration files, and the supported actions. Upstream is
+not imported here."""
 
 from __future__ import annotations
 
@@ -30,11 +28,8 @@ _BOUND = dict.fromkeys(
 
 @dataclass(frozen=True)
 class XuanceAlgorithm(Algorithm):
-    """One algorithm.
-
-    `policies` are upstream's names of the policy for each supported kind of actions. `several`: trains
-    several agents at once. `games`: upstream also has a configuration for Atari games.
-    """
+    """One algorithm. `policies` are upstream's names of the policy for each supported kind of actions.
+    `several`: trains several agents at once. `games`: upstream also has a configuration for Atari games."""
 
     name: str
     policies: Mapping[str, str]

@@ -38,9 +38,7 @@ def checkpoints_of(plan: XuancePlan, agent: Any, logger: EpisodeLogger) -> Check
 
 def restore(agent: Any, path: Path, step: int) -> None:
     """Load a checkpoint into an agent of the same configuration, to resume training. Raises `ConfigError`.
-
-    The replay buffer is empty: learning waits for as many new steps as initially.
-    """
+    The replay buffer is empty: learning waits for as many new steps as initially."""
     state, learner = load_torch(path, "policy"), agent.learner
     try:
         restore_policy(agent, state)

@@ -92,11 +92,8 @@ def _make_team(
 
 
 def make_for_arena(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
-    """Make an environment to act in, with ``settings`` as keywords.
-
-    Raises `ConfigError` for unknown and turn-based environments and for unsupported settings, else the
-    environment's own errors.
-    """
+    """Make an environment to act in, with ``settings`` as keywords. Raises `ConfigError` for unknown and
+    turn-based environments and for unsupported settings, else the environment's own errors."""
     from mosaic_contract.arena import check_settings, make_gymnasium  # trainings do not need these
 
     with warnings.catch_warnings():

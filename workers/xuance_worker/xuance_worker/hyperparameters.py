@@ -1,7 +1,5 @@
 """The hyperparameters of each algorithm, from upstream's own YAML configurations: names, types, defaults.
-
-Importing upstream takes seconds, too long for a listing of workers: only its files are read.
-"""
+Importing upstream takes seconds, too long for a listing of workers: only its files are read."""
 
 from __future__ import annotations
 

@@ -159,10 +159,8 @@ class XuanceMultiAgentEnvironment(RawMultiAgentEnv):
         return self._observations, {}
 
     def action(self, actions: dict[str, Any]) -> dict[str, Any]:
-        """Return the actions of the present agents, within the bounds of their spaces.
-
-        `actions` is changed, too, like upstream's own do: the buffer stores the executed actions.
-        """
+        """Return the actions of the present agents, within the bounds of their spaces. `actions` is changed,
+        too, like upstream's own do: the buffer stores the executed actions."""
         for agent, action in actions.items():
             space = self.action_space[agent]
             if isinstance(space, Box):

@@ -1,7 +1,5 @@
 """BALROG's environments, as text for language models and with their usual observations for other operators.
-
-Ids are "balrog/<family>/<task>". Libraries are imported when one of their environments is created.
-"""
+Ids are "balrog/<family>/<task>". Libraries are imported when one of their environments is created."""
 
 from __future__ import annotations
 

@@ -40,8 +40,7 @@ _FRAME = (512, 512)
 
 class _InOrder(MutableSet[Any]):
     """A set that iterates in order of insertion. Crafter's own sets, ordered by memory address, give a
-    different episode in every process.
-    """
+    different episode in every process."""
 
     def __init__(self) -> None:
         self._members: dict[Any, None] = {}

@@ -57,8 +57,7 @@ _DEPTH, _LEVEL = 12, 18  # indices in NLE's blstats
 
 class NetHack(TextEnvironment):
     """One of NLE's tasks. `no_progress_timeout`: steps without game time after which the Challenge ends;
-    `skip_more`: combine all pages of a message in one observation.
-    """
+    `skip_more`: combine all pages of a message in one observation."""
 
     default_action = DEFAULT_ACTIONS["nle"]
 
@@ -248,8 +247,7 @@ def _inventory(observation: Any) -> str:
 
 def visible_things(descriptions: Any, blstats: Any) -> str:
     """Return a line for each kind of object, the nearest first: `descriptions` (21, 79, 80) describes each
-    place, `blstats` gives the agent's position.
-    """
+    place, `blstats` gives the agent's position."""
     x, y = int(blstats[0]), int(blstats[1])
     nearest: dict[str, tuple[int, int, int, int]] = {}
     counts: dict[str, int] = {}

@@ -88,8 +88,7 @@ LIMIT_BYTES = 1 << 30  # of the cache: the least recently used games are removed
 
 class TextWorld(TextEnvironment):
     """One of the tasks; any string is an action. The task says what to find; the solution at the beginning of
-    upstream's games is removed.
-    """
+    upstream's games is removed."""
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
     render_mode = None
@@ -128,8 +127,7 @@ class TextWorld(TextEnvironment):
 
     def _about(self, info: dict[str, Any]) -> dict[str, Any]:
         """Return the info of a step. Its commands that currently have an effect serve random operators, which
-        choose one; BALROG's agents do not see them.
-        """
+        choose one; BALROG's agents do not see them."""
         return {**self.progress_info(), "legal_moves": sorted(info["admissible_commands"])}
 
     def _shown(self, text: str, info: dict[str, Any]) -> str:

@@ -123,10 +123,8 @@ def write_statistics(environments: Sequence[Any], statistics: Sequence[dict[str,
 
 
 def pooled(statistics: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """Pool the statistics of several environments, weighted by their counts.
-
-    Returns {"mean": list, "var": list, "count": float}; None without statistics.
-    """
+    """Pool the statistics of several environments, weighted by their counts. Returns {"mean": list, "var":
+    list, "count": float}; None without statistics."""
     if not statistics:
         return None
     counts = np.array([s["count"] for s in statistics])

@@ -39,11 +39,8 @@ _EXIT_SECONDS = 20.0  # for the exit hooks of libraries once the training is ove
 
 
 class Frames(TrainingFrames):
-    """The frames of one training. `settings` come from `runtime.hook_settings`.
-
-    Environments are made as by the script, but able to render: with `render_mode="rgb_array"` if it sets no
-    mode.
-    """
+    """The frames of one training. `settings` come from `runtime.hook_settings`. Environments are made as by
+    the script, but able to render: with `render_mode="rgb_array"` if it sets no mode."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         env_id, modes = settings["env_id"], settings["render_modes"]

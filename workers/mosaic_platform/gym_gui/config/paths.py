@@ -1,6 +1,5 @@
 """Folders that workers write to: below the folder in the variable MOSAIC_PLATFORM_VAR, which the adapter sets
-to one in the run's folder; else below `var` in the working folder.
-"""
+to one in the run's folder; else below `var` in the working folder."""
 
 from __future__ import annotations
 

@@ -9,10 +9,8 @@ import numpy
 
 
 class Corridor(gymnasium.Env[Any, Any]):
-    """Walk from a random place to the right end of a corridor; each step costs 1.
-
-    `length` is the number of steps of the corridor (2 to 1,000); an episode has at most four times as many.
-    """
+    """Walk from a random place to the right end of a corridor; each step costs 1. `length` is the number of
+    steps of the corridor (2 to 1,000); an episode has at most four times as many."""
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 10}
 

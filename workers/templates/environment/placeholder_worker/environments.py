@@ -19,10 +19,8 @@ def known() -> list[str]:
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
-    """Return an environment; `settings` are the user's keywords, `render_mode` is "rgb_array" or None.
-
-    Raises `ConfigError` for unknown ids and settings.
-    """
+    """Return an environment; `settings` are the user's keywords, `render_mode` is "rgb_array" or None. Raises
+    `ConfigError` for unknown ids and settings."""
     if env_id not in ENVIRONMENTS:
         raise ConfigError(f"environment {env_id!r} cannot be made here; there are: {', '.join(known())}")
     check_settings(env_id, settings, ENVIRONMENTS[env_id])

@@ -9,10 +9,8 @@ from mosaic_contract import AgentSetup, ConfigError
 
 
 class Policy:
-    """Repeats a random legal action for `patience` steps, then takes another.
-
-    `setup.settings` are the keywords of `mosaic.operators.worker("placeholder", …)`.
-    """
+    """Repeats a random legal action for `patience` steps, then takes another. `setup.settings` are the
+    keywords of `mosaic.operators.worker("placeholder", …)`."""
 
     def __init__(self, setup: AgentSetup) -> None:
         # FILL IN: load the policy; report all unsupported spaces and settings at once.

@@ -53,10 +53,8 @@ def make(env_id: str, render_mode: str | None = None) -> Any:
 
 
 def train(config: TrainingConfig, telemetry: Telemetry) -> dict[str, float]:
-    """Train to the end of the episode that contains the last step; return the final metrics.
-
-    A request to stop can raise `Cancelled` at any line.
-    """
+    """Train to the end of the episode that contains the last step; return the final metrics. A request to
+    stop can raise `Cancelled` at any line."""
     frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, environments=1)
     env = frames.make(functools.partial(make, config.env_id))
     logger = EpisodeLogger(telemetry)
@@ -87,10 +85,8 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> dict[str, float]:
 
 
 class Search:
-    """Random search over the weights (observations, actions) of a linear policy.
-
-    `best` are the best weights so far, `best_return` is their mean return.
-    """
+    """Random search over the weights (observations, actions) of a linear policy. `best` are the best weights
+    so far, `best_return` is their mean return."""
 
     def __init__(self, config: TrainingConfig, env: Any) -> None:
         self._noise = config.hyperparameters["noise"]
