@@ -91,10 +91,8 @@ def draw_line(
     thin_opacity: float = THIN_OPACITY,
     **style: Any,
 ) -> None:
-    """Draw a line, the band around it (a closed outline), and the thin lines behind it.
-
-    ``style`` is matplotlib's, for the line itself. A single point is drawn as a dot.
-    """
+    """Draw a line, the band around it (a closed outline), and the thin lines behind it. ``style`` is
+    matplotlib's, for the line itself. A single point is drawn as a dot."""
     if band is not None:
         axes.fill(*band, color=color, alpha=BAND_OPACITY, linewidth=0)
     for points in thin:

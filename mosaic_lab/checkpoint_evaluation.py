@@ -57,11 +57,8 @@ class CheckpointEvaluator(CheckpointRunner):
         self._problem = ""
 
     def run(self) -> None:
-        """Evaluate all checkpoints until the training has ended and none remains.
-
-        Raises RunAborted if no checkpoint could be evaluated, RunCurtailed if there was none, and
-        `TrainingEnded`.
-        """
+        """Evaluate all checkpoints until the training has ended and none remains. Raises RunAborted if no
+        checkpoint could be evaluated, RunCurtailed if there was none, and `TrainingEnded`."""
         self.telemetry.run_started(
             worker_type=EVALUATIONS,
             algo=str(self.config.get("algorithm", "")),

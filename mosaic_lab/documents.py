@@ -17,9 +17,7 @@ _KEY = re.compile(r"""\s*((?:[A-Za-z0-9_.-]|"[^"]*"|'[^']*')+)\s*=""")
 
 def read_document(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
     """Return the content of a JSON or, with any other suffix, TOML file, and the line of each key of TOML.
-
-    Raises ConfigurationError if the file cannot be read or is not valid.
-    """
+    Raises ConfigurationError if the file cannot be read or is not valid."""
     is_json = path.suffix.lower() == ".json"
     try:
         if path.stat().st_size > _LARGEST:

@@ -535,10 +535,8 @@ def _new_store(root: Path) -> str:
 
 
 def _still_alive(runs: list[Run], root: Path) -> str:
-    """Return the notice about alive runs, for users who restarted the kernel to free memory.
-
-    Runs of other notebooks are only counted, because the notice is saved in the notebook.
-    """
+    """Return the notice about alive runs, for users who restarted the kernel to free memory. Runs of other
+    notebooks are only counted, because the notice is saved in the notebook."""
     here = this_notebook()
     own = [run for run in runs if run.notebook == here]
     others = len(runs) - len(own)

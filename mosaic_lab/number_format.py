@@ -18,10 +18,7 @@ UNKNOWN = "unknown"
 
 def number(value: float | None, digits: int = 3) -> str:
     """Format with three significant digits, or more: ``1.2M``, ``231``, ``0.0025``, ``1.5e-07``; a dash for
-    ``None`` and NaN.
-
-    Counts below 10,000 are written in full (``9,999``).
-    """
+    ``None`` and NaN. Counts below 10,000 are written in full (``9,999``)."""
     if value is None or math.isnan(value):
         return DASH
     if math.isinf(value):
@@ -48,8 +45,7 @@ def tick_texts(ticks: Sequence[float]) -> list[str]:
 
 def setting_text(value: object) -> str:
     """Format a setting: a float with six significant digits in Python's notation (``0.0003``, ``2.5e-05``),
-    an integral one in full, all other values as they are.
-    """
+    an integral one in full, all other values as they are."""
     if not isinstance(value, float) or (value.is_integer() and abs(value) < 1e15):
         return f"{value:.0f}" if isinstance(value, float) else str(value)
     return f"{value:.6g}"
@@ -57,10 +53,7 @@ def setting_text(value: object) -> str:
 
 def full_number(value: float, sign: str = "") -> str:
     """Format with three significant digits without units, as integers from 100: ``21.3``, ``12,345``; a dash
-    for NaN.
-
-    ``sign="+"`` shows the sign of positive numbers too.
-    """
+    for NaN. ``sign="+"`` shows the sign of positive numbers too."""
     if math.isnan(value):
         return DASH
     return f"{value:{sign},.0f}" if abs(value) >= 100 else f"{value:{sign}.3g}"

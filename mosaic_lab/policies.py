@@ -37,11 +37,8 @@ class Facts(Protocol):
 
 @dataclass(frozen=True)
 class Assignment:
-    """Operators by key (a valid file name), and the key of each agent.
-
-    Agents with the same key form a link group: one operator and process, which distinguishes them by their
-    ids.
-    """
+    """Operators by key (a valid file name), and the key of each agent. Agents with the same key form a link
+    group: one operator and process, which distinguishes them by their ids."""
 
     operators: dict[str, OperatorSpec]
     seats: dict[str, str]
@@ -88,10 +85,8 @@ def check_lanes(lanes: Mapping[str, Mapping[str, OperatorSpec]], facts: Facts) -
 
 
 def refusals_text(refused: Mapping[str, ConfigurationError], players: Iterable[str] = ()) -> str:
-    """Return why lanes' mappings are refused; lanes with the same reason share an entry.
-
-    Reasons that differ only in the names of ``players``, such as the checkpoints of a league, are the same.
-    """
+    """Return why lanes' mappings are refused; lanes with the same reason share an entry. Reasons that differ
+    only in the names of ``players``, such as the checkpoints of a league, are the same."""
     names = re.compile("|".join([*map(re.escape, sorted(players, key=len, reverse=True)), r"[\s─-]+"]))
     reasons: dict[str, list[str]] = {}
     for label, error in refused.items():

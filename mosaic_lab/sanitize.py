@@ -26,9 +26,7 @@ MOST_NAME = 120
 
 def sanitize(text: str) -> str:
     """Return ``text`` without terminal control sequences and control characters, except tabs and line ends.
-
-    Characters that change the direction of text, and those that UTF-8 cannot encode, are shown as escapes.
-    """
+    Characters that change the direction of text, and those that UTF-8 cannot encode, are shown as escapes."""
     if text.isascii() and text.isprintable():
         return text
     text = _CONTROL.sub("", _SEQUENCE.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))

@@ -29,8 +29,7 @@ def csv_text(table: pd.DataFrame, *, header: bool = True, na_rep: str = "") -> s
 
 def as_cell(value: Any) -> Any:
     """Return a value for a CSV file. Text that a spreadsheet would evaluate is prefixed with an apostrophe,
-    except numbers such as "-1".
-    """
+    except numbers such as "-1"."""
     if not isinstance(value, str) or not value.startswith(_FORMULA):
         return value
     try:
@@ -42,8 +41,7 @@ def as_cell(value: Any) -> Any:
 
 def write_parquet(table: pd.DataFrame, path: Path | str) -> Path:
     """Write a table, without its index, as a Parquet file and return its path. Raises MosaicError without
-    pyarrow (the extra ``parquet``).
-    """
+    pyarrow (the extra ``parquet``)."""
     try:
         table.to_parquet(path, index=False)
     except ImportError:

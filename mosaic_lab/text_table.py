@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 
 def text_table(rows: Iterable[Sequence[str]], indent: str = "") -> str:
     """Return the rows as lines with aligned columns, each as wide as its longest cell. All rows must have the
-    same number of cells; a header is the first row.
-    """
+    same number of cells; a header is the first row."""
     rows = list(rows)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)

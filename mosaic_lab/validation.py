@@ -77,10 +77,7 @@ def seed_range(table: Mapping[str, Any], problems: Problems) -> Sequence[int]:
 
 def checked(function: Callable[P, R], name: str = "") -> Callable[P, R]:
     """Wrap a function to raise ArgumentError for unknown keywords, with the nearest known one, and for
-    missing or excess arguments.
-
-    ``name`` is the function's name for users (default: its own).
-    """
+    missing or excess arguments. ``name`` is the function's name for users (default: its own)."""
     form = signature(function)
     parameters = [*form.parameters.values()]
     open_ended = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)

@@ -147,8 +147,7 @@ class ArenaClient(ArenaProcess):
 
     def seat(self, assignment: Assignment, inside: bool = False, batch: int = 1) -> None:
         """Send the operators; ``inside``: the arena's process may run some of them itself. ``batch`` is the
-        number of episodes that are played together.
-        """
+        number of episodes that are played together."""
         operators = {
             key: self._setup.seat(key, spec, self.path.name, self._label)
             | ({"inside": self._may_be_inside(spec)} if inside else {})
@@ -251,9 +250,7 @@ class ArenaClient(ArenaProcess):
 
 class ArenaLoop:
     """Arenas and their output, processed in one thread: call `work` with the result of `wait` repeatedly.
-
-    ``wake``: a further descriptor; input on it ends a wait.
-    """
+    ``wake``: a further descriptor; input on it ends a wait."""
 
     def __init__(self, wake: int | None = None) -> None:
         self.arenas: list[ArenaClient] = []

@@ -105,10 +105,8 @@ class Comparison:
             return snapshot(self._lockstep, self._plan)
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call ``callback`` after changes, at most 30 times per second. Return a function that ends this.
-
-        The callback runs in the comparison's thread: it must be fast and must not wait for the comparison.
-        """
+        """Call ``callback`` after changes, at most 30 times per second. Return a function that ends this. The
+        callback runs in the comparison's thread: it must be fast and must not wait for the comparison."""
         return self._driver.subscribe(callback)
 
     def results(self) -> pd.DataFrame:
@@ -162,10 +160,8 @@ class Comparison:
     def transcript(
         self, operator: str | None = None, seed: int | None = None, fault: str | None = None, text: str = ""
     ) -> Transcript:
-        """Return a transcript of the exchanges with language models in all episodes.
-
-        ``operator`` is the name of a lane; see `mosaic_lab.evaluation.Evaluation.transcript`.
-        """
+        """Return a transcript of the exchanges with language models in all episodes. ``operator`` is the name
+        of a lane; see `mosaic_lab.evaluation.Evaluation.transcript`."""
         if operator is not None:
             operator = self._lane(operator).label
 
@@ -224,9 +220,7 @@ class Comparison:
 
     def play(self, steps: int | None = None, speed: float | None = None) -> None:
         """Step all lanes until each has finished its episode, or for ``steps`` steps. Return at once.
-
-        ``speed`` is in steps per second; None is as fast as possible. A call while playing changes both.
-        """
+        ``speed`` is in steps per second; None is as fast as possible. A call while playing changes both."""
         count = None if steps is None else _count("steps", steps)
         if speed is not None and not (isinstance(speed, int | float) and 0 < speed < math.inf):
             raise ConfigurationError(
@@ -239,10 +233,8 @@ class Comparison:
         self._driver.call(self._lockstep.pause, None, 0, "pause()")
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until the comparison is idle: not playing, and no lane stepping, opening or resetting.
-
-        Raises RunTimeout after ``timeout`` seconds (None: no limit), and RunFailed if all lanes have failed.
-        """
+        """Wait until the comparison is idle: not playing, and no lane stepping, opening or resetting. Raises
+        RunTimeout after ``timeout`` seconds (None: no limit), and RunFailed if all lanes have failed."""
         limit = math.inf if timeout is None else max(timeout, 1e-3)
         self._settle(lambda: None, limit, "wait()")
 
@@ -263,10 +255,8 @@ class Comparison:
         return self.seed
 
     def restart(self, lane: int | str | Lane, timeout: float | None = None) -> None:
-        """Reopen a lane in a new folder and advance it to the step of the other lanes.
-
-        With ``timeout=None``, waits as long as a lane may take. Raises RunFailed if the lane fails again.
-        """
+        """Reopen a lane in a new folder and advance it to the step of the other lanes. With ``timeout=None``,
+        waits as long as a lane may take. Raises RunFailed if the lane fails again."""
         chosen = self._lane(lane)
         limit = self._open_seconds if timeout is None else timeout
         self._driver.call(

@@ -93,10 +93,8 @@ class Lockstep:
                 lane.target = 0
 
     def reset(self, seed: int | None) -> None:
-        """Begin another episode in all lanes (default: on the same seed) and stop playing.
-
-        Raises MosaicError if no lane can be reset.
-        """
+        """Begin another episode in all lanes (default: on the same seed) and stop playing. Raises MosaicError
+        if no lane can be reset."""
         if not any(lane.resettable for lane in self.lanes):
             raise MosaicError(f"no lane can be reset: {_states(self.lanes)}")
         self.pause()
@@ -199,10 +197,8 @@ class Command:
 
 
 class Driver:
-    """The driver of a comparison, whose arenas are opened in ``loop``.
-
-    ``lock`` is held during all changes to lanes; hold it for consistent reads.
-    """
+    """The driver of a comparison, whose arenas are opened in ``loop``. ``lock`` is held during all changes to
+    lanes; hold it for consistent reads."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -240,9 +236,7 @@ class Driver:
         self, begin: Callable[[], Any], done: Callable[[], bool] | None, timeout: float, what: str
     ) -> Any:
         """Execute a command in the driver's thread and wait until it is done. ``timeout`` 0 does not wait.
-
-        Raises what ``begin`` raises, RunTimeout, and MosaicError if the comparison has ended.
-        """
+        Raises what ``begin`` raises, RunTimeout, and MosaicError if the comparison has ended."""
         command = Command(begin, done if done and timeout > 0 else lambda: True)
         alone = threading.current_thread() is self._thread  # a listener must not wait for its own thread
         if self._over:

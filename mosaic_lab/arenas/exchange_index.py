@@ -252,9 +252,7 @@ class ExchangeIndex:
 
     def means(self, numbers: Numbers, amount: str) -> dict[str, tuple[Floats, Floats]]:
         """Return each operator's mean of an amount at each step of its episodes: {operator: (steps, means)}.
-
-        More than `MOST_POINTS` steps are averaged in groups. Unknown amounts are left out.
-        """
+        More than `MOST_POINTS` steps are averaged in groups. Unknown amounts are left out."""
         chosen, names = self._index[numbers], list(self._lanes)
         width = int(chosen["step"].max(initial=0)) // MOST_POINTS + 1
         lines = {}

@@ -79,8 +79,7 @@ class Progress:
 
 class ReturnSeries:
     """The return after each step of an episode, as at most `MOST_POINTS` points (step, return). Beyond that,
-    every second point is dropped and the sampling interval doubles.
-    """
+    every second point is dropped and the sampling interval doubles."""
 
     def __init__(self) -> None:
         self._points: list[tuple[int, float]] = [(0, 0.0)]
@@ -102,10 +101,8 @@ class ReturnSeries:
 
 
 class ModelUsage:
-    """The tokens, cost and latency of a lane's language models, over all episodes.
-
-    Only exchanges of completed steps count; exchanges of a step ended by a reset are only in the recording.
-    """
+    """The tokens, cost and latency of a lane's language models, over all episodes. Only exchanges of
+    completed steps count; exchanges of a step ended by a reset are only in the recording."""
 
     def __init__(self) -> None:
         self._sums = ExchangeSums()
@@ -117,8 +114,7 @@ class ModelUsage:
 
     def to_dict(self) -> dict[str, Any] | None:
         """Return `ExchangeSums`' counts and amounts and the median latency in milliseconds (``exchange_ms``),
-        or None if no exchange was recorded.
-        """
+        or None if no exchange was recorded."""
         sums = self._sums
         if not sums.counts["exchanges"]:
             return None
@@ -156,8 +152,7 @@ class _Opened:
 
 class Lane:
     """The lane ``label`` of the setup's plan, with arenas in ``loop``. ``post`` schedules a function in the
-    comparison's thread and may be called from any thread.
-    """
+    comparison's thread and may be called from any thread."""
 
     def __init__(self, index: int, label: str, setup: ArenaSetup, loop: ArenaLoop, post: Post) -> None:
         self.index = index

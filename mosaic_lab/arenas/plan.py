@@ -95,8 +95,7 @@ class ArenaPlan:
 
     def warn(self) -> None:
         """Warn of policies trained in a different environment, or with a different version of the user's
-        module that makes it, and of keyword arguments taken from a training.
-        """
+        module that makes it, and of keyword arguments taken from a training."""
         if self.settings and self.request.env_kwargs is None:
             warn_user(
                 f"{self.env_id} is made with env_kwargs={with_tuples(self.settings)!r:.500}, as in the "
@@ -147,10 +146,8 @@ class ArenaSetup:
         }
 
     def seat(self, key: str, spec: OperatorSpec, run_id: str, label: str) -> dict[str, Any]:
-        """Return how the arena of run ``run_id`` in the lane ``label`` starts the operator ``key``.
-
-        An operator without a command runs in this kernel.
-        """
+        """Return how the arena of run ``run_id`` in the lane ``label`` starts the operator ``key``. An
+        operator without a command runs in this kernel."""
         acting = ["--interactive", "--run-id", run_id]
         return {
             "command": None if spec.worker is None else [*self.commands[spec.worker], *acting],
@@ -168,8 +165,7 @@ class ArenaSetup:
 
     def _recording(self, key: str, spec: OperatorSpec, run_id: str, label: str) -> dict[str, Any]:
         """Return where the exchanges of a language model, or the possibly random moves of an engine, are
-        recorded. Exchanges recorded in an interrupted episode are reused instead of paid for again.
-        """
+        recorded. Exchanges recorded in an interrupted episode are reused instead of paid for again."""
         if not (spec.is_language_model or spec.category == "engine"):
             return {}
         recording = {

@@ -1,7 +1,5 @@
-"""Validation of single arguments of a comparison or an evaluation.
-
-A function that takes `Problems` adds its findings to them and returns a value that later checks can use.
-"""
+"""Validation of single arguments of a comparison or an evaluation. A function that takes `Problems` adds its
+findings to them and returns a value that later checks can use."""
 
 from __future__ import annotations
 

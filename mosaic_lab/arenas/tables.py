@@ -53,8 +53,7 @@ _EPISODE = re.compile(rb'"episode_index":(\d{1,15}),')
 
 def episode_rows(lanes: Sequence[Lane], newest: int = 0) -> list[dict[str, Any]]:
     """Return one row per finished episode of each lane, in order of the episodes, limited to the ``newest``
-    episodes (0: all); see `Comparison.results`.
-    """
+    episodes (0: all); see `Comparison.results`."""
     ended = [(lane, episode) for lane in lanes for episode in lane.rows[-newest:]]
     ended.sort(key=lambda pair: int(pair[1]["episode_index"]))
     return [_episode_row(lane, episode) for lane, episode in ended[-newest:]]
@@ -104,9 +103,7 @@ def steps_of(lines: Iterable[bytes], episode_index: int) -> pd.DataFrame:
 
 class EpisodeSteps:
     """The steps of an arena's episodes, loaded on demand; the file is scanned once for their offsets.
-
-    ``folder`` is the folder of an arena that plays one episode after another, or several together.
-    """
+    ``folder`` is the folder of an arena that plays one episode after another, or several together."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "telemetry.jsonl"

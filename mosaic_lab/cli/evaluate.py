@@ -1,8 +1,5 @@
-"""``mosaic-lab evaluate``: evaluations without a notebook.
-
-The run is the same as one started in a notebook: it continues if this command is killed, and a notebook that
-uses the same store finds it.
-"""
+"""``mosaic-lab evaluate``: evaluations without a notebook. The run is the same as one started in a notebook:
+it continues if this command is killed, and a notebook that uses the same store finds it."""
 
 from __future__ import annotations
 
@@ -139,9 +136,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
 
 def _opened(path: Path, into: Path | None, run_code: bool) -> Bundle:
     """Unpack a bundle; print its contents, and how the installed workers' versions differ from the bundle's.
-
-    Raises ConfigurationError, leaving no files, if running its code requires consent.
-    """
+    Raises ConfigurationError, leaving no files, if running its code requires consent."""
     from mosaic_lab.evaluation import launch, planning
     from mosaic_lab.evaluation.fingerprints import text_of
     from mosaic_lab.evaluation.sharing import open_bundle

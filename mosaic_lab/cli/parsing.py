@@ -82,10 +82,8 @@ def _nearest(word: str, words: Iterable[str]) -> str:
 def show_until(
     finished: Callable[[], bool], line: Callable[[], str], state: Callable[[], object] = lambda: None
 ) -> None:
-    """Print ``line()`` until ``finished()``.
-
-    Without a terminal, print it every ten seconds and whenever ``state()`` changes.
-    """
+    """Print ``line()`` until ``finished()``. Without a terminal, print it every ten seconds and whenever
+    ``state()`` changes."""
     terminal = sys.stdout.isatty()
     shown: object = None
     due = 0.0

@@ -118,8 +118,7 @@ def environments(name: str, ids: Sequence[str]) -> str:
 
 def _beginning(env_id: str, shared: str) -> str:
     """Return an id's group prefix after the prefix shared by all, such as "ALE/" of ALE/Pong-v5 or
-    "MiniGrid-" of MiniGrid-Empty-8x8-v0.
-    """
+    "MiniGrid-" of MiniGrid-Empty-8x8-v0."""
     match = re.match(r"\w+[/-]", env_id[len(shared) :])
     return shared + match[0] if match else ""
 

@@ -1,8 +1,5 @@
-"""``mosaic-lab sweep``: hyperparameter searches without a notebook.
-
-The run is the same as one started in a notebook: it continues if this command is killed, and a notebook that
-uses the same store finds it.
-"""
+"""``mosaic-lab sweep``: hyperparameter searches without a notebook. The run is the same as one started in a
+notebook: it continues if this command is killed, and a notebook that uses the same store finds it."""
 
 from __future__ import annotations
 

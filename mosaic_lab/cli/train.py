@@ -1,8 +1,5 @@
-"""``mosaic-lab train``: trainings without a notebook.
-
-The runs are the same as those started in a notebook: they continue if this command is killed, and a notebook
-that uses the same store finds them.
-"""
+"""``mosaic-lab train``: trainings without a notebook. The runs are the same as those started in a notebook:
+they continue if this command is killed, and a notebook that uses the same store finds them."""
 
 from __future__ import annotations
 
@@ -109,8 +106,7 @@ def _argument(argument: Argument) -> dict[str, Any]:
 
 def with_options(argv: Sequence[str]) -> list[str]:
     """Convert ``KEY=VALUE`` to ``--set=KEY=VALUE``, because argparse accepts free arguments in one place
-    only. Values of options, and all words after ``--wrappers``, stay unchanged.
-    """
+    only. Values of options, and all words after ``--wrappers``, stay unchanged."""
     if list(argv[:1]) != ["train"]:
         return list(argv)
     words, option, is_value = [], "", False
@@ -132,9 +128,8 @@ def _is_hyperparameter(word: str) -> bool:
 
 
 def _as_hyperparameter(arguments: argparse.Namespace, unknown: Sequence[str]) -> str:
-    """Return the correct form of ``--learning-starts 500``, ``--learning-starts=500`` or ``learning_starts
-    500``, and of the words of a script's command.
-    """
+    """Return the correct form of ``--learning-starts 500``, ``--learning-starts=500`` or
+    ``learning_starts 500``, and of the words of a script's command."""
     if arguments.worker == "script":
         command = "command=" + json.dumps(list(unknown), separators=(",", ":"))
         return f"give the script's command as {shlex.quote(command)}"

@@ -1,7 +1,5 @@
-"""``mosaic-lab workers``: list, install, check and remove worker environments, and create a new worker.
-
-Each command prints the result of a function in ``mosaic_lab.workers``.
-"""
+"""``mosaic-lab workers``: list, install, check and remove worker environments, and create a new worker. Each
+command prints the result of a function in ``mosaic_lab.workers``."""
 
 from __future__ import annotations
 

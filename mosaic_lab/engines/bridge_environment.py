@@ -62,10 +62,8 @@ def bridge_variables(cluster: Cluster) -> dict[str, str]:
 
 
 def check(cluster: Cluster, progress: ProgressCallback = print) -> dict[str, Any]:
-    """Return the cluster's description: ``nodes``, ``ray`` and ``python``.
-
-    Builds the required environment. Raises MosaicError with the reason if the cluster cannot be reached.
-    """
+    """Return the cluster's description: ``nodes``, ``ray`` and ``python``. Builds the required environment.
+    Raises MosaicError with the reason if the cluster cannot be reached."""
     recorded = _recorded().get(cluster.address) or [RAY_VERSION, platform.python_version()]
     versions = [cluster.ray_version or recorded[0], cluster.python or recorded[1]]
     answer = _answer_of(cluster, _ensure(versions, progress))

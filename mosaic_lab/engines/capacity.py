@@ -43,10 +43,7 @@ def refusal(needs: Needs, nodes: Sequence[Node], cluster: str) -> str | None:
 
 def waits_for(needs: Needs, nodes: Sequence[Node], cluster: str) -> str | None:
     """Return why a run must wait, such as ``waits for 1 GPU; 4 of 4 are busy on gpu-lab``; None if there is
-    room.
-
-    Only nodes that could run it count, and the free resources must be on a single node.
-    """
+    room. Only nodes that could run it count, and the free resources must be on a single node."""
     possible = needs.possible(nodes)
     where = f"{cluster} (nodes with {_listed(needs.labels)})" if needs.labels else cluster
     if not possible:

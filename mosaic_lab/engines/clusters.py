@@ -1,7 +1,5 @@
-"""Cluster profiles, stored in ``clusters.json`` in the user's data folder.
-
-A profile contains the source of a token; the token itself is never stored.
-"""
+"""Cluster profiles, stored in ``clusters.json`` in the user's data folder. A profile contains the source of a
+token; the token itself is never stored."""
 
 from __future__ import annotations
 
@@ -136,9 +134,7 @@ def remove(name: str) -> None:
 
 def find(on: Any) -> Cluster:
     """Return the cluster for a value of ``on=``: a profile, ``"ray:HOST:PORT"`` or ``"ray://HOST:PORT"``.
-
-    Raises ConfigurationError.
-    """
+    Raises ConfigurationError."""
     if not isinstance(on, str):
         raise ConfigurationError(f'on={on!r}: must be the name of a cluster, or "ray:HOST:PORT"')
     if on.startswith("ray:"):

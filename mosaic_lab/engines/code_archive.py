@@ -37,10 +37,8 @@ def pack(shims: Path) -> bytes:
 
 
 def unpack(archive: bytes, home: Path) -> Path:
-    """Return the folder below ``home`` with the archive's content, created by the first process.
-
-    Also deletes versions of our code that have been unused for months.
-    """
+    """Return the folder below ``home`` with the archive's content, created by the first process. Also deletes
+    versions of our code that have been unused for months."""
     folder = home / "code" / hashlib.sha256(archive).hexdigest()[:16]
     if folder.is_dir():
         os.utime(folder)

@@ -81,9 +81,7 @@ class Increment:
 @dataclass(frozen=True)
 class NodeFrame:
     """The newest frame of a run on a node, with its pixels compressed by zlib; None unless it is new.
-
-    ``notice``: the worker's message about its frames; ``ended``: whether no more frames will come.
-    """
+    ``notice``: the worker's message about its frames; ``ended``: whether no more frames will come."""
 
     frame: Frame | None
     notice: str = ""
@@ -106,10 +104,8 @@ class Engine(Protocol):
     """Runs jobs on other machines. Every method raises Unreachable if the cluster does not answer in time."""
 
     def submit(self, job: Job, variables: Mapping[str, str], node: str | None) -> None:
-        """Start or queue the job. If it was submitted before, find it, on ``node`` if known.
-
-        ``variables`` are added to its worker's environment. Raises JobRefused.
-        """
+        """Start or queue the job. If it was submitted before, find it, on ``node`` if known. ``variables``
+        are added to its worker's environment. Raises JobRefused."""
 
     def node_of(self, run_id: str) -> str | None:
         """Return the identifier of a job's node, for `submit`; None while the job is queued."""

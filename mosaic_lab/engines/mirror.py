@@ -52,9 +52,7 @@ Report = Callable[[dict[str, Any]], None]
 
 class Mirror:
     """Mirrors a job in ``folder``. ``report`` is called with each status that differs from the previous one.
-
-    It runs in the event loop of the bridge.
-    """
+    It runs in the event loop of the bridge."""
 
     def __init__(
         self,

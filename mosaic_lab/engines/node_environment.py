@@ -48,10 +48,8 @@ class Prepared(NamedTuple):
 
 
 def prepare(home: Path, job: Job, progress: Callable[[str], None], started: Started) -> Prepared:
-    """Return how to start the job's worker, after building its environment if needed.
-
-    Raises OSError and RuntimeError, with the last lines of the failed command.
-    """
+    """Return how to start the job's worker, after building its environment if needed. Raises OSError and
+    RuntimeError, with the last lines of the failed command."""
     python = _installer(home, job, progress, started)
     code = Path(__file__).resolve().parents[2]
     paths = os.pathsep.join([str(code), str(code / "workers" / "contract")])

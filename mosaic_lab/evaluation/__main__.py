@@ -1,7 +1,5 @@
-"""An evaluation's process: ``python -m mosaic_lab.evaluation --config <run folder>/config.json``.
-
-The process skips the episodes already in the run folder's telemetry. See `runs.run_process`.
-"""
+"""An evaluation's process: ``python -m mosaic_lab.evaluation --config <run folder>/config.json``. The process
+skips the episodes already in the run folder's telemetry. See `runs.run_process`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Budgets of language models in evaluations: validation, increases on resume, and spending so far.
-
-The operators' own processes enforce the budget (`mosaic_contract.language.budget`).
-"""
+"""Budgets of language models in evaluations: validation, increases on resume, and spending so far. The
+operators' own processes enforce the budget (`mosaic_contract.language.budget`)."""
 
 from __future__ import annotations
 

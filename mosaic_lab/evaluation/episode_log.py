@@ -58,10 +58,8 @@ class NotRecorded(RunAborted):
 
 
 class EpisodeLog:
-    """The episodes in a telemetry file, by key; the last line for an episode counts.
-
-    Damaged lines are skipped and reported by `damage`.
-    """
+    """The episodes in a telemetry file, by key; the last line for an episode counts. Damaged lines are
+    skipped and reported by `damage`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -100,10 +98,8 @@ def key_of(record: Record) -> Key:
 
 
 def settled(plan: EvaluationPlan, episodes: Mapping[Key, Record]) -> set[Key]:
-    """Return the keys of the episodes that `resume` does not play again.
-
-    Failures under ``on_failure="stop"`` are played again.
-    """
+    """Return the keys of the episodes that `resume` does not play again. Failures under ``on_failure="stop"``
+    are played again."""
     again = plan.request.on_failure == "stop"
     return {key for key, record in episodes.items() if record["status"] == "ok" or not again}
 
@@ -111,10 +107,8 @@ def settled(plan: EvaluationPlan, episodes: Mapping[Key, Record]) -> set[Key]:
 def write_episode(
     telemetry: Telemetry, job: EpisodeJob, played: Mapping[str, Any], category: str, arena: str
 ) -> None:
-    """Record a finished episode.
-
-    ``played`` is the arena's report, ``arena`` the name of its folder. Raises NotRecorded.
-    """
+    """Record a finished episode. ``played`` is the arena's report, ``arena`` the name of its folder. Raises
+    NotRecorded."""
     returns = {agent: as_number(value) for agent, value in played["returns"].items()}
     kept = ("forfeit", "success", "progression", "operators")
     about = {name: played.get(name) for name in kept} | {"returns": returns}
@@ -172,11 +166,8 @@ def lines_text(numbers: Sequence[int]) -> str:
 
 
 def repair(path: Path) -> list[int]:
-    """Remove a truncated last line, a final end event and damaged lines.
-
-    Damaged lines become empty lines, so that byte offsets of readers remain valid. Returns their numbers,
-    counted from 1.
-    """
+    """Remove a truncated last line, a final end event and damaged lines. Damaged lines become empty lines, so
+    that byte offsets of readers remain valid. Returns their numbers, counted from 1."""
     try:
         file = path.open("r+b")
     except FileNotFoundError:

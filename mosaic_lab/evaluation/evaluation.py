@@ -1,8 +1,5 @@
-"""`Evaluation`, a run whose data are episodes.
-
-Like every run it is read from its folder alone, so it can be opened at any time by any process. Its results
-are in `mosaic_lab.evaluation.results`.
-"""
+"""`Evaluation`, a run whose data are episodes. Like every run it is read from its folder alone, so it can be
+opened at any time by any process. Its results are in `mosaic_lab.evaluation.results`."""
 
 from __future__ import annotations
 
@@ -89,8 +86,7 @@ class Evaluation(Results):
     @property
     def stalls(self) -> list[Stall]:
         """Episodes without a step for 10 seconds (or a quarter of ``step_timeout``, if less), and what they
-        wait for: a slow operator, or an environment that may be about to fail.
-        """
+        wait for: a slow operator, or an environment that may be about to fail."""
         if self.finished:
             return []
         playing = [part.folder for part in self.parts if not part.finished]
@@ -99,18 +95,13 @@ class Evaluation(Results):
     @property
     def parts(self) -> list[Run]:
         """The runs on a cluster that play or have played its episodes, oldest first; empty for a local
-        evaluation.
-
-        Their logs include the installation of workers on the nodes.
-        """
+        evaluation. Their logs include the installation of workers on the nodes."""
         return [Run(folder, self.display) for folder in RunStore(self.path / PARTS).folders()]
 
     @property
     def arenas(self) -> list[Run]:
-        """Its arenas as runs, ended ones included; each has a log and, while it plays, frames.
-
-        The arenas of a cluster are in the folders of its `parts`.
-        """
+        """Its arenas as runs, ended ones included; each has a log and, while it plays, frames. The arenas of
+        a cluster are in the folders of its `parts`."""
         folders = sorted((self.path / ARENAS).glob("*/state.json"), key=lambda file: file.stat().st_ctime)
         return [Run(file.parent, self.display) for file in folders]
 
@@ -304,10 +295,8 @@ def start(
     league: Mapping[str, Any] | None = None,
     request: EvaluateRequest | None = None,
 ) -> Evaluation:
-    """Start the process of an evaluation whose plan has been checked.
-
-    ``league`` is the record of the league to which the evaluation belongs, ``request`` the user's request.
-    """
+    """Start the process of an evaluation whose plan has been checked. ``league`` is the record of the league
+    to which the evaluation belongs, ``request`` the user's request."""
     locks = {name: asdict(lock) for name, lock in locks_of(plan.workers).items()}
     run = supervisor.start(
         COMMAND,

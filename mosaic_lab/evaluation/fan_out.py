@@ -38,10 +38,8 @@ _LAST_LINES = 12  # of a part's log, in an error
 
 
 class FanOut:
-    """Distributes a plan's episodes to parts on a cluster.
-
-    ``recorded`` are the episodes already in the telemetry of the run in ``folder``.
-    """
+    """Distributes a plan's episodes to parts on a cluster. ``recorded`` are the episodes already in the
+    telemetry of the run in ``folder``."""
 
     def __init__(
         self, plan: EvaluationPlan, folder: Path, telemetry: Telemetry, recorded: Mapping[Key, Record]
@@ -80,8 +78,7 @@ class FanOut:
 
     def close(self) -> None:
         """Stop the live parts and collect their episodes. If this process has lost its keeper, the parts
-        continue, for another process to adopt.
-        """
+        continue, for another process to adopt."""
         if os.getppid() != self._keeper:
             return
         for part in self._parts:

@@ -40,8 +40,7 @@ _NAMED = 6  # changes in a message
 
 def digests(specs: Iterable[OperatorSpec], module: str | None = None) -> dict[str, str]:
     """Return the SHA-256, by path, of every checkpoint, every file of a user's policy and the environment's
-    module. Missing files are left out.
-    """
+    module. Missing files are left out."""
     paths = {str(path) for spec in specs for path in spec.files.values()}
     hashes = {path: _of_path(Path(path)) for path in sorted(paths) if Path(path).exists()}
     if module is not None and Path(module).exists():
@@ -123,10 +122,8 @@ def _counts(operator: Mapping[str, Any]) -> list[Any]:
 def fingerprint(
     ours: str, plan: EvaluationPlan, versions: Mapping[str, Mapping[str, str]], records: Iterable[Record]
 ) -> str:
-    """Return the hash of an evaluation and its outcome; see `Evaluation.fingerprint`.
-
-    ``ours`` is the version of mosaic_lab.
-    """
+    """Return the hash of an evaluation and its outcome; see `Evaluation.fingerprint`. ``ours`` is the version
+    of mosaic_lab."""
     facts = {"versions": versions, "episodes": outcomes(records)}
     return digest({"mosaic_lab": ours, "plan": identity(plan), **facts})
 
@@ -152,8 +149,7 @@ def _of_path(path: Path) -> str:
 @dataclass(frozen=True)
 class Lock:
     """The lock of one environment: its Python, {package: version} for packages from an index, and a hash of
-    the worker's own code (empty if the environment was not built by MOSAIC Lab).
-    """
+    the worker's own code (empty if the environment was not built by MOSAIC Lab)."""
 
     python: str = ""
     packages: dict[str, str] = field(default_factory=dict)

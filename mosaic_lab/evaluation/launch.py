@@ -43,10 +43,8 @@ def evaluate(
     progress: Callable[[str], None] = print,
     league: Mapping[str, Any] | None = None,
 ) -> Evaluation:
-    """Plan and start an evaluation.
-
-    ``progress`` is called with a line for each worker that is installed; for ``league`` see `start`.
-    """
+    """Plan and start an evaluation. ``progress`` is called with a line for each worker that is installed; for
+    ``league`` see `start`."""
     plan = _ready(plan_evaluation(request, supervisor.run), request.family, supervisor.store.root, progress)
     return start(supervisor, plan, "evaluation" if league is None else "league", league, request)
 
@@ -60,8 +58,7 @@ def evaluate_script(
     **changes: Any,
 ) -> Evaluation:
     """Start the evaluation described by a file; see `mosaic_lab.evaluation.scripts` and `check_consent`.
-    ``changes`` override the file's ``budget``, ``replay`` or cluster (``on``).
-    """
+    ``changes`` override the file's ``budget``, ``replay`` or cluster (``on``)."""
     request, problems = read_script(path, supervisor.run)
     request = structs.replace(request, **changes)
     plan = plan_evaluation(request, supervisor.run, problems)
@@ -73,8 +70,7 @@ def _ready(
     plan: EvaluationPlan, family: str | None, store: Path, progress: Callable[[str], None]
 ) -> EvaluationPlan:
     """Return the plan with its environment's worker (``family`` if given) and commands. Raises
-    ConfigurationError if the environment cannot be made or the operators do not fit its agents.
-    """
+    ConfigurationError if the environment cannot be made or the operators do not fit its agents."""
     plan = equipped(with_provider(plan, family, progress), progress)
     environment = environment_info(plan, progress)
     check_lanes({label: plan.mapping(label) for label in plan.lanes}, environment)

@@ -60,10 +60,8 @@ class League:
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> League:
-        """Return the league of an evaluation, with all of its evaluations in the store.
-
-        Raises ConfigurationError if the evaluation was not started by `mosaic_lab.Lab.league`.
-        """
+        """Return the league of an evaluation, with all of its evaluations in the store. Raises
+        ConfigurationError if the evaluation was not started by `mosaic_lab.Lab.league`."""
         name = evaluation.config.get("league", {}).get("name")
         if name is None:
             raise ConfigurationError(
@@ -117,10 +115,8 @@ class League:
         return pd.concat(played or tables[:1], ignore_index=True)
 
     def ratings(self, rng: int | None = None) -> Estimates:
-        """Return the ratings of the players over all games; see `Evaluation.ratings`.
-
-        Raises ConfigurationError if no chain of games connects the players.
-        """
+        """Return the ratings of the players over all games; see `Evaluation.ratings`. Raises
+        ConfigurationError if no chain of games connects the players."""
         return ratings_table(self.games(), self._seed(rng))
 
     def rating_plot(self, rng: int | None = None) -> Plot:
@@ -128,10 +124,8 @@ class League:
         return rating_plot(self.ratings(rng), self._title("Elo"))
 
     def training_plot(self, rng: int | None = None) -> Plot:
-        """Plot the ratings of each training's checkpoints over its steps, with their intervals.
-
-        Other players are horizontal lines. Raises ConfigurationError if no player is a checkpoint of a run.
-        """
+        """Plot the ratings of each training's checkpoints over its steps, with their intervals. Other players
+        are horizontal lines. Raises ConfigurationError if no player is a checkpoint of a run."""
         if not (trained := self.trained):
             raise ConfigurationError("no player is a checkpoint of a run: pass runs to lab.league")
         return training_plot(self.ratings(rng), trained, self._title("Elo over training"))
@@ -359,8 +353,7 @@ def lanes_of(
     opponents: Iterable[str],
 ) -> dict[str, dict[str, OperatorSpec]]:
     """Return the games of new players against each other and against ``opponents`` from ``known``, each on
-    both sides, as the operators of an evaluation. Raises ConfigurationError if no game remains.
-    """
+    both sides, as the operators of an evaluation. Raises ConfigurationError if no game remains."""
     opponents = list(opponents)
     if unknown := [name for name in opponents if name not in members]:
         names = ", ".join(members) or "none"

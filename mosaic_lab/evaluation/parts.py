@@ -1,7 +1,5 @@
-"""Parts of an evaluation on a cluster: runs in its folder ``parts``, each playing some of its episodes.
-
-A part is an evaluation of one operator. Its records and steps are mirrored here like those of any run.
-"""
+"""Parts of an evaluation on a cluster: runs in its folder ``parts``, each playing some of its episodes. A
+part is an evaluation of one operator. Its records and steps are mirrored here like those of any run."""
 
 from __future__ import annotations
 

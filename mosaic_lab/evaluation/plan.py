@@ -1,7 +1,5 @@
-"""The plan of an evaluation, which determines every episode in advance.
-
-An episode depends only on its operator, seed and number, not on other episodes.
-"""
+"""The plan of an evaluation, which determines every episode in advance. An episode depends only on its
+operator, seed and number, not on other episodes."""
 
 from __future__ import annotations
 
@@ -46,8 +44,7 @@ def episode_text(label: str, seed: int, episode: int) -> str:
 @dataclass(frozen=True)
 class EpisodeJob:
     """One episode. ``index`` counts the episodes of an operator, ``episode_seed`` seeds the environment, and
-    ``operator_seed`` the operators' random numbers.
-    """
+    ``operator_seed`` the operators' random numbers."""
 
     label: str
     seed: int
@@ -90,8 +87,7 @@ class EvaluationPlan(ArenaPlan):
     @property
     def brought_module(self) -> Path | None:
         """The environment's module if a script or bundle provides it. None if this process's PYTHONPATH
-        provides it, or if the environment is a worker's own.
-        """
+        provides it, or if the environment is a worker's own."""
         if self.module is None or module_path(self.env_id, self.passed) == Path(self.module):
             return None
         return Path(self.module)

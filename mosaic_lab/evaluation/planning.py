@@ -157,8 +157,7 @@ def _out_of_kernel(arenas: ArenaPlan, problems: Problems) -> ArenaPlan:
 
 def _as_episodes(request: EvaluateRequest) -> EvaluateRequest:
     """Convert seeds that are all repeated equally often to distinct seeds with that many episodes in the same
-    environment. Return other requests unchanged.
-    """
+    environment. Return other requests unchanged."""
     seeds, episodes = request.seeds, request.episodes
     if isinstance(seeds, range | str | bytes) or not isinstance(seeds, Iterable):
         return request
@@ -213,8 +212,7 @@ def check_workers(plan: EvaluationPlan) -> None:
 
 def check_consent(plan: EvaluationPlan, source: str, run_code: bool, root: Path | None = None) -> None:
     """Raise ConfigurationError if the script or bundle ``source`` names Python code and ``run_code`` is
-    false. Paths are shown relative to ``root``.
-    """
+    false. Paths are shown relative to ``root``."""
     codes = [(spec.name, code) for spec in plan.operators.values() for code in spec.code.values()]
     wrapped = [spec for spec in plan.operators.values() if spec.settings.get("run_code")]
     module = plan.brought_module

@@ -71,8 +71,7 @@ class Stalls:
 
     def update(self, running: Iterable[tuple[EpisodeJob, float | None, str]]) -> None:
         """Write the stalled episodes among the ``running`` ones, each with the seconds for which it has
-        stalled, or None, and what it waits for.
-        """
+        stalled, or None, and what it waits for."""
         written = {(stall.operator, stall.seed, stall.episode): stall for stall in self._written or []}
         stalls = []
         for job, seconds, waits_for in running:
@@ -125,8 +124,7 @@ class Failed:
 
 class EpisodePlayer:
     """An arena for the lane ``label`` in ``loop``, in a new folder ``path``, which plays up to ``batch``
-    episodes together. Raises ArenaFailed if it cannot be started.
-    """
+    episodes together. Raises ArenaFailed if it cannot be started."""
 
     def __init__(
         self,
@@ -220,8 +218,7 @@ class Spent(RunCurtailed):
 
 class Pool:
     """Arenas that play the episodes of a plan. ``done`` are the episodes to skip, ``folder`` is the run's,
-    and ``variables`` are the environment variables of its processes.
-    """
+    and ``variables`` are the environment variables of its processes."""
 
     def __init__(
         self,
@@ -362,8 +359,7 @@ class Pool:
 
     def _play_alone(self, player: EpisodePlayer, jobs: list[EpisodeJob]) -> None:
         """Queue the episodes of a failed batch to be played one at a time, where failures are recorded. If no
-        episode of the batch had ended, the lane's remaining ones follow.
-        """
+        episode of the batch had ended, the lane's remaining ones follow."""
         if not player.played:
             jobs += self._waiting.pop(player.queue, ())
         self._waiting[player.label, 1].extend(jobs)
@@ -379,8 +375,7 @@ class Pool:
 
     def _not_opened(self, label: str, message: str, refused: bool) -> None:
         """Continue without a new arena for an operator. Its existing arenas play its episodes; without any,
-        its episodes are not played.
-        """
+        its episodes are not played."""
         if refused or self._plan.request.on_failure == "stop":
             raise EvaluationAborted(message if refused else f"{label}: {message}", refused)
         if self._plan.request.on_failure == "retry" and label not in self._reopened:

@@ -26,8 +26,7 @@ _POSSIBLE = "must be an evaluation, the id of one, or the folder of its run or o
 @dataclass(frozen=True)
 class Recording:
     """The recorded exchanges of an evaluation in ``folder``, with its configuration. ``models`` names the
-    language models and engines of each lane that has any.
-    """
+    language models and engines of each lane that has any."""
 
     folder: Path
     env_id: str
@@ -37,10 +36,7 @@ class Recording:
 
 def recording_of(source: Any, find_run: FindRun) -> Recording:
     """Return the recording of an evaluation, given as an object, an id, or the folder of its run or of an
-    opened bundle.
-
-    ``find_run`` finds a run by its id. Raises ConfigurationError if there is no recording.
-    """
+    opened bundle. ``find_run`` finds a run by its id. Raises ConfigurationError if there is no recording."""
     folder = _folder_of(source, find_run)
     if not any((folder / EXCHANGES).glob("*.jsonl")):
         raise ConfigurationError(

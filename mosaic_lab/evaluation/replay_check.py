@@ -29,8 +29,7 @@ Start = Callable[[EvaluationPlan], "Results"]
 @dataclass(frozen=True)
 class Difference:
     """An episode with a different outcome. ``what`` names the differing values; ``step`` is the first
-    differing step, or None if no step differs or none was recorded.
-    """
+    differing step, or None if no step differs or none was recorded."""
 
     operator: str
     seed: int
@@ -46,8 +45,7 @@ class Difference:
 @dataclass(frozen=True, repr=False)
 class Verification:
     """The result of replaying ``episodes``, with their differences. ``versions`` lists changed versions:
-    {operator: {package: (then, now)}}. ``run``: the id of the run that replayed them, if kept.
-    """
+    {operator: {package: (then, now)}}. ``run``: the id of the run that replayed them, if kept."""
 
     episodes: int
     differences: tuple[Difference, ...]

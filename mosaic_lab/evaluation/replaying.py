@@ -44,10 +44,8 @@ def _recorded(played: PlayedEvaluation, record: Record, operator: str) -> Record
 
 
 def _played_episode(played: PlayedEvaluation, operator: str, seed: int, episode: int) -> PlayedEpisode:
-    """Return an episode as recorded, with the exchanges of its language models.
-
-    Raises ConfigurationError for an unknown operator or episode, and MosaicError without recorded actions.
-    """
+    """Return an episode as recorded, with the exchanges of its language models. Raises ConfigurationError for
+    an unknown operator or episode, and MosaicError without recorded actions."""
     plan = played.plan
     lane = _lane(plan, operator)
     record = _record(plan, {key_of(record): record for record in played.records()}, lane, seed, episode)

@@ -55,10 +55,8 @@ class EvaluateRequest(CompareRequest, kw_only=True, frozen=True):
     ] = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the given arguments as a script has them; `of_json` reads it.
-
-        ``operators`` and the lanes of policy mappings must be tables (`operators.tables`).
-        """
+        """Return the given arguments as a script has them; `of_json` reads it. ``operators`` and the lanes of
+        policy mappings must be tables (`operators.tables`)."""
         kwargs = None if self.env_kwargs is None else with_tagged_tuples(self.env_kwargs)
         return super(EvaluateRequest, structs.replace(self, env_kwargs=kwargs)).to_json()
 
@@ -71,10 +69,8 @@ class EvaluateRequest(CompareRequest, kw_only=True, frozen=True):
         return cls(**{**arguments, "env_kwargs": with_tuples(content.get("env_kwargs"))})
 
     def written(self) -> tuple[Sequence[str], Mapping[str, Any]]:
-        """Return the arguments as code.
-
-        Raises ValueError or LookupError if an operator or the environment's module has none.
-        """
+        """Return the arguments as code. Raises ValueError or LookupError if an operator or the environment's
+        module has none."""
         if self.module is not None:
             raise ValueError("only scripts have a module")
         return [], self.given("seeds") | {"operators": lanes_code(self.operators or {})}

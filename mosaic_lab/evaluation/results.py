@@ -72,10 +72,7 @@ class Results(Run):
 
     def records(self) -> list[Record]:
         """Return the finished episodes as plain data, in the order of the plan; `results` is the same as a
-        table.
-
-        Raises MosaicError if the telemetry has `damage`.
-        """
+        table. Raises MosaicError if the telemetry has `damage`."""
         records = self._episode_log.read()
         if damage := self.damage:
             raise MosaicError(damage)
@@ -173,10 +170,8 @@ class Results(Run):
         return self.path / EXCHANGES
 
     def spent(self) -> dict[str, Any]:
-        """Return the cost of the language models so far, as {"usd", "tokens", "calls"}.
-
-        "usd" is None if the price of a call is unknown. Replayed answers cost nothing.
-        """
+        """Return the cost of the language models so far, as {"usd", "tokens", "calls"}. "usd" is None if the
+        price of a call is unknown. Replayed answers cost nothing."""
         return self._spending.read()
 
     @cached_property
@@ -234,10 +229,7 @@ class Results(Run):
 
     def cost_plot(self, rng: int | None = None) -> Plot:
         """Plot each operator's mean return against the mean cost of its episodes, with the intervals of
-        `summary`.
-
-        Raises ConfigurationError if no language model has played.
-        """
+        `summary`. Raises ConfigurationError if no language model has played."""
         return cost_plot(self.summary(rng=rng), self._title("Return and cost"), "return")
 
     def paired_plot(self, first: str, second: str, rng: int | None = None) -> Plot:
@@ -255,9 +247,7 @@ class Results(Run):
 
     def ratings(self, rng: int | None = None) -> Estimates:
         """Return the Elo ratings of the players of `games` with 95% bootstrap intervals, and their results.
-
-        ``rng`` as in `summary`. See `mosaic_lab.evaluation.elo`.
-        """
+        ``rng`` as in `summary`. See `mosaic_lab.evaluation.elo`."""
         return ratings_table(self.games(), self._seed(rng))
 
     @property

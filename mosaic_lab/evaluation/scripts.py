@@ -89,10 +89,8 @@ OLDER_KEYS = {"settings": "env_kwargs"}
 
 
 def read_script(path: Path | str, find_run: FindRun) -> tuple[EvaluateRequest, Problems]:
-    """Return the request in a script, and the problems found so far.
-
-    ``find_run`` finds a run by its id. Raises ConfigurationError if the file is not valid TOML or JSON.
-    """
+    """Return the request in a script, and the problems found so far. ``find_run`` finds a run by its id.
+    Raises ConfigurationError if the file is not valid TOML or JSON."""
     path = Path(path).expanduser().resolve()
     if path.is_dir():
         raise ConfigurationError(f"{path} is a folder: give the file of a script, or a bundle's zip file")
@@ -164,8 +162,7 @@ class _OperatorReader:
 
     def lane(self, parts: Mapping[str, Any], place: str, label: str) -> dict[str, OperatorSpec]:
         """Return the valid operators of a policy mapping. A table is one operator, shared with all agents
-        that refer to it by ``kind = "same"``.
-        """
+        that refer to it by ``kind = "same"``."""
         shared = {
             name: part
             for name, part in parts.items()
@@ -254,11 +251,8 @@ class _OperatorReader:
         return operators.python(str(source), folder=folder, **settings, **keywords)
 
     def _language_model(self, make: Callable[..., OperatorSpec], options: dict[str, Any]) -> OperatorSpec:
-        """Make a language model.
-
-        Files of a model, a system prompt, examples and demonstrations are relative to the script, code also
-        to ``folder``.
-        """
+        """Make a language model. Files of a model, a system prompt, examples and demonstrations are relative
+        to the script, code also to ``folder``."""
         folder = self._beside(options.pop("folder", ""))
         for name in {*CODE} & set(options):
             if not isinstance(options[name], str):

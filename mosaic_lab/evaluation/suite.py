@@ -181,10 +181,8 @@ class Suite:
         }
 
     def compare(self, first: str, second: str, rng: int | None = None) -> SuiteVersus:
-        """Compare two operators on their shared seeds, or algorithms by their trainings.
-
-        Raises ConfigurationError for an unknown operator, and for an environment in which they share no seed.
-        """
+        """Compare two operators on their shared seeds, or algorithms by their trainings. Raises
+        ConfigurationError for an unknown operator, and for an environment in which they share no seed."""
         for label in (first, second):
             check_operator(label, self.operators)
         seed = self._seed(rng)

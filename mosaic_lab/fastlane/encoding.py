@@ -48,10 +48,8 @@ _OVERHEAD = 512
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Packet:
-    """An encoded frame with its HUD record, as sent to a page and stored in a recording.
-
-    ``published``: Unix seconds, by the worker's clock.
-    """
+    """An encoded frame with its HUD record, as sent to a page and stored in a recording. ``published``: Unix
+    seconds, by the worker's clock."""
 
     sequence: int
     published: float

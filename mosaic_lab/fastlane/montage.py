@@ -1,7 +1,5 @@
-"""The last frames of runs in one picture, for saved notebooks.
-
-Drawing takes tens of milliseconds, so it must not run in the streaming thread.
-"""
+"""The last frames of runs in one picture, for saved notebooks. Drawing takes tens of milliseconds, so it must
+not run in the streaming thread."""
 
 from __future__ import annotations
 

@@ -70,10 +70,8 @@ def joined(images: Sequence[Image.Image], gap: int = 0, *, across: bool = False)
 
 
 def picture_path(value: Path | str) -> Path:
-    """Return the path of a PNG file to write.
-
-    Raises ConfigurationError if it is not a path, has another file extension, or its folder does not exist.
-    """
+    """Return the path of a PNG file to write. Raises ConfigurationError if it is not a path, has another file
+    extension, or its folder does not exist."""
     path = _path(value, "a snapshot", "cartpole.png")
     if path.suffix.lower() != ".png":
         raise ConfigurationError(f"a snapshot must be a .png file, not {path.name!r}")
@@ -81,10 +79,8 @@ def picture_path(value: Path | str) -> Path:
 
 
 def film_path(value: Path | str) -> tuple[Path, Callable[[Sequence[Packet]], bytes]]:
-    """Return the path of a film to write, and its encoder: `gif` or `mp4`, by file extension.
-
-    Raises ConfigurationError if it is not a path, has another file extension, or its folder does not exist.
-    """
+    """Return the path of a film to write, and its encoder: `gif` or `mp4`, by file extension. Raises
+    ConfigurationError if it is not a path, has another file extension, or its folder does not exist."""
     path = _path(value, "a recording", "cartpole.mp4")
     maker = {".gif": gif, ".mp4": mp4}.get(path.suffix.lower())
     if maker is None:
@@ -103,10 +99,7 @@ def _path(value: object, what: str, example: str) -> Path:
 
 def gif(packets: Sequence[Packet]) -> bytes:
     """Return an endlessly looping GIF with the frames' sizes and timing; exact for frames of at most 256
-    colours.
-
-    Raises ValueError without packets.
-    """
+    colours. Raises ValueError without packets."""
     from PIL import GifImagePlugin
 
     height, width = _extent(packets)
@@ -125,11 +118,8 @@ def gif(packets: Sequence[Packet]) -> bytes:
 
 
 def mp4(packets: Sequence[Packet], side: int = MP4_SIDE, quality: Mapping[str, str] = _QUALITY) -> bytes:
-    """Return an H.264 film with the frames' timing. Raises ValueError without packets.
-
-    Smaller frames are enlarged by integer factors, up to ``side`` pixels; ``quality`` contains options of
-    x264.
-    """
+    """Return an H.264 film with the frames' timing. Raises ValueError without packets. Smaller frames are
+    enlarged by integer factors, up to ``side`` pixels; ``quality`` contains options of x264."""
     import av
     from av.video.reformatter import ColorRange, Colorspace
 

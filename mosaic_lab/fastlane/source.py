@@ -147,10 +147,7 @@ class FrameSource:
 
     @property
     def patience(self) -> float:
-        """Maximum useful wait for the next frame, in seconds.
-
-        0 if none can arrive, infinite if one will.
-        """
+        """Maximum useful wait for the next frame, in seconds. 0 if none can arrive, infinite if one will."""
         return 0.0 if self.finished else self._why()[1]
 
     def enable(self, on: bool = True) -> None:

@@ -1,7 +1,5 @@
-"""The process that makes films: ``python -m mosaic_lab.filming --config <run folder>/config.json``.
-
-It follows a training through its run folder. See `runs.checkpoint_runner`.
-"""
+"""The process that makes films: ``python -m mosaic_lab.filming --config <run folder>/config.json``. It
+follows a training through its run folder. See `runs.checkpoint_runner`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""Record one episode of a policy, with a frame of every step in the film.
-
-The film's time follows the episode's steps rather than the arena's clock, because the arena runs at low
-priority.
-"""
+"""Record one episode of a policy, with a frame of every step in the film. The film's time follows the
+episode's steps rather than the arena's clock, because the arena runs at low priority."""
 
 from __future__ import annotations
 
@@ -42,9 +39,7 @@ _LOOK_SECONDS = 0.002
 
 class FilmFailed(RunAborted):
     """Raised if a checkpoint cannot be filmed; with ``refused``, no checkpoint can, for the same reason.
-
-    ``log``: the last lines of the arena's log, for the run's log rather than the message.
-    """
+    ``log``: the last lines of the arena's log, for the run's log rather than the message."""
 
     error_type = "NotFilmed"  # as recorded by runs of earlier versions
 

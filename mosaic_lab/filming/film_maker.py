@@ -1,7 +1,5 @@
-"""The films of one training, made one after another during the training and after it.
-
-The newest checkpoint is filmed first; a bounded number of older checkpoints wait (`Backlog`).
-"""
+"""The films of one training, made one after another during the training and after it. The newest checkpoint
+is filmed first; a bounded number of older checkpoints wait (`Backlog`)."""
 
 from __future__ import annotations
 
@@ -35,10 +33,8 @@ none."""
 
 
 class Backlog:
-    """The checkpoints of the training in ``folder`` without a film.
-
-    ``films``: "each", "last", or the steps of the checkpoints to film.
-    """
+    """The checkpoints of the training in ``folder`` without a film. ``films``: "each", "last", or the steps
+    of the checkpoints to film."""
 
     def __init__(self, folder: RunFolder, films: str | Sequence[int]) -> None:
         self._films = films
@@ -53,10 +49,7 @@ class Backlog:
 
     def look(self, ended: bool) -> tuple[Checkpoint | None, list[Checkpoint]]:
         """Return the next checkpoint to film (None if there is none) and the checkpoints dropped in its
-        favour.
-
-        ``ended``: whether the training has ended, so that the last checkpoint is known.
-        """
+        favour. ``ended``: whether the training has ended, so that the last checkpoint is known."""
         saved = {checkpoint.step: checkpoint for checkpoint in self._checkpoints.read()}
         self.empty = self.empty and not saved
         if self._films == "last":
@@ -86,11 +79,8 @@ class FilmMaker(CheckpointRunner):
         self._problem = ""
 
     def run(self) -> None:
-        """Film all requested checkpoints until the training has ended and none remains.
-
-        Raises `FilmFailed` if no checkpoint could be filmed, RunCurtailed if there was none, and
-        `TrainingEnded`.
-        """
+        """Film all requested checkpoints until the training has ended and none remains. Raises `FilmFailed`
+        if no checkpoint could be filmed, RunCurtailed if there was none, and `TrainingEnded`."""
         config = self.config
         self.telemetry.run_started(
             worker_type=FILMS,

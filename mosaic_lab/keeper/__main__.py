@@ -60,9 +60,7 @@ def main() -> None:
 
 def guard(folder: RunFolder, launch: Launch, lock: int) -> None:
     """Fork and return in the child, which becomes the keeper. The parent waits for the keeper to end.
-
-    ``lock`` is the descriptor of the run's lock, which only the keeper keeps.
-    """
+    ``lock`` is the descriptor of the run's lock, which only the keeper keeps."""
     _ignore_stops()
     processes.become_subreaper()
     if keeper := os.fork():

@@ -1,8 +1,5 @@
-"""The environment variables of a run's processes.
-
-The worker receives a variable of the user only if it is listed here or was requested. Values are never
-recorded.
-"""
+"""The environment variables of a run's processes. The worker receives a variable of the user only if it is
+listed here or was requested. Values are never recorded."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""Open the files of a run folder safely.
-
-A named pipe, device or folder in place of a file is an error, as is a link that leaves the folder to which
-this process is confined.
-"""
+"""Open the files of a run folder safely. A named pipe, device or folder in place of a file is an error, as is
+a link that leaves the folder to which this process is confined."""
 
 from __future__ import annotations
 

@@ -349,11 +349,8 @@ class RunQueue:
         (self._folder / self._ticket).touch()
 
     def ahead(self) -> int:
-        """Return the number of runs ahead of this one; 0 if none of them is alive.
-
-        Tickets of ended runs are removed only at the head of the queue, which keeps polling by hundreds of
-        runs cheap.
-        """
+        """Return the number of runs ahead of this one; 0 if none of them is alive. Tickets of ended runs are
+        removed only at the head of the queue, which keeps polling by hundreds of runs cheap."""
         tickets = sorted(entry.name for entry in os.scandir(self._folder) if entry.name < self._ticket)
         for place, ticket in enumerate(tickets):
             run_id = ticket.partition("~")[2]

@@ -62,10 +62,8 @@ def take_new(folder: RunFolder) -> int:
 
 
 def start_keeper(folder: RunFolder, launch: Launch, lock: int) -> None:
-    """Start the keeper. Return when it has the launch document and runs in the background.
-
-    ``lock`` is the descriptor of the run's lock. Raises MosaicError and OSError.
-    """
+    """Start the keeper. Return when it has the launch document and runs in the background. ``lock`` is the
+    descriptor of the run's lock. Raises MosaicError and OSError."""
     with folder.keeper_log_path.open("ab") as log:
         process = subprocess.Popen(
             keeper_command(folder, str(lock)),

@@ -1,7 +1,5 @@
-"""Bound logs while other processes append to them.
-
-Repeated lines are counted instead of kept, and the beginning of a file that grows too large is dropped.
-"""
+"""Bound logs while other processes append to them. Repeated lines are counted instead of kept, and the
+beginning of a file that grows too large is dropped."""
 
 from __future__ import annotations
 

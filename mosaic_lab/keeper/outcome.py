@@ -1,7 +1,5 @@
-"""Derive a run's final state and its reason, one sentence for the user, from evidence. Pure: no I/O.
-
-A cause is given only if there is evidence for it.
-"""
+"""Derive a run's final state and its reason, one sentence for the user, from evidence. Pure: no I/O. A cause
+is given only if there is evidence for it."""
 
 from __future__ import annotations
 

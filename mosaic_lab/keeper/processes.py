@@ -1,7 +1,5 @@
-"""Information about a run's processes from the operating system, and signals to them.
-
-Without /proc (macOS) each function returns the empty value of its type.
-"""
+"""Information about a run's processes from the operating system, and signals to them. Without /proc (macOS)
+each function returns the empty value of its type."""
 
 from __future__ import annotations
 
@@ -22,10 +20,8 @@ _TICKS = os.sysconf("SC_CLK_TCK")  # of processor time per second
 
 
 class ProcessUsage(NamedTuple):
-    """Total resources of several processes: processor time so far and current resident memory.
-
-    Shared pages count once per process.
-    """
+    """Total resources of several processes: processor time so far and current resident memory. Shared pages
+    count once per process."""
 
     cpu_seconds: float
     memory_mb: float
@@ -42,10 +38,8 @@ def place() -> str:
 
 
 def start_time(pid: int) -> int | None:
-    """Return a living process's start in clock ticks since boot. With the pid it identifies a process.
-
-    None if the process has ended or /proc is missing.
-    """
+    """Return a living process's start in clock ticks since boot. With the pid it identifies a process. None
+    if the process has ended or /proc is missing."""
     stat = _stat(pid)
     return None if stat is None or stat[0] in (b"Z", b"X") else int(stat[19])
 

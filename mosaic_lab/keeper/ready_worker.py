@@ -1,7 +1,5 @@
-"""The parent's side of a ready process: a worker that has imported its library and waits to be started.
-
-The other side is `mosaic_contract.ready_process`.
-"""
+"""The parent's side of a ready process: a worker that has imported its library and waits to be started. The
+other side is `mosaic_contract.ready_process`."""
 
 from __future__ import annotations
 

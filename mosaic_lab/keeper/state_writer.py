@@ -1,8 +1,5 @@
-"""Write ``state.json``, even if the disk is full.
-
-A failed write is repeated later. The final state is written into blocks reserved at the start of the run, so
-a full disk cannot hide how a run ended.
-"""
+"""Write ``state.json``, even if the disk is full. A failed write is repeated later. The final state is
+written into blocks reserved at the start of the run, so a full disk cannot hide how a run ended."""
 
 from __future__ import annotations
 

@@ -14,10 +14,8 @@ _T = TypeVar("_T", "Outcome", "Transition", "RunStatus")
 
 
 class State(StrEnum):
-    """queued → starting → running → stopping → completed | failed | cancelled | lost.
-
-    ``removed`` is the state of a handle whose run this process has deleted. It is never stored.
-    """
+    """queued → starting → running → stopping → completed | failed | cancelled | lost. ``removed`` is the
+    state of a handle whose run this process has deleted. It is never stored."""
 
     QUEUED = "queued"
     STARTING = "starting"
@@ -107,10 +105,8 @@ class RunStatus:
 
     @classmethod
     def from_dict(cls, data: object) -> RunStatus:
-        """Return the status stored in ``data``.
-
-        Raises TypeError, ValueError or OverflowError for anything `to_dict` did not return.
-        """
+        """Return the status stored in ``data``. Raises TypeError, ValueError or OverflowError for anything
+        `to_dict` did not return."""
         return _read(cls, data)
 
 

@@ -20,9 +20,7 @@ _VALUES_WINDOW = 1 << 22
 
 def final_message(path: Path) -> dict[str, Any] | None:
     """Return the last run_completed, run_failed or run_cancelled message near the end of the file, if any.
-
-    Its strings are sanitized.
-    """
+    Its strings are sanitized."""
     for message in _from_end(path, TERMINAL):
         try:
             return dict(sanitize_json(message))

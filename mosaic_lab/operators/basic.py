@@ -23,11 +23,8 @@ from mosaic_lab.validation import checked
 
 @checked
 def random(*, deadline: float | None = DEADLINE, fallback: Fallback = "wait") -> OperatorSpec:
-    """Uniformly random legal actions.
-
-    They are reproducible from the lane's seed, the agent and the operator's name: that of its lane, if it
-    acts for all agents and has no other (``.with_(name=...)``).
-    """
+    """Uniformly random legal actions. They are reproducible from the lane's seed, the agent and the
+    operator's name: that of its lane, if it acts for all agents and has no other (``.with_(name=...)``)."""
     return OperatorSpec("random", "random", "random", deadline=deadline, fallback=fallback)
 
 
@@ -110,10 +107,7 @@ def worker(
 
 def as_operator(value: Any) -> OperatorSpec:
     """Return an operator unchanged, and wrap a function or an object with ``select_action`` or ``predict`` by
-    `python`.
-
-    Raises ConfigurationError for anything else, listing the possibilities.
-    """
+    `python`. Raises ConfigurationError for anything else, listing the possibilities."""
     if isinstance(value, OperatorSpec):
         return value
     if isinstance(value, Algorithm):

@@ -127,10 +127,8 @@ def engine(
 
 
 def engine_problem(settings: Mapping[str, Any]) -> str:
-    """Return why an engine with these settings cannot play on this machine; empty if it can.
-
-    With an Elo, the program is started to read its range.
-    """
+    """Return why an engine with these settings cannot play on this machine; empty if it can. With an Elo, the
+    program is started to read its range."""
     program, elo = str(settings["program"]), settings["elo"]
     path = shutil.which(program, path=os.pathsep.join([os.environ.get("PATH", os.defpath), _GAMES]))
     if path is None:

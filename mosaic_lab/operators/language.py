@@ -112,10 +112,8 @@ def model_operator(
     problems: Problems,
     needs: Sequence[Need] = (),
 ) -> OperatorSpec:
-    """Return the operator of a worker that calls a language model; ``settings`` are the worker's own.
-
-    Raises ConfigurationError with the ``problems`` found so far and those of ``model`` and ``options``.
-    """
+    """Return the operator of a worker that calls a language model; ``settings`` are the worker's own. Raises
+    ConfigurationError with the ``problems`` found so far and those of ``model`` and ``options``."""
     if isinstance(model, Server):
         problems.check()  # before the wait
         served = {"provider": model.engine, "base_url": model.wait_ready().address}

@@ -239,8 +239,7 @@ def _file_of_module(module: str) -> Path:
 
 def _definition(file: Path, attribute: str) -> ast.stmt | None:
     """Return the function or class with this name in a file; None if another statement defines the name.
-    Raises ConfigurationError if none does.
-    """
+    Raises ConfigurationError if none does."""
     try:
         if file.stat().st_size > _LARGEST:
             raise ValueError(f"it is larger than {_LARGEST >> 20} MiB")

@@ -1,7 +1,5 @@
 """`OperatorSpec`, the description of an operator before it runs, and `Algorithm`, several of one algorithm.
-
-Settings are checked here to be JSON without secrets, so that no arena is started for nothing.
-"""
+Settings are checked here to be JSON without secrets, so that no arena is started for nothing."""
 
 from __future__ import annotations
 
@@ -48,10 +46,7 @@ _SECRET = re.compile(r"(.*[_-])?(api_?key|secret|password|credentials?|(access|a
 
 class PythonPolicy(UserPolicy):
     """A function or object of the user's, called in the kernel, in whatever thread. Several lanes share it:
-    the one that holds its ``turn`` calls it.
-
-    Raises ConfigurationError for what cannot be called.
-    """
+    the one that holds its ``turn`` calls it. Raises ConfigurationError for what cannot be called."""
 
     def __init__(self, policy: Any) -> None:
         try:
@@ -150,8 +145,7 @@ class OperatorSpec:
 
     def spaces_for(self, agent: str) -> tuple[Space, Space] | None:
         """Observation and action space that the operator was trained for as ``agent``; None where it is not
-        known, or where any will do. Raises KeyError when it has policies for other agents only.
-        """
+        known, or where any will do. Raises KeyError when it has policies for other agents only."""
         if self.agents is not None:
             return self.agents[agent]
         if self.observation_space is None or self.action_space is None:
@@ -195,8 +189,7 @@ def _is_duration(value: Any) -> bool:
 
 def as_json(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return a copy of the settings of ``name`` as JSON has them; paths become text, NumPy's numbers and
-    arrays Python's. Raises ConfigurationError for values that JSON does not have, and for secrets.
-    """
+    arrays Python's. Raises ConfigurationError for values that JSON does not have, and for secrets."""
     try:
         copied = json.loads(json.dumps(dict(settings), default=_plain, allow_nan=False))
         _refuse_secrets(name, copied)
@@ -234,10 +227,8 @@ Rule = type[bool] | range | tuple[Any, ...]
 def check_arguments(
     problems: Problems, optional: Container[str] = (), **arguments: tuple[Any, Rule]
 ) -> dict[str, Any]:
-    """Return the arguments, each given with its rule, and record violations as problems.
-
-    Arguments in ``optional`` may be None.
-    """
+    """Return the arguments, each given with its rule, and record violations as problems. Arguments in
+    ``optional`` may be None."""
     for name, (value, rule) in arguments.items():
         if isinstance(rule, range):
             valid = type(value) is int and value in rule

@@ -77,10 +77,8 @@ def policy_tables(table: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def lanes_code(lanes: Tables) -> dict[str, Any]:
-    """Return lanes with the calls of the operators' factories.
-
-    Raises ValueError or LookupError if a table is not valid, or if agents of a lane share an operator.
-    """
+    """Return lanes with the calls of the operators' factories. Raises ValueError or LookupError if a table is
+    not valid, or if agents of a lane share an operator."""
     return {
         label: _operator_code(lane, label)
         if "kind" in lane

@@ -52,10 +52,8 @@ def continued_run(run: Run) -> str | None:
 
 
 def first_step(run: Run, reported: int | None) -> int:
-    """Return the step at which a run began: 0, or that of the checkpoint that it continues.
-
-    ``reported``: the first step that it reported, for checkpoints whose names lack their step.
-    """
+    """Return the step at which a run began: 0, or that of the checkpoint that it continues. ``reported``: the
+    first step that it reported, for checkpoints whose names lack their step."""
     if run.resumed_from is None:
         return 0
     known = [step for step in (run.resumed_step, reported) if step is not None]

@@ -107,11 +107,8 @@ def start_background_run(
     pass_env_vars: Iterable[str] = (),
     **settings: Any,
 ) -> Run:
-    """Start a run that works with the checkpoints of ``run``.
-
-    ``worker`` is `FILMS`, with ``films`` (a mode, or steps of checkpoints), or `EVALUATIONS`, with
-    ``evaluate`` (see `checked_evaluation`).
-    """
+    """Start a run that works with the checkpoints of ``run``. ``worker`` is `FILMS`, with ``films`` (a mode,
+    or steps of checkpoints), or `EVALUATIONS`, with ``evaluate`` (see `checked_evaluation`)."""
     package, products = _PROCESSES[worker]
     pass_env_vars = list(pass_env_vars)
     config = {

@@ -38,10 +38,8 @@ def continue_group(runs: RunGroup) -> RunGroup:
 
 
 def continue_training(trainer: Trainer, run: Run, group: str | None = None) -> Run:
-    """Start the training that continues ``run`` under the same name, in ``group``. See `Run.resume`.
-
-    Kinds of runs that resume in their own folder do so.
-    """
+    """Start the training that continues ``run`` under the same name, in ``group``. See `Run.resume`. Kinds of
+    runs that resume in their own folder do so."""
     if type(by_kind := as_kind(run)) is not Run:
         return by_kind.resume()
     if obstacle := why_not_continued(run):

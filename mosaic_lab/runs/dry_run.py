@@ -1,8 +1,5 @@
-"""Check a configuration with its worker before a run is created.
-
-The worker prints the resolved configuration and exits. It has a deadline and a temporary folder, and ends
-with this process (see `die_with_parent`).
-"""
+"""Check a configuration with its worker before a run is created. The worker prints the resolved configuration
+and exits. It has a deadline and a temporary folder, and ends with this process (see `die_with_parent`)."""
 
 from __future__ import annotations
 

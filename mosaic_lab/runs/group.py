@@ -72,10 +72,8 @@ class RunGroup(Sequence[Run]):
         return any(run.alive for run in self)
 
     def wait(self, timeout: float | None = None) -> RunGroup:
-        """Wait for all runs to end; see `Run.wait`.
-
-        Raises RunTimeout, or RunFailed (once all have ended) if any failed or was never started.
-        """
+        """Wait for all runs to end; see `Run.wait`. Raises RunTimeout, or RunFailed (once all have ended) if
+        any failed or was never started."""
         await_end(self, timeout)
         failures: list[str] = []
         for run in self:
@@ -215,10 +213,8 @@ class RunGroup(Sequence[Run]):
 
 @contextmanager
 def record_starting(store: RunStore, group: str) -> Iterator[Callable[[Sequence[int]], None]]:
-    """Record in the store's ``.groups`` that a group is being started.
-
-    Yields a function to call with the remaining seeds.
-    """
+    """Record in the store's ``.groups`` that a group is being started. Yields a function to call with the
+    remaining seeds."""
     path = _starting_folder(store) / f"{group.replace('/', '_')}.json"
 
     def remain(seeds: Sequence[int]) -> None:

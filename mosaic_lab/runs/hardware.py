@@ -22,10 +22,7 @@ def cpu_cores() -> int:
 
 def choose_gpus(gpus: int | Sequence[int]) -> tuple[list[int], int | None]:
     """Return ``(candidates, count)``. A number requests that many free GPUs, a list exactly these (count
-    None).
-
-    Raises ConfigurationError if the machine does not have them.
-    """
+    None). Raises ConfigurationError if the machine does not have them."""
     if isinstance(gpus, bool) or (isinstance(gpus, int) and gpus < 0):
         raise ConfigurationError(f"gpus={gpus!r}: must be an integer ≥ 0 or a list of indices")
     if gpus == 0 or (not isinstance(gpus, int) and not gpus):

@@ -1,8 +1,5 @@
-"""Kinds of runs: each has a class, a panel, and a request.
-
-They are import paths, resolved on first use: modules built on runs are above this one, and a notebook without
-sweeps does not import sweeps.
-"""
+"""Kinds of runs: each has a class, a panel, and a request. They are import paths, resolved on first use:
+modules built on runs are above this one, and a notebook without sweeps does not import sweeps."""
 
 from __future__ import annotations
 
@@ -74,19 +71,14 @@ def kind_of(run: RunRecord) -> RunKind:
 
 def as_kind(run: Run) -> Run:
     """Return the run as an instance of its kind's class: `Evaluation`, `Sweep`, `Curriculum`, `Server` or
-    `Run`.
-
-    A run with an unreadable configuration remains a `Run`.
-    """
+    `Run`. A run with an unreadable configuration remains a `Run`."""
     run_class: type[Run] = resolve_name(kind_of(run).run_class) if run.config else Run
     return run if type(run) is run_class else run_class(run.folder, run.display)
 
 
 def code_of(run: RunRecord) -> str:
-    """Return the Python code that starts a run again.
-
-    Empty if no single call does, or if its arguments cannot be written as code.
-    """
+    """Return the Python code that starts a run again. Empty if no single call does, or if its arguments
+    cannot be written as code."""
     if not (run.config and (source := kind_of(run).request)):
         return ""
     try:

@@ -1,7 +1,5 @@
 """The recorded provenance of a run: versions, machine, git commit, and the user's module of its environment.
-
-An environment's id "module:Id" names a module, which is found on PYTHONPATH and identified by its hash.
-"""
+An environment's id "module:Id" names a module, which is found on PYTHONPATH and identified by its hash."""
 
 from __future__ import annotations
 
@@ -45,10 +43,7 @@ def provenance(
 
 def git_state(folder: Path) -> dict[str, Any] | None:
     """Return ``{"commit", "dirty"}`` of the folder's repository; None without a repository or if git is too
-    slow.
-
-    ``dirty`` covers tracked files only, and is None if git took too long to determine it.
-    """
+    slow. ``dirty`` covers tracked files only, and is None if git took too long to determine it."""
     commit = _git(folder, "rev-parse", "HEAD")
     if not commit:
         return None
@@ -69,9 +64,7 @@ def _git(folder: Path, *arguments: str) -> str | None:
 
 def module_path(env_id: object, variables: Mapping[str, str]) -> Path | None:
     """Return the file or package folder that a worker with these variables imports for an environment's id.
-
-    None for an id without a module, and for a module of the worker's own packages.
-    """
+    None for an id without a module, and for a module of the worker's own packages."""
     module, colon, _ = str(env_id).partition(":")
     top = module.partition(".")[0]
     if not colon or not top.isidentifier():
@@ -113,9 +106,7 @@ def recorded_module(env_id: object, variables: Mapping[str, str]) -> dict[str, s
 
 def change_since(checkpoint: Path, env_id: str, variables: Mapping[str, str]) -> str:
     """Return a message if the module of an environment has changed since a run's ``checkpoint`` was trained.
-
-    Empty if it is unchanged or was not recorded.
-    """
+    Empty if it is unchanged or was not recorded."""
     run = RunFolder(checkpoint.parent.parent)
     recorded: Any = run.document(run.provenance_path).get("module")
     module = module_path(env_id, variables)

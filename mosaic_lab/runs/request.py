@@ -70,10 +70,8 @@ class Argument(NamedTuple):
         return f"{text} (default: {default})" if shown else text
 
     def checked(self, value: Any) -> Any:
-        """Return a value of the declared type; whole floats and NumPy's numbers are converted.
-
-        Raises ValueError if it is not valid, and TypeError for another type.
-        """
+        """Return a value of the declared type; whole floats and NumPy's numbers are converted. Raises
+        ValueError if it is not valid, and TypeError for another type."""
         if self.choices:
             if value not in self.choices:
                 raise ValueError(value)
@@ -107,10 +105,8 @@ class Request(Struct, kw_only=True, frozen=True):
         }
 
     def checked(self, problems: Problems) -> Self:
-        """Return the request with numbers of the declared types.
-
-        An argument outside of its limits is added to ``problems``, and has its default in the result.
-        """
+        """Return the request with numbers of the declared types. An argument outside of its limits is added
+        to ``problems``, and has its default in the result."""
         changes = {}
         for name, value in self.given().items():
             argument = arguments_of(type(self))[name]

@@ -66,10 +66,8 @@ def _shared_display(runs: Iterable[Run]) -> RunDisplay | None:
 
 
 def await_end(runs: Sequence[Run], timeout: float | None) -> None:
-    """Wait for all ``runs`` of a Lab to end, with a line of progress.
-
-    Raises RunTimeout after ``timeout`` seconds. An interrupt does not affect the runs, and says so.
-    """
+    """Wait for all ``runs`` of a Lab to end, with a line of progress. Raises RunTimeout after ``timeout``
+    seconds. An interrupt does not affect the runs, and says so."""
     deadline = None if timeout is None else time.monotonic() + timeout
     display = _shared_display(runs)
     show = display.waiting(runs) if display is not None else None
@@ -97,10 +95,8 @@ def await_end(runs: Sequence[Run], timeout: float | None) -> None:
 
 @checked_methods("run")
 class Run(RunRecord):
-    """A run: its configuration, state and data, and methods to watch and end it.
-
-    ``display`` is set by `Lab`; without it, everything that does not need a notebook works.
-    """
+    """A run: its configuration, state and data, and methods to watch and end it. ``display`` is set by `Lab`;
+    without it, everything that does not need a notebook works."""
 
     def __init__(self, folder: RunFolder | Path | str, display: RunDisplay | None = None) -> None:
         super().__init__(folder)
@@ -143,10 +139,7 @@ class Run(RunRecord):
 
     def frames(self, fps: float = 30) -> Any:
         """Show live frames in a notebook cell, at most ``fps`` (up to 60) per second, as a `FrameWall` of one
-        tile.
-
-        Raises MosaicError outside a notebook; `snapshot` and `record` work anywhere.
-        """
+        tile. Raises MosaicError outside a notebook; `snapshot` and `record` work anywhere."""
         return display_of([self], FRAMES_ANYWHERE).frames([self], fps)
 
     def enable_frames(self, on: bool = True) -> None:

@@ -125,10 +125,8 @@ def without_seed(label: str) -> str:
 
 
 def distinct_labels(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
-    """Return the labels of runs, extended by the settings that differ if a label is empty or not unique.
-
-    If no setting differs, the end of the run's id is added, which `Lab.run` accepts.
-    """
+    """Return the labels of runs, extended by the settings that differ if a label is empty or not unique. If
+    no setting differs, the end of the run's id is added, which `Lab.run` accepts."""
     if len(labels) == 1:
         return list(labels)
     result = list(labels)

@@ -1,7 +1,5 @@
-"""Find runs by the names under which users see them: ids, names, titles in lists, labels in charts.
-
-Functions without a store of their own, such as `mosaic_lab.workspace`, look in the store of the latest `Lab`.
-"""
+"""Find runs by the names under which users see them: ids, names, titles in lists, labels in charts. Functions
+without a store of their own, such as `mosaic_lab.workspace`, look in the store of the latest `Lab`."""
 
 from __future__ import annotations
 
@@ -78,10 +76,8 @@ def find_run(run: Run | str, store: RunStore | None = None, display: RunDisplay 
 
 
 def exact_run(name: str, store: RunStore, display: RunDisplay | None = None) -> Run:
-    """Return the run with this whole id or displayed name, to stop or remove it.
-
-    Raises UnknownRun, with the nearest runs, if there is none or several have the name.
-    """
+    """Return the run with this whole id or displayed name, to stop or remove it. Raises UnknownRun, with the
+    nearest runs, if there is none or several have the name."""
     if (folder := store.exact(name)) is not None:
         return Run(folder, display)
     found = next(_displayed(_all(store, display), name), [])
@@ -95,9 +91,7 @@ def exact_run(name: str, store: RunStore, display: RunDisplay | None = None) -> 
 
 def find_group(name: str, groups: Mapping[str, RunGroup], root: Path) -> RunGroup:
     """Return the group of this name, or with this title in a panel or list, of those in the store ``root``.
-
-    Raises UnknownRun, with the groups that have this title or the most similar names.
-    """
+    Raises UnknownRun, with the groups that have this title or the most similar names."""
     if name in groups:
         return groups[name]
     titled = [
@@ -116,10 +110,8 @@ def find_group(name: str, groups: Mapping[str, RunGroup], root: Path) -> RunGrou
 
 
 def find_runs(runs: AnyRuns) -> list[Run]:
-    """Return the runs in a run or its name, a group, or any nesting of these, each once.
-
-    Raises UnknownRun for a name without a run, and ConfigurationError for anything else.
-    """
+    """Return the runs in a run or its name, a group, or any nesting of these, each once. Raises UnknownRun
+    for a name without a run, and ConfigurationError for anything else."""
     if isinstance(runs, Run | str):
         return [find_run(runs)]
     if not isinstance(runs, Iterable):
@@ -132,9 +124,7 @@ def find_runs(runs: AnyRuns) -> list[Run]:
 
 def run_or_path(source: Any, store: RunStore | None = None) -> Any:
     """Return the run named by a string that is not the path of an existing file; other values as they are.
-
-    Raises ConfigurationError for a string without folders that is neither.
-    """
+    Raises ConfigurationError for a string without folders that is neither."""
     if not isinstance(source, str) or Path(source).exists() or Path(source).name != source:
         return source
     try:
@@ -145,9 +135,7 @@ def run_or_path(source: Any, store: RunStore | None = None) -> Any:
 
 def resumed_title(run: Run) -> str:
     """Return the name of a run; if it continues another, with the title's number: "NAME (resumed 2)".
-
-    `resumedTitles` in `js/src/views/runs/tree.ts` does the same.
-    """
+    `resumedTitles` in `js/src/views/runs/tree.ts` does the same."""
     if source_of(run) is None:
         return run.name
     place = _resumed(_all(RunStore(run.path.parent)), run.name).index(run) + 1

@@ -155,10 +155,7 @@ class RunRecord:
     @property
     def hyperparameters(self) -> dict[str, Any]:
         """The hyperparameters of the training under upstream's names: the explicitly given ones first, then
-        the defaults.
-
-        For a run that was not started by `Lab.train`, only the explicitly given ones.
-        """
+        the defaults. For a run that was not started by `Lab.train`, only the explicitly given ones."""
         explicit, resolved = self.config.get("hyperparameters"), self._launch.get("hyperparameters")
         explicit = explicit if isinstance(explicit, dict) else {}
         return {**explicit, **resolved} if isinstance(resolved, dict) else explicit

@@ -62,9 +62,7 @@ def stage_start(
 
 def check_resumable(root: Path, segments: Sequence[Segment], stages: Sequence[Stage]) -> str:
     """Return a sentence about damaged checkpoints that a resumed curriculum leaves out, empty without any.
-
-    Raises MosaicError if its next run cannot start.
-    """
+    Raises MosaicError if its next run cannot start."""
     if segments and segments[-1].end is None:
         run = Run(root / segments[-1].run)
         if run.alive:

@@ -136,10 +136,8 @@ def stage_starts(segments: Iterable[Segment]) -> dict[int, int]:
 
 
 def read_curriculum(path: Path) -> list[Stage]:
-    """Read stages from a file with one table ``[[curriculum]]`` per stage; `Lab.train` checks them.
-
-    Raises ConfigurationError if the file has other content.
-    """
+    """Read stages from a file with one table ``[[curriculum]]`` per stage; `Lab.train` checks them. Raises
+    ConfigurationError if the file has other content."""
     arguments, lines = read_document(path)
     problems = Problems(path.name, lines)
     tables = arguments.pop(TABLE, None)

@@ -313,10 +313,8 @@ class Supervisor:
     def _new_folder(
         self, worker: str, config: Mapping[str, Any], run_id: str | None
     ) -> Iterator[tuple[RunFolder, int]]:
-        """Create a run folder with this id, or with a new one that is not taken, and lock it meanwhile.
-
-        A run whose start fails or is interrupted is stopped if its keeper has started, else deleted.
-        """
+        """Create a run folder with this id, or with a new one that is not taken, and lock it meanwhile. A run
+        whose start fails or is interrupted is stopped if its keeper has started, else deleted."""
         folder, lock = self._created(worker, config, run_id)
         try:
             yield folder, lock

@@ -137,10 +137,8 @@ class TrainRequest(Request, kw_only=True, frozen=True):
         return [literal(self.worker)], keywords
 
     def to_json(self) -> dict[str, Any]:
-        """Return the given arguments as JSON-compatible data; `of_json` reads it.
-
-        Of environment variables in ``env_vars`` it has only the names, as if they were in ``pass_env_vars``.
-        """
+        """Return the given arguments as JSON-compatible data; `of_json` reads it. Of environment variables in
+        ``env_vars`` it has only the names, as if they were in ``pass_env_vars``."""
         recorded = structs.replace(
             self,
             env_vars=None,
@@ -158,10 +156,8 @@ class TrainRequest(Request, kw_only=True, frozen=True):
         }
 
     def config(self) -> dict[str, Any]:
-        """Return the worker's configuration, without the run's id and folder; `of_files` reads it.
-
-        Raises ConfigurationError for values that no worker accepts.
-        """
+        """Return the worker's configuration, without the run's id and folder; `of_files` reads it. Raises
+        ConfigurationError for values that no worker accepts."""
         stop = self.stop_at
         common = {"algorithm": self.algorithm, "env_id": self.env, "total_timesteps": self.total_timesteps}
         return {
@@ -186,11 +182,8 @@ class TrainRequest(Request, kw_only=True, frozen=True):
 
     @classmethod
     def of_run(cls, run: RunRecord) -> TrainRequest:
-        """Return the request that starts a training again, with its single seed.
-
-        For environment variables it contains only the names (``pass_env_vars``), because values are never
-        stored.
-        """
+        """Return the request that starts a training again, with its single seed. For environment variables it
+        contains only the names (``pass_env_vars``), because values are never stored."""
         recorded = run.folder.document(run.folder.request_path)
         if not recorded:  # a run of an earlier version
             return cls.of_files(run.worker, run.config, run.folder.document(run.folder.launch_path))

@@ -52,11 +52,8 @@ from mosaic_lab.workers.worker_environment import THIRD_PARTY
 
 @checked_methods("lab")
 class Trainer:
-    """Starts trainings in the store of ``supervisor``.
-
-    ``installation_log`` is entered to install a missing worker; it provides the function that shows a line of
-    progress. Default: lines are printed.
-    """
+    """Starts trainings in the store of ``supervisor``. ``installation_log`` is entered to install a missing
+    worker; it provides the function that shows a line of progress. Default: lines are printed."""
 
     def __init__(
         self,
@@ -273,10 +270,8 @@ class Trainer:
         return _start_group(self.supervisor, name, seeds, partial(start, group=name))
 
     def plan(self, request: TrainRequest, progress: Callable[[str], None]) -> TrainingPlan:
-        """Return a training with one seed that the worker has checked, without starting it.
-
-        ``progress`` is called with a line for each step of an installation. Raises what `train` does.
-        """
+        """Return a training with one seed that the worker has checked, without starting it. ``progress`` is
+        called with a line for each step of an installation. Raises what `train` does."""
         problems = Problems()
         request = request.with_(resume_from=run_or_path(request.resume_from, self.supervisor.store))
         request = request.checked(problems)

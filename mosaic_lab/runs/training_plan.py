@@ -98,10 +98,8 @@ class TrainingPlan:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any], pass_env_vars: Sequence[str] = ()) -> TrainingPlan:
-        """Return the plan stored by `to_json`, whose runs are passed the variables ``pass_env_vars``.
-
-        Raises TypeError or KeyError for other content.
-        """
+        """Return the plan stored by `to_json`, whose runs are passed the variables ``pass_env_vars``. Raises
+        TypeError or KeyError for other content."""
         if "request" in content:
             request = TrainRequest.of_json(content["request"])
         else:  # of an earlier version, which had these arguments among its own fields

@@ -28,10 +28,8 @@ _POLL_SECONDS = 0.1
 
 @checked_methods("server")
 class Server(Run):
-    """A language model that is served on this machine. Made by `mosaic_lab.Lab.serve`.
-
-    It survives the kernel, as every run: `mosaic_lab.Lab.run` finds it again, and ``stop`` ends it.
-    """
+    """A language model that is served on this machine. Made by `mosaic_lab.Lab.serve`. It survives the
+    kernel, as every run: `mosaic_lab.Lab.run` finds it again, and ``stop`` ends it."""
 
     @property
     def engine(self) -> str:

@@ -1,7 +1,5 @@
-"""A sweep's process: ``python -m mosaic_lab.sweeps --config <run folder>/config.json``.
-
-The process continues from the run folder's trial log. See `runs.run_process`.
-"""
+"""A sweep's process: ``python -m mosaic_lab.sweeps --config <run folder>/config.json``. The process continues
+from the run folder's trial log. See `runs.run_process`."""
 
 from __future__ import annotations
 

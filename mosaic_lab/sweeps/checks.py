@@ -67,8 +67,7 @@ def check_space(
     what: str, training: Mapping[str, Any], space: Space, rows: Rows, problems: Problems
 ) -> list[dict[str, Any]]:
     """Add a problem for each search value that does not fit the hyperparameters of ``what``. Return the other
-    values of two trials that differ as much as possible, for the worker to check.
-    """
+    values of two trials that differ as much as possible, for the worker to check."""
     try:
         sampled = examples(space)
     except ConfigurationError as error:
@@ -98,10 +97,8 @@ def check_space(
 
 
 def misspelt_metric(metric: str) -> str:
-    """Return why a metric is a misspelt common one; empty if it is not.
-
-    A longer name, such as value_loss_2, may be a metric of its own.
-    """
+    """Return why a metric is a misspelt common one; empty if it is not. A longer name, such as value_loss_2,
+    may be a metric of its own."""
     common = (*COMMON_NAMES, *RETURN_NAMES)
     near = difflib.get_close_matches(metric.lower(), common, n=1, cutoff=_TYPO)
     if metric in common or not near or len(metric) > len(near[0]):

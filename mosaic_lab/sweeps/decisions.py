@@ -49,11 +49,8 @@ class Importance(dict[str, float]):
 
 
 class Decisions:
-    """The sampler and the pruner of one sweep.
-
-    The same ``seed`` and trials give the same decisions. ``total`` is the number of steps of a full trial;
-    ``trials`` are the earlier trials, in order.
-    """
+    """The sampler and the pruner of one sweep. The same ``seed`` and trials give the same decisions.
+    ``total`` is the number of steps of a full trial; ``trials`` are the earlier trials, in order."""
 
     def __init__(
         self,
@@ -84,10 +81,8 @@ class Decisions:
                 next(self._given, None)
 
     def propose(self) -> Proposal | None:
-        """Return the next trial's values; None if a grid is exhausted.
-
-        Raises ConfigurationError if the search function fails.
-        """
+        """Return the next trial's values; None if a grid is exhausted. Raises ConfigurationError if the
+        search function fails."""
         fixed = None
         if self._given is not None:
             fixed = next(self._given, None)
@@ -149,8 +144,7 @@ class Decisions:
 
     def importance(self) -> Importance:
         """Return the share of the variation between trials that each parameter explains, largest first; the
-        shares sum to 1. Empty, with the reason, with fewer than two different values.
-        """
+        shares sum to 1. Empty, with the reason, with fewer than two different values."""
         import optuna
 
         completed = self._study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.COMPLETE])

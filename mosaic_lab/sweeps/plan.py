@@ -145,9 +145,7 @@ def request_of(run: RunRecord) -> SweepRequest:
 
 def plan_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str], None]) -> SweepPlan:
     """Return the plan of `Lab.sweep`; ``progress`` is called with a line for each step of an installation.
-
-    Raises ConfigurationError with all problems, and the errors of `Trainer.plan`.
-    """
+    Raises ConfigurationError with all problems, and the errors of `Trainer.plan`."""
     problems = Problems()
     request = request.checked(problems)
     space = _checked(problems, "search", lambda: space_of(request.search))
@@ -267,8 +265,7 @@ def _without(
     rows: Mapping[str, Mapping[str, Any]],
 ) -> TrainingPlan:
     """Return the plan of ``training`` without the values of the trial that it was made with. Other trials may
-    lack some of them and use the worker's defaults.
-    """
+    lack some of them and use the worker's defaults."""
     shared, described = training.config()["hyperparameters"], plan.hyperparameters or {}
     names = {name.partition(".")[0] for name in chosen}
     usual = {name: shared.get(name, rows[name].get("default")) for name in names if name in rows}

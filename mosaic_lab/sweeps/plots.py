@@ -1,7 +1,5 @@
-"""The plots of a sweep: trial history, learning curves and parameters.
-
-Their cost depends on the trials' reports, at most 27 each, not on the size of their telemetry.
-"""
+"""The plots of a sweep: trial history, learning curves and parameters. Their cost depends on the trials'
+reports, at most 27 each, not on the size of their telemetry."""
 
 from __future__ import annotations
 
@@ -34,10 +32,8 @@ _COLORS = {
 
 
 def sweep_plots(plan: SweepPlan, trials: Sequence[Trial], importance: Mapping[str, float]) -> list[Plot]:
-    """Return the plots of a sweep; empty before the first trial has a value.
-
-    ``importance``: see `Sweep.importance`.
-    """
+    """Return the plots of a sweep; empty before the first trial has a value. ``importance``: see
+    `Sweep.importance`."""
     if plan.request.interval is not None:
         return population_plots(plan, trials)
     ended = [trial for trial in trials if trial.value is not None and trial.state in _SHOWN]
@@ -180,8 +176,7 @@ def _axis(
     plan: SweepPlan, name: str, trials: Sequence[Trial]
 ) -> tuple[Callable[[Any], float], str, tuple[str, ...]]:
     """Return a function that maps a parameter's values to axis positions, the axis label, and the row names
-    if the parameter has values other than numbers.
-    """
+    if the parameter has values other than numbers."""
     values = [trial.parameters[name] for trial in trials]
     numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
     distribution = plan.space.parameters.get(name)

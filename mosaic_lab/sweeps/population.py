@@ -99,8 +99,7 @@ def explored(parameters: Mapping[str, Any], space: Space, generator: random.Rand
 
 def perturbed(value: Any, distribution: Distribution, generator: random.Random) -> Any:
     """Return a perturbed value: the previous or next value of a choice; 0.8 or 1.2 times a number on a
-    logarithmic scale; a tenth of the range less or more on a linear scale.
-    """
+    logarithmic scale; a tenth of the range less or more on a linear scale."""
     if isinstance(distribution, Choice):
         return _neighbour(value, distribution, generator)
     up = generator.random() >= 0.5
@@ -174,8 +173,7 @@ class Promotion:
 
     def _last(self, trials: Sequence[Trial]) -> Trial | None:
         """Return the best trial of the highest rung if no other work remains and no trial is complete. With
-        few trials, the best third of a rung may be empty.
-        """
+        few trials, the best third of a rung may be empty."""
         waiting = [trial for trial in trials if trial.state is TrialState.WAITING]
         if not waiting or any(trial.active or trial.state is TrialState.COMPLETED for trial in trials):
             return None

@@ -91,10 +91,8 @@ class SweepRequest(Request, kw_only=True, frozen=True):
         return structs.replace(super().checked(problems), training=self.training.checked(problems))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the given arguments as a file of ``mosaic-lab sweep`` has them; `of_json` reads it.
-
-        A search function is recorded by its source.
-        """
+        """Return the given arguments as a file of ``mosaic-lab sweep`` has them; `of_json` reads it. A search
+        function is recorded by its source."""
         space = space_of(self.search)
         without_parts = structs.replace(self, seeds=compact(self.seeds), training=None, search=None)
         content = super(SweepRequest, without_parts).to_json()
@@ -106,10 +104,8 @@ class SweepRequest(Request, kw_only=True, frozen=True):
         return self._shared.to_json() | content
 
     def written(self) -> tuple[Sequence[str], Mapping[str, Any]]:
-        """Return the arguments as code.
-
-        Raises ValueError if the sweep searches by a function, whose source is untrusted.
-        """
+        """Return the arguments as code. Raises ValueError if the sweep searches by a function, whose source
+        is untrusted."""
         space = space_of(self.search)
         if space.code is not None:
             raise ValueError("a search function is not written as code")
@@ -127,10 +123,8 @@ class SweepRequest(Request, kw_only=True, frozen=True):
 
     @classmethod
     def of_json(cls, content: Mapping[str, Any], problems: Problems) -> SweepRequest:
-        """Return the request in a file of ``mosaic-lab sweep``; add any problems.
-
-        A search function is never read, because that would execute it.
-        """
+        """Return the request in a file of ``mosaic-lab sweep``; add any problems. A search function is never
+        read, because that would execute it."""
         arguments = dict(content)
         if not isinstance(arguments.get("worker"), str):
             problems.add("worker", 'worker: give the name of one, such as worker = "cleanrl"')

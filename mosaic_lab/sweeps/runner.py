@@ -73,8 +73,7 @@ class SweepRunner(Runner, ABC):
 
     def run(self) -> None:
         """Run the sweep until every trial has ended. Raises MosaicError, ConfigurationError and, after
-        stopping the other trials, SweepAborted.
-        """
+        stopping the other trials, SweepAborted."""
         with Heartbeats(self._telemetry):
             try:
                 self._follow()
@@ -146,10 +145,8 @@ class SweepRunner(Runner, ABC):
                 raise MosaicError(f"trial {runs.trial.number} could not be started: {error}") from error
 
     def _next(self) -> tuple[TrialRuns, int] | None:
-        """Return the next run to start, preferring trials already begun; None if no run is due yet.
-
-        As many runs as train at once may wait for the evaluation of their checkpoints.
-        """
+        """Return the next run to start, preferring trials already begun; None if no run is due yet. As many
+        runs as train at once may wait for the evaluation of their checkpoints."""
         busy = max(sum(runs.alive for runs in self._live), sum(runs.evaluating for runs in self._live))
         if busy >= self._plan.request.at_once:
             return None
@@ -267,8 +264,7 @@ class WholeTrials(SweepRunner):
 
     def _due(self) -> Iterator[tuple[TrialRuns, int]]:
         """Yield due reports, step by step. In rounds, a step is due once all trials of the round have reached
-        it or have ended, so that decisions do not depend on their speed.
-        """
+        it or have ended, so that decisions do not depend on their speed."""
         total = self._plan.total_timesteps
         for place in range(1, REPORTS):
             step = max(1, total * place // REPORTS)

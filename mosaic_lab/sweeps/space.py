@@ -55,23 +55,19 @@ def uniform(low: float, high: float) -> Range:
 
 def loguniform(low: float, high: float) -> Range:
     """Return a distribution of numbers from ``low`` (above 0) to ``high`` with uniform logarithms, suitable
-    for learning rates. Raises ConfigurationError.
-    """
+    for learning rates. Raises ConfigurationError."""
     return _range(low, high, log=True, whole=False)
 
 
 def integer(low: int, high: int, *, log: bool = False) -> Range:
     """Return a distribution of integers from ``low`` to ``high`` inclusive, uniform or, with ``log`` (``low``
-    above 0), on a logarithmic scale. Raises ConfigurationError.
-    """
+    above 0), on a logarithmic scale. Raises ConfigurationError."""
     return _range(low, high, log=log, whole=True)
 
 
 def choice(values: Sequence[Any]) -> Choice:
-    """Return a distribution over these values; a list in ``search=`` is equivalent.
-
-    Raises ConfigurationError.
-    """
+    """Return a distribution over these values; a list in ``search=`` is equivalent. Raises
+    ConfigurationError."""
     choices = tuple(json_value("a choice", value) for value in values)
     if not choices:
         raise ConfigurationError("choice([]): give at least one value")
@@ -91,10 +87,8 @@ class Suggest(Protocol):
 
 
 class TrialSearch:
-    """The argument of a search function: each method chooses the value of one hyperparameter.
-
-    Arguments are the parameter's name and those of the function of the same name in `mosaic_lab.search`.
-    """
+    """The argument of a search function: each method chooses the value of one hyperparameter. Arguments are
+    the parameter's name and those of the function of the same name in `mosaic_lab.search`."""
 
     def __init__(self, suggest: Suggest) -> None:
         self._suggest = suggest
@@ -114,8 +108,7 @@ class TrialSearch:
 
 class Space:
     """A search space: ``parameters``, or ``code``, the source of a function that is called for each trial and
-    returns its hyperparameters.
-    """
+    returns its hyperparameters."""
 
     def __init__(self, parameters: Mapping[str, Distribution], code: str | None = None) -> None:
         self.parameters = dict(parameters)
@@ -153,11 +146,8 @@ class Space:
         return {str(name): json_value(f"search: {name}", value) for name, value in sampled.items()}
 
     def grid(self) -> Iterator[dict[str, Any]]:
-        """Yield every combination of values, the last parameter changing fastest.
-
-        Raises ConfigurationError if parameters are not lists of values, or if there are too many
-        combinations.
-        """
+        """Yield every combination of values, the last parameter changing fastest. Raises ConfigurationError
+        if parameters are not lists of values, or if there are too many combinations."""
         if self.code is not None:
             raise ConfigurationError('sampler="grid" needs a table of parameters as search=, not a function')
         values = {name: _values(name, distribution) for name, distribution in self.parameters.items()}
@@ -182,10 +172,8 @@ class Space:
 
 
 def space_of(search: Mapping[str, Any] | Callable[[TrialSearch], Mapping[str, Any]] | Space) -> Space:
-    """Return the space described by ``search=`` of `Lab.sweep`; lists become choices.
-
-    Raises ConfigurationError for other values, with all problems.
-    """
+    """Return the space described by ``search=`` of `Lab.sweep`; lists become choices. Raises
+    ConfigurationError for other values, with all problems."""
     if isinstance(search, Space):
         return search
     if callable(search):

@@ -1,8 +1,5 @@
-"""`Sweep`, a run whose data are trials, read from its folder alone like every run; and its start.
-
-A TOML or JSON file may define a sweep; reading it executes no code. ``mosaic-lab sweep --help`` shows an
-example.
-"""
+"""`Sweep`, a run whose data are trials, read from its folder alone like every run; and its start. A TOML or
+JSON file may define a sweep; reading it executes no code. ``mosaic-lab sweep --help`` shows an example."""
 
 from __future__ import annotations
 
@@ -92,9 +89,7 @@ class Sweep(Run):
 
     def to_parquet(self, path: Path | str) -> Path:
         """Write `trials` to a Parquet file; a parameter whose values have several types is written as text.
-
-        Raises MosaicError without pyarrow: the extra ``parquet``.
-        """
+        Raises MosaicError without pyarrow: the extra ``parquet``."""
         from mosaic_lab.sweeps.table import for_files
 
         return write_parquet(for_files(self.trials()), path)
@@ -111,10 +106,8 @@ class Sweep(Run):
         return schedule_frame(self.records, record)
 
     def lineage(self) -> Plot:
-        """Plot which members of a population copied which others over the steps, with their values.
-
-        Raises ConfigurationError for sweeps that are not population-based.
-        """
+        """Plot which members of a population copied which others over the steps, with their values. Raises
+        ConfigurationError for sweeps that are not population-based."""
         from mosaic_lab.sweeps.population_plots import lineage_plot
 
         if self.plan.request.interval is None:
@@ -131,10 +124,8 @@ class Sweep(Run):
 
     @property
     def best(self) -> Trial | None:
-        """The completed trial with the best value; None before the first.
-
-        The best of many is also the luckiest: `evaluate` plays it on seeds that were not used to select it.
-        """
+        """The completed trial with the best value; None before the first. The best of many is also the
+        luckiest: `evaluate` plays it on seeds that were not used to select it."""
         return next(iter(self.ranked()), None)
 
     def runs(self, trial: int | Trial) -> RunGroup:
@@ -192,10 +183,7 @@ class Sweep(Run):
 
     def stop(self, grace: float | None = None, wait: bool = True, reason: str = "") -> Self:
         """End the sweep and its trials, which save checkpoints if their workers do so on a stop; see
-        `Run.stop`.
-
-        `resume` continues the trials too.
-        """
+        `Run.stop`. `resume` continues the trials too."""
         super().stop(grace, wait, reason)
         for trial in self.records if wait else ():
             RunGroup([run for run in self._runs_of(trial) if run.alive]).stop(grace)
@@ -256,10 +244,8 @@ class Sweep(Run):
         return [run for run in runs if run.sweep == self.id]
 
     def remove(self, trials: bool = False) -> None:
-        """Delete the sweep and, with ``trials=True``, the runs of its trials; see `Run.remove`.
-
-        Raises MosaicError, without deleting any, if one of these is alive.
-        """
+        """Delete the sweep and, with ``trials=True``, the runs of its trials; see `Run.remove`. Raises
+        MosaicError, without deleting any, if one of these is alive."""
         runs = self.trial_runs if trials else []
         RunGroup([*runs, Run(self.folder, self.display)]).remove()
 
@@ -308,9 +294,7 @@ class Sweep(Run):
 
 def start_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str], None] = print) -> Sweep:
     """Plan a sweep, install its worker, and start its process; see `mosaic_lab.Lab.sweep`, also for errors.
-
-    ``progress`` is called with a line for each step of an installation.
-    """
+    ``progress`` is called with a line for each step of an installation."""
     plan = plan_sweep(trainer, request, progress)
     training, config = plan.training.request, plan.training.config
     resolved = structs.replace(request.training, resume_from=training.resume_from)  # as a path

@@ -46,8 +46,7 @@ class Intervals:
 
 def trials_frame(trials: Sequence[Trial], aggregate: str) -> pd.DataFrame:
     """Return one row per trial, indexed by number: state, value with its interval, seconds, reason, run ids,
-    and a column ``parameters.<name>`` per parameter. Absent values are missing.
-    """
+    and a column ``parameters.<name>`` per parameter. Absent values are missing."""
     import pandas as pd
 
     rows = []
@@ -70,8 +69,7 @@ def trials_frame(trials: Sequence[Trial], aggregate: str) -> pd.DataFrame:
 
 def for_files(trials: pd.DataFrame) -> pd.DataFrame:
     """Convert a `trials_frame` for files: trial numbers as a column, run ids joined to one string, and
-    parameters with mixed types as strings.
-    """
+    parameters with mixed types as strings."""
     table = trials.reset_index()
     table["runs"] = [" ".join(ids) for ids in table["runs"]]
     for name in (name for name in map(str, table) if name.startswith(PARAMETERS)):

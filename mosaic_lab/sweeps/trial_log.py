@@ -175,8 +175,7 @@ class TrialWriter(TrialLog):
         self, trial: Trial, runs: Mapping[int, str], checkpoints: Mapping[int, SavedCheckpoint], reason: str
     ) -> None:
         """Record that a stopped trial continues, before its new runs start. A run without a checkpoint starts
-        from scratch; ``reason`` describes which case applies.
-        """
+        from scratch; ``reason`` describes which case applies."""
         about = {"trial": trial.number, "runs": _texts(runs), "checkpoints": _texts(checkpoints)}
         self._write(RESUMED, {**about, "reason": reason, "state": TrialState.QUEUED})
 

@@ -213,8 +213,7 @@ class TrialRuns:
 
     def further(self) -> tuple[dict[int, str], dict[int, SavedCheckpoint]]:
         """Return how a stopped trial continues: a new run id for each seed not yet `trained`, and the
-        checkpoints that these runs resume from, if available and supported.
-        """
+        checkpoints that these runs resume from, if available and supported."""
         stopped = [seed for seed, run in self.runs.items() if not run.trained]
         ids = new_run_ids(self._plan)
         checkpoints = {seed: self._newest(seed) for seed in stopped} if self._plan.resumable else {}

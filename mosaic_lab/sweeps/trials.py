@@ -12,8 +12,7 @@ STOPPED = "the sweep was stopped"
 
 class Proposal(NamedTuple):
     """The values of a trial: the chosen parameters, the hyperparameters they result in (identical unless the
-    search is a function), and the distributions, in the format of `space.to_json`.
-    """
+    search is a function), and the distributions, in the format of `space.to_json`."""
 
     parameters: dict[str, Any]
     hyperparameters: dict[str, Any]
@@ -21,11 +20,8 @@ class Proposal(NamedTuple):
 
 
 class TrialState(StrEnum):
-    """The state of a trial.
-
-    The last four are final. A queued trial has no run in training yet. A waiting trial has completed a
-    segment and may continue.
-    """
+    """The state of a trial. The last four are final. A queued trial has no run in training yet. A waiting
+    trial has completed a segment and may continue."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -52,8 +48,7 @@ class SavedCheckpoint(NamedTuple):
 
 class StoppedRun(NamedTuple):
     """A run ended by a stop of the sweep. Its training counts up to the step ``kept``, at which the
-    checkpoint was saved that the seed's next run resumes from; 0 if that run starts from scratch.
-    """
+    checkpoint was saved that the seed's next run resumes from; 0 if that run starts from scratch."""
 
     run: str
     kept: int

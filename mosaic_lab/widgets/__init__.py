@@ -76,10 +76,7 @@ def frame_wall(runs: AnyRuns, fps: float = 30.0, columns: int | None = None) -> 
 
 def register() -> None:
     """Make IPython complete hyperparameters, and a notebook's kernel display runs, groups and other results;
-    do nothing elsewhere.
-
-    Can be called repeatedly.
-    """
+    do nothing elsewhere. Can be called repeatedly."""
     if (shell := ipython_shell()) is None:
         return
     from mosaic_lab.widgets.keyword_completion import register_completion

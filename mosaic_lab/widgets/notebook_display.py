@@ -28,10 +28,8 @@ logger = logging.getLogger(__name__)
 
 
 class NotebookDisplay:
-    """Shows runs in the notebook of this kernel process; `Lab` passes a display to all its runs.
-
-    Outside a notebook, showing anything raises MosaicError, and ends and removals are ignored.
-    """
+    """Shows runs in the notebook of this kernel process; `Lab` passes a display to all its runs. Outside a
+    notebook, showing anything raises MosaicError, and ends and removals are ignored."""
 
     def frames(self, runs: AnyRuns, fps: float = 30.0, columns: int | None = None) -> FrameWall:
         """Return a live wall of the runs' frames, see `FrameWall`."""
@@ -52,11 +50,8 @@ class NotebookDisplay:
         show_runs(list(runs), alone=False, metric=metric, interval=True)
 
     def waiting(self, runs: Sequence[Run]) -> Callable[[bool], None]:
-        """Return a function that shows the line of awaited runs.
-
-        A notebook updates it at most once a second; elsewhere it is printed to standard error every half
-        minute.
-        """
+        """Return a function that shows the line of awaited runs. A notebook updates it at most once a second;
+        elsewhere it is printed to standard error every half minute."""
         return (PrintedLine if notebook_shell() is None else WaitingLine)(runs).show
 
     def run_ended(self, run: Run) -> None:

@@ -1,7 +1,5 @@
 """Build, refresh, register and clean up worker environments. The caller holds the worker's installer lock.
-
-Failures raise WorkerEnvironmentError and leave no files behind.
-"""
+Failures raise WorkerEnvironmentError and leave no files behind."""
 
 from __future__ import annotations
 
@@ -125,10 +123,8 @@ def new_folder(name: str) -> Iterator[Path]:
 
 
 def sweep(name: str) -> list[Path]:
-    """Remove folders without a record: leftovers of killed installers, and older environments.
-
-    Return the folders that are kept because processes still run from them.
-    """
+    """Remove folders without a record: leftovers of killed installers, and older environments. Return the
+    folders that are kept because processes still run from them."""
     current = read_environment(name)
     keep = current.freeze_path.parent if current and current.freeze_path else None
     stayed: list[Path] = []
@@ -211,8 +207,7 @@ def _fresh(shim: Shim) -> list[str]:
 
 def _worker_in(interpreter: Interpreter, name: str, origin: str, place: Path) -> WorkerEnvironment:
     """Return the worker ``name`` of an environment. Raises WorkerEnvironmentError if it is missing or does
-    not load; the message names ``place`` as the folder to repair.
-    """
+    not load; the message names ``place`` as the folder to repair."""
     worker = interpreter.workers.get(name)
     if worker is None:
         raise WorkerEnvironmentError(

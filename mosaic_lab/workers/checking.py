@@ -22,8 +22,7 @@ RESULT = "check.json"
 @dataclass(frozen=True)
 class LastCheck:
     """The result of a worker's latest `check`: ``checked`` in seconds since 1970, the number of checks, and
-    the details of failed checks by name.
-    """
+    the details of failed checks by name."""
 
     checked: float
     count: int

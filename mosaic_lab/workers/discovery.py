@@ -1,7 +1,5 @@
 """Discover the workers declared in an interpreter's environment (entry-point group ``mosaic.workers``).
-
-Foreign code runs in a separate process with a deadline, so that it can neither slow nor break the kernel.
-"""
+Foreign code runs in a separate process with a deadline, so that it can neither slow nor break the kernel."""
 
 from __future__ import annotations
 
@@ -72,10 +70,8 @@ class Interpreter:
 
 
 def inspect_interpreter(python: Path) -> Interpreter:
-    """Return the environment and workers of ``python``; none if it is too old for any worker.
-
-    Raises WorkerEnvironmentError if it does not respond.
-    """
+    """Return the environment and workers of ``python``; none if it is too old for any worker. Raises
+    WorkerEnvironmentError if it does not respond."""
     code = (
         "import json, platform, sys\n"
         "print(json.dumps([sys.prefix, platform.python_version(), sys.version_info >= (3, 9)]))"
@@ -93,8 +89,7 @@ def inspect_interpreter(python: Path) -> Interpreter:
 
 def discover(python: Path, *, user_site: bool = False) -> list[DiscoveredWorker]:
     """Return the workers in the environment of ``python``; several packages may declare the same name.
-    ``user_site`` includes the user's site-packages.
-    """
+    ``user_site`` includes the user's site-packages."""
     environ = USER_SITE if user_site else {}
     answer = _output_of([str(python), "-c", _DISCOVER], DISCOVERY_SECONDS, environ)
     try:
@@ -169,8 +164,7 @@ def environment_of(
     worker: DiscoveredWorker, interpreter: Interpreter, origin: str, place: Path
 ) -> WorkerEnvironment:
     """Return an environment as it was found. Raises WorkerEnvironmentError if its worker cannot be read; the
-    message names ``place`` as the folder to repair.
-    """
+    message names ``place`` as the folder to repair."""
     if worker.metadata is None or worker.capabilities is None:
         raise WorkerEnvironmentError(
             f"Worker '{worker.name}' does not load: {worker.error}. Repair it in {place}, then run the same "
@@ -257,10 +251,8 @@ def _output_of(command: list[str], timeout: float, environ: Mapping[str, str] | 
 def _await_end(
     process: subprocess.Popen[bytes], timeout: float, command: list[str], files: Sequence[BinaryIO]
 ) -> None:
-    """Wait for the end of a process.
-
-    Raises WorkerEnvironmentError at the deadline, or once its output exceeds the limit.
-    """
+    """Wait for the end of a process. Raises WorkerEnvironmentError at the deadline, or once its output
+    exceeds the limit."""
     deadline = time.monotonic() + timeout
     while True:
         try:

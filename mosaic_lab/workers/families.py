@@ -126,9 +126,8 @@ def server_for(refusal: str, env_id: str | None, worker: WorkerEnvironment) -> s
 
 
 def server_of_processes(env_id: str | None, count: int, worker: WorkerEnvironment) -> str:
-    """Return the worker that serves an environment to a training of ``worker`` in ``count`` processes.
-
-    Raises ConfigurationError if the training cannot use them, and the errors of `family_of`."""
+    """Return the worker that serves an environment to a training of ``worker`` in ``count`` processes. Raises
+    ConfigurationError if the training cannot use them, and the errors of `family_of`."""
     argument = f"env_processes={count}"
     if env_id is None or not worker.capabilities.uses_environment_servers:
         raise ConfigurationError(f"{argument}: worker '{worker.name}' makes its environments itself")
@@ -192,10 +191,8 @@ def _weights(env_id: str, fits: Callable[[str, str], bool]) -> dict[str, int]:
 
 
 def _nearly(env_id: str, glob: str) -> bool:
-    """Whether an id's beginning resembles a glob's prefix, and it names no other version.
-
-    Case, punctuation and typos are ignored.
-    """
+    """Whether an id's beginning resembles a glob's prefix, and it names no other version. Case, punctuation
+    and typos are ignored."""
     fixed = re.split(r"[*?\[]", glob)[0]
     begins = env_id[: len(fixed)]
     alike = difflib.SequenceMatcher(None, letters(begins), letters(fixed)).ratio()
@@ -209,10 +206,8 @@ def _weight(glob: str) -> int:
 
 
 def _unavailable(env_id: str) -> str | None:
-    """Return why an environment is unavailable, or None if it may be available.
-
-    None also for environments of users' modules ("module:Id").
-    """
+    """Return why an environment is unavailable, or None if it may be available. None also for environments of
+    users' modules ("module:Id")."""
     if ":" in env_id:
         return None
     plain = re.sub(r"[\s-]+", "_", env_id.lower())

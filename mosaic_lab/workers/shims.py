@@ -81,10 +81,8 @@ class Shim:
         return f"{self.distribution}{brackets} @ {self.folder.as_uri()}"
 
     def pins(self, extra: str | None) -> list[str]:
-        """Return every requirement of the shim with ``extra``.
-
-        A change to them requires rebuilding environments.
-        """
+        """Return every requirement of the shim with ``extra``. A change to them requires rebuilding
+        environments."""
         return sorted({*self.dependencies, *self.extras.get(extra or "", ())})
 
     @property
@@ -162,8 +160,7 @@ def _shims_below(folder: Path) -> Iterator[Path]:
 
 def read_platform_worker(folder: Path) -> Shim:
     """Read the folder of a MOSAIC platform worker. Its name gets the prefix "mosaic-" because the platform
-    has workers with the names of bundled ones. Raises WorkerEnvironmentError like `read_shim`.
-    """
+    has workers with the names of bundled ones. Raises WorkerEnvironmentError like `read_shim`."""
     shim = read_shim(folder)
     if not shim.name.startswith(PLATFORM):
         shim = replace(shim, name=f"{PLATFORM}{shim.name}")

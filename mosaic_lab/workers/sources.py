@@ -32,10 +32,8 @@ class ChosenSource:
 
 
 def choose_source(shim: Shim, requested: str | None) -> ChosenSource:
-    """Return the requested source, or the first reachable source of the shim.
-
-    Raises WorkerEnvironmentError if the source does not exist or cannot be reached.
-    """
+    """Return the requested source, or the first reachable source of the shim. Raises WorkerEnvironmentError
+    if the source does not exist or cannot be reached."""
     if requested is not None:
         return _requested_source(shim, requested)
     if not shim.sources:
@@ -64,8 +62,7 @@ def _place(source: UpstreamSource) -> str:
 
 def unreachable(upstream: str) -> str | None:
     """Return why ``upstream`` (a requirement) cannot be reached within ten seconds. None if it can be, or if
-    it comes from an index, which uv itself queries.
-    """
+    it comes from an index, which uv itself queries."""
     _, _, url = upstream.partition(" @ ")
     url = url.strip()
     if url.startswith("git+"):
@@ -120,8 +117,7 @@ def _torch_among(requirements: Iterable[str]) -> list[str]:
 
 def _torch_required(uv: Uv, python: Path, packages: Sequence[str]) -> list[str]:
     """Return the torch packages among the indirect dependencies of ``packages``: exact versions without the
-    build (``+cu128``). Only metadata is downloaded.
-    """
+    build (``+cu128``). Only metadata is downloaded."""
     install = ["pip", "install", "--python", str(python), "--dry-run"]
     answer = uv.do("looking for torch among the dependencies", *install, *packages)
     return _torch_among(re.findall(r"^ \+ ([^\s=]+==[^\s+]+)", answer.text, re.MULTILINE))

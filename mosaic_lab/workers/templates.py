@@ -1,8 +1,5 @@
-"""Create the folder of a new worker from a template.
-
-``workers/templates`` has one template per kind. Each is a complete worker named ``placeholder``; the parts
-for its author to replace are marked ``FILL IN``.
-"""
+"""Create the folder of a new worker from a template. ``workers/templates`` has one template per kind. Each is
+a complete worker named ``placeholder``; the parts for its author to replace are marked ``FILL IN``."""
 
 from __future__ import annotations
 

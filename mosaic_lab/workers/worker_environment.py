@@ -1,7 +1,5 @@
-"""A worker environment on disk: an interpreter, the worker in it, and its installation request.
-
-Its record, ``environment.json``, is replaced atomically and contains no credentials.
-"""
+"""A worker environment on disk: an interpreter, the worker in it, and its installation request. Its record,
+``environment.json``, is replaced atomically and contains no credentials."""
 
 from __future__ import annotations
 
@@ -32,8 +30,7 @@ FREEZE = "freeze.txt"
 @dataclass(frozen=True)
 class Request:
     """The user's request: the source, the torch build and the Python (None: the shim's default), requirements
-    in addition to the shim's, and whether the worker is a MOSAIC platform worker.
-    """
+    in addition to the shim's, and whether the worker is a MOSAIC platform worker."""
 
     source: str | None = None
     torch: str = "auto"
@@ -80,8 +77,7 @@ class WorkerEnvironment:
     @property
     def fallback(self) -> str:
         """A sentence on why upstream does not come from the shim's first source. Empty if it does, or if the
-        user chose another source.
-        """
+        user chose another source."""
         shim = self.shim()
         if self.request.source or shim is None or not shim.sources or self.source == shim.sources[0].name:
             return ""
@@ -141,8 +137,7 @@ class WorkerEnvironment:
 
     def shim(self) -> Shim | None:
         """Return the current state of the shim that it was built from, or None if it was built elsewhere or
-        the shim no longer exists.
-        """
+        the shim no longer exists."""
         if self.shim_fingerprint is None:
             return None
         if self.origin == BUNDLED:
@@ -161,8 +156,7 @@ def letters(name: str) -> str:
 
 def pins_of(shim: Shim, source: str | None) -> list[str]:
     """Return the requirements that determine an environment's contents, besides the shim's code; empty for a
-    ``source`` that the shim no longer has.
-    """
+    ``source`` that the shim no longer has."""
     python = [f"python {shim.python}"] if shim.python else []
     if source is None:
         return [] if shim.sources else [*shim.pins(None), *python]

@@ -99,9 +99,7 @@ def keep_episodes(
 
 def replay_checkpoint(training: Path, step: int | None, seed: int | None) -> Replay:
     """Replay a kept episode of the checkpoint at ``step`` (None: the newest) on ``seed`` (None: the first).
-
-    Raises ConfigurationError if there is none, and MosaicError if it cannot be replayed.
-    """
+    Raises ConfigurationError if there is none, and MosaicError if it cannot be replayed."""
     files = sorted(_files(training), reverse=True)
     if not files:
         raise ConfigurationError(

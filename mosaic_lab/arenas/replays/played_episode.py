@@ -125,10 +125,8 @@ def lane_episode(lane: Lane, seed: int, number: int | None = None) -> PlayedEpis
 
 
 def recorded_steps(table: pd.DataFrame, place: str) -> list[PlayedStep]:
-    """Return the steps of an episode from its table. ``place`` names the episode in errors.
-
-    Raises MosaicError if actions are missing, or if there are more than `MOST_STEPS`.
-    """
+    """Return the steps of an episode from its table. ``place`` names the episode in errors. Raises
+    MosaicError if actions are missing, or if there are more than `MOST_STEPS`."""
     if len(table) > MOST_STEPS:
         raise MosaicError(
             f"{place} has {len(table):,} recorded steps: a replay is held in memory, and can have at most "

@@ -60,10 +60,8 @@ class Playback:
 
 
 def play(episode: PlayedEpisode, setup: ArenaSetup, progress: Callable[[int, int], None]) -> Playback:
-    """Play an episode again. ``progress`` is called with the numbers of steps played and in total.
-
-    Raises MosaicError if the environment cannot be made or fails before anything differs.
-    """
+    """Play an episode again. ``progress`` is called with the numbers of steps played and in total. Raises
+    MosaicError if the environment cannot be made or fails before anything differs."""
     with tempfile.TemporaryDirectory(prefix="mosaic-replay-") as folder:
         player = _Player(episode, setup, Path(folder) / "arena")
         try:

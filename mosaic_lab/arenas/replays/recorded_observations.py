@@ -22,10 +22,8 @@ _LEAST_SIDE = 32  # pixels: smaller ones are grids of numbers
 
 
 def show_recorded(playback: Playback, recorded: RecordedEpisode, steps: int) -> str:
-    """Replace a playback's observations by the recorded ones, and its pictures if these are pictures.
-
-    Return what was replaced, as text: nothing if no readable recording of so many steps exists.
-    """
+    """Replace a playback's observations by the recorded ones, and its pictures if these are pictures. Return
+    what was replaced, as text: nothing if no readable recording of so many steps exists."""
     (agent, *others) = playback.environment.agents
     observed = _observations(recorded, steps)
     if observed is None or others:

@@ -179,10 +179,8 @@ class Replay(Sequence[ReplayStep]):
         return self._pictures[max(known)] if known else None
 
     def picture(self, step: int) -> bytes:
-        """Return the picture of the state after ``step`` steps as PNG; `len` is the end.
-
-        Of a long episode, it may be an earlier one. Raises MosaicError without pictures.
-        """
+        """Return the picture of the state after ``step`` steps as PNG; `len` is the end. Of a long episode,
+        it may be an earlier one. Raises MosaicError without pictures."""
         packet = self.shown(step if step >= 0 else len(self) + 1 + step)
         if packet is None:
             raise MosaicError(f"{self.title} has no pictures: {self.no_picture}")
@@ -243,10 +241,7 @@ class Replay(Sequence[ReplayStep]):
 
     def save(self, path: Path | str, fps: float | None = None) -> Path:
         """Write the pictures to an MP4 or GIF file, ``fps`` of them per second; by default a film takes 3
-        seconds or longer.
-
-        Raises MosaicError without pictures.
-        """
+        seconds or longer. Raises MosaicError without pictures."""
         return _save(self.packets, self, path, fps)
 
     @property
@@ -301,10 +296,8 @@ class Replays(Sequence[Replay]):
         return None
 
     def start_at(self, step: int) -> dict[str, Any]:
-        """Return the keywords with which an episode begins at ``step``, as `Replay.start_at`.
-
-        Raises ConfigurationError after the first difference, where each has a state of its own.
-        """
+        """Return the keywords with which an episode begins at ``step``, as `Replay.start_at`. Raises
+        ConfigurationError after the first difference, where each has a state of its own."""
         if (differ := self.first_difference) is not None and type(step) is int and step > differ:
             first = self._replays[0].operator
             raise ConfigurationError(

@@ -15,10 +15,7 @@ _VERSIONS = re.compile(r"cluster was started with:\s*Ray: (\S+)\s*Python: (\S+)"
 
 def connect(cluster: str, address: str) -> None:
     """Connect this process to the cluster at ``HOST:PORT``, if this machine is one of its nodes, or at
-    ``ray://HOST:PORT``.
-
-    The token comes from Ray's own variables. Raises Unreachable and WrongVersions.
-    """
+    ``ray://HOST:PORT``. The token comes from Ray's own variables. Raises Unreachable and WrongVersions."""
     check_head(address)
     try:
         try:

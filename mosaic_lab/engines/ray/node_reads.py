@@ -1,7 +1,5 @@
-"""Shared reads of several runs on the same node, through one actor there.
-
-Ray's overhead per call exceeds the bridge's own work on the answer.
-"""
+"""Shared reads of several runs on the same node, through one actor there. Ray's overhead per call exceeds the
+bridge's own work on the answer."""
 
 from __future__ import annotations
 

@@ -235,8 +235,7 @@ def _write_summary(folder: Path, families: Mapping[str, Sequence[Mapping[str, An
 
 def _share(played: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the mean progression in percent with its standard error, computed like BALROG from the
-    population standard deviation of these episodes.
-    """
+    population standard deviation of these episodes."""
     values = [float(episode["progression"]) for episode in played]
     return {
         "progression_percentage": 100 * fmean(values),

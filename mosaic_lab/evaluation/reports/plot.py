@@ -84,8 +84,7 @@ class PlotMark:
 @dataclass(frozen=True, eq=False, slots=True)
 class Facet:
     """One pair of axes. For a categorical y axis, ``rows`` names y = 0, 1, … from the top; each row is
-    ``spacing`` times as high as usual.
-    """
+    ``spacing`` times as high as usual."""
 
     title: str
     x_label: str
@@ -131,8 +130,7 @@ def plot_picture(
     plot: Plot, background: str = "none", dots_per_inch: int = DOTS_PER_INCH, captioned: bool = False
 ) -> bytes:
     """Return the plot as PNG. ``background``: a colour, or "none" (transparent). ``captioned``: with title
-    and explanation, for a standalone picture.
-    """
+    and explanation, for a standalone picture."""
     figure = new_figure(dots_per_inch, _height(plot) + (CAPTION_INCHES if captioned else 0.0))
     for place, facet in enumerate(plot.facets):
         axes = figure.add_subplot(1, len(plot.facets), place + 1, facecolor="none")

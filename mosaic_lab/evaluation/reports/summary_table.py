@@ -1,7 +1,5 @@
 """The statistics of an evaluation's episodes: a summary per operator, and comparisons of two operators.
-
-Failed episodes have no return; every statistic that excludes them is shown with their number.
-"""
+Failed episodes have no return; every statistic that excludes them is shown with their number."""
 
 from __future__ import annotations
 
@@ -212,10 +210,8 @@ class Versus:
 
 
 def versus(plan: EvaluationPlan, records: Sequence[Record], first: str, second: str, rng: int) -> Versus:
-    """Compare two operators, or single trainings of them by their lanes.
-
-    Raises ConfigurationError for unknown operators, or operators without a completed episode.
-    """
+    """Compare two operators, or single trainings of them by their lanes. Raises ConfigurationError for
+    unknown operators, or operators without a completed episode."""
     lanes_of = {lane: [lane] for lane in plan.lanes} | plan.lanes_by_operator
     every = played_in(lanes_of, records)
     for label in (first, second):

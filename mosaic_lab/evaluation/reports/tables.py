@@ -1,7 +1,5 @@
-"""The tables of an evaluation's episodes, and of the exchanges with language models in its recording.
-
-Tables without language models omit the columns of their costs. Unknown numbers are NaN, never 0.
-"""
+"""The tables of an evaluation's episodes, and of the exchanges with language models in its recording. Tables
+without language models omit the columns of their costs. Unknown numbers are NaN, never 0."""
 
 from __future__ import annotations
 
@@ -127,8 +125,7 @@ def _models(record: Record) -> list[Mapping[str, Any]]:
 
 def results_table(plan: EvaluationPlan, records: Iterable[Record]) -> pd.DataFrame:
     """Return one row per episode, in the given order. Adds `COLUMNS` if language models have played, and
-    ``training`` if an algorithm has; returns of single agents are columns at the end.
-    """
+    ``training`` if an algorithm has; returns of single agents are columns at the end."""
     records = list(records)
     costs = COLUMNS if any_models(records) else {}
     players: dict[str, dict[str, Any]] = {
@@ -195,8 +192,7 @@ def _row(record: Record) -> dict[str, Any]:
 
 def exchanges_table(folder: Path, jobs: Iterable[EpisodeJob], label: str | None) -> pd.DataFrame:
     """Return one row per exchange of the operator ``label``, or of all operators; see `Evaluation.exchanges`.
-    Raises MosaicError if the text is too large for a table.
-    """
+    Raises MosaicError if the text is too large for a table."""
     places = {(job.label, job.index): (place, job) for place, job in enumerate(jobs)}
     reading = read(folder)
     rows: list[tuple[tuple[Any, ...], dict[str, Any]]] = []

@@ -72,10 +72,8 @@ def in_units(
 
 
 def comparable_scores(plan: EvaluationPlan, pair: Sequence[Played]) -> list[Any]:
-    """Return the scores of two operators whose distributions are compared.
-
-    These are trainings on both sides, or episodes on both: those of an algorithm within their trainings.
-    """
+    """Return the scores of two operators whose distributions are compared. These are trainings on both sides,
+    or episodes on both: those of an algorithm within their trainings."""
     algorithms = [label in plan.trainings for label, _ in pair]
     return [
         nested(played, [record["return"] for record in played])
@@ -119,10 +117,8 @@ def over_text(
 
 
 def sentence(units: Mapping[str, str], intervals: str = INTERVALS["percentile"]) -> str:
-    """Return what the ``intervals`` of operators are over, given their `units_text`, without a full stop.
-
-    The sentence includes the limits of a result that is based on a single training.
-    """
+    """Return what the ``intervals`` of operators are over, given their `units_text`, without a full stop. The
+    sentence includes the limits of a result that is based on a single training."""
     labels: dict[str, list[str]] = {}
     for label, text in units.items():
         labels.setdefault(text, []).append(label)

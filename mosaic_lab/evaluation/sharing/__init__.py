@@ -1,7 +1,5 @@
-"""Evaluations as single files that can be reproduced on another machine.
-
-Opening a bundle executes none of its contents and uses no command, path or environment variable from it.
-"""
+"""Evaluations as single files that can be reproduced on another machine. Opening a bundle executes none of
+its contents and uses no command, path or environment variable from it."""
 
 from mosaic_lab.evaluation.sharing.bundle import Bundle, open_bundle, write_bundle
 

@@ -1,8 +1,5 @@
-"""Untrusted zip files: checked as a whole before any member is written.
-
-A rejection is a MosaicError that names the member. The manifest, ``manifest.json``, has the size and the
-SHA-256 of every other member.
-"""
+"""Untrusted zip files: checked as a whole before any member is written. A rejection is a MosaicError that
+names the member. The manifest, ``manifest.json``, has the size and the SHA-256 of every other member."""
 
 from __future__ import annotations
 
@@ -86,10 +83,8 @@ def unpack(path: Path, folder: Path, layout: re.Pattern[str], limits: Limits = L
 
 
 def pack(path: Path, files: Mapping[str, bytes | Path], about: Mapping[str, Any]) -> None:
-    """Write the files, given by their names in the bundle, and a manifest that includes ``about``.
-
-    The same files give the same bytes. Raises OSError.
-    """
+    """Write the files, given by their names in the bundle, and a manifest that includes ``about``. The same
+    files give the same bytes. Raises OSError."""
     listed: dict[str, dict[str, Any]] = {}
     with zipfile.ZipFile(path, "w") as archive:
         for name in sorted(files):

@@ -98,10 +98,8 @@ def lock_name(worker: str) -> str:
 
 
 def open_bundle(path: Path | str, into: Path | str) -> Bundle:
-    """Unpack an untrusted bundle into a new or empty folder.
-
-    Raises MosaicError, naming the member, if the bundle is rejected; its files are then removed.
-    """
+    """Unpack an untrusted bundle into a new or empty folder. Raises MosaicError, naming the member, if the
+    bundle is rejected; its files are then removed."""
     path, folder = Path(path), Path(into)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise MosaicError(f"{folder} exists already: choose a new or empty folder to unpack {path.name} into")
@@ -134,9 +132,7 @@ class Bundle:
     @property
     def answers(self) -> Path | None:
         """The folder of the recording that its language models and engines answer from; None without one.
-
-        Raises MosaicError if they have no recording: a bundle of unknown origin calls no endpoint.
-        """
+        Raises MosaicError if they have no recording: a bundle of unknown origin calls no endpoint."""
         if self.unrecorded:
             raise MosaicError(
                 f"{self.unrecorded}. Read {self.script}, add the base_url of your own server where a model "
@@ -201,10 +197,8 @@ class Bundle:
         return [self._episodes[job.key] for job in self.plan.jobs()]
 
     def steps(self, operator: str, seed: int, episode: int = 0) -> pd.DataFrame:
-        """Return every step of every agent in one episode, as `Evaluation.steps` does.
-
-        Raises ConfigurationError for an unknown episode, MosaicError for invalid steps.
-        """
+        """Return every step of every agent in one episode, as `Evaluation.steps` does. Raises
+        ConfigurationError for an unknown episode, MosaicError for invalid steps."""
         record = self._episodes.get((operator, seed, episode))
         if record is None:
             raise ConfigurationError(
@@ -239,10 +233,8 @@ class Bundle:
         return replay(self, operator, seed, episode)
 
     def dataset(self, path: Path | str, operators: str | Iterable[str] | None = None) -> Path:
-        """Write the episodes as a Minari dataset, as `Evaluation.dataset` does.
-
-        Raises ConfigurationError if the bundle has no observations.
-        """
+        """Write the episodes as a Minari dataset, as `Evaluation.dataset` does. Raises ConfigurationError if
+        the bundle has no observations."""
         if not self._observations:
             raise ConfigurationError(
                 f"{self.name} has no recorded observations: its episodes were played without "

@@ -1,7 +1,5 @@
-"""Recordings in bundles: selection of files for writing, and validation after unpacking.
-
-Nothing in a recording is executed; its text is displayed and parsed, its images are shown in browsers.
-"""
+"""Recordings in bundles: selection of files for writing, and validation after unpacking. Nothing in a
+recording is executed; its text is displayed and parsed, its images are shown in browsers."""
 
 from __future__ import annotations
 
@@ -33,10 +31,8 @@ _MOST_FAULTS = 20
 
 
 def recording_files(folder: Path) -> dict[str, bytes | Path]:
-    """Return the files of the recording in ``folder`` by their names in a bundle.
-
-    Truncated lines and images not referenced by any line are left out.
-    """
+    """Return the files of the recording in ``folder`` by their names in a bundle. Truncated lines and images
+    not referenced by any line are left out."""
     files: dict[str, bytes | Path] = {}
     images: set[str] = set()
     for path in sorted(folder.glob("*.jsonl")):

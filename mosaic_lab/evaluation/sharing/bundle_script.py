@@ -51,8 +51,7 @@ _MODULE = re.compile(rf"{ENVIRONMENT}/([A-Za-z_]\w*)(\.py)?", re.ASCII)
 
 def script_of(plan: EvaluationPlan, places: Mapping[str, str]) -> dict[str, Any]:
     """Return the script of an evaluation. ``places``: the location in the bundle of each checkpoint and each
-    folder of Python policies, by path. Raises MosaicError for an operator that a bundle cannot contain.
-    """
+    folder of Python policies, by path. Raises MosaicError for an operator that a bundle cannot contain."""
     tables = plan.tables()
     for label, table in tables.items():
         for policy in policy_tables(table):

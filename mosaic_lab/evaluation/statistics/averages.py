@@ -111,10 +111,8 @@ MEAN, MEDIAN, IQM, TASK_MEDIAN, GAP = range(5)
 def replicate(
     group: Sequence[Sample], target: float | None, rng: np.random.Generator, resamples: int
 ) -> NDArray[np.float64]:
-    """Return all statistics of operators with the same units: float64[operators, 1 + resamples, 5].
-
-    Row 0 is the original sample. Statistics that are not requested (gap, task median) are 0.
-    """
+    """Return all statistics of operators with the same units: float64[operators, 1 + resamples, 5]. Row 0 is
+    the original sample. Statistics that are not requested (gap, task median) are 0."""
     averages = np.zeros((len(group), 1 + resamples, 5))
     units = group[0].units
     scores = np.stack([sample.unit_means() for sample in group], axis=1)

@@ -1,7 +1,5 @@
-"""Games between players: wins, draws and losses with Wilson intervals, and Elo ratings.
-
-The result of a game is the score of its first player: 1 for a win, 0.5 for a draw, 0 for a loss.
-"""
+"""Games between players: wins, draws and losses with Wilson intervals, and Elo ratings. The result of a game
+is the score of its first player: 1 for a win, 0.5 for a draw, 0 for a loss."""
 
 from __future__ import annotations
 
@@ -24,10 +22,7 @@ ELO_POINTS = 400 / math.log(10)
 
 def wilson(successes: int, trials: int, *, confidence: float = CONFIDENCE) -> Estimate:
     """Return a share with its score interval, which covers well also near 0 and 1 and for few trials (Wilson
-    1927).
-
-    Raises ConfigurationError unless 0 <= successes <= trials and trials >= 1.
-    """
+    1927). Raises ConfigurationError unless 0 <= successes <= trials and trials >= 1."""
     resampling.check_confidence(confidence)
     if not 0 <= successes <= trials or trials < 1:
         raise ConfigurationError(
@@ -207,8 +202,7 @@ def _reach(edges: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 def _separated(wins: Floats) -> NDArray[np.bool_]:
     """Return the rows in which wins and draws do not connect each player to every other, so that there is no
-    finite maximum (Ford 1957).
-    """
+    finite maximum (Ford 1957)."""
     return np.logical_not(_reach(wins).all(axis=(1, 2)))
 
 

@@ -28,10 +28,8 @@ _THREADLESS = 250_000  # multiplications: OpenBLAS uses threads from 2^18
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its interval.
-
-    ``low`` and ``high`` are NaN if a task has a single episode (or run), which has no spread.
-    """
+    """A number with its interval. ``low`` and ``high`` are NaN if a task has a single episode (or run), which
+    has no spread."""
 
     value: float
     low: float
@@ -87,10 +85,7 @@ def original_and_resamples(
 
 def product(counts: Floats, columns: Floats) -> Floats:
     """Return ``counts`` [rows, n] @ ``columns`` [n, k], in pieces below the size at which BLAS starts
-    threads.
-
-    A thread that waits for a busy core costs a hundred times as much as the product.
-    """
+    threads. A thread that waits for a busy core costs a hundred times as much as the product."""
     piece = max(1, _THREADLESS // (counts.shape[0] * columns.shape[1]))
     total = counts[:, :piece] @ columns[:piece]
     for start in range(piece, len(columns), piece):
@@ -100,9 +95,7 @@ def product(counts: Floats, columns: Floats) -> Floats:
 
 def bounds(replicates: Floats, confidence: float, units: Sequence[int]) -> NDArray[np.float64]:
     """Return the percentile interval over the first axis of ``replicates``: float64[2, ...], lower and upper.
-
-    NaN if a stratum of ``units`` has a single unit. Efron & Tibshirani 1993, chapter 13.
-    """
+    NaN if a stratum of ``units`` has a single unit. Efron & Tibshirani 1993, chapter 13."""
     if min(units) < 2:
         return np.full((2, *replicates.shape[1:]), np.nan)
     tail = (1.0 - confidence) / 2.0

@@ -1,7 +1,5 @@
-"""Input scores of the statistics: validated, sorted and weighted.
-
-No score is ever dropped: an unusable score raises an error with its position.
-"""
+"""Input scores of the statistics: validated, sorted and weighted. No score is ever dropped: an unusable score
+raises an error with its position."""
 
 from __future__ import annotations
 
@@ -59,10 +57,8 @@ class Sample:
         return sums / np.bincount(self.unit, minlength=len(sums))
 
     def mass(self, counts: Ints) -> NDArray[Any]:
-        """Return the mass of each resample at or below each score: [rows, n], last column n.
-
-        ``counts`` int64[rows, units] says how often each unit was drawn.
-        """
+        """Return the mass of each resample at or below each score: [rows, n], last column n. ``counts``
+        int64[rows, units] says how often each unit was drawn."""
         drawn = counts if self.ranked else np.take(counts, self.unit, axis=1)
         return np.cumsum(drawn if self.weight is None else drawn * self.weight, axis=1)
 

@@ -37,9 +37,7 @@ _D3_DIGITS = 6  # significant digits of d3's formats by default
 
 class ChartPointer(anywidget.AnyWidget):
     """Shows the nearest point of each line with its name or, on a categorical y axis, the values in a row.
-
-    The widget follows the figure in the same box.
-    """
+    The widget follows the figure in the same box."""
 
     _esm = page_code("chart_pointer.js")
     _css = page_code("chart_pointer.css")
@@ -409,9 +407,7 @@ def step_ticks(parts: Sequence[Floats]) -> Floats | None:
 
 def tick_format(span: tuple[float, float] | None, ticks: Sequence[float] | Floats = ()) -> str:
     """Return the format of an axis over ``span`` with enough digits to distinguish evenly spaced ``ticks``.
-
-    Only large numbers have SI prefixes, because d3 would write 0.005 as "5m".
-    """
+    Only large numbers have SI prefixes, because d3 would write 0.005 as "5m"."""
     peak = max(map(abs, span or [0.0]))
     kind = "~s" if peak >= LARGE else "~g"
     if len(ticks) < 2:
@@ -433,10 +429,8 @@ def positive(y: Floats) -> Floats:
 
 
 def stack(curves: Sequence[Curve]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return non-empty curves as two float32[k, n] arrays; short rows repeat their last point.
-
-    n is at least 2: bqplot would read a single column as a row.
-    """
+    """Return non-empty curves as two float32[k, n] arrays; short rows repeat their last point. n is at least
+    2: bqplot would read a single column as a row."""
     length = max((len(x) for x, _ in curves), default=0)
     length = max(length, 2) if curves else 0
     xs = np.empty((len(curves), length), np.float32)

@@ -15,10 +15,8 @@ TITLE_MARGIN = 26
 
 
 class ChartStack:
-    """As many charts as needed, at least one. Only one thread may draw at a time.
-
-    ``box`` shows them. Zooming, limits and the kind of axis apply to all; ``marked``: draw the lines' marks.
-    """
+    """As many charts as needed, at least one. Only one thread may draw at a time. ``box`` shows them.
+    Zooming, limits and the kind of axis apply to all; ``marked``: draw the lines' marks."""
 
     def __init__(self, marked: bool = False) -> None:
         self._marked = marked

@@ -44,10 +44,8 @@ def picture(
     sharpness: int = DOTS_PER_INCH,
     window: Window = EVERYTHING,
 ) -> bytes:
-    """Return the chart as PNG. ``background``: a colour, or "none" (transparent).
-
-    ``sharpness`` is in dots per inch, ``window`` the visible range.
-    """
+    """Return the chart as PNG. ``background``: a colour, or "none" (transparent). ``sharpness`` is in dots
+    per inch, ``window`` the visible range."""
     from matplotlib.ticker import NullLocator
 
     if log:

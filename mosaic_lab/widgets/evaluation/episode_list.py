@@ -28,10 +28,8 @@ _COLUMNS = {"#": True, "Operator": False, "Seed": True, "Return": True, "Length"
 
 
 class EpisodeList:
-    """The episodes of ``evaluation``, its own handle; ``widgets`` belong below each other in a panel.
-
-    While collapsed, the list reads nothing.
-    """
+    """The episodes of ``evaluation``, its own handle; ``widgets`` belong below each other in a panel. While
+    collapsed, the list reads nothing."""
 
     def __init__(self, evaluation: Evaluation, say: Say) -> None:
         self.head = Collapsible(title="Episodes")

@@ -46,11 +46,8 @@ MOST_SHOWN = 32
 
 
 class FacetFigure:
-    """A facet as a figure with a fixed set of marks.
-
-    ``named``: whether the rows are named in this figure. ``wraps``: whether it may move below the previous
-    figure if space is short.
-    """
+    """A facet as a figure with a fixed set of marks. ``named``: whether the rows are named in this figure.
+    ``wraps``: whether it may move below the previous figure if space is short."""
 
     def __init__(self, facet: Facet, has_names: bool, wraps: bool) -> None:
         rows = facet.rows

@@ -44,10 +44,8 @@ S = TypeVar("S", bound=Snapshot)
 
 
 class ResultReader(ABC, Generic[S]):
-    """Reads the content of a panel in its own thread, at most one reading at a time.
-
-    ``news`` is called after each reading, ``what`` names the content in the log.
-    """
+    """Reads the content of a panel in its own thread, at most one reading at a time. ``news`` is called after
+    each reading, ``what`` names the content in the log."""
 
     RETRY_SECONDS = 1.0
     """Seconds between a failed reading and the next attempt."""

@@ -1,7 +1,5 @@
-"""The numbers of an evaluation's panel, read in the background at a rate that keeps the cost low.
-
-Counting episodes is cheap. Resampling takes longer with more episodes, and is then done less often.
-"""
+"""The numbers of an evaluation's panel, read in the background at a rate that keeps the cost low. Counting
+episodes is cheap. Resampling takes longer with more episodes, and is then done less often."""
 
 from __future__ import annotations
 

@@ -66,10 +66,8 @@ class ShownPanel:
         return self.panel.closed
 
     def show(self, output: PanelOutput, *, update: bool) -> None:
-        """Show the panel in an added output; ``update``: the output is already on the page.
-
-        Slow reading and drawing are completed later, so that the cell continues.
-        """
+        """Show the panel in an added output; ``update``: the output is already on the page. Slow reading and
+        drawing are completed later, so that the cell continues."""
         self.panel.start()
         self.cell = self.cell if update else cell_number()
         ended = self.panel.finished
@@ -136,9 +134,7 @@ def show_panel(
     key: Key, make: Callable[[], LivePanel], shows: dict[str, Any] | None, output: PanelOutput | None
 ) -> None:
     """Show the panel with this key in the cell's output; reuse an existing panel unless it is outdated.
-
-    ``shows`` describes it to a later kernel; ``output`` is an output of a former kernel to reuse.
-    """
+    ``shows`` describes it to a later kernel; ``output`` is an output of a former kernel to reuse."""
     with _shown_lock:
         shown = _shown.pop(key, None)
         if shown is None or shown.closed or shown.panel.outdated:

@@ -60,9 +60,7 @@ class PanelOutput:
 
 def publish(bundle: Bundle, output: str, about: Bundle | None = None, *, update: bool) -> None:
     """Publish a bundle as an output of the running cell, or ``update`` the output with that display id.
-
-    ``about`` is added to our metadata of the output.
-    """
+    ``about`` is added to our metadata of the output."""
     publish_display_data(
         bundle,
         metadata={METADATA: {"output": output, **(about or {})}},
@@ -158,10 +156,8 @@ class SavedForm:
             self._on_removed()
 
     def show(self, widget: Any, output: PanelOutput, *, update: bool) -> None:
-        """Show the widget in an added output with the current static form, without drawing.
-
-        ``update``: the output is already on the page, from a former kernel.
-        """
+        """Show the widget in an added output with the current static form, without drawing. ``update``: the
+        output is already on the page, from a former kernel."""
         with self._lock:
             if not self.final:
                 self._caption = self._describe()
@@ -250,10 +246,8 @@ def table_html(
 
 
 def html_table(columns: Sequence[str], rows: Iterable[Sequence[str]], words: int | None = None) -> str:
-    """Return texts as an escaped HTML table for a caption.
-
-    ``words``: number of leading columns aligned to the left; the others are numbers, aligned to the right.
-    """
+    """Return texts as an escaped HTML table for a caption. ``words``: number of leading columns aligned to
+    the left; the others are numbers, aligned to the right."""
     styles = [""] * len(columns)
     if words is not None:
         sides = ["left" if index < words else "right" for index in range(len(columns))]

@@ -34,10 +34,8 @@ class Visibility:
         """Whether a browser has shown the panel at least once."""
 
     def update(self, presence: Iterable[Sequence[Any]]) -> bool:
-        """Process the page's reports, each ``[view, number, visible]``; return whether a view has appeared.
-
-        A view's numbers increase; reports already processed are ignored.
-        """
+        """Process the page's reports, each ``[view, number, visible]``; return whether a view has appeared. A
+        view's numbers increase; reports already processed are ignored."""
         appeared = False
         with self._lock:
             for view, number, visible in presence:

@@ -21,10 +21,8 @@ def show_runs(
     interval: bool = False,
     output: PanelOutput | None = None,
 ) -> None:
-    """Show the panel of these runs in the running cell; reuse a panel of this kernel.
-
-    ``output``: an output of a former kernel to reuse. See `RunPanel` for the other arguments.
-    """
+    """Show the panel of these runs in the running cell; reuse a panel of this kernel. ``output``: an output
+    of a former kernel to reuse. See `RunPanel` for the other arguments."""
     from mosaic_lab.widgets.page.panel_outputs import show_panel
     from mosaic_lab.widgets.page.saved_form import describe_panel
     from mosaic_lab.widgets.runs.run_panel import RunPanel
@@ -40,9 +38,7 @@ def show_runs(
 
 def show_own_panel(run: Run, output: PanelOutput | None = None) -> None:
     """Show the panel of a run's kind (`RunKind.panel`) in the running cell; reuse a panel of this kernel.
-
-    ``output``: an output of a former kernel to reuse.
-    """
+    ``output``: an output of a former kernel to reuse."""
     from mosaic_lab.widgets.page.panel_outputs import show_panel
     from mosaic_lab.widgets.page.saved_form import describe_panel
 

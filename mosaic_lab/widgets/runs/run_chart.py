@@ -1,7 +1,5 @@
-"""The content of a run panel's charts: lines ready to draw, from views of runs and the settings.
-
-The cost depends on the number of lines, not on the length of the runs.
-"""
+"""The content of a run panel's charts: lines ready to draw, from views of runs and the settings. The cost
+depends on the number of lines, not on the length of the runs."""
 
 from __future__ import annotations
 
@@ -65,9 +63,7 @@ class ChartSettings:
 @dataclass(frozen=True)
 class ChartContent:
     """Every line (including hidden ones, for the legend), the x axis label, and notes on omissions.
-
-    ``apart``: each line has its own chart.
-    """
+    ``apart``: each line has its own chart."""
 
     lines: list[Line]
     x_label: str
@@ -107,10 +103,8 @@ def metric_names(views: Sequence[RunView]) -> list[str]:
 
 
 def chart_content(views: Sequence[RunView], settings: ChartSettings, alone: bool) -> ChartContent:
-    """Return the chart's lines.
-
-    One run: one line per metric. Several runs: one line per run, or their mean with its interval.
-    """
+    """Return the chart's lines. One run: one line per metric. Several runs: one line per run, or their mean
+    with its interval."""
     scale, x_label = x_unit(views, settings.x)
     if alone:
         entries = [_Entry(name, name, color(i), views[0], name) for i, name in enumerate(settings.metrics)]

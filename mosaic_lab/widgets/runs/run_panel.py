@@ -340,10 +340,7 @@ def _origin(run: Run) -> str:
 
 def complete_csv(views: Sequence[RunView], names: Sequence[str], limit: int = MOST_BYTES) -> str | list[Path]:
     """Return all logged values of the metrics as text, or the written files if the text exceeds ``limit``
-    bytes.
-
-    Raises OSError if a file cannot be read or written.
-    """
+    bytes. Raises OSError if a file cannot be read or written."""
     texts: list[str] = []
     size = 0
     for view in views:

@@ -1,7 +1,5 @@
-"""A run as a panel shows it: its handle, telemetry, name, colour and numbers.
-
-Everything is read from the run's files.
-"""
+"""A run as a panel shows it: its handle, telemetry, name, colour and numbers. Everything is read from the
+run's files."""
 
 from __future__ import annotations
 
@@ -107,10 +105,8 @@ class RunView:
             pass
 
     def curve(self, metric: str, x: str, points: int, *, averaged: bool = False) -> Curve:
-        """Return about ``points`` points of a metric, or as many means over its points.
-
-        ``x`` is "step", "episode" (episodes ended so far) or "time" (seconds since the run started).
-        """
+        """Return about ``points`` points of a metric, or as many means over its points. ``x`` is "step",
+        "episode" (episodes ended so far) or "time" (seconds since the run started)."""
         request = CurveRequest(metric, AXES[x])
         return read_points(self.feed, request, points, averaged).curve
 

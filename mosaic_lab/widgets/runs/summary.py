@@ -139,10 +139,8 @@ def _elapsed(views: Sequence[RunView]) -> float | None:
 
 
 def _left(views: Sequence[RunView]) -> float | None:
-    """Return the estimated seconds until all have ended at the current concurrency; ``None`` if unknown.
-
-    A queued run takes the first free slot, and is as fast as the others on average.
-    """
+    """Return the estimated seconds until all have ended at the current concurrency; ``None`` if unknown. A
+    queued run takes the first free slot, and is as fast as the others on average."""
     waiting = [view for view in views if view.status.state is State.QUEUED]
     working = [view for view in views if not view.finished and view not in waiting]
     ends, speeds = (

@@ -46,10 +46,8 @@ QUANTITIES = (
 
 
 class SystemCharts:
-    """A collapsible row of charts; ``widgets`` belong below each other in the panel.
-
-    A line is a run, in its colour, or one of several GPUs. Nothing is drawn while the row is collapsed.
-    """
+    """A collapsible row of charts; ``widgets`` belong below each other in the panel. A line is a run, in its
+    colour, or one of several GPUs. Nothing is drawn while the row is collapsed."""
 
     def __init__(self, at_work: Callable[[], Sequence[RunView]]) -> None:
         """``at_work`` returns the runs to include."""
@@ -155,10 +153,8 @@ def peak(quantity: Quantity, measured: Sequence[tuple[RunView, str]]) -> float:
 
 
 def memory_peak(views: Sequence[RunView]) -> float:
-    """Return the peak memory that the runs used together, in MB; 0 if it was not measured.
-
-    The recorded peak of a run is exact; the curve, measured every few seconds, may have missed it.
-    """
+    """Return the peak memory that the runs used together, in MB; 0 if it was not measured. The recorded peak
+    of a run is exact; the curve, measured every few seconds, may have missed it."""
     measured = [(view, MEMORY) for view in views if view.feed.count(MEMORY)]
     together = peak(_MEMORY, measured) if measured else 0.0
     return max(together, *(view.memory_mb() or 0.0 for view in views))
