@@ -144,25 +144,43 @@ def start_beside(
         warn_user(f"run {run.id} continues without {_PROCESSES[worker][1]}: {error}", UserWarning)
 
 
-def resume_evaluations(supervisor: Supervisor, run: Run) -> None:
-    """Evaluate the checkpoints that are left of a training with ``evaluate=`` which was interrupted, unless a
-    run still does. ``run`` continues, or has ended and another one continues it."""
+def requested_background(request: TrainRequest) -> dict[str, dict[str, Any]]:
+    """Return the settings of the background runs that a training requests, by worker. Raises
+    ConfigurationError."""
+    requested: dict[str, dict[str, Any]] = {}
+    if request.films != "off":
+        requested[FILMS] = {"films": request.films}
+    if request.evaluate is not None:
+        requested[EVALUATIONS] = {"evaluate": checked_evaluation(request.evaluate)}
+    return requested
+
+
+def resume_background(supervisor: Supervisor, run: Run, env_vars: Mapping[str, str] | None = None) -> None:
+    """Start the background runs of an interrupted training again.
+
+    ``run`` continues, or has ended and another one continues it; then only its remaining checkpoints are
+    evaluated. Those started with it are stopped first: they may be about to end with it.
+    """
     request = TrainRequest.of_run(run)
-    if request.evaluate is None:
+    requested = requested_background(request)
+    if run.finished:
+        requested.pop(FILMS, None)
+        evaluated = mean_returns(run.folder)
+        if all(saved.step in evaluated for saved in run.checkpoints):
+            requested.pop(EVALUATIONS, None)
+    if not requested:
         return
-    evaluated = mean_returns(run.folder)
-    if run.finished and all(saved.step in evaluated for saved in run.checkpoints):
-        return
-    if any(Run(folder).alive for folder in background_runs(run.folder, EVALUATIONS)):
-        return
-    settings = checked_evaluation(request.evaluate)
+    names = [name for name in request.pass_env_vars if name not in (env_vars or {})]
     try:
-        players = players_of("evaluate", run, print)
-        start_background_run(
-            supervisor, run, players, EVALUATIONS, evaluate=settings, pass_env_vars=request.pass_env_vars
-        )
+        for folder in background_runs(run.folder, *requested):
+            if folder.config().get("beside"):
+                Run(folder).stop(0)
+        players = players_of("films" if FILMS in requested else "evaluate", run, print)
     except MosaicError as error:
-        warn_user(f"checkpoints of run {run.id} are not evaluated: {error}", UserWarning)
+        warn_user(f"checkpoints of run {run.id} are not filmed or evaluated: {error}", UserWarning)
+        return
+    for worker, settings in requested.items():
+        start_beside(supervisor, run, players, worker, env_vars=env_vars, pass_env_vars=names, **settings)
 
 
 def films_to_make(run: Run, films: Any) -> str | list[int]:

@@ -7,7 +7,7 @@ import glob
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs.checkpoint_path import continued_run, source_of
-from mosaic_lab.runs.checkpoint_runs import resume_evaluations
+from mosaic_lab.runs.checkpoint_runs import resume_background
 from mosaic_lab.runs.group import RunGroup
 from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.runs.run import Run
@@ -55,7 +55,7 @@ def continue_training(trainer: Trainer, run: Run, group: str | None = None) -> R
             raise MosaicError(f"run {run.id} is continued already, by run {other.id}, which is {other.state}")
     started = trainer.start(request, group)
     assert isinstance(started, Run)  # a single run, because it has one seed
-    resume_evaluations(trainer.supervisor, run)
+    resume_background(trainer.supervisor, run)
     if run.name != run.label:
         started.name = run.name
     if run.display is not None:

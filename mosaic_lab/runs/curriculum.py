@@ -12,7 +12,7 @@ from mosaic_lab.engines.clusters import process_variables
 from mosaic_lab.errors import MosaicError, warn_user
 from mosaic_lab.keeper.events import EPISODE
 from mosaic_lab.runs import stage_start
-from mosaic_lab.runs.checkpoint_runs import resume_evaluations
+from mosaic_lab.runs.checkpoint_runs import resume_background
 from mosaic_lab.runs.group import RunGroup
 from mosaic_lab.runs.isolation import isolated, required
 from mosaic_lab.runs.run import Run
@@ -101,7 +101,7 @@ class Curriculum(Run):
         variables = process_variables(first.request.on)
         process = Run(self.folder, self.display)  # alone: the stage that is training continues
         supervisor.resume(process, env_vars={**variables, **(env_vars or {})}, pass_env_vars=names)
-        resume_evaluations(supervisor, self)
+        resume_background(supervisor, self, env_vars)
         return self
 
     def remove(self, stages: bool = False) -> None:

@@ -29,6 +29,7 @@ from mosaic_lab.runs.checkpoint_runs import (
     environments_of,
     films_to_make,
     players_of,
+    requested_background,
     start_background_run,
     start_beside,
 )
@@ -232,11 +233,7 @@ class Trainer:
 
     def start(self, request: TrainRequest, group: str | None = None) -> Run | RunGroup:
         """Start a training; see `train`. ``group`` is the group of a run with one seed."""
-        background: dict[str, dict[str, Any]] = {}
-        if request.films != "off":
-            background[FILMS] = {"films": request.films}
-        if request.evaluate is not None:
-            background[EVALUATIONS] = {"evaluate": checked_evaluation(request.evaluate)}
+        background = requested_background(request)
         seeds, several = seed_list(request.seed)
         request = request.with_(seed=seeds[0])
         stages = request.curriculum

@@ -19,6 +19,7 @@ from mosaic_lab.overview.column_pool import ColumnPool
 from mosaic_lab.overview.curve_model import CurveRequest
 from mosaic_lab.overview.curves import curves
 from mosaic_lab.runs import Run
+from mosaic_lab.runs.checkpoints import BACKGROUND
 from mosaic_lab.runs.kinds import code_of
 
 PATIENCE = 300.0
@@ -105,6 +106,24 @@ def test_a_resumed_training_leaves_no_checkpoint_of_the_stopped_one_behind(
     for one in (run, resumed):
         evaluator(lab, one).wait(PATIENCE)
         assert list(one.metrics("evaluation/return")["step"]) == [100, 200, 300], "once each"
+
+
+def test_a_curriculum_resumed_at_once_after_a_stop_is_filmed_and_evaluated_to_its_end(
+    lab: mosaic.Lab, tmp_path: Path
+) -> None:
+    until = tmp_path / "until"
+    run = mosaic.Lab(lab.root, max_running=2).train(
+        "cinema", algorithm="habit", curriculum=[mosaic.Stage("Cinema-v0", steps=300)], films="each",
+        evaluate={"seeds": [1]}, until=str(until), env_settings={"length": 5, "pause": 0.2},
+    )  # fmt: skip
+    assert isinstance(run, mosaic.Curriculum)
+    wait_until(lambda: len(run.checkpoints) == 3, PATIENCE)
+    run.stop().resume()
+    until.touch()
+    beside = [one.wait(PATIENCE) for one in lab.runs if one.worker in BACKGROUND]
+    assert sorted(one.state for one in beside) == ["cancelled"] * 2 + ["completed"] * 2
+    assert [film.step for film in run.films] == [100, 200, 300], run.films
+    assert list(run.metrics("evaluation/return")["step"]) == [100, 200, 300], "once each"
 
 
 @pytest.mark.extended
