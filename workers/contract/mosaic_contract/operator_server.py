@@ -26,6 +26,7 @@ from mosaic_contract.errors import FINAL, BadLine, BadMessage, ConfigError
 from mosaic_contract.messages import PROTOCOL
 from mosaic_contract.operators import Decision, Describe, Operate
 from mosaic_contract.policy_queries import ACTION
+from mosaic_contract.readable import Readable
 from mosaic_contract.served_agent import ServedAgent, setup_of
 from mosaic_contract.shared_values import SharedValues
 
@@ -67,7 +68,9 @@ class OperatorServer:
         self._answers = answers
         splitter, dropped = LineSplitter(OPERATING_LINE_LIMIT), 0
         too_long = _error(BadLine(f"a command of more than {OPERATING_LINE_LIMIT} bytes"), {})
-        while data := os.read(commands, _READ_BYTES):
+        readable = Readable(commands)
+        # A kernel that queries is likely to query again at once; an arena steps its environment meanwhile.
+        while (not self._memories or readable.wait(None)) and (data := os.read(commands, _READ_BYTES)):
             lines = splitter.feed(data)
             while dropped < splitter.oversize:
                 dropped += 1

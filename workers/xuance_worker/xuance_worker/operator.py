@@ -21,6 +21,7 @@ from mosaic_contract.played_wrappers import through_wrappers
 from mosaic_contract.policy_queries import Answer
 from mosaic_contract.pytorch import in_sequence, load_torch, prepare_acting
 from mosaic_contract.trained_policy import TrainedOperator, trained_policy, transform_of
+from xuance.common import EPS
 
 from .algorithms import ALGORITHMS
 from .checkpoints import restore_policy
@@ -111,20 +112,21 @@ class XuancePolicies:
         return answers
 
     @functools.cached_property
+    def _normalized(self) -> Callable[[Any], Any]:
+        """Upstream's normalization of observations, with its constants computed once."""
+        agent = self._agent
+        if not agent.use_obsnorm or not isinstance(agent.obs_rms.mean, np.ndarray):
+            return lambda xs: agent._process_observation(xs)
+        mean, scale, limit = agent.obs_rms.mean, agent.obs_rms.std + EPS, agent.obsnorm_range
+        return lambda xs: np.minimum(np.maximum((xs - mean) / scale, -limit), limit)
+
+    @functools.cached_property
     def _scores(self) -> Callable[[Any], Any] | None:
         """The function from N vectors to a score for each action, of which the best action has the greatest;
         None for policies that select it otherwise."""
         if (values := self._layers("BasicQnetwork", "eval_Qhead")) is not None:
             return values
-        logits = self._layers("ActorCriticPolicy", "actor") if self._is_discrete else None
-        if logits is None:
-            return None
-
-        def normalized(seen: Any) -> Any:
-            x = logits(seen)
-            return x - x.logsumexp(dim=-1, keepdim=True)  # as a distribution does
-
-        return normalized
+        return self._layers("ActorCriticPolicy", "actor") if self._is_discrete else None
 
     def _layers(self, policy: str, head: str) -> Callable[[Any], Any] | None:
         """Return the function from N vectors to the output of a head of the policy, with the same operations;
@@ -139,12 +141,12 @@ class XuancePolicies:
         """Return the values of a state, None if the policy has no critic."""
         with torch.inference_mode():
             nothing = next(iter(self._nothing.values()))[None]
-            return policy(self._agent._process_observation(nothing))[2]
+            return policy(self._normalized(nothing))[2]
 
     def _answer(self, function: Callable[[Any], Any]) -> Answer:
         def answer(xs: Any, memory: Any) -> Any:
             with torch.inference_mode():
-                return function(self._agent._process_observation(xs)).numpy()
+                return function(self._normalized(xs)).numpy()
 
         return answer
 
@@ -169,7 +171,7 @@ class XuancePolicies:
 
     def _act_alone(self, xs: Any, deterministic: bool) -> Any:
         agent = self._agent
-        seen = agent._process_observation(xs)
+        seen = self._normalized(xs)
         if deterministic and self._scores is not None:
             return self._scores(seen).argmax(1).numpy()
         if self.name == "noisydqn":  # its noise replaces upstream's arguments for exploration
