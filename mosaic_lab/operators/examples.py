@@ -105,7 +105,7 @@ def _texts(episode: RecordedEpisode, steps: int) -> dict[str, Any]:
     assert episode.recording is not None
     try:
         described, columns = read_recording(episode.recording)
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError) as error:
         raise ConfigurationError(f"{episode.recording} cannot be read: {error}") from None
     spaces = {name: described[name] for name in ("observation_space", "action_space")}
     known = {name: described.get(name) for name in ("env_id", "action_meanings")}

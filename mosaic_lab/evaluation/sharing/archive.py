@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import stat
 import zipfile
@@ -13,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn
+
+import numpy as np
 
 from mosaic_lab.errors import MosaicError
 
@@ -92,6 +95,40 @@ def pack(path: Path, files: Mapping[str, bytes | Path], about: Mapping[str, Any]
             listed[name] = _add(archive, name, content.read_bytes() if isinstance(content, Path) else content)
         manifest = json.dumps({**about, "files": listed}, indent=1, sort_keys=True)
         _add(archive, MANIFEST, manifest.encode() + b"\n")
+
+
+def danger_in_arrays(path: Path, limits: Limits = Limits()) -> str:
+    """Return why an ``.npz`` file must not be read, as the end of a sentence; empty if it is safe.
+
+    The compression ratio is not limited: that of a picture which does not change exceeds all others.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            if len(members) > limits.members:
+                return f"has {len(members):,} members, {limits.members:,} at most"
+            if (total := sum(member.file_size for member in members)) > limits.total:
+                return f"would unpack to {total:,} bytes, {limits.total:,} at most"
+            for member in members:
+                name = member.filename[:100]
+                if wrong := _wrong_kind(member):
+                    return f"has a member {name!r} that {wrong}"
+                if name.endswith(".npy") and (size := _array_bytes(archive, member)) > member.file_size:
+                    return f"has an array {name!r} of {size:,} bytes in {member.file_size:,}"
+    except (*UNREADABLE, OSError, ValueError) as error:
+        return f"cannot be read: {error}"
+    return ""
+
+
+def _array_bytes(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
+    """Return the size that the header of an array declares, at least a byte for each element."""
+    with archive.open(member) as file:
+        version = np.lib.format.read_magic(file)
+        read = (
+            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        )
+        shape, _, dtype = read(file)
+    return math.prod(shape) * max(1, dtype.itemsize)
 
 
 def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> dict[str, Any]:

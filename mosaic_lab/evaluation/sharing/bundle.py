@@ -42,7 +42,7 @@ from mosaic_lab.evaluation.fingerprints import Lock, changed, changes, fingerpri
 from mosaic_lab.evaluation.plan import EvaluationPlan, Key
 from mosaic_lab.evaluation.replaying import recorded_episodes, replay
 from mosaic_lab.evaluation.reports.tables import differing_row, results_table
-from mosaic_lab.evaluation.sharing.archive import TooLarge, pack, unpack
+from mosaic_lab.evaluation.sharing.archive import TooLarge, danger_in_arrays, pack, unpack
 from mosaic_lab.evaluation.sharing.bundle_recordings import LAYOUT, check_recording, recording_files
 from mosaic_lab.evaluation.sharing.bundle_script import (
     ENVIRONMENT,
@@ -258,8 +258,12 @@ class Bundle:
             if file not in module:  # it could be imported in place of another module
                 member = file.relative_to(self.path).as_posix()
                 raise self._refused(member, f"is not a file of the module that {SCRIPT} names")
-        for suffix, look in (("pt", danger_in), ("zip", danger_in_model)):
-            for file in sorted(self.path.glob(f"checkpoints/**/*.{suffix}")):
+        for pattern, look in (
+            ("checkpoints/**/*.pt", danger_in),
+            ("checkpoints/**/*.zip", danger_in_model),
+            (f"steps/*/{OBSERVATIONS}/*.npz", danger_in_arrays),
+        ):
+            for file in sorted(self.path.glob(pattern)):
                 if danger := look(file):
                     raise self._refused(file.relative_to(self.path).as_posix(), danger)
         for file in self.path.glob("locks/*.txt"):

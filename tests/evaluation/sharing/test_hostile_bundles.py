@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import stat
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from evaluation.evaluation_fixtures import resealed
 from evaluation.sharing.forged_bundles import Members, bundled, refused, tampered
@@ -124,6 +126,38 @@ def test_sizes_that_lie(tmp_path: Path, members: Members) -> None:
     content[entry + 24 : entry + 28] = (size - 1).to_bytes(4, "little")
     path.write_bytes(content)
     refused(path, f"'results.csv' has {size - 1:,} bytes, not {size:,}")
+
+
+def recording(shape: tuple[int, ...] = (3,), members: int = 1, size: int | None = None) -> bytes:
+    """A file of observations whose array headers declare ``shape``, and members ``size`` bytes."""
+    header = io.BytesIO()
+    about = {"descr": "<f8", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(header, about)
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for number in range(members):
+            archive.writestr(f"0/{number}.npy", header.getvalue() + bytes(24))
+            if size is not None:
+                archive.filelist[-1].file_size = size
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("file", "says"),
+    [
+        (recording(members=2, size=3 << 30), r"would unpack to 6,442,450,944 bytes, 4,294,967,296 at most"),
+        (recording(members=20_001), r"has 20,001 members, 20,000 at most"),
+        (recording(shape=(10**12, 10**6)), r"has an array '0/0\.npy' of 8,0[0,]+ bytes in 152"),
+        (b"no archive", "cannot be read: File is not a zip file"),
+    ],
+    ids=["size", "members", "array", "no archive"],
+)
+def test_observations_that_would_fill_the_memory(
+    tmp_path: Path, members: Members, file: bytes, says: str
+) -> None:
+    steps = next(name for name in members if name.startswith("steps/"))
+    name = steps.replace("telemetry.jsonl", "observations/0.npz")
+    refused(bundled(tmp_path / "bomb.zip", members, {name: file}), rf"{name}' {says}")
 
 
 def test_a_manifest_that_lies(tmp_path: Path, members: Members) -> None:

@@ -8,6 +8,7 @@ steps. NumPy is imported when an episode begins.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import math
@@ -190,20 +191,16 @@ class _Columns:
 
 def read_recording(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a recording's description, and its observations, actions, rewards, terminated and truncated:
-    arrays, lists of texts, and dicts and tuples of these. Raises `OSError`, `ValueError` or `KeyError` for
-    other files."""
-    numpy = import_module("numpy")
-    with numpy.load(path, allow_pickle=False) as file:
-        described = json.loads(file.zip.read(DESCRIPTION))
-        parts = sorted({int(name.partition("/")[0]) for name in file.files if "/" in name})
-
-        def joined(name: str) -> Any:
-            return numpy.concatenate([file[f"{part}/{name}"] for part in parts])
-
-        columns = {name: joined(name) for name in (_REWARDS, _TERMINATED, _TRUNCATED)}
-        for name, space in ((OBSERVATIONS, "observation_space"), (_ACTIONS, "action_space")):
-            columns[name] = _nested(described[space], name, joined)
-    return described, columns
+    arrays, lists of texts, and dicts and tuples of these. Raises `OSError`, and `ValueError` for files that
+    are no recordings."""
+    try:
+        return _read(path)
+    except OSError:
+        raise
+    except Exception as error:  # damaged files, or those of an attacker, raise arbitrary exceptions
+        raise ValueError(
+            f"{path} is not a recording of an episode: {type(error).__name__}: {error}"
+        ) from None
 
 
 def at_step(column: Any, step: int) -> Any:
@@ -213,12 +210,32 @@ def at_step(column: Any, step: int) -> Any:
     return tuple(at_step(part, step) for part in column) if isinstance(column, tuple) else column[step]
 
 
-def _nested(space: Mapping[str, Any], name: str, joined: Callable[[str], Any]) -> Any:
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    numpy = import_module("numpy")
+    with numpy.load(path, allow_pickle=False) as file:
+        described = json.loads(file.zip.read(DESCRIPTION))
+        parts = sorted({int(name.partition("/")[0]) for name in file.files if "/" in name})
+        steps = described["steps"]
+
+        def joined(name: str, shape: Sequence[int], rows: int = steps) -> Any:
+            array = numpy.concatenate([file[f"{part}/{name}"] for part in parts])
+            if not steps or array.shape != (rows, *shape):
+                raise ValueError(f"{name} of {steps} steps has the shape {array.shape}")
+            return array
+
+        columns = {name: joined(name, ()) for name in (_REWARDS, _TERMINATED, _TRUNCATED)}
+        columns[_ACTIONS] = _nested(described["action_space"], _ACTIONS, joined)
+        observed = functools.partial(joined, rows=steps + 1)
+        columns[OBSERVATIONS] = _nested(described["observation_space"], OBSERVATIONS, observed)
+    return described, columns
+
+
+def _nested(space: Mapping[str, Any], name: str, joined: Callable[[str, Sequence[int]], Any]) -> Any:
     if space["type"] == "Dict":
         return {key: _nested(part, f"{name}/{key}", joined) for key, part in space["spaces"].items()}
     if space["type"] == "Tuple":
         return tuple(_nested(part, f"{name}/{key}", joined) for key, part in enumerate(space["spaces"]))
-    return joined(name).tolist() if space["type"] in _TEXTS else joined(name)
+    return joined(name, ()).tolist() if space["type"] in _TEXTS else joined(name, space["shape"])
 
 
 def sha256_of(path: Path) -> str:

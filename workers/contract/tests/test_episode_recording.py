@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import unittest
+import zipfile
 from pathlib import Path
 from unittest import mock
 
@@ -69,6 +70,28 @@ class EpisodeRecordings(unittest.TestCase):
             self.assertEqual(columns["rewards"].tolist(), [step / 2 for step in range(1, 21)])
             self.assertEqual(columns["truncated"].tolist(), [False] * 19 + [True])
             self.assertFalse(columns["terminated"].any())
+
+    def test_of_other_content_are_refused_with_a_sentence(self):
+        path = self.folder / self.record(20)["file"]
+        whole = path.read_bytes()
+        start = whole.index(b"0/rewards.npy") + 200
+        with zipfile.ZipFile(path) as file:
+            parts = {name: file.read(name) for name in file.namelist()}
+        for changed in (
+            {"0/rewards.npy": parts["0/actions.npy"][:-8]},
+            {"0/observations/pair.npy": parts["0/rewards.npy"]},
+            {"recording.json": b"[]"},
+            {"recording.json": b'{"steps": 0}'},
+            None,
+        ):
+            if changed is None:
+                path.write_bytes(whole[:start] + bytes(40) + whole[start + 40 :])
+            else:
+                with zipfile.ZipFile(path, "w") as file:
+                    for name, content in {**parts, **changed}.items():
+                        file.writestr(name, content)
+            with self.assertRaisesRegex(ValueError, "4.npz is not a recording of an episode: "):
+                read_recording(path)
 
     def test_of_unfinished_episodes_and_of_those_without_a_step_leave_no_file(self):
         self.assertIsNone(self.record(0))

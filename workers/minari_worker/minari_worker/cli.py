@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import sys
-import zipfile
 
 from mosaic_contract import WorkerCapabilities, WorkerMetadata, describe_worker
 from mosaic_contract.stdio import reserve_standard_streams
@@ -34,7 +33,7 @@ def main() -> int:
 
     try:
         answer = write_dataset(DatasetRequest(**json.load(sys.stdin)))
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError) as error:
         print(error, file=sys.stderr)
         return 2
     print(json.dumps(answer), file=answers, flush=True)
