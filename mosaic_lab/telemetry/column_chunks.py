@@ -8,6 +8,7 @@ order.
 from __future__ import annotations
 
 import mmap
+import shutil
 import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -199,7 +200,7 @@ class MappedChunks:
     @property
     def size(self) -> int:
         """Bytes of the chunks, which are at the beginning of the file."""
-        return max((chunk.end for chunk in self.chunks), default=0)
+        return self.chunks[-1].end if self.chunks else 0
 
     @property
     def rows(self) -> int:
@@ -234,9 +235,13 @@ class MappedChunks:
 
     def copy(self, file: IO[bytes]) -> list[Chunk]:
         """Copy all chunks to another, empty file and return their positions. Raises OSError."""
+        assert not self.chunks, "chunks in a cache file are not cached again"
+        return []
+
+    def release(self) -> None:
+        """Return the pages that were read to the system; they are read again when they are used."""
         if self._mapped is not None:
-            file.write(memoryview(self._mapped)[: self.size])
-        return list(self.chunks)
+            self._mapped.madvise(mmap.MADV_DONTNEED)
 
     def _floats(self, begin: int, count: int) -> Floats:
         assert self._mapped is not None
@@ -260,6 +265,12 @@ class SpilledChunks(MappedChunks):
         written = chunk.write(self._file, self.size)
         self._mapped = mmap.mmap(self._file.fileno(), written.end, access=mmap.ACCESS_READ)
         self.chunks.append(written)
+
+    def copy(self, file: IO[bytes]) -> list[Chunk]:
+        """Copy all chunks, not through the mapping, whose pages would count as memory of this process."""
+        self._file.seek(0)
+        shutil.copyfileobj(self._file, file, 1 << 20)
+        return list(self.chunks)
 
 
 def _end(column: Column, rows: int) -> int:

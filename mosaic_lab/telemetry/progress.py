@@ -181,41 +181,55 @@ class StreamFacts(Struct):
         (of the row before, if it has none), the episodes ended so far, the timestamp (NaN if it has none)
         and the seconds since the run's start; and the values of each row."""
         progress, episodes = self.progress, self.episodes
-        row_step = progress.row_step
-        steps: list[float] = []
-        ended: list[int] = []
-        rows: list[int] = []
-        values: list[dict[str, Number]] = []
-        for index, message in enumerate(messages):
-            event, payload, step = message.event, message.payload, math.nan
-            if event == METRICS and payload is not None and payload.values is not None:
-                if payload.step is not None:
-                    row_step = payload.step
-                step = row_step
-                if payload.episode > episodes.ended:
-                    episodes.ended = payload.episode
-                rows.append(index)
-                values.append(payload.values)
-            elif event == HEARTBEAT and payload is not None:
-                step = payload.step or 0
-                episodes.ended = max(episodes.ended, payload.episode)
-                self.memory_mb = payload.memory_mb
-            elif event == CHECKPOINT_SAVED and payload is not None:  # the last is often of the last step
-                step = payload.step or 0
-            elif message.type == EPISODE:
-                step = message.step or 0
-                episodes.observe(message)
-            steps.append(step)
-            ended.append(episodes.ended)
-        progress.row_step = row_step
+        reports = [message.payload for message in messages if message.event == METRICS and message.payload]
+        rows, steps = np.arange(len(messages)), np.full(len(messages), math.nan)
+        reported, new = np.zeros((2, len(messages)), np.int64)
+        ended = episodes.ended
+        if len(reports) < len(messages):
+            others = [index for index, message in enumerate(messages) if message.event != METRICS]
+            rows = np.delete(rows, others)
+            observed = [self._observe(messages[index]) for index in others]
+            steps[others], reported[others], new[others] = zip(*observed, strict=True)
+        if reports:
+            steps[rows] = _filled([report.step for report in reports], progress.row_step)
+            progress.row_step = int(steps[rows[-1]])
+            reported[rows] = [report.episode for report in reports]
+        # An episode adds 1, and a report of more episodes replaces the count.
+        added = np.cumsum(new)
+        counts = added + np.maximum.accumulate(reported - added).clip(ended)
+        episodes.ended = int(counts.max(initial=ended))
         times = np.array([message.timestamp for message in messages], dtype=np.float64)  # None becomes NaN
         seconds = progress.clock.at(times)
-        reported = np.array(steps, dtype=np.float64)
-        progress.reach(reported, seconds)
-        states = np.stack([reported, np.array(ended, dtype=np.float64), times, seconds])
-        return states.take(rows, axis=1), values
+        progress.reach(steps, seconds)
+        states = np.stack([steps, counts, times, seconds])
+        values = [report.values for report in reports if report.values is not None]
+        return states if len(rows) == len(messages) else states.take(rows, axis=1), values
+
+    def _observe(self, message: Message) -> tuple[float, int, int]:
+        """Process a message without metrics. Return the step (NaN if it has none) and the ended episodes that
+        it reports, and the number of episodes that it adds to them."""
+        payload, ended = message.payload, self.episodes.ended
+        if message.event == HEARTBEAT and payload is not None:
+            self.memory_mb = payload.memory_mb
+            return payload.step or 0, payload.episode, 0
+        if message.event == CHECKPOINT_SAVED and payload is not None:  # the last is often of the last step
+            return payload.step or 0, 0, 0
+        if message.type == EPISODE:
+            self.episodes.observe(message)
+            return message.step or 0, 0, self.episodes.ended - ended
+        return math.nan, 0, 0
 
     @property
     def preferred_returns(self) -> ReturnMeans:
         """The last and the best return so far, of the first of `RETURN_NAMES` that was reported."""
         return next((self.returns[name] for name in RETURN_NAMES if name in self.returns), ReturnMeans())
+
+
+def _filled(steps: Sequence[int | None], before: int) -> Floats:
+    """Return the steps of rows; those without one have the step of the row ``before``."""
+    filled = np.array(steps, dtype=np.float64)
+    known = ~np.isnan(filled)
+    if known.all():
+        return filled
+    last_known = np.maximum.accumulate(np.where(known, np.arange(len(filled)), -1))
+    return np.where(last_known < 0, before, filled[last_known])

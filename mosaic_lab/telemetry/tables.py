@@ -52,11 +52,11 @@ def metrics_table(columns: RunColumns, name: str | None = None) -> pd.DataFrame:
     names = columns.names if name is None else [name]
     streams = columns.pieces_by_stream(names)
     points = [point for stream in streams for point in stream]
-    order = _order(streams) if name is None else slice(None)  # the points of one metric are in order
+    order = _order(streams, columns) if name is None else slice(None)  # the points of one metric are in order
     count = sum(len(piece.value) for _, piece in points)
 
     def column(dtype: type[np.generic], parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
-        return _joined(dtype, parts, count)[order]
+        return _joined(dtype, parts, count, columns)[order]
 
     code_of = {known: code for code, known in enumerate(names)}
     code = column(np.int16, (np.full(len(piece.value), code_of[of], np.int16) for of, piece in points))
@@ -117,24 +117,28 @@ def read_episodes(path: Path | str) -> pd.DataFrame:
     return table
 
 
-def _order(streams: Sequence[Sequence[tuple[str, Piece]]]) -> NDArray[np.int64]:
+def _order(streams: Sequence[Sequence[tuple[str, Piece]]], columns: RunColumns) -> NDArray[np.int64]:
     """Return the indices of the points of several metrics in order of writing, file by file."""
     orders: list[NDArray[np.int64]] = []
     begin = 0
     for stream in streams:
         count = sum(len(piece.value) for _, piece in stream)
-        rows = _joined(np.int64, (piece.row for _, piece in stream), count)
+        rows = _joined(np.int64, (piece.row for _, piece in stream), count, columns)
         orders.append(begin + np.argsort(rows, kind="stable"))
         begin += count
     return np.concatenate(orders)
 
 
-def _joined(dtype: type[np.generic], arrays: Iterable[NDArray[Any]], count: int) -> NDArray[Any]:
-    """Return arrays with ``count`` numbers as one, with at most one of them in memory at a time."""
+def _joined(
+    dtype: type[np.generic], arrays: Iterable[NDArray[Any]], count: int, columns: RunColumns
+) -> NDArray[Any]:
+    """Return arrays of ``columns`` with ``count`` numbers as one, with at most one of them in memory at a
+    time."""
     joined, begin = np.empty(count, dtype), 0
     for array in arrays:
         joined[begin : begin + len(array)] = array
         begin += len(array)
+        columns.release()
     return joined
 
 
