@@ -76,17 +76,19 @@ class RunFeed(RunColumns):
         speed = self.progress.steps_per_second
         return max(0, total_timesteps - self.step) / speed if speed else None
 
-    def poll(self, ended: bool = False) -> bool:
-        """Read at most 1 MiB of new data. Return whether anything changed: the stream, the state or the log.
+    def poll(self, ended: bool = False, beside: bool = True) -> bool:
+        """Read a bounded amount of new data. Return whether anything changed: the stream, the state or the
+        log.
 
-        Measurements of the keeper are also read, but do not count as a change, because they are no sign of
-        life of the worker. If the run has ``ended``, its columns are cached when all is read. Raises OSError
-        if the worker's file exists but cannot be read.
+        With ``beside``, measurements of the keeper and evaluations are also read, but do not count as a
+        change, because they are no sign of life of the worker. If the run has ``ended``, its columns are
+        cached when all is read. Raises OSError if the worker's file exists but cannot be read.
         """
         with self._polling:
             self.read_worker(lambda: ended)
-            with suppress(OSError):
-                self.read_beside(lambda: ended)
+            if beside:
+                with suppress(OSError):
+                    self.read_beside(lambda: ended)
             state, log = self._side_files
             stamp = (self.position, _stamp(state), _stamp(log))
             changed = stamp != self._polled

@@ -1,8 +1,9 @@
 """A single thread that updates the live models of all watched runs.
 
-A feed is polled every 100 ms, and every 25 ms while it changes. A poll reads a bounded amount, so a run with
-a million unread lines delays the others by milliseconds only. The thread sleeps at least as long as it
-worked, so the kernel's main thread keeps at least half of the interpreter's time.
+A feed is polled every 100 ms, and every 25 ms while it changes; the files beside the worker's once a second.
+A poll reads a bounded amount, so a run with a million unread lines delays the others by milliseconds only.
+The thread sleeps at least as long as it worked, so the kernel's main thread keeps at least half of the
+interpreter's time.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class _Watched:
         self.subscriptions: tuple[_Subscription, ...] = ()
         self.next_look = float("-inf")
         self.changed_at = float("-inf")
+        self.second_read = -1
         self.reported = False
 
 
@@ -116,7 +118,9 @@ class Watcher:
 
     def _look(self, run: _Watched) -> None:
         now = time.monotonic()
-        changed = self._poll(run)
+        beside = run.feed.behind or int(now) != run.second_read
+        run.second_read = int(now)
+        changed = self._poll(run, beside)
         if changed:
             run.changed_at = now
         busy = now - run.changed_at < BUSY_FOR_SECONDS
@@ -130,9 +134,9 @@ class Watcher:
                 subscription.news, subscription.called_at = False, now
                 _notify(subscription, run.feed)
 
-    def _poll(self, run: _Watched) -> bool:
+    def _poll(self, run: _Watched, beside: bool) -> bool:
         try:
-            changed = run.feed.poll()
+            changed = run.feed.poll(beside=beside)
         except Exception:
             if not run.reported:
                 run.reported = True
