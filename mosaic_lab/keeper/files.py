@@ -35,6 +35,11 @@ def confine(root: Path) -> None:
     _root = root.resolve()
 
 
+def confinement() -> Path | None:
+    """Return the folder to which this process is confined; None without one."""
+    return _root
+
+
 def check_inside(path: Path) -> None:
     """Raise NotAFile if the process is confined and ``path``, with links resolved, is outside the root."""
     if _root is not None and not Path(os.path.realpath(path)).is_relative_to(_root):

@@ -1,11 +1,13 @@
 """An index of the rows of one run store with cheap, versioned updates.
 
 The small files of a live run are checked at each update, the files of an ended run less often. Telemetry is
-read incrementally, a bounded part per update, newest runs first.
+read incrementally, a bounded part per update, newest runs first. The rows of ended runs are cached between
+processes.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,8 +16,10 @@ from pathlib import Path
 
 from mosaic_lab.keeper.files import folders_in
 from mosaic_lab.keeper.run_store import COMPARISONS, RunFolder, RunStore
+from mosaic_lab.keeper.states import State
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
 from mosaic_lab.overview.results import Counted, Returns, counted, returns_of, row_with_parts, with_returns
+from mosaic_lab.overview.row_cache import CachedRow, RowCache, Stamp
 from mosaic_lab.overview.rows import RunRow, comparison_row, unreadable_row
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.annotations import FILE as ANNOTATIONS
@@ -30,11 +34,15 @@ MOST_REMOVED = 10_000
 """Maximum number of ids of removed runs kept."""
 
 NONE_READ = Returns()
-
-Stamp = tuple[int, ...]
-"""Modification times of a run's small files; unchanged if no file has changed."""
-CONFIG = 1
-"""The position of the configuration's time in a stamp."""
+LEAST_UNCACHED = 100
+"""Number of rows that differ from the cached ones, at which all are cached again; one twentieth of all rows
+if that is more."""
+RECENT_NS = 2_000_000_000
+"""Age up to which a file may change again without a new modification time."""
+FILES = ("config.json", "launch.json", "state.json", ANNOTATIONS, "telemetry.jsonl")
+"""The files of a run's `Stamp`."""
+SETTINGS = slice(2)
+"""The position of the files that `Run` reads once."""
 
 
 @dataclass
@@ -59,6 +67,8 @@ class RunIndex:
         self.store = RunStore(root)
         self._pool = pool or ColumnPool()
         self._entries: dict[str, _Entry] = {}
+        self._cache = RowCache(self.store.root)
+        self._uncached = 0  # rows that have changed since the cache was read or written
         self._comparisons: dict[str, tuple[RunRow, int, Stamp]] = {}
         self._removed: dict[str, int] = {}
         self._version = 0
@@ -91,16 +101,18 @@ class RunIndex:
             if entry.row.alive:
                 self._refresh(entry)
         for entry in self._in_turn(ended):
-            if _stamp(entry.run.folder) != entry.stamp:
+            if _stamp(entry.run.path, *FILES) != entry.stamp:
                 entry.complete = False
                 self._refresh(entry)
         self._look_at_comparisons()
         self._read_telemetry()
+        if self.is_complete and self._uncached >= max(LEAST_UNCACHED, len(self._entries) // 20):
+            self._keep()
 
     def _list(self, most: int | None) -> None:
         """Find new runs, at most the newest ``most``, and removed ones."""
-        listed = _times(self.store.root)
-        if listed == self._listed and time.time_ns() - listed[0] > 2_000_000_000:  # two writes in one tick
+        listed = _stamp(self.store.root, "")
+        if listed == self._listed and _is_older(listed):
             return
         self._listed = listed
         folders = {folder.run_id: folder for folder in self.store.folders()}
@@ -112,12 +124,31 @@ class RunIndex:
         self.is_complete = len(newest) == len(new)
         if not self.is_complete:
             self._listed = ()
+        cached = self._cache.load() if len(new) >= LEAST_UNCACHED else {}
         for name in newest:
-            run, stamp = Run(folders[name]), _stamp(folders[name])
-            self._entries[name] = _Entry(run, row_with_parts(run, None, None), self._raised(), stamp)
+            self._entries[name] = self._entry(folders[name], cached.get(name))
             self._removed.pop(name, None)
         if new:
             self._entries = {name: self._entries[name] for name in folders if name in self._entries}
+
+    def _entry(self, folder: RunFolder, cached: CachedRow | None) -> _Entry:
+        run, stamp = Run(folder), _stamp(folder.path, *FILES)
+        if cached is not None and cached.stamp == stamp:
+            return _Entry(run, cached.row, self._raised(), stamp, cached.returns, cached.complete)
+        self._uncached += 1
+        return _Entry(run, row_with_parts(run, None, None), self._raised(), stamp)
+
+    def _keep(self) -> None:
+        """Cache the rows of runs that have ended, except lost ones, whose processes may still be alive."""
+        self._uncached = 0
+        ended = (str(State.COMPLETED), str(State.FAILED), str(State.CANCELLED))
+        self._cache.keep(
+            {
+                name: CachedRow(entry.stamp, entry.row, entry.returns, entry.complete)
+                for name, entry in self._entries.items()
+                if entry.row.state in ended and not entry.row.alive and _is_older(entry.stamp)
+            }
+        )
 
     def _in_turn(self, ended: list[_Entry]) -> Iterator[_Entry]:
         count = min(len(ended), max(LEAST_CHECKED, len(ended) // 20))
@@ -127,13 +158,14 @@ class RunIndex:
 
     def _refresh(self, entry: _Entry) -> None:
         """Recompute the row; any change except in its duration gives it a new version."""
-        former, entry.stamp = entry.stamp, _stamp(entry.run.folder)
-        if former[CONFIG] != entry.stamp[CONFIG]:  # just started, or resumed with more to do
+        former, entry.stamp = entry.stamp, _stamp(entry.run.path, *FILES)
+        if former[SETTINGS] != entry.stamp[SETTINGS]:  # just started, or resumed with more to do
             entry.run, entry.counted = Run(entry.run.folder), None
         row = self._row(entry)
         if replace(row, duration=entry.row.duration) != entry.row:
             entry.version = self._raised()
             entry.row = row
+            self._uncached += not row.alive
 
     def _row(self, entry: _Entry) -> RunRow:
         returns = entry.returns
@@ -146,7 +178,7 @@ class RunIndex:
             del self._comparisons[name]
             self._remove(name)
         for name, path in folders.items():
-            shown, stamp = self._comparisons.get(name), _times(path, path / ANNOTATIONS)
+            shown, stamp = self._comparisons.get(name), _stamp(path, "", ANNOTATIONS)
             if shown is None or shown[0].alive or shown[2] != stamp:
                 row = isolated(partial(comparison_row, path), partial(unreadable_row, name, "comparison"))
                 if shown is None or row != shown[0]:
@@ -179,16 +211,18 @@ class RunIndex:
         return self._version
 
 
-def _stamp(folder: RunFolder) -> Stamp:
-    return _times(folder.state_path, folder.config_path, folder.path / ANNOTATIONS)
-
-
-def _times(*paths: Path) -> Stamp:
-    """Return the modification times in nanoseconds; 0 for missing files."""
-    times = []
-    for path in paths:
+def _stamp(folder: Path, *names: str) -> Stamp:
+    """Return the times and sizes of files in a folder; an empty name is the folder."""
+    stamp = []
+    for name in names:
         try:
-            times.append(path.stat().st_mtime_ns)
+            status = os.stat(f"{folder}/{name}")  # noqa: PTH116 - hundreds are checked at each update
+            stamp.append((status.st_mtime_ns, status.st_size))
         except OSError:
-            times.append(0)
-    return tuple(times)
+            stamp.append((0, 0))
+    return tuple(stamp)
+
+
+def _is_older(stamp: Stamp) -> bool:
+    """Return whether no file of a stamp was changed in the last two seconds."""
+    return max(changed for changed, _ in stamp) < time.time_ns() - RECENT_NS

@@ -77,12 +77,21 @@ def version_of(path: Path) -> StreamVersion | None:
     return StreamVersion(str(path), status.st_ino, status.st_size, status.st_mtime_ns)
 
 
+def users_cache(name: str) -> Path:
+    """Return a folder in the user's cache folder, or in the one in ``MOSAIC_LAB_HOME``."""
+    home = os.environ.get("MOSAIC_LAB_HOME")
+    base = (
+        Path(home).expanduser().absolute() / "cache" if home else platformdirs.user_cache_path("mosaic-lab")
+    )
+    return base / name
+
+
 class ColumnCache:
     """The cache files in a folder, created with the first file. Any number of processes may share it."""
 
     def __init__(self, folder: Path | None = None, most_bytes: int = MOST_BYTES) -> None:
-        """``folder`` defaults to the user's cache folder, or the one in ``MOSAIC_LAB_HOME``."""
-        self.folder = folder or _users_folder()
+        """``folder`` defaults to ``columns`` in the user's cache folder."""
+        self.folder = folder or users_cache("columns")
         self._most_bytes = most_bytes
         self._room = 0  # bytes that may be written
         self._unlooked = LOOK_AGAIN  # files written since the folder was measured
@@ -172,14 +181,6 @@ class ColumnCache:
                 os.unlink(path)  # noqa: PTH108 - existing mappings remain valid
             total -= freed
         return total
-
-
-def _users_folder() -> Path:
-    home = os.environ.get("MOSAIC_LAB_HOME")
-    base = (
-        Path(home).expanduser().absolute() / "cache" if home else platformdirs.user_cache_path("mosaic-lab")
-    )
-    return base / "columns"
 
 
 def _finish(file: IO[bytes], index: Index) -> None:

@@ -16,12 +16,14 @@ from many_runs import write_runs
 from overview.run_folders import append, metrics, run_in
 from support import start_peer, wait_until
 
+from mosaic_lab.keeper import files
 from mosaic_lab.keeper.processes import place, start_time
 from mosaic_lab.keeper.run_store import COMPARISONS, write_json
 from mosaic_lab.keeper.states import Outcome, RunStatus, State
 from mosaic_lab.overview.index import RunIndex
 from mosaic_lab.overview.rows import RunRow
 from mosaic_lab.runs import Run, Supervisor
+from mosaic_lab.telemetry.column_cache import users_cache
 from mosaic_lab.widgets.runs.run_view import RunView
 
 ROOT = Path(__file__).parents[2]
@@ -96,6 +98,39 @@ def test_runs_come_go_and_are_renamed(store: Path) -> None:
     assert removed == [gone] and {renamed.id, new.name} <= {row.id for row in changed}
     assert index.changes(0)[2] == [], "who knows nothing needs no removals"
     assert len(index.changes(10**9)[1]) == len(index.changes(0)[1]), "an unknown version gets everything"
+
+
+def test_a_large_store_is_read_once_for_all_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "mosaic_runs"
+    same, renamed, gone = (folder.name for folder in write_runs(store, 101, points=2)[:3])
+
+    def rows() -> dict[str, RunRow]:
+        return {row.id: row for row in RunIndex(store).changes(0)[1]}
+
+    def change_unnoticed(name: str) -> None:
+        path = store / name / "launch.json"
+        path.write_text(path.read_text().replace("cleanrl ppo", "tianshou 99"))
+        os.utime(path, (0, 0))
+
+    for path in store.glob("*/*"):
+        os.utime(path, (0, 0))
+    former = rows()
+    change_unnoticed(same), change_unnoticed(renamed)
+    Run(store / renamed).name = "baseline"
+    shutil.rmtree(store / gone)
+    found = rows()
+    assert found[same] == former[same], "it was not read again"
+    assert (found[renamed].name, gone in found) == ("baseline", False)
+    assert found[renamed].label.startswith("tianshou 99"), "it was read again, all of it"
+    assert len(found) == 100
+    with monkeypatch.context() as confined:
+        confined.setattr(files, "_root", tmp_path)
+        assert rows()[same].label.startswith("tianshou 99"), "what other processes may read is not used"
+    for path in users_cache("rows").iterdir():
+        path.write_bytes(b"damaged")
+    assert rows()[same].label.startswith("tianshou 99")
 
 
 def test_a_comparison_whose_kernel_was_killed_has_not_completed(tmp_path: Path) -> None:
