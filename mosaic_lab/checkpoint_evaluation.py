@@ -110,7 +110,7 @@ class CheckpointEvaluator(CheckpointRunner):
         label = f"step {checkpoint.step}"
         try:
             plan = self._plan(checkpoint, label)
-            pool = Pool(plan, self.folder.path, self.variables, self.telemetry, done=())
+            pool = Pool(plan, self.folder.path, self.variables, self.telemetry, (), self.warm)
             try:
                 pool.run()
             finally:

@@ -11,6 +11,7 @@ from mosaic_lab.errors import ArgumentError, MosaicError
 from mosaic_lab.keeper.files import folders_in
 from mosaic_lab.keeper.run_store import RunStore
 from mosaic_lab.keeper.states import State
+from mosaic_lab.keeper.warm_workers import WARM_WORKERS
 from mosaic_lab.number_format import duration, memory
 from mosaic_lab.run_table import NOTHING_TO_STOP, RunList
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor
@@ -45,7 +46,8 @@ class Lab(Trainer):
 
     ``root`` is the store's folder. ``max_running`` is the number of its runs that may run at once; further
     runs are queued (default: the number of CPU cores). ``warm``: whether trainings after
-    the first with a library are forked by an idle process that has imported it (`keeper.warm_workers`).
+    the first with a library, and trained policies, are forked by an idle process that has imported it
+    (`keeper.warm_workers`).
 
     A new Lab prints which runs of this notebook are still alive, how much memory they use, how to show and
     stop them, and how many others are alive; if the store does not exist yet, it prints the folder. All state
@@ -56,6 +58,7 @@ class Lab(Trainer):
         self, root: Path | str = "mosaic_runs", max_running: int | None = None, warm: bool = True
     ) -> None:
         super().__init__(Supervisor(root, max_running, DISPLAY, warm), installation_log)
+        WARM_WORKERS.enabled = warm
         use_store(self.supervisor.store, DISPLAY)
         register()
         announce(self.root)
@@ -193,7 +196,7 @@ class Lab(Trainer):
             pass_env_vars=pass_env_vars,
         )
         with self._installation_log() as progress:
-            return arenas.compare(self.root, request, progress)
+            return arenas.compare(self.root, request, progress, self.supervisor.warm)
 
     def evaluate(
         self,

@@ -121,11 +121,13 @@ class ArenaClient(ArenaProcess):
         self._mapping = mapping
         self._deadline: float | None = None
         command = [*setup.arena, "--arena"]
+        warm = setup.warm_workers(mapping.values())
+        self._warm = {name: worker.fileno() for name, worker in warm.items()}
         config, worker = setup.config(label, seed), setup.plan.family
         try:
             folder = ArenaFolder(path, config, worker=worker, label=label, command=command)
             try:
-                super().__init__(command, setup.variables, folder)
+                super().__init__(command, setup.variables, folder, self._warm.values())
             except OSError as error:
                 folder.end(State.FAILED, f"its arena could not be started: {error}", None)
                 raise
@@ -149,7 +151,7 @@ class ArenaClient(ArenaProcess):
         """Send the operators; ``inside``: the arena's process may run some of them itself. ``batch`` is the
         number of episodes that are played together."""
         operators = {
-            key: self._setup.seat(key, spec, self.path.name, self._label)
+            key: self._setup.seat(key, spec, self.path.name, self._label, self._warm)
             | ({"inside": self._may_be_inside(spec)} if inside else {})
             for key, spec in assignment.operators.items()
         }

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from typing import Any
 from mosaic_contract import LineSplitter, encode_line, fastlane
 from mosaic_contract.codec import OPERATING_LINE_LIMIT
 from mosaic_contract.episode_recording import OBSERVATIONS
-from mosaic_contract.programs import how_it_ended
+from mosaic_contract.piped_process import how_it_ended, start_process
 
 from mosaic_lab.keeper import locks, logs, orphans
 from mosaic_lab.keeper.environment_variables import RUN_DIR_VARIABLE
@@ -84,24 +83,27 @@ class ArenaFolder:
 
 class ArenaProcess:
     """A process that runs ``command`` in its own session and the arena's folder, with stderr in
-    ``worker.log``.
+    ``worker.log``. It inherits the descriptors.
 
     Raises OSError if it cannot be started.
     """
 
-    def __init__(self, command: Sequence[str], variables: Mapping[str, str], folder: ArenaFolder) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        variables: Mapping[str, str],
+        folder: ArenaFolder,
+        descriptors: Collection[int] = (),
+    ) -> None:
         self._folder = folder
         run = folder.run
         with run.log_path.open("ab") as log:
-            self._process = subprocess.Popen(
-                list(command),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                bufsize=0,
+            self._process = start_process(
+                command,
+                stderr=log.fileno(),
                 cwd=run.path,
                 env={**variables, RUN_DIR_VARIABLE: str(run.path)},
-                start_new_session=True,
+                pass_fds=[*descriptors],
             )
         assert self._process.stdin is not None and self._process.stdout is not None
         self.input, self.output = self._process.stdin.fileno(), self._process.stdout.fileno()

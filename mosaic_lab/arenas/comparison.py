@@ -39,6 +39,7 @@ from mosaic_lab.arenas.transcript import DESCRIPTION, Transcript, comparison_tra
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, warn_user
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.keeper.run_store import COMPARISONS, comparison_lives, write_json
+from mosaic_lab.keeper.warm_workers import WarmWorkers
 from mosaic_lab.policies import refusals_text
 from mosaic_lab.runs.provenance import provenance
 from mosaic_lab.validation import Problems, checked_methods
@@ -367,7 +368,12 @@ def _failure_report(lanes: Sequence[Lane]) -> str:
     return "\n\n".join(["every lane has failed" if len(lanes) > 1 else "the lane has failed", *texts])
 
 
-def compare(root: Path, request: CompareRequest, progress: Callable[[str], None] = print) -> Comparison:
+def compare(
+    root: Path,
+    request: CompareRequest,
+    progress: Callable[[str], None] = print,
+    warm: WarmWorkers | None = None,
+) -> Comparison:
     """Start a comparison; see `mosaic_lab.Lab.compare`. ``root`` is the run store's folder."""
     problems = Problems()
     plan = plan_arenas(request, problems)
@@ -384,6 +390,7 @@ def compare(root: Path, request: CompareRequest, progress: Callable[[str], None]
         variables=compose_variables(os.environ, pass_env_vars=plan.pass_env_vars),
         passed=passed_to(plan.operators.values()),
         folder=folder,
+        warm=warm,
     )
     try:
         write_json(folder / DESCRIPTION, _description(plan, worker))

@@ -14,6 +14,7 @@ from mosaic_contract.codec import with_tuples
 from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.errors import warn_user
 from mosaic_lab.keeper.environment_variables import USER_SITE
+from mosaic_lab.keeper.warm_workers import WarmWorker, WarmWorkers
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.runs.provenance import change_since
 from mosaic_lab.workers.families import same_environment
@@ -122,7 +123,7 @@ class ArenaSetup:
     ``arena`` is the command of an arena, ``commands`` are the commands of the operators' workers.
     ``variables``: the environment variables of all processes; ``passed``: additional, possibly secret
     variables for single operators. ``budget`` limits the spending of language models; ``replay`` is the
-    folder of a recording that they answer from.
+    folder of a recording that they answer from. ``warm`` may start operators.
     """
 
     plan: ArenaPlan
@@ -133,6 +134,18 @@ class ArenaSetup:
     budget: Mapping[str, float] | None = None
     replay: str | None = None
     passed: Mapping[str, str] = field(default_factory=dict, repr=False)
+    warm: WarmWorkers | None = None
+
+    def warm_workers(self, operators: Iterable[OperatorSpec]) -> dict[str, WarmWorker]:
+        """Return the warm workers for trained policies with the variables of all processes, by worker."""
+        if self.warm is None:
+            return {}
+        names = {spec.worker for spec in operators if spec.worker and self._may_be_warm(spec)}
+        found = {name: self.warm.get(self.commands[name], self.variables) for name in names}
+        return {name: worker for name, worker in found.items() if worker is not None}
+
+    def _may_be_warm(self, spec: OperatorSpec) -> bool:
+        return spec.category == "rl" and not spec.code and not spec.pass_env_vars
 
     def config(self, label: str, seed: int) -> dict[str, Any]:
         """Return the configuration for a lane's run folder."""
@@ -145,9 +158,11 @@ class ArenaSetup:
             "max_steps": plan.request.max_steps,
         }
 
-    def seat(self, key: str, spec: OperatorSpec, run_id: str, label: str) -> dict[str, Any]:
-        """Return how the arena of run ``run_id`` in the lane ``label`` starts the operator ``key``. An
-        operator without a command runs in this kernel."""
+    def seat(
+        self, key: str, spec: OperatorSpec, run_id: str, label: str, warm: Mapping[str, int]
+    ) -> dict[str, Any]:
+        """Return how the arena of run ``run_id`` in the lane ``label`` starts the operator ``key``; ``warm``
+        are the sockets of its `warm_workers`. An operator without a command runs in this kernel."""
         acting = ["--interactive", "--run-id", run_id]
         return {
             "command": None if spec.worker is None else [*self.commands[spec.worker], *acting],
@@ -155,6 +170,7 @@ class ArenaSetup:
                 **(USER_SITE if spec.code else {}),
                 **{name: self.passed[name] for name in spec.pass_env_vars},
             },
+            "warm": warm.get(spec.worker or "") if self._may_be_warm(spec) else None,
             "settings": spec.settings | self._recording(key, spec, run_id, label),
             "name": spec.name,
             "category": spec.category,

@@ -65,7 +65,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     check.add_argument("name", metavar="NAME")
     remove = add_command(commands, "remove", "remove a worker's environment", _remove)
     remove.add_argument("name", metavar="NAME")
-    add_command(commands, "warm", "list the idle processes that fork trainings", _warm)
+    add_command(commands, "warm", "list the idle processes that fork trainings and policies", _warm)
 
     new = add_command(commands, "new", "create the package of a new worker from a template", _new)
     new.add_argument("name", metavar="NAME", help="the worker's name; its folder is NAME_worker")
@@ -147,10 +147,10 @@ def _warm(arguments: argparse.Namespace) -> int:
                 program, kernel = command[2], f"process {process.ppid()}"
                 rows.append((str(process.pid), program, memory(used), duration(age), kernel))
     if len(rows) == 1:
-        _say("no warm workers: the first training with a library starts one")
+        _say("no warm workers: the first training or policy of a library in a notebook starts one")
     else:
         _say(text_table(rows))
-    _say("Trainings with GPUs, JAX (jax, jumanji) or Ray (rllib) start cold.")
+    _say("Trainings with GPUs, and all with JAX (jax, jumanji) or Ray (rllib), start cold.")
     return 0
 
 

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
 from mosaic_contract.heartbeat import Heartbeats
 from mosaic_contract.telemetry import Telemetry
@@ -32,6 +31,7 @@ from mosaic_lab.evaluation.plan import EvaluationPlan, Key
 from mosaic_lab.evaluation.pool import Pool
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.keeper.warm_workers import WARM_WORKERS
 from mosaic_lab.runs.run_process import Runner, run_to_end
 
 
@@ -64,7 +64,7 @@ class EvaluationRunner(Runner):
             config={"episodes": len(plan.jobs()), "done": len(recorded)},
         )
         with Heartbeats(telemetry):
-            work = _work(plan, folder.path, telemetry, recorded)
+            work = _work(plan, folder, telemetry, recorded)
             try:
                 with suppress(NotRecorded):  # check_complete below reports it
                     work.run()
@@ -74,17 +74,19 @@ class EvaluationRunner(Runner):
 
 
 def _work(
-    plan: EvaluationPlan, folder: Path, telemetry: Telemetry, recorded: Mapping[Key, Record]
+    plan: EvaluationPlan, folder: RunFolder, telemetry: Telemetry, recorded: Mapping[Key, Record]
 ) -> Pool | FanOut:
     """Return the executor of the remaining episodes: a `Pool` on this machine, or a `FanOut` on a cluster."""
     if plan.request.on is not None:
-        return FanOut(plan, folder, telemetry, recorded)
+        return FanOut(plan, folder.path, telemetry, recorded)
     if not plan.arena:  # a part, on a cluster node
         if why := changed(plan):
             raise ConfigurationError(why)
         plan = equipped(plan, partial(print, flush=True))
     variables = compose_variables(os.environ, env_vars=plan.env_vars, pass_env_vars=plan.pass_env_vars)
-    return Pool(plan, folder, variables, telemetry, settled(plan, recorded))
+    several = plan.parallel * len(plan.lanes) > 1  # arenas, which share one import of a library
+    warm = WARM_WORKERS if several and folder.document(folder.launch_path).get("warm") else None
+    return Pool(plan, folder.path, variables, telemetry, settled(plan, recorded), warm)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from mosaic_lab.evaluation.episode_log import write_episode, write_failure
 from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan, Key, episode_text
 from mosaic_lab.keeper.run_store import RunFolder, write_json
 from mosaic_lab.keeper.states import State
+from mosaic_lab.keeper.warm_workers import WarmWorkers
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.policies import Assignment
 from mosaic_lab.runs.run_process import RunAborted, RunCurtailed
@@ -218,7 +219,7 @@ class Spent(RunCurtailed):
 
 class Pool:
     """Arenas that play the episodes of a plan. ``done`` are the episodes to skip, ``folder`` is the run's,
-    and ``variables`` are the environment variables of its processes."""
+    and ``variables`` are the environment variables of its processes. ``warm`` may start operators."""
 
     def __init__(
         self,
@@ -227,6 +228,7 @@ class Pool:
         variables: dict[str, str],
         telemetry: Telemetry,
         done: Collection[Key],
+        warm: WarmWorkers | None = None,
     ) -> None:
         self._plan = plan
         self._telemetry = telemetry
@@ -240,6 +242,7 @@ class Pool:
             folder=folder,
             budget=plan.request.budget,
             replay=plan.replay,
+            warm=warm,
         )
         self._waiting: dict[Queue, deque[EpisodeJob]] = defaultdict(deque)
         for job in plan.jobs():

@@ -168,6 +168,7 @@ class FilmMaker(CheckpointRunner):
             commands={config["worker"]: config["operator"]},
             variables=self.variables,
             folder=self.folder.path,
+            warm=self.warm,
         )
 
     # ------------------------------------------------------------------ files

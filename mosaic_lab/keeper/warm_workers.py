@@ -1,10 +1,11 @@
-"""Warm workers: processes that have imported a worker's library and fork its trainings and dry runs.
+"""Warm workers: processes that have imported a worker's library and fork its trainings, dry runs and
+operators.
 
 A warm worker (`mosaic_contract.warm`) has the interpreter, the program and the environment variables of the
-runs that it starts, and this process's limits, priority and cores. Any other run is started cold, like all
+processes that it starts, and this process's limits, priority and cores. Any other is started cold, like all
 runs with GPUs or on a cluster, of a library that cannot be forked, on other systems than Linux, with a single
 core or with less than 8 GB of free memory. Warm workers end with this process, after ten minutes without a
-run, and when a file that they have imported changes.
+request, and when a file that they have imported changes.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
+from mosaic_contract.piped_process import request_fork
 from mosaic_contract.ready_process import ROOM
 
 from mosaic_lab.errors import MosaicError
@@ -36,7 +38,6 @@ LEAST_FREE_MB = 8_000
 """Free memory below which runs are started cold."""
 _NO_GPUS = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ""}  # as for a run without GPUs
 _LONGEST = 4096  # bytes of an answer
-_DEADLINE = 60.0  # seconds for a fork, which normally takes some milliseconds
 
 
 class WarmWorker:
@@ -47,7 +48,6 @@ class WarmWorker:
 
     def __init__(self, command: Sequence[str], variables: Mapping[str, str]) -> None:
         self.state: Literal["importing", "ready", "unsupported", "ended"] = "importing"
-        self._lock = threading.Lock()
         self._inherited = _inherited()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, tempfile.TemporaryFile() as output:
@@ -67,7 +67,9 @@ class WarmWorker:
     def ready(self) -> bool:
         """Return whether it can fork."""
         if self.state == "importing":
-            self._receive(0)
+            self._receive()
+        elif self._process.poll() is not None:
+            self.state = "ended"
         return self.state == "ready"
 
     @property
@@ -83,45 +85,41 @@ class WarmWorker:
 
         Raises MosaicError if it does not answer.
         """
-        request = json.dumps({"commands": commands, "environment": variables}).encode()
-        with self._lock:
-            try:
-                socket.send_fds(self._socket, [request], list(descriptors))
-            except OSError:
-                self.state = "ended"
-                return None
-            try:
-                pid = self._receive(_DEADLINE).get("pid")
-            except BaseException:  # the answer must not be taken for that of the next request
-                self.state = "ended"
-                raise
-        return pid if isinstance(pid, int) else None
+        request = {"commands": commands, "environment": variables}
+        try:
+            pid, answers = request_fork(self.fileno(), request, descriptors)
+        except TimeoutError as error:
+            self.close()
+            raise MosaicError(
+                f"a warm worker (process {self._process.pid}) was killed: {error}. Try again, or disable "
+                "warm workers with Lab(warm=False)"
+            ) from None
+        answers.close()
+        if pid is None:
+            self.state = "ended"
+        return pid
+
+    def fileno(self) -> int:
+        """Return its socket, for `mosaic_contract.piped_process`; valid as long as this object exists."""
+        return self._socket.fileno()
 
     def close(self) -> None:
-        """End it, at the latest once it has imported its library. Its forks continue."""
-        with self._lock:  # not while another thread waits for its answer
-            self._socket.close()
+        """End it. Its forks continue."""
+        self.state = "ended"
+        self._process.kill()
 
-    def _receive(self, timeout: float) -> dict[str, Any]:
-        self._socket.settimeout(timeout)
+    def __del__(self) -> None:
+        self._socket.close()
+
+    def _receive(self) -> None:
+        """Read whether it can fork, once it has imported its library."""
         try:
-            data = self._socket.recv(_LONGEST)
+            data = self._socket.recv(_LONGEST, socket.MSG_DONTWAIT)
         except BlockingIOError:
-            return {}
-        except TimeoutError:
-            self._process.kill()
-            raise MosaicError(
-                f"a warm worker (process {self._process.pid}) did not answer within {timeout:g} s and was "
-                "killed: try again, or disable warm workers with Lab(warm=False)"
-            ) from None
+            return
         except OSError:
             data = b""
-        answer: dict[str, Any] = json.loads(data) if data else {"refused": "it has ended"}
-        if "refused" not in answer:
-            self.state = "ready"
-        else:
-            self.state = "unsupported" if self.state == "importing" else "ended"
-        return answer
+        self.state = "ready" if data and "refused" not in json.loads(data) else "unsupported"
 
 
 class WarmWorkers:
@@ -132,6 +130,8 @@ class WarmWorkers:
         self._workers: dict[tuple[Any, ...], WarmWorker] = {}  # in the order of last use
         self._cold: set[tuple[Any, ...]] = set()  # keys that no warm worker can serve
         self._pid = os.getpid()
+        self.enabled = False
+        """Whether processes that belong to no `Lab` may be warm, as the latest one's."""
 
     def find(self, command: Sequence[str], variables: Mapping[str, str]) -> WarmWorker | None:
         """Return the warm worker for ``command``, ``python -m PROGRAM``; None if none is ready."""
@@ -143,7 +143,7 @@ class WarmWorkers:
 
     def prepare(self, command: Sequence[str], variables: Mapping[str, str]) -> None:
         """Start the warm worker for ``command``, unless it exists or is impossible."""
-        if not _possible(command):
+        if not _is_workers(command):
             return
         key = _key(command, variables)
         with self._lock:
@@ -173,18 +173,31 @@ class WarmWorkers:
         Return False if the run must be started cold; the next one may be warm.
         """
         alone = launch.bridge is None and launch.lifeline is None and not launch.starts_runs
-        here = sys.platform == "linux" and self._pid == os.getpid()
-        if not here or not alone or launch.gpus:
+        if not alone or launch.gpus or not self._possible():
             return False
         command = launch.command[:3]
         variables = {name: value for name, value in launch.environment.items() if name != RUN_DIR_VARIABLE}
-        if _free_mb() < LEAST_FREE_MB:
-            self.close()
-            return False
         worker = self.find(command, variables)
         started = worker is not None and _start_keeper(worker, folder, launch, lock)
         self.prepare(command, variables)
         return started
+
+    def get(self, command: Sequence[str], variables: Mapping[str, str]) -> WarmWorker | None:
+        """Return the warm worker for ``command``, for `start_process`, which waits for its imports; None if
+        the process must be started cold."""
+        if not self._possible():
+            return None
+        self.prepare(command, variables)
+        return self._workers.get(_key(command, variables))
+
+    def _possible(self) -> bool:
+        """Return whether warm workers are possible here and now; with too little memory, end all."""
+        if sys.platform != "linux" or self._pid != os.getpid():
+            return False
+        if _free_mb() < LEAST_FREE_MB:
+            self.close()
+            return False
+        return True
 
 
 WARM_WORKERS = WarmWorkers()
@@ -208,7 +221,7 @@ def _start_keeper(worker: WarmWorker, folder: RunFolder, launch: Launch, lock: i
         os.close(document)
 
 
-def _possible(command: Sequence[str]) -> bool:
+def _is_workers(command: Sequence[str]) -> bool:
     """Return whether a warm worker may start: for a worker's program, not for one of ours."""
     return (
         len(command) == 3

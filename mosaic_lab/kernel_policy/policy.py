@@ -13,6 +13,7 @@ from mosaic_contract.seeds import operator_seed
 from mosaic_contract.space_compatibility import text_of
 
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.keeper.warm_workers import WarmWorker
 from mosaic_lab.kernel_policy.observations import Space, arranged
 from mosaic_lab.kernel_policy.process import PolicyProcess
 
@@ -44,11 +45,12 @@ class Policy:
         deadline: float | None,
         trained_on: str | None,
         observation_space: Space | None,
+        warm: WarmWorker | None = None,
     ) -> None:
         _checked_seed(seed)
         self._name, self._worker, self._agent = name, worker, agent
         self._trained_on, self._deadline = trained_on, deadline
-        self._process = PolicyProcess(f"the policy {name}", command, variables)
+        self._process = PolicyProcess(f"the policy {name}", command, variables, warm)
         self._end = weakref.finalize(self, self._process.end)
         try:
             ready = self._request(_OPEN_SECONDS, cmd="init_agent", settings=settings)

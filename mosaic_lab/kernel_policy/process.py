@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import subprocess
 import tempfile
 import threading
 import time
@@ -17,12 +16,13 @@ from typing import IO, Any
 from mosaic_contract import LineSplitter, decode_line, encode_line
 from mosaic_contract.codec import OPERATING_LINE_LIMIT
 from mosaic_contract.errors import BadLine
-from mosaic_contract.programs import how_it_ended
+from mosaic_contract.piped_process import how_it_ended, start_process
 from mosaic_contract.readable import Readable
 from mosaic_contract.shared_values import SharedValues, unnamed_file
 
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.keeper.processes import send_group
+from mosaic_lab.keeper.warm_workers import WarmWorker
 
 _CHUNK = 1 << 16
 _PING = b'\n{"cmd":"ping"}\n'  # the first newline ends half of an interrupted line
@@ -37,10 +37,13 @@ _AGAIN = "make the policy again"
 class PolicyProcess:
     """A worker's process for operators, with memory that it shares. Threads take turns.
 
-    ``name`` is the policy's name in errors. Raises OSError if the process cannot be started.
+    ``name`` is the policy's name in errors; ``warm`` may start the process. Raises OSError if it cannot be
+    started.
     """
 
-    def __init__(self, name: str, command: Sequence[str], variables: Mapping[str, str]) -> None:
+    def __init__(
+        self, name: str, command: Sequence[str], variables: Mapping[str, str], warm: WarmWorker | None = None
+    ) -> None:
         self.name = name
         self._memory = unnamed_file()
         self._values = SharedValues(self._memory)
@@ -51,16 +54,13 @@ class PolicyProcess:
         self._interrupted = False
         self._failure = ""
         self._owner = os.getpid()
-        self._process = subprocess.Popen(
-            list(command),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            bufsize=0,
+        self._process = start_process(
+            command,
+            stderr=self._log.fileno(),
             cwd=tempfile.gettempdir(),
-            env=dict(variables),
+            env=variables,
             pass_fds=[self._memory],
-            start_new_session=True,
+            warm=None if warm is None else warm.fileno(),
         )
         assert self._process.stdin is not None and self._process.stdout is not None
         self._input, self._output = self._process.stdin.fileno(), self._process.stdout.fileno()

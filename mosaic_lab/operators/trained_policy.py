@@ -12,6 +12,7 @@ from mosaic_contract.messages import ALONE
 from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.environment_variables import compose_variables
+from mosaic_lab.keeper.warm_workers import WARM_WORKERS
 from mosaic_lab.kernel_policy import Policy
 from mosaic_lab.operators.spec import DEADLINE, Algorithm, OperatorSpec
 from mosaic_lab.operators.trained import is_model_zip, rl, sb3
@@ -52,9 +53,11 @@ def policy(
     assert spec.worker is not None
     agent = _agent(spec, agent)
     spaces = spec.spaces_for(agent)
+    command = workers.ensure(spec.worker).command()
+    variables = compose_variables(os.environ, pass_env_vars=spec.pass_env_vars)
     return Policy(
-        [*workers.ensure(spec.worker).command(), "--interactive"],
-        compose_variables(os.environ, pass_env_vars=spec.pass_env_vars),
+        [*command, "--interactive"],
+        variables,
         name=spec.name,
         worker=spec.worker,
         agent=agent,
@@ -63,6 +66,7 @@ def policy(
         deadline=spec.deadline,
         trained_on=spec.trained_on,
         observation_space=None if spaces is None else spaces[0],
+        warm=WARM_WORKERS.get(command, variables) if WARM_WORKERS.enabled else None,
     )
 
 

@@ -16,6 +16,7 @@ from mosaic_lab.keeper import locks
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import State
+from mosaic_lab.keeper.warm_workers import WARM_WORKERS
 from mosaic_lab.runs.run_process import RunCurtailed, Runner, run_to_end
 
 LOOK_SECONDS = 1.0
@@ -47,6 +48,7 @@ class CheckpointRunner(Runner):
         self.telemetry = telemetry
         self.training = RunFolder(folder.path.parent / config["training"])
         self.variables = compose_variables(os.environ, pass_env_vars=config["variables"])
+        self.warm = WARM_WORKERS if folder.document(folder.launch_path).get("warm") else None
         self._look_at = 0.0
 
     @contextmanager

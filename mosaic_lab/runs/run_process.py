@@ -26,6 +26,7 @@ from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.keeper.warm_workers import WARM_WORKERS
 
 logger = logging.getLogger(__name__)
 
@@ -82,6 +83,7 @@ def run_to_end(program: str, begin: Callable[[RunFolder, Telemetry], Runner], *,
         runner.run()
 
     failure = signals.run(work)
+    WARM_WORKERS.close()
     if signals.cancelled is not None:
         if runner is not None and os.getppid() == keeper:
             grace = folder.document(folder.launch_path).get("grace_seconds", 0.0)

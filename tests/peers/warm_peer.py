@@ -1,7 +1,7 @@
 """A worker with a library to import in advance (`warm_library`), started as ``python -m warm_peer``.
 
 Its training writes all that a process has from its start to ``start.json``; its algorithm is what it does
-then.
+then. Its operator writes that to a file, too, and acts by repeating observations.
 """
 
 from __future__ import annotations
@@ -18,22 +18,28 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from mosaic_contract import Telemetry, TrainingConfig, Worker, WorkerCapabilities, WorkerMetadata, main
+from mosaic_contract import (
+    AgentSetup,
+    Telemetry,
+    TrainingConfig,
+    Worker,
+    WorkerCapabilities,
+    WorkerMetadata,
+    main,
+)
 from mosaic_contract.ready_process import start_python
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    return WorkerMetadata("warm_peer", "0.1"), WorkerCapabilities(algorithms=["walk"])
+    return WorkerMetadata("warm_peer", "0.1"), WorkerCapabilities(algorithms=["walk"], modes=["operate"])
 
 
 def resolve(config: TrainingConfig) -> dict[str, Any]:
     return config.to_dict(config.hyperparameters)
 
 
-def train(config: TrainingConfig, telemetry: Telemetry) -> dict[str, float]:
-    import warm_library
-
-    start = {
+def from_start() -> dict[str, Any]:
+    return {
         "argv": sys.argv,
         "name": Path("/proc/self/comm").read_text(),
         "path": sys.path,
@@ -48,7 +54,12 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> dict[str, float]:
         "session": (os.getsid(0) == os.getpid(), os.getpgid(0) == os.getpid()),
         "stdin": sys.stdin.read(),
     }
-    (config.run_dir / "start.json").write_text(json.dumps(start))
+
+
+def train(config: TrainingConfig, telemetry: Telemetry) -> dict[str, float]:
+    import warm_library
+
+    (config.run_dir / "start.json").write_text(json.dumps(from_start()))
     numbers = {"random": random.random(), "imported_by": warm_library.IMPORTED_BY, "pid": os.getpid()}
     (config.run_dir / "numbers.json").write_text(json.dumps(numbers))
     print("trains")
@@ -70,7 +81,20 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> dict[str, float]:
     return {"x": 1.0}
 
 
-WORKER = Worker(get_worker_metadata, resolve, train, preload=["warm_library"], starts_python=True)
+class Echo:
+    def __init__(self, setup: AgentSetup) -> None:
+        import warm_library
+
+        about = {**from_start(), "imported_here": os.getpid() == warm_library.IMPORTED_BY}
+        Path(setup.settings["file"]).write_text(json.dumps(about))
+
+    def select_action(self, observation: Any) -> Any:
+        return observation
+
+
+WORKER = Worker(
+    get_worker_metadata, resolve, train, operate=Echo, preload=["warm_library"], starts_python=True
+)
 
 if __name__ == "__main__":
     os.environ["SET_BY_SHIM"] = "1"

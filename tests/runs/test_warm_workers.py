@@ -17,12 +17,13 @@ import psutil
 import pytest
 from support import PEERS, at_work, marked_processes, store, wait_until
 
-from mosaic_lab import Lab, workers
+from mosaic_lab import Lab, operators, workers
 from mosaic_lab.cli import main
-from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.keeper import warm_workers
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.keeper.warm_workers import WARM_WORKERS
+from mosaic_lab.kernel_policy import Policy
 from mosaic_lab.runs import Run, Supervisor
 from mosaic_lab.runs.dry_run import dry_run
 from mosaic_lab.workers.build import processes_in
@@ -285,13 +286,85 @@ def test_a_warm_dry_run_answers_and_refuses_like_a_cold_one(code: Path) -> None:
     assert dry_run(COMMAND, config, variables(code), warm=WARM_WORKERS)  # cold
 
 
+def acting(code: Path, file: Path, warm: bool = True) -> Policy:
+    """A policy of the peer, which writes what it has from its start to a file."""
+    return Policy(
+        [*COMMAND, "--interactive"],
+        variables(code),
+        name="echo",
+        worker="peer",
+        agent="agent_0",
+        settings={"file": str(file)},
+        seed=0,
+        deadline=20.0,
+        trained_on=None,
+        observation_space=None,
+        warm=WARM_WORKERS.get(COMMAND, variables(code)) if warm else None,
+    )
+
+
+def test_a_warm_operator_has_all_that_a_cold_one_has(
+    code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Variables of the user's, memory that is shared; it fails alike, and leaves nothing."""
+    monkeypatch.setenv("LC_OF_USER", "1")
+    documents, failures = [], []
+    for warm in (False, True):
+        with acting(code, tmp_path / "start.json", warm) as policy:
+            assert policy([1.0, 2.0]) == [1.0, 2.0]
+            documents.append(json.loads((tmp_path / "start.json").read_text()))
+            os.kill(policy.pid, signal.SIGKILL)
+            with pytest.raises(MosaicError, match="killed by signal 9") as failure:
+                policy([1.0])
+            failures.append(str(failure.value))
+    assert [document.pop("imported_here") for document in documents] == [True, False]
+    assert documents[0] == documents[1]
+    assert documents[1]["variables"]["LC_OF_USER"] == "1"
+    assert failures[0] == failures[1]
+    wait_until(lambda: len(warm_processes(code)) == 1)
+
+
+def test_an_operator_whose_library_has_changed_is_cold_and_the_next_one_warm(
+    code: Path, tmp_path: Path
+) -> None:
+    prepared(code)
+    (code / "warm_library.py").write_text(LIBRARY + "CHANGED = True\n")
+    imported_here = []
+    for _ in range(2):
+        with acting(code, tmp_path / "start.json"):
+            imported_here.append(json.loads((tmp_path / "start.json").read_text())["imported_here"])
+    assert imported_here == [True, False]
+
+
+def test_warm_operators_end_with_the_process_that_uses_them(code: Path, tmp_path: Path) -> None:
+    user = (
+        "import sys\nsys.path += sys.argv[3:]\nfrom pathlib import Path\n"
+        "import runs.test_warm_workers as tests\n"
+        "tests.warm_workers.LEAST_FREE_MB = 0\n"
+        "policy = tests.acting(Path(sys.argv[1]), Path(sys.argv[2]))\n"
+        "print(policy.pid, flush=True)\nsys.stdin.read()"
+    )
+    file, tests = tmp_path / "start.json", str(Path(__file__).parents[1])
+    with subprocess.Popen(
+        [sys.executable, "-c", user, str(code), str(file), tests],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert int(process.stdout.readline()) in [one.pid for one in warm_processes(code)]
+        process.kill()
+    wait_until(lambda: not warm_processes(code))
+
+
 @pytest.mark.extended
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("worker", ["cleanrl", "sb3", "tianshou", "xuance"])
 def test_a_warm_training_has_the_results_of_a_cold_one(
     worker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To the last bit: each episode but its duration, and the bytes of the weights."""
+    """To the last bit: each episode but its duration, and the bytes of the weights. So have its policy's
+    episodes, in processes that end with their arena."""
     monkeypatch.setattr(warm_workers, "LEAST_FREE_MB", 0)
     lab = Lab(tmp_path, warm=True)
     command, runs = workers.ensure(worker).command(), []
@@ -306,6 +379,21 @@ def test_a_warm_training_has_the_results_of_a_cold_one(
     assert episodes[0] == episodes[1] and len(episodes[0]["step"]) > 50
     weights = [[content for point in run.checkpoints for content in contents(point.path)] for run in runs]
     assert weights[0] == weights[1] and weights[0]
+    policies = {name: operators.rl(runs[0]) for name in "ab"}
+    fingerprints = set()
+    for warm in (False, True):
+        lab.supervisor.warm = WARM_WORKERS if warm else None
+        evaluation = lab.evaluate(env="CartPole-v1", operators=policies, seeds=range(3)).wait()
+        fingerprints.add(evaluation.fingerprint())
+        comparison = lab.compare(env="CartPole-v1", operators=policies, seeds=[0])
+        processes = marked_processes(tmp_path)
+        assert warm == any("--warm" in process.cmdline() for process in processes)
+        for process in processes:
+            if "--arena" in process.cmdline():
+                process.kill()
+        wait_until(lambda: not marked_processes(tmp_path))
+        comparison.close()
+    assert len(fingerprints) == 1
     WARM_WORKERS.close()
 
 

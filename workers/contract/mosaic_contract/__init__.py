@@ -6,7 +6,7 @@ shows a complete example. Readers use `parse_message`, `decode_line` and `LineSp
 Core modules, needed by every shim:
 
 - wire format: messages, codec, arrays, spaces, errors, metadata, discovery
-- process: worker, cli, stdio, signals, process_exits, priority, seeds, warm, ready_process
+- process: worker, cli, stdio, signals, process_exits, priority, seeds, warm, ready_process, piped_process
 - library: upstream, import_hooks, registry, environment_families, environment_spec, pettingzoo_ids
 - training: config, hyperparameters, training_plan, environment_check, checked_environment, telemetry,
   episode_logger, heartbeat, checkpoints, pytorch, analytics, programs, event_files

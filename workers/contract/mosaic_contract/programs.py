@@ -76,15 +76,6 @@ def exit_failure(who: str, code: int, error_type: str) -> UpstreamFailed:
     return UpstreamFailed(text, "Killed" if code < 0 else error_type)
 
 
-def how_it_ended(process: subprocess.Popen[bytes], seconds: float) -> str:
-    """Return how a process has ended, after the end of its output: as `exit_text`, or "has closed its output"
-    if it does not exit within `seconds`."""
-    try:
-        return exit_text(process.wait(seconds))
-    except subprocess.TimeoutExpired:
-        return "has closed its output"
-
-
 def exit_text(code: int) -> str:
     """Return an exit code in words: "ended with exit code 1", "was killed by signal 9 (SIGKILL)"."""
     return f"ended with exit code {code}" if code >= 0 else f"was killed by {signal_name(-code)}"

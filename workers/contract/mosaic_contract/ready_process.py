@@ -20,7 +20,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 RUN_DIR = "MOSAIC_RUN_DIR"
 """The variable by which a run's processes are found. A warm worker has it at the end of its variables, with a
@@ -28,7 +28,6 @@ value of `ROOM` characters that is replaced in its forks."""
 ROOM = 4096
 _LONGEST = 4 << 20  # bytes of a packet; more than a socket sends
 _MOST_DESCRIPTORS = 16
-_HIGH = 100  # a number above all descriptors that are placed
 _PR_SET_PDEATHSIG = 1
 _POLL_SECONDS = 0.01
 
@@ -58,7 +57,7 @@ class ReadyProcess:
         _, arguments = _wait(self._channel)
         os.environ.update(set_before)
         os.write(2, output)
-        if spare and "--dry-run" not in arguments:
+        if spare and "--config" in arguments and "--dry-run" not in arguments:
             parents, childs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             if (pid := os.fork()) == 0:
                 parents.close()
@@ -88,15 +87,8 @@ class PythonProcess:
         descriptors: Mapping[int, int],
     ) -> None:
         """Start it with ``descriptors``, the new number of each of ours. Raises OSError."""
-        start = {
-            "module": module,
-            "arguments": list(arguments),
-            "environment": dict(env),
-            "cwd": cwd,
-            "descriptors": list(descriptors.values()),
-        }
         with self._channel:
-            socket.send_fds(self._channel, [json.dumps(start).encode()], list(descriptors))
+            send_start(self._channel, module, arguments, env, cwd, descriptors)
 
     def poll(self) -> Optional[int]:
         if self.returncode is None:
@@ -137,6 +129,26 @@ def start_python(
     return subprocess.Popen(command, cwd=cwd, env=env, pass_fds=pass_fds, stdin=subprocess.DEVNULL)
 
 
+def send_start(
+    channel: socket.socket,
+    module: str,
+    arguments: Sequence[str],
+    env: Mapping[str, str],
+    cwd: Union[str, Path],
+    descriptors: Mapping[int, int],
+) -> None:
+    """Start the ready process at the other end with ``descriptors``, the new number of each of ours. Raises
+    OSError."""
+    start = {
+        "module": module,
+        "arguments": list(arguments),
+        "environment": dict(env),
+        "cwd": str(cwd),
+        "descriptors": list(descriptors.values()),
+    }
+    socket.send_fds(channel, [json.dumps(start).encode()], list(descriptors))
+
+
 def _run(module: str) -> int:
     """Run the module as ``__main__`` and return the exit code."""
     try:
@@ -169,7 +181,8 @@ def receive(channel: socket.socket) -> Tuple[Optional[Dict[str, Any]], List[int]
 
 def place(descriptors: Sequence[int], numbers: Sequence[int]) -> None:
     """Give each descriptor its number in all programs that this process executes."""
-    high = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _HIGH) for descriptor in descriptors]
+    above = max(numbers, default=0) + 1
+    high = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, above) for descriptor in descriptors]
     for descriptor, number in zip(high, numbers):
         os.dup2(descriptor, number)
         os.close(descriptor)

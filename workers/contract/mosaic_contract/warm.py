@@ -1,12 +1,13 @@
 """A warm worker: a worker started with ``--warm DESCRIPTOR``, Linux only.
 
 The process imports the modules in `Worker.preload` and then forks ready processes
-(`mosaic_contract.ready_process`) for trainings and dry runs, which start without these imports. It has one
-thread, which is checked, and draws no random numbers.
+(`mosaic_contract.ready_process`) for trainings, dry runs and operators, which start without these imports. It
+has one thread, which is checked, and draws no random numbers.
 
 The descriptor is a socket of packets. The first one is sent by this process: ``{}``, or why it cannot fork.
-A request is answered with ``{"pid": …}`` or ``{"refused": reason}``. The process ends after a refusal, when
-the socket is closed, and after ten minutes without a request.
+The last descriptor of a request is a socket for the answer, ``{"pid": …}`` or ``{"refused": reason}``; so
+several processes can send requests (`mosaic_contract.piped_process`). The process ends after a refusal, when
+the socket is shut down, and after ten minutes without a request.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import socket
 import sys
 from contextlib import suppress
@@ -67,17 +69,18 @@ def _serve(control: socket.socket, files: _Files) -> Optional[ReadyProcess]:
         request, descriptors = receive(control)
         if request is None:
             break
+        answers = socket.socket(fileno=descriptors.pop())
         if refused := _refusal() or ("" if _files() == files else "its environment has changed"):
-            _send(control, {"refused": refused})
+            _send(answers, {"refused": refused})
             break
         forked = os.fork()
         if forked == 0:
+            control.close()
             _COMM.write_text(own_name)
-            return _detached(control, request, descriptors, output)
-        for descriptor in descriptors:
+            return _detached(answers, request, descriptors, output)
+        for descriptor in (answers.detach(), *descriptors):
             os.close(descriptor)
         if os.waitpid(forked, 0)[1] != 0:
-            _send(control, {"refused": "no process could be forked"})
             break
     return None
 
@@ -95,22 +98,28 @@ def _files() -> _Files:
 
 
 def _detached(
-    control: socket.socket, request: Dict[str, Any], descriptors: List[int], output: int
+    answers: socket.socket, request: Dict[str, Any], descriptors: List[int], output: int
 ) -> ReadyProcess:
-    """Fork a detached process, answer with its pid and exit. In the new process, which gets a session of its
-    own, execute the first command, as the parent of the next one and so on; the last command
-    is the parent of the returned ready process.
+    """Fork a detached process and exit. In the new process, which gets a session of its own, execute the
+    first command, as the parent of the next one and so on; the last command is the parent of the returned
+    ready process. The answer is the first one's pid.
 
     The commands get the descriptors as 0, 1, 2, …, the last one all of them, followed by the socket of the
     ready process; ``MOSAIC_CHILD`` is the child's pid and, for the last one, the number of that socket.
+
+    Without commands, the answer is the pid of the ready process, and ``answers`` its socket.
     """
     try:
+        commands = request["commands"]
         if pid := os.fork():
-            _send(control, {"pid": pid})
+            if commands:
+                _send(answers, {"pid": pid})
             os._exit(0)
         os.setsid()
+        if not commands:
+            return _watched(answers, output)
+        answers.close()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        commands = request["commands"]
         for command in commands:
             parent, last = os.getpid(), command is commands[-1]
             if child := os.fork():
@@ -125,6 +134,34 @@ def _detached(
     except BaseException as error:
         os.write(2, f"a process could not be forked: {error!r}\n".encode())
         os._exit(1)
+
+
+def _watched(channel: socket.socket, output: int) -> ReadyProcess:
+    """Fork and return in the child, a ready process. This process sends its exit code, ``{"code": …}``, and
+    exits when the other end of ``channel`` is closed, which ends the child."""
+    parent = os.getpid()
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    if child := os.fork():
+        poll = select.poll()
+        poll.register(channel, 0)  # its end only
+        poll.register(woken, select.POLLIN)
+        while all(descriptor == woken for descriptor, _ in poll.poll()):
+            os.read(woken, 1)
+            end = os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT)  # its pid stays reserved
+            if end is not None:
+                killed = end.si_code != os.CLD_EXITED
+                _send(channel, {"code": -end.si_status if killed else end.si_status})
+        os._exit(0)
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.close(woken)
+    os.close(wake)
+    process = ReadyProcess(channel, output, parent)
+    _send(channel, {"pid": os.getpid()})
+    return process
 
 
 def _send(control: socket.socket, message: Dict[str, Any]) -> None:

@@ -59,8 +59,8 @@ class Worker:
         that wait for an external service, such as a model's endpoint. Shared objects must be thread-safe;
         calls of `operate` are serialized.
     preload: modules, mainly upstream's, that a warm worker (`mosaic_contract.warm`) imports for its
-        trainings. Importing them must not start threads, use a GPU or depend on the run. Empty: every
-        training is started cold, as with JAX and Ray, whose threads do not survive a fork.
+        trainings and operators. Importing them must not start threads, use a GPU or depend on the run. Empty:
+        all are started cold, as with JAX and Ray, whose threads do not survive a fork.
     starts_python: whether `train` runs upstream in a child process (`start_python`).
     """
 

@@ -28,7 +28,7 @@ from mosaic_contract.arrays import pack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, decode_line, encode_line
 from mosaic_contract.errors import BadLine
 from mosaic_contract.messages import PROTOCOL
-from mosaic_contract.programs import how_it_ended
+from mosaic_contract.piped_process import how_it_ended, start_process
 
 _PIPE_BYTES = 1 << 20  # room for an image: one switch between the processes instead of many
 _DYING_SECONDS = 0.5  # from the end of the output until the exit
@@ -43,22 +43,21 @@ _TYPES = {  # of the answers at the start of a conversation; others, such as a g
 
 
 class OperatorProcess:
-    """A worker's `--interactive` process in its own session, with `environment` added to this process's
-    environment variables; its stderr goes to `<folder>/operator-<key>.log`. `seed` is passed as `--seed`.
-    Raises `OSError`, `ValueError` or `TypeError` if it cannot be started."""
+    """A worker's `--interactive` process in its own session, which the warm worker with the socket `warm` may
+    start. `environment` is added to this process's environment variables; its stderr goes to
+    `<folder>/operator-<key>.log`. `seed` is passed as `--seed`. Raises `OSError`, `ValueError` or `TypeError`
+    if it cannot be started."""
 
     def __init__(self, key: str, spec: Mapping[str, Any], folder: Path, seed: int | None) -> None:
         seeded = [] if seed is None else ["--seed", str(seed)]
         self._log_path = folder / f"operator-{re.sub('[^A-Za-z0-9_.-]', '_', key)[:80]}.log"
         with self._log_path.open("ab") as log:
-            self._process = subprocess.Popen(
+            self._process = start_process(
                 [str(word) for word in spec["command"]] + seeded,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
+                stderr=log.fileno(),
                 cwd=folder,
                 env={**os.environ, **(spec.get("environment") or {})},
-                start_new_session=True,
+                warm=spec.get("warm"),
             )
         assert self._process.stdin is not None and self._process.stdout is not None
         self.incoming = Incoming(self._process.stdout.fileno())

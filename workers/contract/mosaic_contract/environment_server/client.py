@@ -14,7 +14,7 @@ from typing import Any, Mapping
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, LineSplitter, decode_line, encode_line
 from mosaic_contract.errors import ConfigError, EnvironmentFault, UpstreamFailed
 from mosaic_contract.messages import PROTOCOL
-from mosaic_contract.programs import how_it_ended
+from mosaic_contract.piped_process import how_it_ended
 from mosaic_contract.readable import Readable
 from mosaic_contract.registry import assigned, variables_of_server
 from mosaic_contract.shared_values import SharedValues, unnamed_file

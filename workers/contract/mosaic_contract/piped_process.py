@@ -1,0 +1,153 @@
+"""Processes that read commands from a pipe and answer on another: started cold, or forked by a warm worker
+(`mosaic_contract.warm`)."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
+
+from mosaic_contract.programs import exit_text
+from mosaic_contract.ready_process import send_start
+
+_LONGEST = 4096  # bytes of an answer
+_DEADLINE = 60.0  # seconds for a fork, which takes milliseconds once the library is imported
+
+
+class WarmProcess:
+    """``python -m MODULE ARGUMENT…`` in a fork, with the attributes of `subprocess.Popen` that are needed.
+
+    It is not a child of this process. Its parent, another fork, reports its exit code and keeps its pid
+    reserved until that is read. It exits with this process or object, which ends its child, too.
+    """
+
+    def __init__(
+        self,
+        pid: int,
+        channel: socket.socket,
+        command: Sequence[str],
+        env: Mapping[str, str],
+        cwd: Union[str, Path],
+        descriptors: Mapping[int, int],
+    ) -> None:
+        self.pid = pid
+        self.returncode: Optional[int] = None
+        self._channel = channel
+        self._lock = threading.Lock()
+        theirs, write = os.pipe()
+        read, answers = os.pipe()
+        self.stdin, self.stdout = os.fdopen(write, "wb", 0), os.fdopen(read, "rb", 0)
+        try:
+            send_start(channel, command[2], command[3:], env, cwd, {theirs: 0, answers: 1, **descriptors})
+        except BaseException:
+            self.stdin.close()
+            self.stdout.close()
+            raise
+        finally:
+            os.close(theirs)
+            os.close(answers)
+
+    def poll(self) -> Optional[int]:
+        return self._await(0.0)
+
+    def wait(self, timeout: Optional[float] = None) -> int:
+        code = self._await(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired("python", timeout or 0.0)
+        return code
+
+    def _await(self, seconds: Optional[float]) -> Optional[int]:
+        poll = select.poll()
+        poll.register(self._channel, select.POLLIN)
+        if self.returncode is None and poll.poll(None if seconds is None else 1e3 * seconds):
+            with self._lock:
+                if self.returncode is None:
+                    answer = _received(self._channel)
+                    self.returncode = answer.get("code", -signal.SIGTERM)  # without its parent it gets that
+                    self._channel.shutdown(socket.SHUT_RDWR)
+        return self.returncode
+
+    def __del__(self) -> None:
+        self._channel.close()
+
+
+Process = Union["subprocess.Popen[bytes]", WarmProcess]
+
+
+def start_process(
+    command: Sequence[str],
+    *,
+    stderr: int,
+    cwd: Union[str, Path],
+    env: Mapping[str, str],
+    pass_fds: Sequence[int] = (),
+    warm: Optional[int] = None,
+) -> Process:
+    """Start a command in its own session with pipes as its stdin and stdout.
+
+    With ``warm``, the socket of a warm worker, it is ``python -m MODULE ARGUMENT…`` and forked there, when
+    the library is imported; cold if that is refused. Raises `OSError`, `ValueError` or `TypeError`.
+    """
+    if warm is not None:
+        descriptors = {stderr: 2, **{number: number for number in pass_fds}}
+        with suppress(OSError):  # it does not answer, it was killed, or the packet is too long
+            pid, channel = request_fork(warm, {"commands": []}, ())
+            if pid is not None:
+                return WarmProcess(pid, channel, command, env, cwd, descriptors)
+            channel.close()
+    return subprocess.Popen(
+        list(command),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        bufsize=0,
+        cwd=cwd,
+        env=dict(env),
+        pass_fds=pass_fds,
+        start_new_session=True,
+    )
+
+
+def how_it_ended(process: Process, seconds: float) -> str:
+    """Return how a process has ended, after the end of its output: as `exit_text`, or "has closed its output"
+    if it does not exit within `seconds`."""
+    try:
+        return exit_text(process.wait(seconds))
+    except subprocess.TimeoutExpired:
+        return "has closed its output"
+
+
+def request_fork(
+    warm: int, request: Mapping[str, Any], descriptors: Sequence[int]
+) -> Tuple[Optional[int], socket.socket]:
+    """Send a request to the warm worker with the socket ``warm``. Return the pid in its answer, None if it
+    refuses, and the request's own socket. Raises `TimeoutError`."""
+    channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    answer: Dict[str, Any] = {}
+    try:
+        with theirs, socket.socket(fileno=os.dup(warm)) as control:
+            socket.send_fds(control, [json.dumps(request).encode()], [*descriptors, theirs.fileno()])
+        answer = _received(channel, _DEADLINE)
+    except TimeoutError:
+        channel.close()
+        raise
+    except OSError:  # the warm worker has ended
+        pass
+    return answer.get("pid"), channel
+
+
+def _received(channel: socket.socket, seconds: Optional[float] = None) -> Dict[str, Any]:
+    """Return the next message; empty at the end. Raises `TimeoutError`."""
+    poll = select.poll()
+    poll.register(channel, select.POLLIN)
+    if not poll.poll(None if seconds is None else 1e3 * seconds):
+        raise TimeoutError(f"no answer within {seconds:g} s")
+    data = channel.recv(_LONGEST)
+    return json.loads(data) if data else {}
