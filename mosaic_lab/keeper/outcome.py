@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mosaic_contract.programs import signal_name
-
 from mosaic_lab.keeper.events import RUN_CANCELLED, RUN_COMPLETED, RUN_FAILED
 from mosaic_lab.keeper.states import State
 
@@ -64,7 +62,7 @@ class Evidence:
     @property
     def ended(self) -> str:
         """The exit in words, such as ``exit code 1`` or ``signal 9 (SIGKILL)``."""
-        return signal_name(self.signal) if self.signal is not None else f"exit code {self.exit_code}"
+        return _signal_name(self.signal) if self.signal is not None else f"exit code {self.exit_code}"
 
 
 def classify(evidence: Evidence) -> tuple[State, str]:
@@ -100,7 +98,7 @@ def _verdict(evidence: Evidence) -> tuple[State, str]:
         evidence.exit_code in _OF_A_SIGNAL and evidence.event in (None, RUN_CANCELLED)
     ):
         number = evidence.signal or (evidence.exit_code or 0) - 128
-        return State.CANCELLED, f"ended by {signal_name(number)} from outside MOSAIC Lab"
+        return State.CANCELLED, f"ended by {_signal_name(number)} from outside MOSAIC Lab"
     if evidence.signal is not None:
         return State.FAILED, _killed(evidence)
     if evidence.exit_code == 0 and evidence.event == RUN_CANCELLED:
@@ -160,10 +158,8 @@ def _failed(evidence: Evidence) -> str:
     else:
         how = f"reported {evidence.event} and ended" if evidence.event else "exited without a final event"
         reason = f"the worker {how} with {evidence.ended}"
-        if (evidence.exit_code or 0) > 128:
-            reason += (
-                f", which usually means that a process of its own got {signal_name(evidence.exit_code - 128)}"  # type: ignore[operator]
-            )
+        if (code := evidence.exit_code or 0) > 128:
+            reason += f", which usually means that a process of its own got {_signal_name(code - 128)}"
         if evidence.last_log_line:
             reason += f"; last log line: {_clipped(evidence.last_log_line)}"
     return reason + _out_of_memory(evidence)
@@ -192,6 +188,14 @@ def own_message(final: Mapping[str, Any] | None) -> str:
 def error_type(final: Mapping[str, Any] | None) -> str:
     """Return the type of the error in a run_failed message."""
     return _payload(final, "error_type")
+
+
+def _signal_name(number: int) -> str:
+    """Return the same as `mosaic_contract.programs.signal_name`: keepers start without the contract."""
+    try:
+        return f"signal {number} ({signals.Signals(number).name})"
+    except ValueError:
+        return f"signal {number}"
 
 
 def _payload(final: Mapping[str, Any] | None, key: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -167,3 +169,9 @@ def test_a_new_reason_in_the_same_state_replaces_the_old_one() -> None:
 def test_exactly_four_states_are_final() -> None:
     in_files = {state for state in State if state.finished} - {State.REMOVED}
     assert in_files == {"completed", "failed", "cancelled", "lost"}
+
+
+def test_a_keeper_starts_without_the_contract() -> None:
+    """Its imports would take as long as all others, in each run."""
+    code = "import sys, mosaic_lab.keeper.keeper; sys.exit('mosaic_contract' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
