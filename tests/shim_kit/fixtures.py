@@ -1,12 +1,8 @@
-"""Fixtures for the tests of one shim. A conftest says which worker it is, and imports those that it uses::
-
-from shim_kit.fixtures import mosaic_home, talk, worker_fixture  # noqa: F401
-
-worker = worker_fixture("random")
-"""
+"""Fixtures for the tests of one shim, which `workers/conftest.py` has for all of them."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -31,18 +27,17 @@ __all__ = [
     "talk",
     "test_conformance",
     "training_worker_fixture",
-    "worker_fixture",
+    "worker",
 ]
 
 
-def worker_fixture(name: str) -> Any:
-    """Return the fixture of a worker's environment, built once a session as users build it."""
+@pytest.fixture
+def worker(request: pytest.FixtureRequest, mosaic_home: Path) -> WorkerEnvironment:
+    """The worker in whose folder the test is, in an environment of its own, built as users build it."""
+    return _built(request.path.parents[1].name)
 
-    @pytest.fixture(scope="session")
-    def worker(mosaic_home: Path) -> WorkerEnvironment:
-        return workers.ensure(name)
 
-    return worker
+_built = functools.cache(workers.ensure)
 
 
 def training_worker_fixture(

@@ -18,7 +18,6 @@ from unittest import mock
 
 import pytest
 from mosaic_contract.conformance.observed_process import ObservedProcess
-from shim_kit.fixtures import mosaic_home  # noqa: F401
 from shim_kit.training_worker import Finished, TrainingWorker
 
 DEFAULT, CHECKOUT = "default source", "checkout"
@@ -81,7 +80,7 @@ class CleanRLWorker(TrainingWorker):
 
 
 @pytest.fixture(scope="session")
-def cleanrl_python(mosaic_home: Path) -> str:  # noqa: F811
+def cleanrl_python(mosaic_home: Path) -> str:
     """An interpreter that has the worker with its default source."""
     if given := os.environ.get("MOSAIC_TEST_CLEANRL_PYTHON"):
         return given

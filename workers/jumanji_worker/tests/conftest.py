@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from shim_kit.fixtures import lane, mosaic_home, operators, training_worker_fixture  # noqa: F401
+from shim_kit.fixtures import training_worker_fixture
 from shim_kit.training_worker import SECONDS
 
 _NETWORK = {

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
 from language.language_fixtures import FakeServer
 from operators.conversation import Conversation
-from shim_kit.fixtures import mosaic_home, worker_fixture  # noqa: F401
 
+from mosaic_lab import workers
 from mosaic_lab.workers import WorkerEnvironment
 
 _NUMBERS = count()
 
 
-worker = worker_fixture("llm")
+@pytest.fixture(scope="session")
+def worker(mosaic_home: Path) -> WorkerEnvironment:
+    return workers.ensure("llm")
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,7 @@
-"""The worker in an environment of its own, built once a session as users build it."""
+"""Upstream without its compiler."""
 
 import pytest
 from arenas.arena_lane import INTERPRETED
-from shim_kit.fixtures import lab, lane, mosaic_home, worker_fixture  # noqa: F401
-
-worker = worker_fixture("multigrid")
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shim_kit.fixtures import mosaic_home, operators  # noqa: F401
 from shim_kit.training_worker import SECONDS, TrainingWorker, interpreter_of
 from support import wait_until
 
@@ -138,7 +137,7 @@ class RayWorker(TrainingWorker):
 
 
 @pytest.fixture(scope="session")
-def worker(mosaic_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayWorker]:  # noqa: F811
+def worker(mosaic_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayWorker]:
     with interpreter_of("rllib") as python, pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
         worker = RayWorker("rllib", python, tmp_path_factory.mktemp("runs"), SMALL, module="ray_worker.cli")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shim_kit.fixtures import mosaic_home, operators, training_worker_fixture  # noqa: F401
+from shim_kit.fixtures import training_worker_fixture
 
 NARROW = {"net_arch": [16, 16]}
 _CARTPOLE = {"env_id": "CartPole-v1", "num_envs": 2, "total_timesteps": 400}

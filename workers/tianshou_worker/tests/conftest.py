@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from shim_kit.fixtures import mosaic_home, operators, training_worker_fixture  # noqa: F401
+from shim_kit.fixtures import training_worker_fixture
 from shim_kit.training_worker import TrainingWorker
 
 NARROW = {"hidden_sizes": [16, 16]}

@@ -1,11 +1,7 @@
-"""The worker in an environment of its own; its process has the fake server's key."""
+"""The process of the worker has the fake language server's key."""
 
 import pytest
-from language.language_fixtures import language_server  # noqa: F401
 from peers.language_server import KEY
-from shim_kit.fixtures import mosaic_home, talk, worker_fixture  # noqa: F401
-
-worker = worker_fixture("vlm")
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shim_kit.fixtures import mosaic_home, operators, training_worker_fixture  # noqa: F401
+from shim_kit.fixtures import training_worker_fixture
 
 SMALL: dict[str, dict[str, Any]] = {  # one of each family: enough to update its networks, and some episodes
     "mappo": {"env_id": "simple_spread_v3", "total_timesteps": 800, "parallels": 4},
