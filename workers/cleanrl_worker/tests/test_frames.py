@@ -170,30 +170,6 @@ def test_what_cannot_be_drawn_trains_and_its_watchers_see_why(
     assert is_gone(run, watcher.ring)
 
 
-def test_frames_are_switched_on_and_off_while_it_runs(worker: Any) -> None:
-    watcher = Watcher()
-
-    def during(trial: ObservedProcess) -> None:
-        switch = FrameReader(trial.stdout_path.parent)
-        watcher(trial, until=lambda: steps_of(trial) > 0)
-        assert (switch.state, switch.enabled, watcher.frames) == ("open", False, [])
-        switch.enable(True)
-        watcher(trial, until=lambda: len(watcher.frames) >= 3)
-        switch.enable(False)
-        assert not switch.enabled
-        watcher(trial, until=lambda: steps_of(trial) > watcher.frames[-1].hud.step + 1024)
-        count, reached = len(watcher.frames), steps_of(trial)
-        watcher(trial, until=lambda: steps_of(trial) > reached + 1024)
-        assert len(watcher.frames) == count, "frames go on"
-        switch.close()
-        trial.signal(signal.SIGTERM)
-        watcher(trial)
-
-    run = worker.train(during, **LONG, fastlane={"enabled": False})
-    assert run.code == 143, run.log
-    assert is_gone(run, watcher.ring)
-
-
 def test_a_stop_before_training_begins_cancels_at_once_and_leaves_no_ring(worker: Any) -> None:
     watcher = Watcher()
 
@@ -209,6 +185,7 @@ def test_a_stop_before_training_begins_cancels_at_once_and_leaves_no_ring(worker
     assert is_gone(run, watcher.ring)
 
 
+@pytest.mark.extended
 def test_a_script_that_must_be_killed_leaves_no_ring(worker: Any) -> None:
     watcher = Watcher()
 

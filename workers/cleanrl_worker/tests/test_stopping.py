@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from mosaic_contract.conformance.observed_process import ObservedProcess
 
@@ -47,16 +46,14 @@ def test_a_signal_saves_a_checkpoint_and_cancels(worker: Any, signum: signal.Sig
 
 
 def test_the_script_does_not_outlive_a_killed_shim(worker: Any) -> None:
-    scripts: list[int] = []
+    scripts: list[psutil.Process] = []
 
     def during(trial: ObservedProcess) -> None:
         until_training(trial)
-        scripts.extend(children_of(trial.popen.pid))
+        scripts.extend(psutil.Process(trial.popen.pid).children())
         os.kill(trial.popen.pid, signal.SIGKILL)
         assert trial.wait(10)
-        deadline = time.monotonic() + 15
-        while any(Path(f"/proc/{script}").exists() for script in scripts) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        psutil.wait_procs(scripts, timeout=15)
 
     run = worker.train(during, **LONG)
     assert len(scripts) == 1
@@ -72,11 +69,3 @@ def test_a_training_that_loses_its_last_checkpoint_fails(worker: Any) -> None:
     assert run.messages[-1]["payload"]["error"].startswith(
         "the checkpoint of the last step, 2,048, could not be saved: [Errno 17] File exists: "
     )
-
-
-def children_of(pid: int) -> list[int]:
-    """The processes that a process started."""
-    listed = subprocess.run(
-        ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False
-    )
-    return [int(child) for child in listed.stdout.split()]
