@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from browser.comparison import TWO, at_step, compare, drawn, fact, lane, press, printed, seed, widget
 from browser.frames import SOON_MS
 from browser.jupyter import JupyterLab
@@ -99,6 +100,7 @@ def test_episodes_run_to_their_end_and_are_listed(page: Page, jupyterlab: Jupyte
     expect(picture_of_it).to_be_hidden()
 
 
+@pytest.mark.extended
 def test_a_comparison_outlives_a_reload_of_its_page_but_not_its_kernel(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:

@@ -83,6 +83,7 @@ def test_a_trainings_form_inserts_its_code_into_the_notebook(
     expect(code).to_have_value(re.compile(r"20_000[\s\S]*seed=7[\s\S]*learning_rate=0.25"))
 
 
+@pytest.mark.extended
 def test_an_evaluations_form_lists_its_operators(notebook: Notebook) -> None:
     form = open_form(notebook.page, "New evaluation")
     form.get_by_label("Environment").fill("CartPole-v1")

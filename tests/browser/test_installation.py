@@ -6,6 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
+import pytest
 from browser.jupyter import JupyterLab, Notebook
 from browser.server import serving
 from many_runs import write_runs
@@ -41,6 +42,7 @@ def test_the_extension_without_the_package_says_what_to_install(page: Page, tmp_
         )
 
 
+@pytest.mark.extended
 def test_the_package_without_the_extension_says_so_once_in_a_page_that_could_have_it(
     page: Page, tmp_path: Path
 ) -> None:
@@ -80,6 +82,7 @@ def other_version(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.extended
 def test_a_kernel_with_another_version_than_the_page_is_reported(
     page: Page, jupyterlab: JupyterLab, folder: Path, tmp_path: Path
 ) -> None:

@@ -230,6 +230,7 @@ def test_a_run_that_ends_is_saved_zoomed_reset_and_shown_without_a_kernel(
     expect(page.get_by_text("Error displaying widget")).to_be_hidden()
 
 
+@pytest.mark.extended
 def test_ended_runs_have_no_chart_without_points_and_no_fold_of_frames_that_nobody_saw(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:

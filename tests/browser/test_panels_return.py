@@ -111,6 +111,7 @@ def test_living_runs_come_back_with_the_next_lab_and_the_file_holds_how_they_end
     expect(panel(notebook, 1).locator(".mosaic-chip").first).to_have_text("cancelled", timeout=LATER_MS)
 
 
+@pytest.mark.extended
 def test_a_panel_whose_output_was_replaced_is_let_go(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:

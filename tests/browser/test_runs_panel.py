@@ -153,6 +153,7 @@ def test_runs_are_stopped_renamed_and_removed_while_a_cell_runs(
     wait_until(lambda: not run.folder.path.exists())
 
 
+@pytest.mark.extended
 def test_a_store_without_a_kernel_is_filtered_and_read_but_not_changed(
     page: Page, jupyterlab: JupyterLab, folder: Path, supervisor: Supervisor
 ) -> None:

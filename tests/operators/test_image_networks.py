@@ -14,6 +14,7 @@ GRID = "MiniGrid-Empty-5x5-v0"
 RLLIB: dict[str, Any] = {"num_env_runners": 0, "train_batch_size_per_learner": 200, "total_timesteps": 200}
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("worker", "given", "resolved"),
     [
@@ -23,17 +24,15 @@ RLLIB: dict[str, Any] = {"num_env_runners": 0, "train_batch_size_per_learner": 2
             | {"total_timesteps": 96},
             {"hidden_sizes": [128] * 4},
         ),
-        pytest.param(
+        (
             "xuance",
             {"algorithm": "ppo", "wrappers": ["image"], "total_timesteps": 1024},
             {"kernels": [3, 3], "filters": [32, 64], "strides": [1, 1]},
-            marks=pytest.mark.extended,
         ),
-        pytest.param(
+        (
             "rllib",
             {"algorithm": "ppo", "wrappers": ["one_hot", "image"], "use_lstm": True, **RLLIB},
             {"conv_filters": [[32, 3, 1], [64, 3, 1]]},
-            marks=pytest.mark.extended,
         ),
     ],
 )  # fmt: skip
