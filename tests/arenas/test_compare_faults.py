@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import os
 import re
 import signal
 import subprocess
@@ -80,15 +78,6 @@ def test_an_environment_that_raises_in_step(start_comparison: Compare, tmp_path:
     assert states(comparison) == [("ready", 0)] * 3
 
 
-def test_a_reward_that_is_nan_fails_its_lane(start_comparison: Compare) -> None:
-    comparison = start_comparison("Odd-v0", {"a": odd()}, env_kwargs={"trouble": "nan", "at": 2, "length": 3})
-    comparison.play()
-    with pytest.raises(RunFailed, match=r"the environment's reward was nan at step 2 \(episode 0, seed 42\)"):
-        comparison.wait(60)
-    assert comparison.view()["lanes"][0]["return"] == 1.0
-    assert list(comparison.steps("a")["reward"]) == [1.0]
-
-
 @pytest.mark.parametrize(
     ("behaviour", "said"),
     [
@@ -145,14 +134,6 @@ def test_an_arena_that_dies(start_comparison: Compare, tmp_path: Path) -> None:
     assert list(comparison.steps("b")["step_index"]) != []
 
 
-def test_an_arena_that_leaves_by_itself(start_comparison: Compare, tmp_path: Path) -> None:
-    comparison = three(start_comparison, tmp_path, "exit")
-    comparison.play()
-    comparison.wait(60)
-    failed = next(one for one in comparison.lanes if one.state == "failed")
-    assert "the environment or a library ended the process (exit code 7) at step" in failed.reason
-
-
 def test_an_environment_that_hangs_in_step(start_comparison: Compare, tmp_path: Path) -> None:
     comparison = three(start_comparison, tmp_path, "hang", at=2)
     comparison.step()
@@ -168,31 +149,17 @@ def test_an_environment_that_hangs_in_step(start_comparison: Compare, tmp_path: 
     assert states(comparison) == [("ready", 3)] * 3
 
 
-@pytest.mark.parametrize("place", ["step", "reset"])
-def test_an_environment_that_hangs_fails_its_lane(
-    start_comparison: Compare, tmp_path: Path, place: str
-) -> None:
-    trouble = "hang" if place == "step" else "hang_in_reset"
+def test_an_environment_that_hangs_fails_its_lane(start_comparison: Compare, tmp_path: Path) -> None:
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
-        comparison = three(start_comparison, tmp_path, trouble, step_timeout=1, at=1)
+        comparison = three(start_comparison, tmp_path, "hang", step_timeout=1, at=1)
         comparison.step()
     failed = next(one for one in comparison.lanes if one.state == "failed")
-    assert failed.reason == f"the environment's {place} took longer than 1 s (step_timeout)"
+    assert failed.reason == "the environment's step took longer than 1 s (step_timeout)"
     assert "time.sleep(3600)" in failed.log
     assert sorted(states(comparison)) == [("failed", 0), ("ready", 1), ("ready", 1)]
     wait_until(lambda: failed.folder and Run(failed.folder).state == "failed")
     comparison.restart(failed)
     assert states(comparison) == [("ready", 1)] * 3
-
-
-def test_a_suspended_arena_fails_its_lane(start_comparison: Compare) -> None:
-    comparison = start_comparison("Odd-v0", {"a": odd(), "b": odd()}, step_timeout=0.5)
-    stopped = comparison.lanes[0]
-    assert stopped.arena is not None
-    os.kill(stopped.arena.pid, signal.SIGSTOP)
-    with pytest.warns(RuntimeWarning, match=r"a has failed: its arena has not responded for 5\.5 s"):
-        comparison.step()
-    assert states(comparison) == [("failed", 0), ("ready", 1)]
 
 
 def test_stopping_does_not_wait_for_operators(start_comparison: Compare, tmp_path: Path) -> None:
@@ -254,17 +221,6 @@ def test_restarted_lanes_and_ended_comparisons_leave_no_trace(start_comparison: 
     wait_until(lambda: all(now <= then for now, then in zip(held(), first, strict=True)))
 
 
-def test_a_comparison_without_a_reference_ends(start_comparison: Compare, tmp_path: Path) -> None:
-    from mosaic_lab.arenas import CompareRequest, compare
-
-    comparison = compare(tmp_path, CompareRequest(env="Odd-v0", operators={"a": odd()}, seeds=[1]))
-    comparison.step()
-    assert marked_processes(tmp_path)
-    del comparison
-    gc.collect()
-    wait_until(lambda: not marked_processes(tmp_path))
-
-
 # ------------------------------------------------------------------ kernels that end
 
 SCRIPT = """
@@ -312,9 +268,8 @@ def test_a_killed_kernel_leaves_no_process(tmp_path: Path) -> None:
     assert [Run(folder).state for folder in folders] == ["lost"] * 3
 
 
-@pytest.mark.parametrize("then", ["", "raise RuntimeError('a mistake')", "sys.exit(3)"])
-def test_a_kernel_that_ends_takes_its_lanes_with_it(tmp_path: Path, then: str) -> None:
-    process = kernel(tmp_path, then)
+def test_a_kernel_that_ends_takes_its_lanes_with_it(tmp_path: Path) -> None:
+    process = kernel(tmp_path, "raise RuntimeError('a mistake')")
     began = time.monotonic()
     process.communicate(timeout=60)
     assert time.monotonic() - began < 15

@@ -232,24 +232,3 @@ def test_an_id_that_only_this_process_knows_is_refused_by_trainings_and_arenas_a
         with pytest.raises(ConfigurationError, match=alone.format("C-v0")):
             start()
     assert not lab.runs
-
-
-def test_seeds_and_arguments_that_cannot_be_meant_are_refused(lab: mosaic.Lab) -> None:
-    with pytest.raises(ConfigurationError, match="seed has duplicates: 1"):
-        lab.train("cleanrl", env="CartPole-v1", seed=[1, 1], algorithm="ppo", total_timesteps=1_024)
-    by_position = "lab.train: only worker can be given without a name; write the others as algorithm=, env="
-    with pytest.raises(ConfigurationError, match=by_position):
-        lab.train("cleanrl", "ppo", "CartPole-v1")  # type: ignore[misc]
-
-
-def test_what_cannot_be_passed_on_is_refused_before_anything_starts(
-    lab: mosaic.Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("PYTHONPATH", raising=False)
-    lanes = {"random": operators.random()}
-    unset = "pass_env_vars of the environment names PYTHONPATH, which is not set in this process"
-    with pytest.raises(ConfigurationError, match=unset):
-        lab.compare(ENV, lanes, seeds=[1], pass_env_vars=["PYTHONPATH"])
-    with pytest.raises(ConfigurationError, match="pass_env_vars: must be a list of names"):
-        lab.evaluate(env=ENV, operators=lanes, pass_env_vars="PYTHONPATH")
-    assert not lab.runs

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 from browser.comparison import SETUP, at_step, compare, lane, press
 from browser.jupyter import JupyterLab
 from playwright.sync_api import Page, expect
-from support import wait_until
 
 
 @pytest.fixture
@@ -43,24 +41,3 @@ def test_a_lane_that_dies_says_why_and_is_restarted(
     expect(lane(page, "dies").get_by_role("alert")).to_be_hidden()
     press(page, "Step all")
     at_step(page, dies=1, lives=1)
-
-
-def test_a_slow_lane_is_thinking_and_the_page_stays_alive(
-    page: Page, jupyterlab: JupyterLab, folder: Path, odd: str
-) -> None:
-    call = (
-        "'odd', {'slow': operators.worker('odd', behaviour='hang', at=1), 'fast': operators.worker('odd')}, "
-        "seeds=[1], family='odd'"
-    )
-    compare(page, jupyterlab, folder, call, setup=odd)
-    press(page, "Step all")
-    at_step(page, fast=1, slow=0)
-    thinking = lane(page, "slow").get_by_text(re.compile("is thinking"))
-    expect(thinking).to_be_visible()
-    before = thinking.inner_text()
-    wait_until(lambda: thinking.inner_text() != before)
-    press(page, "One step of fast alone")
-    at_step(page, fast=2)
-    press(page, "Reset")
-    at_step(page, fast=0)
-    expect(thinking).to_be_hidden()

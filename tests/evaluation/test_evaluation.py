@@ -188,14 +188,6 @@ def test_what_cannot_be_replayed_is_refused(played: Evaluation) -> None:
         played.replay([], seed=3)
 
 
-def test_two_random_operators_draw_numbers_of_their_own(start_evaluation: Evaluate) -> None:
-    pair = {"one": operators.random(), "other": operators.random()}
-    evaluation = start_evaluation(CARTPOLE, pair, seeds=[5]).wait(120)
-    one, other = (list(evaluation.steps(name, 5)["action"]) for name in pair)
-    shorter = min(len(one), len(other))
-    assert one[:shorter] != other[:shorter]
-
-
 def test_order_and_parallelism_change_nothing(start_evaluation: Evaluate) -> None:
     arguments = {"episodes": 2, "max_steps": 30}
     one = start_evaluation(CARTPOLE, two(), seeds=[3, 1, 2], parallel=1, **arguments).wait(120)

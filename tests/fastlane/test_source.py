@@ -27,7 +27,6 @@ from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.keeper.states import RunStatus, State
 from mosaic_lab.runs import Run, RunGroup, Supervisor, capture
 from mosaic_lab.runs.capture import next_frames
-from mosaic_lab.widgets import frame_wall
 
 
 def awaited(source: FrameSource, fps: float = 60) -> Frame:
@@ -329,32 +328,6 @@ def test_a_recording_without_a_page_is_of_the_next_seconds_frame_by_frame(
     assert 0 < seconds <= 2, "the asked second, and the last frame's own time"
 
 
-def test_a_recording_of_more_than_is_kept_lasts_as_long_as_requested(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(capture, "RECORDED_BYTES", 400_000)
-    held_run(tmp_path / "run", State.RUNNING)
-    shape = 240, 320, 3
-    pixels = scenes("noise", shape)[0]
-    writer = FrameWriter(tmp_path / "run", share=1.0)
-    over = threading.Event()
-
-    def work() -> None:
-        while not over.wait(0.002):
-            if writer.due():
-                writer.publish(pixels, shape=shape)
-
-    worker = threading.Thread(target=work)
-    worker.start()
-    packets = next_frames(tmp_path / "run", 2.0, 30, 60)
-    over.set()
-    worker.join()
-    writer.close()
-    assert 1.5 < packets[-1].published - packets[0].published < 2.5
-    assert sum(len(packet.data) for packet in packets) < 500_000
-    assert {packet.encoding for packet in packets} == {"jpeg"}
-
-
 @pytest.mark.parametrize(
     "seconds, name, problem",
     [
@@ -389,13 +362,6 @@ def test_wrong_arguments_are_answered_with_what_is_right(tmp_path: Path) -> None
         Run(tmp_path).snapshot(tmp_path / "none" / "now.png")
 
 
-def test_watching_outside_a_notebook_says_what_works_there(tmp_path: Path) -> None:
-    run = Run(tmp_path)
-    for frames in (run.frames, RunGroup([run]).frames, lambda: frame_wall(run)):
-        with pytest.raises(MosaicError, match=r"in a notebook.*run\.snapshot\(\)"):
-            frames()
-
-
 def test_what_was_seen_of_many_runs_is_bounded(tmp_path: Path) -> None:
     side = math.isqrt(KEPT_BYTES // 2)
     frames = [Frame(1, float(at), side, side, 1, bytes(side * side), hud_of(at)) for at in range(3)]
@@ -404,3 +370,29 @@ def test_what_was_seen_of_many_runs_is_bounded(tmp_path: Path) -> None:
         keep(run, frame)
         keep(run, frame._replace(published=-1.0))  # by a slower reader
     assert [newest(run) for run in runs] == [None, *frames[1:]]
+
+
+def test_a_recording_of_more_than_is_kept_lasts_as_long_as_requested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capture, "RECORDED_BYTES", 400_000)
+    held_run(tmp_path / "run", State.RUNNING)
+    shape = 240, 320, 3
+    pixels = scenes("noise", shape)[0]
+    writer = FrameWriter(tmp_path / "run", share=1.0)
+    over = threading.Event()
+
+    def work() -> None:
+        while not over.wait(0.002):
+            if writer.due():
+                writer.publish(pixels, shape=shape)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    packets = next_frames(tmp_path / "run", 2.0, 30, 60)
+    over.set()
+    worker.join()
+    writer.close()
+    assert 1.5 < packets[-1].published - packets[0].published < 2.5
+    assert sum(len(packet.data) for packet in packets) < 500_000
+    assert {packet.encoding for packet in packets} == {"jpeg"}

@@ -186,14 +186,6 @@ def test_what_an_answer_costs(server: FakeServer) -> None:
     assert (silent.cost_usd, silent.input_tokens, silent.output_tokens) == (None, None, None)
 
 
-def test_thoughts_are_no_answer(server: FakeServer) -> None:
-    tagged = "<think>turn left? no</think>\n\ngo forward"
-    exchange = model(server, f"say={tagged}").ask(PROMPT, parse)
-    assert (exchange.action, exchange.answer, exchange.reasoning) == (1, "go forward", "turn left? no")
-    unfinished = model(server, "say=<think>go forward").ask(PROMPT, parse)
-    assert (unfinished.action, unfinished.faults) == (None, ("empty",))
-
-
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_key_is_written_nowhere(
     server: FakeServer, provider: str, tmp_path: Path, caplog: pytest.LogCaptureFixture

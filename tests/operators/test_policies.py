@@ -114,28 +114,6 @@ def test_a_policy_acts_only_where_its_spaces_are_those_it_was_trained_for(tmp_pa
     assert "red_1  Box(8)       Discrete(3)  linear" in text
 
 
-def test_bounds_of_observations_may_differ_those_of_actions_not(tmp_path: Path) -> None:
-    """Releases of Gymnasium disagree about the bounds of the same observations."""
-
-    def arena(low: Any, high: float) -> Any:
-        spaces = {
-            "observation": {**BOX, "low": low},
-            "action": {**BOX, "shape": [2], "low": -high, "high": high},
-        }
-        return SimpleNamespace(agents=["agent_0"], spaces={"agent_0": spaces}, teams={})
-
-    trained = operators.OperatorSpec(
-        "rl",
-        "policy",
-        "worker",
-        observation_space=BOX,
-        action_space={"type": "Box", "shape": [2], "dtype": "float32", "low": [-2.0, -2.0], "high": 2.0},
-    )
-    assert assign(trained, arena(["-Infinity"] * 8, 2.0)).seats == {"agent_0": "policy"}
-    text = refusal(trained, arena(-1.0, 1.0))
-    assert "its actions reach from -1 to 1, the policy was trained for from (-2, -2) to 2" in text
-
-
 @pytest.mark.parametrize(
     ("mapping", "text"),
     [

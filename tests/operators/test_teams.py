@@ -10,7 +10,6 @@ from arenas.comparison_fixtures import Compare
 from operators.team_fixtures import ENV, save_policies, team_home  # noqa: F401
 
 from mosaic_lab import operators
-from mosaic_lab.errors import ConfigurationError
 
 pytestmark = pytest.mark.usefixtures("team_home")
 
@@ -39,17 +38,6 @@ def test_each_agent_of_a_link_group_plays_its_own_policy_in_one_process(
     assert returns(comparison) == {"red_0": 12.0, "red_1": 12.0, "blue_0": 12.0}
 
 
-def test_the_same_checkpoint_requested_twice_is_two_processes(
-    start_comparison: Compare, tmp_path: Path
-) -> None:
-    path = save_policies(tmp_path, red_0=0, red_1=1, blue_0=2)
-    linked, alone = operators.rl(path), operators.rl(path)
-    comparison = start_comparison(ENV, {"lane": {"red": linked, "blue_0": alone}})
-    comparison.step()
-    where = processes(comparison)
-    assert where["red_0"] == where["red_1"] != where["blue_0"]
-
-
 def test_a_policy_and_code_of_the_users_in_one_team(start_comparison: Compare, tmp_path: Path) -> None:
     policy = operators.rl(save_policies(tmp_path, red_0=0))
 
@@ -59,13 +47,3 @@ def test_a_policy_and_code_of_the_users_in_one_team(start_comparison: Compare, t
 
     comparison = start_comparison(ENV, {"mixed": {"red_0": policy, "*": mine}})
     assert returns(comparison) == {"red_0": 12.0, "red_1": 12.0, "blue_0": 0.0}
-
-
-def test_a_policy_on_a_seat_that_is_not_its_own_is_refused_before_a_step(
-    start_comparison: Compare, tmp_path: Path
-) -> None:
-    policies = operators.rl(save_policies(tmp_path, red_0=0, red_1=1))
-    with pytest.raises(ConfigurationError) as caught:
-        start_comparison(ENV, {"lane": policies})
-    assert "linear has no policy for blue_0" in str(caught.value)
-    assert "blue_0  Discrete(4)  Discrete(3)  linear" in str(caught.value)

@@ -206,20 +206,6 @@ def start_daemon() -> None:
     sleep_for_ever()
 
 
-def print_to_stdout() -> None:
-    """Prints of Python and of C code, straight into the telemetry."""
-    import ctypes
-
-    metrics(1)
-    print("hello from Python", flush=True)
-    libc = ctypes.CDLL(None)
-    libc.puts(b"hello from C")
-    libc.fflush(None)
-    subprocess.run(["echo", "hello from a child"], check=True)
-    metrics(2)
-    event("run_completed", episodes=0)
-
-
 def torn_line() -> None:
     metrics(1)
     write(b'{"event": "metrics", "run_id": "x", "payl')

@@ -41,10 +41,13 @@ def test_a_key_reaches_its_operator_alone(
 
 
 def test_without_its_key_nothing_starts(start_comparison: Compare, tmp_path: Path) -> None:
-    with pytest.raises(
-        ConfigurationError, match=r"a: pass_env_vars of odd names ODD_API_KEY, which is not set"
+    for operator, given, refused in (
+        (keyed(NAME), {}, "a: pass_env_vars of odd names ODD_API_KEY, which is not set"),
+        (keyed(), {"pass_env_vars": [NAME]}, "pass_env_vars of the environment names ODD_API_KEY, which is"),
+        (keyed(), {"pass_env_vars": NAME}, "pass_env_vars: must be a list of names"),
     ):
-        start_comparison("Odd-v0", {"a": keyed(NAME)})
+        with pytest.raises(ConfigurationError, match=refused):
+            start_comparison("Odd-v0", {"a": operator}, **given)
     assert not list(tmp_path.iterdir())
 
 

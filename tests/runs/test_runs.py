@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -80,13 +79,6 @@ def test_wait_raises_the_workers_own_message_and_its_last_log_lines(supervisor: 
     assert run.state == "failed"
 
 
-def test_a_wait_that_runs_out_leaves_the_run_alone(supervisor: Supervisor) -> None:
-    run = at_work(start_peer(supervisor, "hang", grace_seconds=0))
-    with pytest.raises(RunTimeout, match="still"):
-        run.wait(0.05)
-    assert run.alive
-
-
 def test_an_interrupted_wait_leaves_the_run_alone(supervisor: Supervisor, tmp_path: Path) -> None:
     run = at_work(start_peer(supervisor, "train", **meeting(tmp_path)))
     code = (
@@ -108,16 +100,6 @@ def test_an_interrupted_wait_leaves_the_run_alone(supervisor: Supervisor, tmp_pa
     assert run.alive
     (tmp_path / "go").touch()
     run.wait(30)
-
-
-def test_waiting_blocks_no_other_thread(supervisor: Supervisor, tmp_path: Path) -> None:
-    run = start_peer(supervisor, "train", **meeting(tmp_path))
-    waiting = threading.Thread(target=run.wait)
-    waiting.start()
-    wait_until((tmp_path / "hold").exists)
-    (tmp_path / "go").touch()
-    waiting.join(30)
-    assert run.state == "completed"
 
 
 def test_no_clock_of_the_wall_is_needed(supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,14 +232,6 @@ def test_provenance(supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.
     assert (clean["git"]["dirty"], changed["git"]["dirty"]) == (False, True)
     assert run.config["run_id"] == run.id
     assert run.config["run_dir"] == str(run.path)
-
-
-def test_no_git_repository_is_no_commit(
-    supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    monkeypatch.chdir(tmp_path)
-    assert start_peer(supervisor, "train").provenance["git"] is None
 
 
 def test_removing(supervisor: Supervisor) -> None:

@@ -16,7 +16,6 @@ from support import PEERS, at_work, marked_processes, start_peer, wait_until
 
 from mosaic_lab.errors import RunFailed
 from mosaic_lab.keeper.keeper import MOST_TELEMETRY
-from mosaic_lab.keeper.processes import oom_kills
 from mosaic_lab.runs import Run, Supervisor
 
 
@@ -43,13 +42,6 @@ def test_it_exits_with_1(supervisor: Supervisor) -> None:
     text = failure(start_peer(supervisor, "exit_1"))
     assert "the worker exited without a final event with exit code 1" in text
     assert "something went wrong here" in text
-
-
-@pytest.mark.usefixtures("bystander")
-def test_it_refuses_its_configuration(supervisor: Supervisor) -> None:
-    assert "bad configuration: learning_rat: did you mean learning_rate?" in failure(
-        start_peer(supervisor, "refuse")
-    )
 
 
 @pytest.mark.usefixtures("bystander")
@@ -161,7 +153,3 @@ print(start_peer(Supervisor({str(supervisor.store.root)!r}), "eat_memory").id)
     assert "killed by signal 9 (SIGKILL) from outside MOSAIC Lab; out of memory: meanwhile" in text
     assert run.outcome is not None and run.outcome.peak_memory_mb is not None
     assert 64 < run.outcome.peak_memory_mb < 160
-
-
-def test_the_out_of_memory_counter_can_be_read_or_is_unknown() -> None:
-    assert oom_kills() is None or isinstance(oom_kills(), int)

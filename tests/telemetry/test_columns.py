@@ -239,14 +239,6 @@ def test_a_damaged_or_foreign_cache_file_is_written_again(
     assert file.read_bytes() == data
 
 
-def test_progress_is_the_same_from_the_file_and_from_the_cache(folder: Path, cache: ColumnCache) -> None:
-    saved = {"event": "checkpoint_saved", "payload": {"checkpoint_path": "c", "step": 6000}}
-    write(folder, lines(1, 50) + json.dumps({"run_id": "r", "timestamp": START, **saved}).encode() + b"\n")
-    for _ in range(2):
-        progress = read(RunColumns(folder, cache)).facts.progress
-        assert (progress.step, progress.first) == (6000, 10)
-
-
 def test_the_cache_is_bounded_and_keeps_what_was_used_last(tmp_path: Path) -> None:
     folders = []
     for index in range(5):

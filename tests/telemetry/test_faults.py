@@ -12,14 +12,6 @@ from mosaic_lab.errors import RunFailed
 from mosaic_lab.runs import Supervisor
 
 
-def test_prints_from_python_and_c_and_children(supervisor: Supervisor) -> None:
-    """A raw worker's prints land among its lines; they are counted and nothing is lost."""
-    run = start_peer(supervisor, "print_to_stdout").wait(30)
-    assert run.state == "completed"
-    assert list(run.metrics("value")["step"]) == [1, 2]
-    assert run.health["malformed"] == 3
-
-
 def test_a_torn_line(supervisor: Supervisor, tmp_path: Path) -> None:
     run = start_peer(supervisor, "torn_line", hold=str(tmp_path / "hold"), go=str(tmp_path / "go"))
     wait_until((tmp_path / "hold").exists)

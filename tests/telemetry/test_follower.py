@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -30,14 +29,6 @@ def test_lines_arrive_once_and_in_order(path: Path) -> None:
     assert follower.health.lines == 3
 
 
-def test_a_file_that_is_not_there_yet_is_waited_for(path: Path) -> None:
-    follower = JsonlFollower(path)
-    assert follower.poll() == []
-    assert not follower.missing  # it never was there
-    append(path, b"one\n")
-    assert follower.poll() == [b"one"]
-
-
 def test_a_torn_last_line_waits_for_its_end(path: Path) -> None:
     follower = JsonlFollower(path)
     append(path, b'one\n{"half')
@@ -45,16 +36,6 @@ def test_a_torn_last_line_waits_for_its_end(path: Path) -> None:
     assert follower.poll() == []
     append(path, b' way": 1}\n')
     assert follower.poll() == [b'{"half way": 1}']
-
-
-def test_a_character_torn_in_the_middle_is_whole_when_the_line_is(path: Path) -> None:
-    follower = JsonlFollower(path)
-    line = "über".encode()
-    append(path, line[:1])
-    assert follower.poll() == []
-    append(path, line[1:] + b"\n")
-    assert follower.poll() == [line]
-    assert follower.health.invalid_utf8 == 0
 
 
 def test_one_poll_reads_a_bounded_amount_and_says_that_there_is_more(path: Path) -> None:
@@ -69,34 +50,6 @@ def test_one_poll_reads_a_bounded_amount_and_says_that_there_is_more(path: Path)
     assert rest == 990
 
 
-def test_a_line_of_100_megabytes_is_skipped_without_being_held(path: Path) -> None:
-    append(path, b"before\n")
-    with path.open("ab") as file:
-        for _ in range(100):
-            file.write(b"x" * 1_000_000)
-    append(path, b"\nafter\n")
-    follower = JsonlFollower(path)
-    lines = []
-    tracemalloc.start()
-    try:
-        lines += follower.poll(1 << 20)
-        while follower.behind:
-            lines += follower.poll(1 << 20)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert lines == [b"before", b"after"]
-    assert follower.health.oversize == 1
-    assert peak < 16e6
-
-
-def test_invalid_utf8_is_counted_and_the_stream_goes_on(path: Path) -> None:
-    append(path, b'good\n{"name": "\xff\xfe"}\ngood too\n')
-    follower = JsonlFollower(path)
-    assert follower.poll() == [b"good", b"good too"]
-    assert follower.health.invalid_utf8 == 1
-
-
 def test_a_deleted_file_is_read_to_its_end_and_reported(path: Path) -> None:
     follower = JsonlFollower(path)
     append(path, b"one\n")
@@ -106,18 +59,6 @@ def test_a_deleted_file_is_read_to_its_end_and_reported(path: Path) -> None:
     assert follower.poll() == [b"two"]
     assert follower.poll() == []
     assert follower.missing
-
-
-def test_a_replaced_file_is_read_from_its_start(path: Path) -> None:
-    follower = JsonlFollower(path)
-    append(path, b"old one\nold two\n")
-    follower.poll()
-    other = path.with_suffix(".new")
-    append(other, b"new one\nnew two\nnew three\n")
-    other.replace(path)
-    assert follower.poll() == [b"new one", b"new two", b"new three"]
-    assert follower.health.replaced == 1
-    assert not follower.missing
 
 
 def test_a_file_cut_short_is_read_from_its_start(path: Path) -> None:

@@ -52,31 +52,11 @@ def test_one_row_a_point_in_order_of_writing(path: Path) -> None:
     assert rows == [(10, 1.7e9, "a", 1.0), (10, 1.7e9, "b", 2.5), (20, 1.7e9 + 1, "a", 3.0)]
 
 
-def test_one_metric_alone(path: Path) -> None:
-    write(path, metrics(10, {"a": 1, "b": 2.5}), metrics(20, {"a": 3}))
-    assert read_metrics(path, "b")["value"].tolist() == [2.5]
-    assert read_metrics(path, "none such").empty
-
-
-def test_a_line_without_step_or_timestamp_keeps_its_values(path: Path) -> None:
-    write(path, metrics(7, {"x": 1}), metrics(None, {"x": 2}, timestamp=None))
-    table = read_metrics(path)
-    assert table["step"].tolist() == [7, 7]
-    assert math.isnan(table["timestamp"].iloc[1])
-
-
 def test_no_file_gives_an_empty_table(path: Path) -> None:
     assert list(read_metrics(path)) == ["step", "timestamp", "name", "value"]
     assert read_metrics(path).empty
     assert read_episodes(path).empty
     assert "total_reward" in read_episodes(path)
-
-
-def test_a_long_file_is_read_whole(path: Path) -> None:
-    line = json.dumps(metrics(1, {"x": 1.0, "y": 2.0})) + "\n"
-    count = (9 << 20) // len(line)  # more than two blocks of reading
-    path.write_text(line * count)
-    assert len(read_metrics(path)) == 2 * count
 
 
 def test_bad_lines_are_left_out_and_counted(path: Path) -> None:

@@ -35,16 +35,6 @@ def learning(seeds: int, jitter: int = 0) -> list[Curve]:
     return [(steps, np.clip(noise.normal(250, 400, 150), 0, 500)) for _ in range(seeds)]
 
 
-def test_the_interval_over_runs_is_the_bootstrap_of_evaluations_and_does_not_flicker() -> None:
-    curves = learning(8)
-    drawn, again = mean_over_runs(curves), mean_over_runs(curves)
-    expected = learning_curve(curves, rng=np.random.default_rng(0))
-    assert drawn is not None and again is not None
-    for name in ("steps", "value", "low", "high"):
-        np.testing.assert_array_equal(getattr(drawn, name), getattr(expected, name))
-        np.testing.assert_array_equal(getattr(drawn, name), getattr(again, name))
-
-
 @pytest.mark.parametrize("seeds", [2, 5, 7, 30])
 def test_an_interval_stays_among_the_values_observed(seeds: int) -> None:
     for jitter in range(20):
@@ -80,11 +70,6 @@ def test_runs_with_no_place_in_common_have_no_mean_and_a_single_one_has_no_band(
     assert one is not None
     assert one.value.tolist() == [0, 5, 10]
     assert np.isnan(one.low).all()
-
-
-def test_no_data_gives_no_mean() -> None:
-    assert mean_over_runs([]) is None
-    assert mean_over_runs([(np.array([1.0]), np.array([np.nan]))]) is None
 
 
 def test_few_runs_are_drawn_beside_their_mean_and_a_band_is_shown_whole(tmp_path: Path) -> None:
@@ -155,13 +140,6 @@ def test_a_single_limit_beyond_the_values_does_not_turn_the_axis_over(log: bool)
     chart.limit(50, None)
     chart.draw([Line("a", "a", "#000", (np.arange(3.0), np.array([1.0, 2.0, 300.0])))], "steps")
     assert chart.full_window.y == (50, None), "values have come within the limit"
-
-
-def test_a_bands_outline_closes_around_it() -> None:
-    at = np.array([0.0, 1.0, 2.0])
-    band = outline(at, np.array([1.0, 2.0, np.nan]), np.array([3.0, 4.0, np.nan]))
-    assert band is not None and [part.tolist() for part in band] == [[0, 1, 1, 0], [3, 4, 2, 1]]
-    assert outline(at, at, np.full(3, np.nan)) is None
 
 
 def test_curves_are_stacked_as_float32_and_short_ones_repeat_their_last_point() -> None:

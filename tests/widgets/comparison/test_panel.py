@@ -55,11 +55,6 @@ def test_numbers_that_are_none_reach_the_page_as_text() -> None:
     assert shown["End"]["text"] == "truncated"
 
 
-def test_what_each_of_a_few_agents_has_is_shown_beside_the_sum() -> None:
-    shown = episode_cells({"return": 0.0, "return ann": 1.0, "return bob": -1.0})
-    assert shown["Return"]["text"] == "0 (ann 1, bob −1)"
-
-
 def episode_cells(returns: dict[str, float]) -> dict[str, Any]:
     """The cells of an episode with these returns, by the titles of their columns."""
     facts = {

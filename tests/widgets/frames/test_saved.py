@@ -69,10 +69,6 @@ def test_many_frames_make_one_picture_of_bounded_width(count: int, columns: int 
     assert opened(montage(tiles, columns)).width <= WIDTH
 
 
-def test_no_frames_no_picture() -> None:
-    assert montage([MontageTile("run", None), MontageTile("run", None)]) is None
-
-
 def test_numbers_beside_a_frame() -> None:
     hud = Hud(episode=12, step=3456, reward=1.0, episode_return=33.0, agent="left", text="4 environments")
     assert hud_line(hud) == "episode 12 · step 3,456 · return 33 · left · 4 environments"
@@ -244,40 +240,6 @@ def test_without_a_page_frames_are_requested_until_there_is_one(
     run.stop()
     saved_frames.settle_frames(run)
     assert (last < 1000, number_in(notebook.bundles[2])) == (True, 12345)
-
-
-def test_a_picture_that_cannot_be_drawn_costs_nothing_else(
-    supervisor: Supervisor,
-    notebook: Notebook,
-    shown_in: Page,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    attempts: list[int] = []
-    scheduled: set[SavedFrames] = set()
-    monkeypatch.setattr(
-        saved_frames,
-        "refresh_scheduler",
-        lambda: SimpleNamespace(add=scheduled.add, remove=scheduled.discard),
-    )
-    monkeypatch.setattr(saved_frames, "montage", lambda *_: attempts.append(1) or 1 / 0)
-    run = start_peer(supervisor, "silent")
-    saved = SavedFrames([run], "the title", ["the label"])
-    saved.show(WIDGET)
-    assert scheduled == {saved}
-    for second in range(19):
-        shown_in.show(run, second)
-        shown_in.now += 1
-        saved.refresh(draw=True)
-        wait_until(lambda: attempts)
-    run.stop()
-    saved_frames.settle_frames(run)
-    assert len(attempts) == 2, "one while it ran, one at the end"
-    assert "cancelled" in notebook.bundles[1]["text/html"]
-    assert not scheduled
-    assert [record.message for record in caplog.records] == [
-        "The static picture of the title could not be drawn."
-    ]
 
 
 def test_no_more_pictures_follow_their_runs_than_are_worth_it(

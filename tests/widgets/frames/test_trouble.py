@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-
 import pytest
 from mosaic_contract.fastlane import Frame
 from support import start_painter, wait_until
@@ -70,27 +67,6 @@ def test_what_goes_wrong_again_after_a_time_of_peace_is_shown_again(
     view.end()
 
 
-def test_a_run_that_can_never_be_read_ends_no_stream(
-    stream: FrameStream, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    runs = [start_painter(supervisor) for _ in range(2)]
-    make = FrameSource.__init__
-
-    def init(self: FrameSource, folder: Path) -> None:
-        if folder == runs[0].path:
-            raise PermissionError("not for you")
-        make(self, folder)
-
-    monkeypatch.setattr(FrameSource, "__init__", init)
-    first, second = View(stream, runs[:1]), View(stream, runs[1:])
-    assert "PermissionError: not for you" in first.failure()
-    first.look([])
-    second.more()
-    first.end()
-    second.more()
-    second.end()
-
-
 def test_the_stream_goes_on_after_an_unforeseen_error(
     stream: FrameStream,
     supervisor: Supervisor,
@@ -132,14 +108,4 @@ def test_a_run_that_cannot_be_read_does_not_hold_up_the_others(
     assert len(published) / (published[-1] - published[0]) > 5
     assert view.failure() == "Frames cannot be shown: PermissionError: not for you"
     assert view.failures == []
-    view.end()
-
-
-def test_a_run_whose_folder_is_gone_is_a_notice(stream: FrameStream, supervisor: Supervisor) -> None:
-    run = start_painter(supervisor)
-    run.stop()
-    shutil.rmtree(run.path, ignore_errors=True)  # its keeper may be removing a file of its own
-    assert not run.path.exists()
-    view = View(stream, [run])
-    wait_until(lambda: "the run is lost" in view.notices.get(0, ""))
     view.end()

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from mosaic_lab.number_format import duration, memory, milliseconds, number, tick_texts
+from mosaic_lab.number_format import duration, milliseconds, number, tick_texts
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import (
     differing_settings,
@@ -39,13 +39,11 @@ def test_ticks_of_almost_equal_values_differ() -> None:
     assert tick_texts([2.9998e-4, 3e-4]) == ["2.9998e-04", "3.0000e-04"]
 
 
-def test_memory_is_in_mb_or_gb() -> None:
-    assert [memory(512), memory(1331.2), memory(None)] == ["512 MB", "1.3 GB", "–"]
-
-
 def test_what_runs_share_is_the_title() -> None:
     labels = ["cleanrl ppo CartPole-v1 seed 1", "cleanrl ppo CartPole-v1 seed 2"]
     assert shared_and_own(labels) == ("cleanrl ppo CartPole-v1", ["seed 1", "seed 2"])
+    longer = ["cleanrl ppo CartPole-v1", "cleanrl ppo CartPole-v1 seed 3"]
+    assert shared_and_own(longer) == ("cleanrl ppo CartPole-v1", ["", "seed 3"]), "not repeated in each line"
     both = ["cleanrl ppo CartPole-v1 seed 1", "cleanrl dqn CartPole-v1 seed 1"]
     assert shared_and_own(both) == ("cleanrl CartPole-v1 seed 1", ["ppo", "dqn"])
 
@@ -83,12 +81,6 @@ def test_a_setting_that_one_run_was_given_is_shown_with_the_values_of_all(tmp_pa
     sampled = written(tmp_path / "g", {"learning_rate": 0.1 * 3e-3 + 1e-19}, {})
     tiny = written(tmp_path / "h", {"learning_rate": 3e-5 + 4e-21}, {})
     assert differing_settings([sampled, tiny]) == ["learning_rate=0.0003", "learning_rate=3e-05"]
-
-
-def test_no_line_repeats_what_all_of_them_are() -> None:
-    """Also where the labels have different numbers of words."""
-    labels = ["cleanrl ppo CartPole-v1", "cleanrl ppo CartPole-v1 seed 3"]
-    assert shared_and_own(labels) == ("cleanrl ppo CartPole-v1", ["", "seed 3"])
 
 
 def written(

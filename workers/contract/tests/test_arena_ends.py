@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 
-from lanes import CONTRACT, PATIENCE, PEERS, Arenas, usage
+from lanes import CONTRACT, PATIENCE, PEERS, Arenas
 from worker_processes import alive
 
 
@@ -66,16 +66,3 @@ class Ends(Arenas):
         kernel.wait(PATIENCE)
         kernel.stdout.close()
         self.wait_until(lambda: not alive(arena))
-
-    def test_many_resets_leave_nothing_behind(self):
-        lane = self.walk()
-        before = None
-        for index in range(300):
-            lane.reset(seed=index, index=index)
-            lane.step()
-            if index == 100:
-                before = usage(lane.process.pid)
-        handles, kilobytes = usage(lane.process.pid)
-        self.assertEqual(handles, before[0])
-        self.assertLess(kilobytes - before[1], 2_000)
-        self.assertEqual(len(lane.operators()), 1)
