@@ -154,7 +154,13 @@ def test_a_comparison_plays_them_beside_those_of_the_kernel(policies: Any, start
     assert "mosaic_contract/user_policy.py" not in failed.log, "the traceback begins in the user's file"
 
 
-def test_observations_and_masks_are_as_gymnasium_has_them(tmp_path: Path, start_comparison: Compare) -> None:
+@pytest.mark.parametrize(
+    ("env", "policy"), [("Blackjack-v1", "blackjack"), ("Taxi-v4", "taxi"), ("simple_spread_v3", "Player")]
+)
+def test_observations_masks_and_agents_are_as_their_environment_has_them(
+    tmp_path: Path, start_comparison: Compare, env: str, policy: str
+) -> None:
+    """Each agent of a team has an object of its own."""
     (tmp_path / "kinds.py").write_text(
         "import numpy as np\n"
         "def blackjack(observation):\n"
@@ -163,36 +169,24 @@ def test_observations_and_masks_are_as_gymnasium_has_them(tmp_path: Path, start_
         "def taxi(observation, action_mask):\n"
         "    assert type(observation) is int and action_mask.dtype == np.int8\n"
         "    return int(np.flatnonzero(action_mask)[-1])\n"
+        "class Player:\n"
+        "    agents = None\n"
+        "    def select_action(self, observation, agent, info):\n"
+        "        self.agents = {agent} | (self.agents or set())\n"
+        "        assert len(self.agents) == 1 and info == {}\n"
+        "        return 0\n"
     )
-    for env, name in (("Blackjack-v1", "blackjack"), ("Taxi-v4", "taxi")):
-        policy = operators.python(tmp_path / f"kinds.py:{name}")
-        comparison = start_comparison(env, {name: policy}, max_steps=3)
-        comparison.play()
-        comparison.wait(60)
-        assert len(comparison.results()) == 1
+    lanes = {"mine": operators.python(tmp_path / f"kinds.py:{policy}")}
+    comparison = start_comparison(env, lanes, max_steps=4)
+    comparison.play()
+    comparison.wait(60)
+    assert len(comparison.results()) == 1
 
 
 def test_random_numbers_in_a_policy_are_reproduced(policies: Any, start_evaluation: Evaluate) -> None:
     dice = from_file("dice")
     evaluation = start_evaluation(CARTPOLE, {"dice": dice}, seeds=range(4), parallel=2).wait(60)
     assert evaluation.verify(sample=2).same
-
-
-def test_agents_of_a_team_have_an_object_each(tmp_path: Path, start_comparison: Compare) -> None:
-    (tmp_path / "team.py").write_text(
-        "class Player:\n"
-        "    def __init__(self):\n"
-        "        self.agents = set()\n"
-        "    def select_action(self, observation, agent, info):\n"
-        "        self.agents.add(agent)\n"
-        "        assert len(self.agents) == 1 and info == {}\n"
-        "        return 0\n"
-    )
-    team = operators.python(tmp_path / "team.py:Player")
-    comparison = start_comparison("simple_spread_v3", {"team": team}, max_steps=5)
-    comparison.play()
-    comparison.wait(60)
-    assert len(comparison.results()) == 1
 
 
 def test_a_changed_file_is_noticed(policies: Any, start_evaluation: Evaluate, tmp_path: Path) -> None:

@@ -150,8 +150,13 @@ def test_a_checkout_is_taken_as_it_is_now_until_another_source_is_requested(tmp_
     assert not first.root.exists()
 
     second.python.unlink()
-    rebuilt = workers.install("toy")
+    info = workers.info("toy")
+    assert info.state == "broken" and str(second.python) in info.detail
+    assert workers.find("toy") is None
+    lines: list[str] = []
+    rebuilt = workers.ensure("toy", progress=lines.append)
     assert rebuilt.source == str(upstream) and rebuilt.root != second.root
+    assert f"{second.python}, is gone" in lines[0]
 
     assert workers.install("toy", source="registry").source == "registry"
 
@@ -199,19 +204,6 @@ def test_a_failure_shows_uvs_own_words_and_leaves_nothing(tmp_path: Path, own_ho
         workers.install(shim)
     assert workers.find("toy") is None
     assert folders_of("toy", own_home) == []
-
-
-def test_a_failed_replacement_keeps_what_works(tmp_path: Path) -> None:
-    shim = write_shim(tmp_path / "shim")
-    first = workers.install(shim)
-    write_shim(shim, dependencies=["iniconfig==99.0.0"])
-
-    with pytest.raises(WorkerEnvironmentError):
-        workers.ensure("toy")
-
-    found = workers.find("toy")
-    assert found == first and found.outdated
-    assert workers.describe(first)
 
 
 def test_a_worker_that_does_not_load_is_not_installed(tmp_path: Path) -> None:
@@ -284,20 +276,6 @@ def test_changed_shim_code_is_refreshed_in_place(tmp_path: Path, capsys: pytest.
     assert "installing upstream" not in "".join(lines) and "changed since" in lines[0]
 
 
-def test_an_environment_whose_python_vanished_is_broken_and_built_again(tmp_path: Path) -> None:
-    built = workers.install(write_shim(tmp_path / "shim"))
-    built.python.unlink()
-
-    info = workers.info("toy")
-    assert info.state == "broken" and str(built.python) in info.detail
-    assert workers.find("toy") is None
-    lines: list[str] = []
-    mended = workers.ensure("toy", progress=lines.append)
-
-    assert workers.describe(mended)
-    assert f"{built.python}, is gone" in lines[0]
-
-
 def test_removal_under_a_running_worker_lets_it_go_on_and_says_so(tmp_path: Path, own_home: Path) -> None:
     environment = workers.install(write_shim(tmp_path / "shim"))
     worker = sleeper(environment)
@@ -331,8 +309,14 @@ def test_changed_pins_rebuild_the_environment_and_an_older_one_stays_while_a_wor
         worker.kill()
         worker.wait(timeout=10)
     write_shim(shim, dependencies=["iniconfig==2.0.0"])
-    workers.ensure("toy")
+    last = workers.ensure("toy")
     assert len(folders_of("toy", own_home)) == 1
+    write_shim(shim, dependencies=["iniconfig==99.0.0"])
+    with pytest.raises(WorkerEnvironmentError):
+        workers.ensure("toy")
+    found = workers.find("toy")
+    assert found == last and found.outdated, "a failed replacement keeps what works"
+    assert workers.describe(last)
 
 
 def sleeper(environment: workers.WorkerEnvironment) -> subprocess.Popen[str]:

@@ -132,15 +132,17 @@ def test_what_the_user_set_for_uv_itself_stays(monkeypatch: pytest.MonkeyPatch) 
 def test_a_package_of_pips_extra_index_is_found_and_its_password_written_nowhere(
     tmp_path: Path, own_home: Path, index: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Torch, too, where PyTorch's own index does not have it."""
+    write_wheel(tmp_path / "index" / "simple" / "torch", "torch", "97.2.0")
     configured = uv_environment().get("UV_INDEX", "")
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", f"{configured} http://user:{SECRET}@{index}")
     lines: list[str] = []
 
-    environment = workers.install(
-        write_shim(tmp_path / "shim", dependencies=["onlyhere==3.2.1"]), progress=lines.append
-    )
+    shim = write_shim(tmp_path / "shim", dependencies=["onlyhere==3.2.1", "torch==97.2.0"])
+    environment = workers.install(shim, progress=lines.append)
 
-    assert "onlyhere==3.2.1" in environment.freeze
+    assert {"onlyhere==3.2.1", "torch==97.2.0"} <= set(environment.freeze)
+    assert any("configured index" in line for line in lines)
     ours = [file for file in own_home.rglob("*") if file.is_file() and "site-packages" not in file.parts]
     assert {"environment.json", "freeze.txt"} <= {file.name for file in ours}
     assert not [file for file in ours if SECRET.encode() in file.read_bytes()]
@@ -191,22 +193,6 @@ def test_the_torch_build_holds_for_a_dependency_of_a_dependency(
 
     assert "torch==97.3.0+cpu" in environment.freeze
     assert environment.torch == "torch==97.3.0+cpu"
-
-
-def test_torch_comes_from_the_configured_index_where_pytorchs_own_does_not_have_it(
-    tmp_path: Path, own_home: Path, index: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_wheel(tmp_path / "index" / "simple" / "torch", "torch", "97.2.0")
-    configured = uv_environment().get("UV_INDEX", "")
-    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", f"{configured} http://{index}")
-    lines: list[str] = []
-
-    environment = workers.install(
-        write_shim(tmp_path / "shim", dependencies=["torch==97.2.0"]), progress=lines.append
-    )
-
-    assert "torch==97.2.0" in environment.freeze
-    assert any("configured index" in line for line in lines)
 
 
 @pytest.mark.parametrize(

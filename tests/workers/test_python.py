@@ -166,6 +166,11 @@ def test_a_worker_in_the_kernels_environment_is_used_where_its_upstream_is_there
     assert found[3] > 3
     assert described == ["installed", "kernel environment"]
 
+    environment = workers.install(shim)
+    found, described = in_kernel_environment(python)
+    assert isinstance(found, list) and found[1] == str(environment.python), "it comes before the kernel's"
+    assert described == ["installed", "third party"]
+
 
 def test_a_worker_from_a_package_registry_is_found_beside_mosaic_lab_and_usable(tmp_path: Path) -> None:
     """A wheel with no requirement that only this repository could fulfil, installed into our environment."""
@@ -188,16 +193,3 @@ def test_a_worker_from_a_package_registry_is_found_beside_mosaic_lab_and_usable(
     assert "my_lib: all checks passed" in checked.stdout, checked.stdout + checked.stderr
     chosen = "from mosaic_lab.workers.families import family_of; print(family_of('Any-v0', 'my_lib'))"
     assert subprocess.check_output([python, "-c", chosen], text=True, timeout=60) == "my_lib\n"
-
-
-def test_an_installed_environment_comes_before_the_kernels(tmp_path: Path) -> None:
-    shim = write_shim(tmp_path / "shim")
-    python = make_venv(
-        tmp_path / "venv", str(contract_folder()), str(shim), str(write_upstream(tmp_path / "upstream"))
-    )
-    environment = workers.install(shim)
-
-    found, described = in_kernel_environment(python)
-
-    assert isinstance(found, list) and found[1] == str(environment.python)
-    assert described == ["installed", "third party"]
