@@ -118,6 +118,8 @@ class TrainRequest(Request, kw_only=True, frozen=True):
         """Return the request with numbers and tuples of the declared types; see `Request.checked`."""
         if "seeds" in self.hyperparameters:
             problems.add("seeds", "lab.train has no seeds=; did you mean seed=, which takes several, too?")
+        if isinstance(self.pass_env_vars, str):
+            problems.add("pass_env_vars", "pass_env_vars: must be a list of names of environment variables")
         return structs.replace(super().checked(problems), pass_env_vars=tuple(self.pass_env_vars))
 
     def keywords(self, *always: str) -> dict[str, Any]:
