@@ -90,13 +90,13 @@ def append_line(path: Path, line: bytes) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
 
-def kind_of(path: Path) -> str | None:
+def kind_of(path: str) -> str | None:
     """Return the kind of a path that is neither a file nor missing, such as "a folder"; else None."""
     try:
-        status = path.lstat()
+        status = os.lstat(path)
         if stat.S_ISLNK(status.st_mode):
-            check_inside(path)
-            status = path.stat()
+            check_inside(Path(path))
+            status = os.stat(path)  # noqa: PTH116
         return _kind(status.st_mode)
     except NotAFile:
         return f"a link to outside of {_root}"

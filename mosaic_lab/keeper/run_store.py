@@ -37,6 +37,7 @@ _removed: set[Path] = set()
 _RUN_ID = re.compile(r"\d{8}-\d{6}-.+-[a-hjkmnp-z2-9]{4}")
 _MOST_DIGITS = 300  # maximum digits of a JSON integer
 _RENAMED_KEY = b'"pass_env":', b'"pass_env_vars":'  # its name in older runs, its name now
+_READ = ("config.json", "launch.json", "telemetry.jsonl", "system.jsonl", "worker.log")
 _ABANDONED_SECONDS = 3600.0  # then a folder that is still being created was left by a killed process
 _LARGEST_JSON = 16 << 20  # bytes; a state file has one or two thousand, a provenance file some ten thousand
 
@@ -186,8 +187,8 @@ class RunFolder:
     def misplaced(self, empty: Iterable[Path] = ()) -> str:
         """Return the obstacles to reading the run, such as ``its config.json is a folder``; empty without
         any. Of its JSON files, those that seem ``empty`` may be damaged."""
-        files = (self.config_path, self.launch_path, self.telemetry_path, self.system_path, self.log_path)
-        obstacles = {path.name: kind for path in files if (kind := kind_of(path)) is not None}
+        folder = str(self.path)  # joined as text: a list asks this of thousands of runs
+        obstacles = {name: kind for name in _READ if (kind := kind_of(f"{folder}/{name}")) is not None}
         for path in empty:
             if path.name not in obstacles and (damage := _damage(path)):
                 obstacles[path.name] = f"damaged ({damage})"
@@ -356,7 +357,7 @@ def read_json(path: Path) -> Any:
         raise ValueError(f"it is larger than {_LARGEST_JSON >> 20} MiB")
     try:
         data = data.replace(*_RENAMED_KEY)
-        content = json.loads(data.decode(), parse_int=_number)
+        content = _DECODER.decode(data.decode())
         return well_formed(content) if b"\\ud" in data.lower() else content
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
@@ -365,6 +366,9 @@ def read_json(path: Path) -> Any:
 def _number(digits: str) -> float:
     """Parse a JSON integer; one too large for a float becomes infinity."""
     return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
+
+
+_DECODER = json.JSONDecoder(parse_int=_number)
 
 
 def _damage(path: Path) -> str:

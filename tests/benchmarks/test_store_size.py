@@ -55,6 +55,9 @@ def test_a_store_of_many_runs(tmp_path: Path) -> None:
     write_runs(tmp_path, RUNS, points=2)
     rows = []
     for process, code in (("the kernel", KERNEL), ("the page's reader", READER)):
+        if code is READER:
+            for name, (seconds, cpu) in _measured(code, tmp_path)["seconds"].items():
+                rows.append([f"{name}, for the first time", f"{seconds:.2f} s", f"{cpu:.2f} s", "", ""])
         rounds = [_measured(code, tmp_path) for _ in range(ROUNDS)]
         assert {measured["runs"] for measured in rounds} == {RUNS}
         for name in rounds[0]["seconds"]:
