@@ -88,11 +88,7 @@ def export(charts: Sequence[ExportedChart], format: str, pool: ColumnPool) -> Ch
 
 
 def picture(
-    charts: Sequence[ExportedChart],
-    drawn: Sequence[Curves],
-    format: str = "png",
-    background: str = "white",
-    dots_per_inch: int = SAVED_DOTS_PER_INCH,
+    charts: Sequence[ExportedChart], drawn: Sequence[Curves], format: str = "png", background: str = "white"
 ) -> bytes:
     """Return drawn charts as a PNG or SVG, in two columns if there are several.
 
@@ -100,7 +96,7 @@ def picture(
     """
     columns = min(COLUMNS, len(charts))
     rows = -(-len(charts) // columns)
-    figure = new_figure(dots_per_inch, SIZE_INCHES[1] * rows)
+    figure = new_figure(SAVED_DOTS_PER_INCH, SIZE_INCHES[1] * rows)
     lines = [line for chart_curves in drawn for line in chart_curves.lines]
     keys = dict.fromkeys(line.thin or line.key for line in lines)
     places = {key: place for place, key in enumerate(keys)}

@@ -144,11 +144,11 @@ class RunResults:
     complete: bool = True
 
 
-def results(run: Run, pool: ColumnPool, seconds: float = READ_SECONDS) -> RunResults:
-    """Return the results of a run; parsing takes at most about ``seconds``. A run that cannot be read has no
+def results(run: Run, pool: ColumnPool) -> RunResults:
+    """Return the results of a run, from what is parsed in ten seconds. A run that cannot be read has no
     results."""
     reading = Reading()
-    for _, columns in pool.columns([run], reading, seconds):
+    for _, columns in pool.columns([run], reading, READ_SECONDS):
         return RunResults(last_values(columns), returns_of(run, columns), not reading.unread)
     return RunResults()
 

@@ -14,7 +14,7 @@ from mosaic_lab.telemetry.decoding import Health, line_count
 
 
 class JsonlFollower:
-    """Reads a growing file of lines from a byte offset, a bounded number of bytes at a time.
+    """Reads a growing file of lines a bounded number of bytes at a time.
 
     The file may not exist yet, or be deleted, truncated or replaced: reading continues, and ``health`` and
     ``missing`` report it. ``line_limit`` is the maximum length of a line in bytes; longer lines are counted
@@ -22,9 +22,9 @@ class JsonlFollower:
     arrives.
     """
 
-    def __init__(self, path: Path | str, offset: int = 0, line_limit: int = DEFAULT_LINE_LIMIT) -> None:
+    def __init__(self, path: Path | str, line_limit: int = DEFAULT_LINE_LIMIT) -> None:
         self.path = Path(path)
-        self.offset = offset
+        self.offset = 0
         """Number of bytes read so far."""
         self.health = Health()
         self.missing = False

@@ -68,12 +68,3 @@ def test_a_file_cut_short_is_read_from_its_start(path: Path) -> None:
     path.write_bytes(b"new\n")
     assert follower.poll() == [b"new"]
     assert follower.health.replaced == 1
-
-
-def test_reading_may_begin_at_an_offset(path: Path) -> None:
-    append(path, b"one\ntwo\n")
-    follower = JsonlFollower(path)
-    follower.poll()
-    follower.close()
-    append(path, b"three\n")
-    assert JsonlFollower(path, offset=follower.offset).poll() == [b"three"]
