@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
 
 import pytest
 from arenas.arena_lane import ArenaLane
@@ -72,6 +74,25 @@ def test_a_served_environment_plays_the_same_episode(
     lane.open(env_id)
     lane.play(3, 30)
     assert_served_alike(worker, lane, seed=3)
+
+
+CAR_RACING = """
+import gymnasium, numpy
+from gymnasium_worker.environments import make
+both = make("CarRacing-v3", {}, "rgb_array"), gymnasium.make("CarRacing-v3", render_mode="rgb_array")
+for seed in range(2):
+    seen = [(env.reset(seed=seed)[0], env.render()) for env in both]
+    for _ in range(10):
+        for ours, theirs in zip(*seen):
+            assert numpy.array_equal(ours, theirs)
+        seen = [(env.step(numpy.float32([0.5, 1, 0]))[0], env.render()) for env in both]
+"""
+
+
+def test_the_road_of_car_racing_is_drawn_once_for_the_same_pictures(worker: WorkerEnvironment) -> None:
+    subprocess.run(
+        [worker.python, "-c", CAR_RACING], check=True, env=os.environ | {"SDL_VIDEODRIVER": "dummy"}
+    )
 
 
 def test_actions_have_names_and_keys(lane: ArenaLane) -> None:
