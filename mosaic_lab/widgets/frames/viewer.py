@@ -32,6 +32,8 @@ MOST_BYTES = 8 << 20
 next one."""
 MOST_POSTED = 256
 NOTHING = Notice("info", "")
+GATHER_SECONDS = 0.004
+"""How long frames wait for those of other runs, as long as more arrive: lanes step together."""
 EARLY = 0.1
 """Fraction of the interval by which the next poll is advanced if the last frame was already old."""
 
@@ -70,6 +72,7 @@ class Viewer:
         self._visible: list[int] = []
         self._paused = False
         self._due_at = now
+        self._gathered, self._gather_until = 0, -math.inf
         self._posted: deque[tuple[float, Mapping[str, Any]]] = deque(maxlen=MOST_POSTED)
         self._credit = Credit(now, 1 / MOST_FPS)
         self._bandwidth = Bandwidth(now)
@@ -156,17 +159,20 @@ class Viewer:
         """Return when a frame may be sent; infinite until the page has acknowledged more."""
         self.waiting = not self._credit.may_send(now)
         if not self.waiting:
-            return self._due_at
+            return max(self._due_at, self._gather_until)
         if now >= self._due_at:
             self._bandwidth.delay(now)
         return math.inf
 
     def show(self, now: float, shortest: float) -> None:
-        """Send the newest frames that the page has not seen. The next are sent after ``shortest`` seconds at
-        the earliest."""
-        news = [
-            tile for tile in self.tiles_wanted(now) if tile.feed.frame and tile.feed.number != tile.number
-        ]
+        """Send the newest frames that the page has not seen, unless more arrive right now. The next are sent
+        after ``shortest`` seconds at the earliest."""
+        wanted = self.tiles_wanted(now)
+        news = [tile for tile in wanted if tile.feed.frame and tile.feed.number != tile.number]
+        if self._gathered < len(news) < len(wanted):
+            self._gathered, self._gather_until = len(news), now + GATHER_SECONDS
+            return
+        self._gathered = 0
         if not news:
             return
         self._bandwidth.judge(now)

@@ -8,15 +8,17 @@ import time
 from typing import Any
 
 import pytest
+from comm.base_comm import BaseComm
 from mosaic_contract.fastlane import FrameWriter, Hud
-from support import start_painter, wait_until
+from support import start_painter, start_peer, wait_until
 from telemetry.stream_fixtures import Clock, View, noise, run_of, shown
 
 from mosaic_lab.runs import Supervisor
 from mosaic_lab.widgets.frames import flow_control
 from mosaic_lab.widgets.frames import frame_stream as streams
+from mosaic_lab.widgets.frames.frame_feed import FrameFeed
 from mosaic_lab.widgets.frames.frame_stream import MOST_VIEWERS, FrameStream
-from mosaic_lab.widgets.frames.viewer import SILENT_SECONDS
+from mosaic_lab.widgets.frames.viewer import GATHER_SECONDS, SILENT_SECONDS, VERSION, Viewer
 
 
 def test_frames_are_made_only_while_a_view_is_in_sight(
@@ -142,6 +144,37 @@ def test_what_a_page_asks_for_is_not_lost_among_acknowledgements(
     free.set()
     assert "not 'avi'" in view.failure()
     view.end()
+
+
+def test_frames_of_lanes_that_step_together_are_one_message(supervisor: Supervisor) -> None:
+    folders = [start_peer(supervisor, "silent").path for _ in range(2)]
+    writers = [FrameWriter(folder) for folder in folders]
+    feeds = {folder: FrameFeed(folder) for folder in folders}
+    sent: list[list[int]] = []
+
+    class Comm(BaseComm):
+        def publish_msg(self, msg_type: str, data: Any = None, *arguments: Any, **more: Any) -> None:
+            if msg_type == "comm_msg":
+                sent.append([tile["tile"] for tile in data["tiles"]])
+
+    tiles = [{"run": str(folder)} for folder in folders]
+    hello = {"version": VERSION, "tiles": tiles, "visible": [0, 1], "fps": 30}
+    viewer = Viewer(Comm(), hello, feeds.__getitem__, 0.0)
+
+    def step(lane: int, now: float) -> None:
+        writers[lane].publish(noise(4, 4, 3))
+        feeds[folders[lane]].poll(now, 30)
+        viewer.show(now, 0.0)
+
+    step(0, 1.0)
+    assert sent == [] and viewer.due_at(1.0) == 1.0 + GATHER_SECONDS
+    step(1, 1.0 + GATHER_SECONDS)
+    assert sent == [[0, 1]]
+    step(0, 2.0)
+    viewer.show(2.0 + GATHER_SECONDS, 0.0)
+    assert sent == [[0, 1], [0]], "no longer if no more arrive"
+    for part in (*feeds.values(), *writers):
+        part.close()
 
 
 def test_views_of_pages_that_are_gone_give_way(stream: FrameStream, supervisor: Supervisor) -> None:

@@ -21,8 +21,8 @@ import { keepFocusOnKeys } from './keys.ts';
 
 const MOST_CALLS = 24;
 const SAID_MS = 15_000;
-const FPS = 30;
-const REALTIME_FPS = 60; // while someone plays in real time: every step up to the fastest speed offered
+const FPS = 60; // every step up to the fastest speed offered, also if lanes step at this rate with some jitter
+const FASTEST_FPS = 30; // of lanes that play as fast as possible: each frame delays their next step
 const TROUBLE: Record<Trouble, string> = {
   '': '',
   silent: SILENT_KERNEL,
@@ -69,11 +69,11 @@ function useFrames(
   }, [frames]);
   const runs = runsOf(model).join('\n');
   useEffect(() => frames.reopen(), [frames, runs]);
-  const realtime = model.get('state').lanes.some(({ people }) => people.some(person => person.realtime));
+  const speed = useTrait(model, 'speed');
   useEffect(() => {
-    settings.fps = realtime ? REALTIME_FPS : FPS;
+    settings.fps = speed ? FPS : FASTEST_FPS;
     frames.look();
-  }, [frames, settings, realtime]);
+  }, [frames, settings, speed]);
   const resize = (size: Size) => {
     settings.size = size;
     for (const tile of tiles) tile.fit();
