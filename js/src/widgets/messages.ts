@@ -164,7 +164,6 @@ export type ModelReference = string;
 export interface FrameWallTraits {
   title: string;
   tiles: { run: string; label: string }[];
-  canvases: ModelReference[];
   fps: number;
   columns: number;
 }
@@ -335,7 +334,6 @@ type Call = [view: string, number: number, name: string, args: object];
 export interface ComparisonTraits extends PanelTraits {
   title: string;
   state: ComparisonState;
-  canvases: ModelReference[];
   language: ModelReference[];
   speeds: number[];
   speed: number;
