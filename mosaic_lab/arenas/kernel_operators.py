@@ -1,8 +1,8 @@
 """Operators that run in the kernel: user-supplied functions and human players.
 
 Each function runs in its own thread per lane (`OperatorThread`). A human's request stays open until answered
-or, in real time (``realtime``), is answered at once with the key being held. Answers are sent through
-``answer``, from any thread; the methods of `KernelOperators` are called by the comparison's thread.
+or, in real time (``realtime``), is answered at once with the key being held. The methods of `KernelOperators`
+are called by the comparison's thread.
 """
 
 from __future__ import annotations
@@ -65,16 +65,25 @@ class _HeldKeys:
 
 
 class KernelOperators:
-    """The operators of a lane that run in the kernel. Tracebacks of user code are written to ``folder``."""
+    """The operators of a lane that run in the kernel. Tracebacks of user code are written to ``folder``.
+
+    ``answer`` sends an answer on the comparison's thread, to which ``post`` passes calls from other threads.
+    """
 
     def __init__(
-        self, assignment: Assignment, environment: EnvironmentInfo, folder: Path, answer: Answer
+        self,
+        assignment: Assignment,
+        environment: EnvironmentInfo,
+        folder: Path,
+        answer: Answer,
+        post: Callable[[Callable[[], None]], None],
     ) -> None:
         self._operators = {key: spec for key, spec in assignment.operators.items() if spec.worker is None}
         self._assignment = assignment
         self._environment = environment
         self._folder = folder
         self._answer = answer
+        self._post = post
         self._threads: dict[str, OperatorThread] = {}
         self._held: defaultdict[str, _HeldKeys] = defaultdict(_HeldKeys)
         self.open: dict[Any, ActionRequest] = {}
@@ -160,7 +169,9 @@ class KernelOperators:
 
     def _thread(self, key: str, operator: PythonPolicy) -> OperatorThread:
         if key not in self._threads:
-            self._threads[key] = OperatorThread(key, operator, self._folder, self._answer)
+            self._threads[key] = OperatorThread(
+                key, operator, self._folder, lambda message: self._post(lambda: self._answer(message))
+            )
         return self._threads[key]
 
     def _legal(self, agent: str, mask: Any) -> list[int] | None:

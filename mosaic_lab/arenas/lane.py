@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -292,7 +293,9 @@ class Lane:
 
     def opened(self, arena: ArenaClient, environment: EnvironmentInfo, assignment: Assignment) -> None:
         """Start the operators."""
-        operators = KernelOperators(assignment, environment, arena.path, self._answerer(arena))
+        operators = KernelOperators(
+            assignment, environment, arena.path, partial(self._answer, arena), self._post
+        )
         self._opened = _Opened(environment, assignment, operators)
         self._move(LaneState.OPENING, "its operators are being started")
         self.now.since = time.monotonic()
@@ -338,21 +341,18 @@ class Lane:
         if not failure.usable:
             self._end(State.FAILED, str(failure), GIVE_UP_SECONDS)
 
-    def _answerer(self, arena: ArenaClient) -> Callable[[Mapping[str, Any]], None]:
-        """Return a function that sends an answer to this arena, from any thread."""
-
-        def send(message: Mapping[str, Any]) -> None:
-            if arena.ending:
-                return
-            try:
-                arena.send(message)
-            except Exception as error:  # includes errors raised by an action's own code
-                refusal = f"the action cannot be sent: {error}"
-                arena.send({"cmd": "answer", "id": message["id"], "error": refusal})
-
-        return lambda message: self._post(lambda: send(message))
-
     # ------------------------------------------------------------------ inside
+
+    @staticmethod
+    def _answer(arena: ArenaClient, message: Mapping[str, Any]) -> None:
+        """Send an answer to this arena."""
+        if arena.ending:
+            return
+        try:
+            arena.send(message)
+        except Exception as error:  # includes errors raised by an action's own code
+            refusal = f"the action cannot be sent: {error}"
+            arena.send({"cmd": "answer", "id": message["id"], "error": refusal})
 
     def _on_stepped(self, message: dict[str, Any]) -> None:
         self.now.record_step(message)
