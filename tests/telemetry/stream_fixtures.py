@@ -38,7 +38,6 @@ class View(Page):
         self.files: list[tuple[str, str, bytes]] = []
         self.failures: list[str] = []
         self.pongs = 0
-        self.pings = 0
         self.broken = False
         self.closed = threading.Event()
         super().__init__(stream, runs, fps)
@@ -73,12 +72,9 @@ class View(Page):
         self.sizes.append(sum(map(len, buffers)))
         super()._on_frames(data, buffers)
 
-    def _on_ping(self, data: dict[str, Any], buffers: list[bytes]) -> None:
-        self.pings += 1
-        super()._on_ping(data, buffers)
-
     def _on_pong(self, data: dict[str, Any], buffers: list[bytes]) -> None:
         self.pongs += 1
+        super()._on_pong(data, buffers)
 
     def _on_file(self, data: dict[str, Any], buffers: list[bytes]) -> None:
         self.files.append((data["name"], data["mime"], buffers[0]))

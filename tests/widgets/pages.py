@@ -84,15 +84,12 @@ class Page(BaseComm):
         if self.acknowledges:
             self.send_to_kernel({"type": "ack", "id": data["id"]})
 
-    def _on_ping(self, data: dict[str, Any], buffers: list[bytes]) -> None:
+    def _on_pong(self, data: dict[str, Any], buffers: list[bytes]) -> None:
         if self.acknowledges:
             self.send_to_kernel({"type": "ack", "id": data["id"]})
 
     def _on_notices(self, data: dict[str, Any], buffers: list[bytes]) -> None:
         self.notices.update({notice["tile"]: notice["text"] for notice in data["notices"]})
-
-    def _on_pong(self, data: dict[str, Any], buffers: list[bytes]) -> None:
-        """The kernel is alive."""
 
     def _on_failed(self, data: dict[str, Any], buffers: list[bytes]) -> None:
         self.wrong.append(data["text"])

@@ -206,8 +206,7 @@ type FrameNotice = Notice & { tile: number };
 
 export type FromKernel =
   | FramesMessage
-  | { type: 'ping'; id: number }
-  | { type: 'pong' }
+  | { type: 'pong'; id: number }
   | { type: 'notices'; notices: FrameNotice[] }
   | { type: 'failed'; text: string }
   | { type: 'file'; name: string; mime: string };

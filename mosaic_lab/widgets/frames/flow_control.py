@@ -18,9 +18,8 @@ The protocol of `Credit`:
   idle every ten seconds, and one message is sent alone.
 - An acknowledgement costs the kernel more than a small frame. While nothing queues, only every second to
   fourth message requests one, and the window grows by the others.
-- Acknowledgements are cumulative, so the next one makes up for a lost one. If all are lost, the page is sent
-  a ping of a few bytes after four round trips or a second, then after twice as long, and so on. Its answer
-  settles everything sent before: it has arrived or never will.
+- Acknowledgements are cumulative, so the next one makes up for a lost one. If all are lost, the page
+  acknowledges the answer to its next heartbeat: everything sent before has arrived or never will.
 """
 
 from __future__ import annotations
@@ -38,9 +37,6 @@ IDLE_SECONDS = 10.0
 ACK_SECONDS = 0.1
 """Interval between two messages that request an acknowledgement while nothing queues; and at most:"""
 MOST_STRIDE = 4
-PATIENCE = 1.0
-MOST_PATIENCE = 16.0
-"""Seconds until an acknowledgement counts as missing, at least; interval between two pings, at most."""
 STALE_SECONDS = 5.0
 """A longer delay is attributed to a hidden page, not to the connection."""
 LOW_SECONDS, MOST_LOW_SECONDS = 15.0, 240.0
@@ -78,12 +74,10 @@ class Credit:
         """The smoothed round-trip seconds of all messages."""
         self._rate = 1 / interval  # messages per second that arrive
         self._bytes = 0  # of the last message
-        self._sent = self._acked = self._requested = self._pinged = 0
+        self._sent = self._acked = self._requested = self._checked = 0
         self._flights: deque[_Flight] = deque()
         self._last = -math.inf  # when the last message was sent
         self._alone = now  # when a message last had the connection to itself
-        self._pings = 0
-        self._ping_at = 0.0
 
     @property
     def in_flight(self) -> int:
@@ -122,33 +116,22 @@ class Credit:
         flight = None
         while self._flights and self._flights[0].number <= number:
             flight = self._flights.popleft()
-        self._acked, self._pings = number, 0
-        if flight is None or number == self._pinged:  # a ping's answer does not measure the connection
+        self._acked = number
+        if flight is None or number == self._checked:  # this does not measure the connection
             return
         took = max(now - flight.at, 1e-4)
         if took < STALE_SECONDS:
             self._measure(flight, took, now)
 
-    def ping_at(self) -> float:
-        """Return when a ping is due; infinite while no acknowledgement is missing."""
-        if not self._flights:
-            return math.inf
-        patience = max(PATIENCE, 4 * (self.round_trip or 0.0))
-        if not self._pings:
-            return self._flights[0].at + patience
-        return self._ping_at + min(MOST_PATIENCE, patience * 2.0**self._pings)
-
-    def ping(self, now: float) -> int:
-        """Return the number for a ping sent now; the page acknowledges it immediately."""
-        self._pings += 1
-        self._ping_at = now
-        self._pinged = self._sent
+    def check(self) -> int:
+        """Return the number that the page acknowledges once it has received everything sent so far."""
+        self._checked = self._sent
         return self._sent
 
     def restart(self, now: float) -> None:
         """Start again: stop waiting for messages in flight."""
         self._flights.clear()
-        self._acked, self._pings, self._alone = self._sent, 0, now
+        self._acked, self._alone = self._sent, now
 
     @property
     def _capacity(self) -> int:

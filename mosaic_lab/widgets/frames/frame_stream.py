@@ -29,8 +29,7 @@ from mosaic_lab.widgets.page.kernel import on_message, publish_no_status, stay_o
 
 NOTICE_SECONDS = 1.0
 CALM_SECONDS = 30.0
-"""A view's next failure is reported after this long without one. Longer than the interval between two pings.
-"""
+"""A view's next failure is reported after this long without one."""
 SHORTEST_WAIT = 0.001
 MOST_SENDS = 300
 """Maximum number of frame messages per second over all views: the server drops messages beyond 1,000 per
@@ -203,8 +202,6 @@ class FrameStream:
             feed.close()
 
     def _serve(self, viewer: Viewer, wanted: Mapping[FrameFeed, float], shortest: float, now: float) -> None:
-        if viewer.ping_at(now) <= now:
-            self._guard(viewer, partial(viewer.ping, now))
         if viewer.due_at(now) > now:
             return
         for tile in viewer.tiles_wanted(now):
@@ -215,8 +212,7 @@ class FrameStream:
     def _due(self, viewer: Viewer, now: float) -> float:
         """Return when work is due for a view."""
         polls = [tile.feed.poll_at for tile in viewer.tiles_wanted(now)]
-        news = max(viewer.due_at(now), min(polls, default=math.inf))
-        return min(news, viewer.ping_at(now))
+        return max(viewer.due_at(now), min(polls, default=math.inf))
 
     def _guard(self, viewer: Viewer, action: Callable[[], None]) -> None:
         """Call ``action``; send a failure to its view, once while it persists. The stream continues."""

@@ -107,7 +107,7 @@ class Viewer:
             elif kind == "look":
                 self._look(data)
             elif kind == "beat":
-                self.send({"type": "pong"})
+                self.send({"type": "pong", "id": self._credit.check()})
             else:
                 requests.append(data)
         return requests
@@ -196,13 +196,6 @@ class Viewer:
         self.send(
             {"type": "frames", "id": ticket.number, "ack": ticket.requests_ack, "tiles": entries}, buffers
         )
-
-    def ping_at(self, now: float) -> float:
-        """Return when a ping is due for a missing acknowledgement."""
-        return self._credit.ping_at() if self.tiles_wanted(now) else math.inf
-
-    def ping(self, now: float) -> None:
-        self.send({"type": "ping", "id": self._credit.ping(now)})
 
     def notify(self, now: float) -> None:
         """Send changes of the visible runs, except frames."""

@@ -114,7 +114,7 @@ class KernelPage:
     def _take(self, data: dict[str, Any]) -> None:
         if data["type"] == "frames":
             self.frames += 1
-        if data["type"] == "ping" or (data["type"] == "frames" and data["ack"]):
+        if data["type"] == "pong" or (data["type"] == "frames" and data["ack"]):
             self.send_to_kernel({"type": "ack", "id": data["id"]})
 
 

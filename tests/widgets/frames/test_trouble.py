@@ -40,6 +40,7 @@ def test_a_view_that_cannot_be_reached_does_not_hold_up_the_others(
     views[1].more(60)
     assert len([record for record in caplog.records if "trying again" in record.message]) == 1
     views[0].broken = False
+    views[0].send_to_kernel({"type": "beat"})
     views[0].more()
     for view in views:
         view.end()
