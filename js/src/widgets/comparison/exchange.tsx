@@ -7,7 +7,7 @@
 import { useEffect, useState } from 'react';
 import { Call } from '../../views/transcript/call.tsx';
 import { Collapsible, OWN_KEYS, useOpened } from '../common/parts.tsx';
-import type { Model } from '../host/anywidget.ts';
+import { type Model, send } from '../host/anywidget.ts';
 import { modelOf, type WidgetManager } from '../host/ipywidgets.ts';
 import type { LanguageTraits, ModelReference } from '../messages.ts';
 import { callName, complete, headText } from './card-text.ts';
@@ -47,9 +47,7 @@ export function useLanguage(manager: WidgetManager, reference: ModelReference): 
     };
   }, [model]);
   useEffect(() => {
-    if (!model || drawn < 0) return;
-    model.set({ drawn });
-    model.save_changes();
+    if (model && drawn >= 0) send(model, 'drawn', drawn);
   }, [model, drawn]);
   return model;
 }
@@ -63,10 +61,6 @@ interface ExchangesProps {
 
 export function Exchanges({ model, waiting, hidden }: ExchangesProps) {
   const shown = complete(model.get('shown'));
-  const choose = (agent: string) => {
-    model.set({ agent });
-    model.save_changes();
-  };
   return (
     <Collapsible title="Prompt and answer" className="mosaic-exchange" hidden={hidden} {...useOpened(model)}>
       <div className="mosaic-exchange-head">
@@ -75,7 +69,7 @@ export function Exchanges({ model, waiting, hidden }: ExchangesProps) {
           aria-label="Agent"
           hidden={shown.agents.length < 2}
           value={shown.agent}
-          onChange={event => choose(event.currentTarget.value)}
+          onChange={event => send(model, 'agent', event.currentTarget.value)}
           {...OWN_KEYS}
         >
           {shown.agents.map(name => (
