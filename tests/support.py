@@ -153,7 +153,7 @@ def pretend_two_gpus(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Put an nvidia-smi that lists two GPUs on the PATH, and their locks into the folder."""
     program = folder / "bin" / "nvidia-smi"
     program.parent.mkdir()
-    program.write_text("#!/bin/sh\nprintf '0, GPU-aaaa\\n1, GPU-bbbb\\n'\n")
+    program.write_text("#!/bin/sh\nprintf '0, GPU-aaaa, NVIDIA A, 8 MiB\\n1, GPU-bbbb, NVIDIA B, 9 MiB\\n'\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)

@@ -51,7 +51,7 @@ TOO_LARGE = "import torch; torch.empty(1 << 40, dtype=torch.uint8, device='cuda'
 def gpu() -> Iterator[int]:
     """The index of the only GPU that this session may use."""
     try:
-        index = choose_gpus(1)[0][0]
+        index = next(iter(choose_gpus(1)[0]))
     except ConfigurationError as error:
         pytest.skip(f"it needs an NVIDIA GPU: {error}")
     with pytest.MonkeyPatch.context() as patch:
@@ -127,8 +127,10 @@ def assert_measured(run: Run, gpu: int, idle: float) -> None:
 def test_a_script_computes_on_its_gpu_and_sees_none_without_a_request(lab: mosaic.Lab, gpus: int) -> None:
     run = script(lab, COUNTS, gpus=gpus).wait(120)
     assert run.metrics("devices")["value"].tolist() == [gpus]
-    assert run.metrics("product")["value"].tolist() == [512] * gpus
-    if not gpus:
+    if gpus:
+        assert run.metrics("product")["value"].tolist() == [512]
+        assert "MiB" in run.provenance["gpus"][str(run.gpus[0])]
+    else:
         with pytest.raises(ConfigurationError, match="this run gets no GPU"):
             training(lab, **PPO, device="cuda")
 

@@ -20,13 +20,14 @@ def cpu_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def choose_gpus(gpus: int | Sequence[int]) -> tuple[list[int], int | None]:
-    """Return ``(candidates, count)``. A number requests that many free GPUs, a list exactly these (count
-    None). Raises ConfigurationError if the machine does not have them."""
+def choose_gpus(gpus: int | Sequence[int]) -> tuple[dict[int, str], int | None]:
+    """Return ``(candidates, count)``; candidates are indices with the names of the GPUs, such as "NVIDIA H100
+    80GB HBM3, 81559 MiB". A number requests that many free GPUs, a list exactly these (count None). Raises
+    ConfigurationError if the machine does not have them."""
     if isinstance(gpus, bool) or (isinstance(gpus, int) and gpus < 0):
         raise ConfigurationError(f"gpus={gpus!r}: must be an integer ≥ 0 or a list of indices")
     if gpus == 0 or (not isinstance(gpus, int) and not gpus):
-        return [], 0
+        return {}, 0
     present, seen = _usable_gpus()
     if isinstance(gpus, int):
         if gpus > len(present):
@@ -36,7 +37,7 @@ def choose_gpus(gpus: int | Sequence[int]) -> tuple[list[int], int | None]:
     missing = [index for index in wanted if index not in present]
     if missing:
         raise ConfigurationError(f"gpus={list(gpus)!r}, but GPU {missing[0]} is not available here: {seen}")
-    return wanted, None
+    return {index: present[index] for index in wanted}, None
 
 
 def check_device(device: Any, needed: Any, gpus: int | Sequence[int]) -> None:
@@ -57,28 +58,27 @@ def check_device(device: Any, needed: Any, gpus: int | Sequence[int]) -> None:
         )
 
 
-def _usable_gpus() -> tuple[list[int], str]:
-    """Return nvidia-smi's indices of the GPUs allowed by CUDA_VISIBLE_DEVICES, and an explanation."""
-    query = ["nvidia-smi", "--query-gpu=index,uuid", "--format=csv,noheader"]
+def _usable_gpus() -> tuple[dict[int, str], str]:
+    """Return indices and names of the GPUs allowed by CUDA_VISIBLE_DEVICES, and an explanation."""
+    query = ["nvidia-smi", "--query-gpu=index,uuid,name,memory.total", "--format=csv,noheader"]
     try:
         answer = subprocess.run(
             query, capture_output=True, text=True, timeout=_DEADLINE, stdin=subprocess.DEVNULL
         )
     except FileNotFoundError:
-        return [], "nvidia-smi is not on the PATH"
+        return {}, "nvidia-smi is not on the PATH"
     except subprocess.TimeoutExpired:
-        return [], f"nvidia-smi did not answer within {_DEADLINE:g} s"
+        return {}, f"nvidia-smi did not answer within {_DEADLINE:g} s"
     if answer.returncode != 0:
         text = (answer.stderr or answer.stdout).strip().splitlines()
-        return [], f"nvidia-smi failed: {text[0] if text else f'exit code {answer.returncode}'}"
-    rows = [line.split(",") for line in answer.stdout.splitlines() if "," in line]
-    uuids = {int(index): uuid.strip() for index, uuid in rows}
+        return {}, f"nvidia-smi failed: {text[0] if text else f'exit code {answer.returncode}'}"
+    rows = [line.split(", ", 2) for line in answer.stdout.splitlines() if line.count(", ") >= 2]
+    names = dict(sorted((int(index), name) for index, _, name in rows))
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
-        return sorted(uuids), f"nvidia-smi lists {len(uuids)}"
+        return names, f"nvidia-smi lists {len(names)}"
     tokens = [token.strip() for token in visible.split(",") if token.strip()]
     named_by = tuple(token for token in tokens if token.startswith("GPU-"))  # CUDA accepts prefixes of UUIDs
-    kept = [i for i, uuid in uuids.items() if str(i) in tokens or uuid.startswith(named_by)]
-    return sorted(
-        kept
-    ), f"nvidia-smi lists {len(uuids)}, and CUDA_VISIBLE_DEVICES={visible!r} limits this session"
+    kept = {int(index) for index, uuid, _ in rows if index in tokens or uuid.startswith(named_by)}
+    seen = f"nvidia-smi lists {len(names)}, and CUDA_VISIBLE_DEVICES={visible!r} limits this session"
+    return {index: name for index, name in names.items() if index in kept}, seen

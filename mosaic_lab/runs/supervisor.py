@@ -163,7 +163,7 @@ class Supervisor:
         """
         cluster = None if on is None else clusters.find(on)
         gpus = given_gpus(gpus, on)
-        candidates, count = choose_gpus(gpus) if cluster is None else ([], gpu_count(gpus))
+        candidates, count = choose_gpus(gpus) if cluster is None else ({}, gpu_count(gpus))
         pass_env_vars = list(pass_env_vars)
         variables = compose_variables(
             os.environ, threads=threads, env_vars=env_vars, pass_env_vars=pass_env_vars
@@ -172,6 +172,7 @@ class Supervisor:
         origin = {
             **provenance(launch_dir, worker_environment or {}, program),
             "module": recorded_module(config.get("env_id"), variables),
+            "gpus": candidates,
         }
         with self._new_folder(worker, config, run_id) as (folder, lock):
             write_json(folder.state_path, queued("starting", time.time()).to_dict())
@@ -288,7 +289,7 @@ class Supervisor:
         folder: RunFolder,
         recorded: Mapping[str, Any],
         variables: Mapping[str, str],
-        candidates: list[int],
+        candidates: Iterable[int],
         count: int | None,
     ) -> Launch:
         if folder.disk_full():  # its keeper could not record the start
@@ -302,7 +303,7 @@ class Supervisor:
             environment={**variables, RUN_DIR_VARIABLE: str(folder.path)},
             grace_seconds=recorded["grace_seconds"],
             max_running=self.max_running if takes_slot else None,
-            gpus=candidates,
+            gpus=list(candidates),
             gpu_count=count,
             gpu_locks=str(Path(tempfile.gettempdir()) / f"mosaic-lab-{os.getuid()}"),
             scratch=str(folder.scratch_path),

@@ -80,7 +80,8 @@ def nvidia_smi(folder: Path, monkeypatch: pytest.MonkeyPatch, answer: str) -> No
     program.parent.mkdir()
     program.write_text(
         "#!/bin/sh\n"
-        'test "$1" = "--query-gpu=index,uuid" && exec printf "0, GPU-aaaa\\n1, GPU-bbbb\\n"\n'
+        'test "$1" = "--query-gpu=index,uuid,name,memory.total" '
+        '&& exec printf "0, GPU-aaaa, NVIDIA A, 8 MiB\\n1, GPU-bbbb, NVIDIA B, 9 MiB\\n"\n'
         'test "$*" = "--query-gpu=index,utilization.gpu,memory.used '
         '--format=csv,noheader,nounits" || exit 2\n'
         f"echo $$ >> {folder}/queries\n{answer}\n"

@@ -81,6 +81,7 @@ def test_every_run_gets_a_gpu_of_its_own_and_the_next_one_waits(two_gpus: Superv
     runs = [start_peer(two_gpus, "show_environment", gpus=1, **hold(tmp_path, name)) for name in "abc"]
     assert [visible(run) for run in runs[:2]] == ["0", "1"]
     assert (runs[0].gpus, runs[1].gpus) == ((0,), (1,))
+    assert runs[0].provenance["gpus"] == {"0": "NVIDIA A, 8 MiB", "1": "NVIDIA B, 9 MiB"}
     wait_until(lambda: "waits for a free GPU" in runs[2].reason)
     plain = start_peer(two_gpus, "show_environment")  # a run that waits for a GPU blocks no run without one
     assert plain.wait(30).state == "completed"

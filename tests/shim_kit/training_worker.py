@@ -26,11 +26,6 @@ from mosaic_lab import workers
 
 SECONDS = 400.0  # upstream takes seconds to import or to compile, and far more on a machine that is busy
 
-WITHOUT_GPU = [("", "no GPU is visible to this run"), ("63", "finds none of this run's GPUs")]
-"""What CUDA_VISIBLE_DEVICES may be where PyTorch finds no GPU, and what a refusal says then. The first is how
-the Lab starts a run without `gpus=`."""
-
-
 CHECK = Path(__file__).with_name("configuration_errors.py")
 WRAPPER_CHECKS = Path(__file__).with_name("wrapper_checks.py")
 
@@ -302,14 +297,3 @@ class Viewer:
     def sizes(self) -> set[tuple[int, int]]:
         """The heights and widths of all frames seen."""
         return {(frame.height, frame.width) for frame in self.frames}
-
-
-def assert_refuses_gpu(run: Finished, device: str, why: str) -> None:
-    """Check that a run ended before it trained, with a sentence that says what to do."""
-    assert run.code == 2
-    (failed,) = run.events("run_failed")
-    assert failed["error"].startswith(f"device={device!r}, and ")
-    assert why in failed["error"]
-    assert "lab.train(..., gpus=1)" in failed["error"]
-    assert "device='auto'" in failed["error"]
-    assert not run.checkpoints

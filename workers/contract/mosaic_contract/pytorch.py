@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import functools
 import io
-import logging
 import os
 import pickle
 import sys
@@ -17,8 +16,6 @@ from typing import Any, Callable, Mapping
 
 from mosaic_contract.checkpoints import loading
 from mosaic_contract.errors import ConfigError
-
-log = logging.getLogger(__name__)
 
 _COMPILER = "torch._dynamo"
 
@@ -90,22 +87,23 @@ def in_sequence(*modules: Any) -> Callable[[Any], Any]:
 
 def torch_device(requested: str) -> str:
     """Return PyTorch's name of the requested device: "cpu", "cuda", "cuda:0", or "auto", a GPU if one is
-    visible, else the CPU. Raises `ConfigError` for a GPU if none is visible. Imports torch."""
+    visible, else the CPU. Raises `ConfigError` for a GPU if PyTorch finds none, and for "auto" if it finds
+    none of those that the run was given. Imports torch."""
     torch = import_module("torch")
     if torch.cuda.is_available() or requested == "cpu":
         return "cuda" if requested == "auto" else requested
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    seen = "no GPU is visible to this run"
     if visible:
-        seen = f"PyTorch {torch.__version__} finds none of this run's GPUs (CUDA_VISIBLE_DEVICES={visible})"
-    if requested != "auto":
         raise ConfigError(
-            f"device={requested!r}, and {seen}: give it one (lab.train(..., gpus=1)), or choose "
-            "device='auto' or 'cpu'"
+            f"device={requested!r}, and PyTorch {torch.__version__} finds none of this run's GPUs "
+            f"(CUDA_VISIBLE_DEVICES={visible}): install a PyTorch that fits their driver, or choose gpus=0"
         )
-    if visible:
-        log.warning("%s: it trains on the CPU", seen)
-    return "cpu"
+    if requested == "auto":
+        return "cpu"
+    raise ConfigError(
+        f"device={requested!r}, and no GPU is visible to this run: give it one (lab.train(..., gpus=1)), or "
+        "choose device='auto' or 'cpu'"
+    )
 
 
 def torch_bytes(state: Any) -> bytes:

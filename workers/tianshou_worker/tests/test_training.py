@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from typing import Any
 
 import pytest
 from shim_kit.optimizers import learning_rates
-from shim_kit.training_worker import (
-    WITHOUT_GPU,
-    Viewer,
-    assert_refuses_gpu,
-    assert_stopped_cleanly,
-    stop_after_an_episode,
-)
+from shim_kit.training_worker import Viewer, assert_stopped_cleanly, stop_after_an_episode
 
 LOSSES = {
     "dqn": {"update/loss"},
@@ -65,13 +60,21 @@ def test_the_same_seed_gives_the_same_returns_watched_or_not(worker: Any) -> Non
     assert viewer.sizes == {(500, 1004)}
 
 
-@pytest.mark.parametrize(("visible", "why"), WITHOUT_GPU)
-def test_a_gpu_that_is_not_there_is_refused(
-    worker: Any, monkeypatch: pytest.MonkeyPatch, visible: str, why: str
+@pytest.mark.parametrize(
+    ("device", "visible", "advice"),
+    [
+        ("cuda", "", r"no GPU is visible to this run: give it one \(lab.train\(..., gpus=1\)\), or choose "),
+        ("auto", "63", r"PyTorch .* finds none of this run's GPUs .* or choose gpus=0"),
+    ],
+)
+def test_a_gpu_that_pytorch_does_not_find_is_refused(
+    worker: Any, monkeypatch: pytest.MonkeyPatch, device: str, visible: str, advice: str
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    run = worker.train(algorithm="ppo", **worker.small["ppo"], device="cuda")
-    assert_refuses_gpu(run, "cuda", why)
+    run = worker.train(algorithm="ppo", **worker.small["ppo"], device=device)
+    assert run.code == 2 and not run.checkpoints
+    (failed,) = run.events("run_failed")
+    assert re.match(f"device={device!r}, and {advice}", failed["error"])
 
 
 def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
