@@ -59,6 +59,7 @@ def main(worker: Worker, argv: Sequence[str] | None = None) -> int:
     """
     reserve_standard_streams()
     arguments = _parser().parse_args(argv)
+    defer_compiler()
     if arguments.warm is not None:
         from mosaic_contract.warm import serve  # needed by warm workers only
 
@@ -277,7 +278,6 @@ def _train(
         seed=config.seed,
         config=resolved,
     )
-    defer_compiler()
     try:
         with Heartbeats(telemetry):
             results = train(telemetry)

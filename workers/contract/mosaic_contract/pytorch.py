@@ -47,7 +47,7 @@ class _DeferredCompiler(ModuleType):
 
 def defer_compiler() -> None:
     """Keep PyTorch's optimizers from importing its compiler, which they only exclude themselves from. The
-    import takes half of the time in which a training starts. `torch.compile` works as ever."""
+    import takes half of the time in which a training or policy starts. `torch.compile` works as ever."""
     sys.modules.setdefault(_COMPILER, _DeferredCompiler(_COMPILER))
 
 

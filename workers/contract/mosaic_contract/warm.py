@@ -23,7 +23,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from mosaic_contract.pytorch import defer_compiler
 from mosaic_contract.ready_process import ReadyProcess, place, receive
 
 NAME = "mosaic-warm"
@@ -42,7 +41,6 @@ def serve(
     control.set_inheritable(False)
     if not getattr(sys.flags, "safe_path", False):
         del sys.path[0]  # the working directory, which is another one in each ready process
-    defer_compiler()
     for name in modules:
         import_module(name)
     files = _files()
