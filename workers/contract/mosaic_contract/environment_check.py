@@ -15,9 +15,10 @@ import logging
 import math
 import sys
 import warnings
+from collections.abc import Mapping  # typing's is ten times as slow in `isinstance`
 from importlib import import_module
 from numbers import Real
-from typing import Any, Callable, Mapping
+from typing import Any, Callable
 
 from mosaic_contract.errors import ConfigError, EnvironmentFault, EnvironmentMissing, one_line, quoted
 from mosaic_contract.observation_check import Convert, Misfit, NotFinite, converter, excluded_numbers
@@ -348,9 +349,9 @@ class TeamCheck(EpisodeCheck):
         observations, rewards, terminated, truncated, infos = returned
         return (
             self._observations(observations, "step"),
-            self._by_agent("rewards", rewards, self.reward),
-            self._by_agent("terminated", terminated, functools.partial(self.flag, "terminated")),
-            self._by_agent("truncated", truncated, functools.partial(self.flag, "truncated")),
+            self._by_agent("rewards", rewards, float, self.reward),
+            self._by_agent("terminated", terminated, bool, functools.partial(self.flag, "terminated")),
+            self._by_agent("truncated", truncated, bool, functools.partial(self.flag, "truncated")),
             infos,
         )
 
@@ -360,9 +361,15 @@ class TeamCheck(EpisodeCheck):
             for misfit in excluded_numbers(self._spaces[agent], seen):
                 raise self.misfit(misfit, method, f" of {agent}")
 
-    def _by_agent(self, what: str, values: Any, read: Callable[[Any, str], Any]) -> dict[Any, Any]:
+    def _by_agent(self, what: str, values: Any, kind: Any, read: Callable[[Any, str], Any]) -> dict[Any, Any]:
+        """Return the values, which are converted by `read` unless they are of this kind."""
         self._check_mapping("step", what, values)
-        return {agent: read(value, f" of {agent}") for agent, value in values.items()}
+        return {
+            agent: value
+            if type(value) is kind and abs(value) <= _LARGEST_REWARD
+            else read(value, f" of {agent}")
+            for agent, value in values.items()
+        }
 
     def _check_mapping(self, method: str, what: str, values: Any) -> None:
         if not isinstance(values, Mapping):
@@ -379,7 +386,10 @@ class TeamCheck(EpisodeCheck):
                 f"{method}() of {self.env_id} returns an observation of {unknown[0]}, which is not among its "
                 f"possible_agents: {', '.join(map(str, converters))}"
             )
-        return {
-            agent: self.observation(converters[agent], value, method, f" of {agent}")
-            for agent, value in observations.items()
-        }
+        try:
+            return {agent: converters[agent](value) for agent, value in observations.items()}
+        except Misfit:
+            return {
+                agent: self.observation(converters[agent], value, method, f" of {agent}")
+                for agent, value in observations.items()
+            }

@@ -62,7 +62,7 @@ class SharedValues:
 
     def read(self, reference: Any) -> Any:
         """Return a copy of a value. Raises `BadMessage` for an invalid reference."""
-        if type(reference) in PLAIN:
+        if type(reference) in PLAIN or _has_plain_parts(reference):
             return reference
         if type(reference) is dict:
             if _MARK in reference:
@@ -75,7 +75,7 @@ class SharedValues:
 
     def _put(self, value: Any, start: int) -> tuple[Any, int]:
         """Write a value from `start` on; return its reference and the start of the next one."""
-        if type(value) in PLAIN:
+        if type(value) in PLAIN or _has_plain_parts(value):
             return value, start
         if _is_array(value):
             end = start + value.nbytes
@@ -128,6 +128,13 @@ class SharedValues:
         self._views.clear()
         self._size = os.fstat(self._descriptor).st_size
         self._map = mmap.mmap(self._descriptor, self._size)
+
+
+def _has_plain_parts(value: Any) -> bool:
+    """Return whether a value is a dict or a list without arrays or further dicts or lists."""
+    if type(value) is dict:
+        return PLAIN.issuperset(map(type, value.values()))
+    return type(value) is list and PLAIN.issuperset(map(type, value))
 
 
 def _is_array(value: Any) -> bool:

@@ -8,9 +8,10 @@ Agent ids are converted to strings. Returned values are checked as in trainings:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import accumulate
-from typing import Any, ClassVar, Iterable, Mapping, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from mosaic_contract.environment_check import (
     EpisodeCheck,

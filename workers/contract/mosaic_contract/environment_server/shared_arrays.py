@@ -49,9 +49,7 @@ class Region:
         # reward, terminated and truncated of the latest step
         self.write_ends = functools.partial(_ENDS.pack_into, self._map, 0)
         self.read_ends = functools.partial(_ENDS.unpack_from, self._map)
-
-    def write_place(self, *place: bool) -> None:
-        _PLACE.pack_into(self._map, _ENDS.size, *place)
+        self.write_place = functools.partial(_PLACE.pack_into, self._map, _ENDS.size)
 
     def read_place(self) -> Place:
         return Place._make(_PLACE.unpack_from(self._map, _ENDS.size))
