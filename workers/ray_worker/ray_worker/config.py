@@ -174,6 +174,17 @@ class RllibPlan(PlannedTraining):
         return self.address is None or not self.hyperparameters["num_learners"]
 
     @property
+    def iteration(self) -> str:
+        """The steps and updates of an iteration in words; empty for algorithms without epochs."""
+        values = self.hyperparameters
+        batch, epochs = values["train_batch_size_per_learner"], values.get("num_epochs")
+        if epochs is None:
+            return ""
+        minibatch = values["minibatch_size"] or batch
+        count = f"{batch:,} steps and {epochs * math.ceil(batch / minibatch):,} updates"
+        return f", after {count} (num_epochs={epochs}, minibatch_size={minibatch})"
+
+    @property
     def first_update(self) -> int:
         """The environment step of the first update. Off-policy algorithms also count the steps of the
         trainings that this one resumes from."""

@@ -50,7 +50,8 @@ def _train(plan: RllibPlan, upstream: Any, telemetry: Telemetry, stack: ExitStac
     checkpoints = checkpoints_of(plan, algorithm, logger)
     errors = RunnerErrors(plan, algorithm, telemetry)
     stack.callback(errors.close)
-    log.info("the first iteration has begun: steps, episodes and metrics are sent at the end of each")
+    sent = "the first iteration has begun: steps, episodes and metrics are sent at the end of each"
+    log.info("%s%s", sent, plan.iteration)
     try:
         while logger.steps < config.end_step:
             before = logger.steps
