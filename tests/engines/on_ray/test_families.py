@@ -1,4 +1,6 @@
-"""A training of each family of workers runs on a cluster as it does here; RLlib has its own Ray there."""
+"""A training of each family of workers runs on a cluster as it does here; RLlib has its own Ray there, and
+XuanCe's environments are in a process of another worker.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ _CARTPOLE = {"env": "CartPole-v1", "total_timesteps": 600}
 TRAININGS: dict[str, dict[str, Any]] = {  # enough to update its networks
     "rllib": {"algorithm": "ppo", **_CARTPOLE, "train_batch_size_per_learner": 200, "num_env_runners": 0},
     "tianshou": {"algorithm": "ppo", **_CARTPOLE, "collection_step_num_env_steps": 200},
-    "xuance": {"algorithm": "dqn", **_CARTPOLE, "parallels": 5, "start_training": 100},
+    "xuance": {"algorithm": "dqn", **_CARTPOLE, "parallels": 5, "start_training": 100, "env_processes": 1},
     "jumanji": {
         "algorithm": "a2c",
         "env": "TSP-v1",
@@ -37,3 +39,5 @@ def test_a_training(worker: str, cluster: Cluster, mosaic_home: Path, tmp_path: 
     assert run.state == "completed", f"{run.reason}\n{run.log(50)}"
     assert run.metrics()["step"].max() >= 400
     assert run.checkpoints[-1].path.exists()
+    served = "env_processes" in TRAININGS[worker]
+    assert (run.config.get("environment_server", {}).get("worker") == "gymnasium") == served
