@@ -1,7 +1,7 @@
 """A snapshot of a comparison as plain data, for display in a page. Its format::
 
     {"env_id", "environment": its display name, "seeds", "seed", "mode": "idle" | "playing" | "closed",
-     "speed", "max_steps", "lanes": […], "episodes": [a row of `results`, as a dict, … the newest 200],
+     "speed", "lanes": […], "episodes": [a row of `results`, as a dict, … the newest 200],
      "ended": their total number}
     lane: {"index", "label", "state", "reason", "log", "folder", "operators": [{"key", "name", "category",
      "agents", "settings", "trained_on": None | an environment's id,
@@ -48,7 +48,6 @@ def snapshot(lockstep: Lockstep, plan: ArenaPlan) -> dict[str, Any]:
         "seed": lockstep.seed,
         "mode": lockstep.mode,
         "speed": lockstep.speed,
-        "max_steps": plan.request.max_steps,
         "lanes": [lane_snapshot(lane) for lane in lockstep.lanes],
         "episodes": episode_rows(lockstep.lanes, _NEWEST),
         "ended": sum(len(lane.rows) for lane in lockstep.lanes),

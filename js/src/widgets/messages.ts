@@ -316,7 +316,6 @@ export interface Lane {
 }
 
 export interface ComparisonState {
-  env: string;
   seeds: number[];
   seed: number;
   mode: 'idle' | 'playing' | 'closed';

@@ -56,7 +56,6 @@ def page_state(view: Mapping[str, Any], ended: bool, early: Mapping[tuple[int, s
     shown = [_lane(lane, view["env_id"], early) for lane in view["lanes"]]
     can_step = any(lane["state"] in ("ready", "stepping", "opening") for lane in shown)
     return {
-        "env": view["environment"],
         "seeds": view["seeds"],
         "seed": view["seed"],
         "mode": "closed" if ended else view["mode"],

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from comm.base_comm import BaseComm
 
 from mosaic_lab.errors import MosaicError
-from mosaic_lab.fastlane import Packet, pictures
+from mosaic_lab.fastlane import pictures
 from mosaic_lab.fastlane.encoding import RECORDED_BYTES
 from mosaic_lab.fastlane.source import pixels_of
 from mosaic_lab.sanitize import file_name
@@ -90,11 +90,6 @@ class FrameStream:
                 self._viewers.remove(viewer)
                 self._viewers_changed = True
         self._news.set()
-
-    def recorded(self, folder: Path, seconds: float) -> list[Packet]:
-        """Return the frames of a run shown in the last ``seconds`` before its newest frame."""
-        feed = self.feed(folder)
-        return feed.recorder.last(seconds) if feed else []
 
     def feed(self, folder: Path) -> FrameFeed | None:
         """Return the feed of a run; None if no view shows it."""

@@ -116,7 +116,8 @@ class FrameWall:
         check_seconds(seconds)
         run = self._run(tile)
         file, make = film_path(path)
-        packets = frame_stream().recorded(run.path, seconds)
+        feed = frame_stream().feed(run.path)
+        packets = feed.recorder.last(seconds) if feed else []
         if not packets:
             raise MosaicError(
                 f"nothing of run {run.id} is kept: no view shows it now; run.record() records "
