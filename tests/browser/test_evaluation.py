@@ -143,6 +143,8 @@ def plays_a_replay(page: Page) -> None:
     wait_until(lambda: player.locator("video").evaluate_all(moments)[0] > 0.4)
     page.keyboard.press("ArrowLeft")
     expect(at).to_have_text("1 / 11")
+    player.get_by_role("button", name="One step back").press("Space")  # which plays elsewhere
+    expect(at).to_have_text("0 / 11")
     player.get_by_label("Steps per second").select_option("60")
     player.locator(".mosaic-title").first.click()
     page.keyboard.press("Space")

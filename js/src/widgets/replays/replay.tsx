@@ -52,7 +52,8 @@ function Player({ model }: RenderContext<ReplayTraits>) {
   };
   const onKeyDown = (event: KeyboardEvent<HTMLElement>) => {
     const { key, ctrlKey, metaKey, altKey, target } = event;
-    if (ctrlKey || metaKey || altKey || (target as HTMLElement).closest('select, summary, pre')) return;
+    const own = key === ' ' ? 'select, summary, pre, button' : 'select, summary, pre';
+    if (ctrlKey || metaKey || altKey || (target as HTMLElement).closest(own)) return;
     const step = keyTarget(key, at, last);
     if (step === null && key !== ' ') return;
     event.preventDefault();
@@ -157,7 +158,9 @@ function Bar({ model, at, last, playing, toggle, move }: BarProps) {
         onChange={event => send(model, 'speed', Number(event.currentTarget.value))}
       >
         {SPEEDS.map(value => (
-          <option key={value} value={value}>{`${value} steps/s`}</option>
+          <option key={value} value={value}>
+            {value === 1 ? '1 step/s' : `${value} steps/s`}
+          </option>
         ))}
       </select>
       {differ !== null && (
@@ -182,16 +185,23 @@ function Card({ replay, film, at, toggle, continueHere }: CardProps) {
   const step = steps[at];
   const text = step ? step.text : end.text;
   const body = useGreatestHeight(at);
+  const repeats = differs === null || at < differs;
   const ended = step ? '' : `ended${end.flags.length ? `: ${end.flags.join(', ')}` : ''}`;
   return (
     <section className="mosaic-lane" aria-label={`replay of ${label}`}>
       <div className="mosaic-tile-head mosaic-lane-head">
         <Swatch color={color} />
-        <span className="mosaic-title">{label}</span>
+        <span className="mosaic-title" title={label}>
+          {label}
+        </span>
         {replay.continues && (
           <Button
-            title="Compare what each operator would do from this step on"
-            disabled={!step}
+            title={
+              repeats
+                ? 'Compare what each operator would do from this step on'
+                : 'The environment does not repeat the episode up to this step'
+            }
+            disabled={!step || !repeats}
             onClick={continueHere}
           >
             From this step on
@@ -200,7 +210,7 @@ function Card({ replay, film, at, toggle, continueHere }: CardProps) {
       </div>
       <div className="mosaic-operators">
         <span className={`mosaic-chip${differs === null ? '' : ' mosaic-warning'}`} title={verdict}>
-          {differs === null || at >= differs ? verdict : `differs from step ${differs} on`}
+          {differs !== null && repeats ? `differs from step ${differs} on` : verdict}
         </span>
         {[ended, note].filter(Boolean).map(text => (
           <span key={text} className="mosaic-chip">
