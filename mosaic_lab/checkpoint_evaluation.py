@@ -18,7 +18,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from mosaic_contract.heartbeat import Heartbeats
 from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.arenas.replays.kept_episodes import EVALUATION, keep_episodes
@@ -33,7 +32,7 @@ from mosaic_lab.keeper.events import EVALUATED, METRICS
 from mosaic_lab.keeper.files import append_line
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.operators import rl
-from mosaic_lab.runs.checkpoint_runner import LOOK_SECONDS, CheckpointRunner, TrainingEnded, run_in_background
+from mosaic_lab.runs.checkpoint_runner import CheckpointRunner, TrainingEnded, run_in_background
 from mosaic_lab.runs.checkpoints import EVALUATIONS, RETURN, Checkpoint, CheckpointFollower, mean_returns
 from mosaic_lab.runs.run_process import RunAborted, RunCurtailed
 from mosaic_lab.runs.stopping import end
@@ -59,15 +58,7 @@ class CheckpointEvaluator(CheckpointRunner):
     def run(self) -> None:
         """Evaluate all checkpoints until the training has ended and none remains. Raises RunAborted if no
         checkpoint could be evaluated, RunCurtailed if there was none, and `TrainingEnded`."""
-        self.telemetry.run_started(
-            worker_type=EVALUATIONS,
-            algo=str(self.config.get("algorithm", "")),
-            env_id=str(self.config.get("env_id", "")),
-            seed=None,
-            config={"training": self.config["training"], **self._settings},
-        )
-        with Heartbeats(self.telemetry):
-            self._follow()
+        self.follow(self._next, self._evaluate, **self._settings)
         if not self._returns and self._problem:
             raise RunAborted(self._problem)
         if not self._settled:
@@ -75,28 +66,14 @@ class CheckpointEvaluator(CheckpointRunner):
                 f"run {self.training.run_id} saved no checkpoint: there is nothing to evaluate"
             )
 
-    def _follow(self) -> None:
-        while True:
-            self.check()
-            ended = self.training.status().state.finished  # before its checkpoints are read
-            waiting = self._waiting()
-            if waiting:
-                with self.turn():
-                    self._evaluate(waiting[0])
-            elif ended:
-                return
-            else:
-                time.sleep(LOOK_SECONDS)
-
-    def _waiting(self) -> list[Checkpoint]:
-        """Return the checkpoints to evaluate, in the order of their steps, after skipping some."""
+    def _next(self, ended: bool) -> Checkpoint | None:
+        """Return the waiting checkpoint with the lowest step, after skipping some if many wait."""
         saved = sorted(self._saved.read(), key=lambda checkpoint: checkpoint.step)
         waiting = [checkpoint for checkpoint in saved if checkpoint.step not in self._settled]
         if len(waiting) > MOST_WAITING:
             for skipped in waiting[1:-1:2]:
                 self._skip(skipped, "skipped: too many checkpoints wait for their evaluation")
-            return [checkpoint for checkpoint in waiting if checkpoint.step not in self._settled]
-        return waiting
+        return next(iter(waiting), None)
 
     def _skip(self, checkpoint: Checkpoint, problem: str) -> None:
         print(f"no evaluation of step {checkpoint.step}: {problem}", flush=True)

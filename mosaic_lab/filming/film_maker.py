@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from mosaic_contract.codec import write_whole
-from mosaic_contract.heartbeat import Heartbeats
 from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.arenas.plan import ArenaPlan, ArenaSetup
@@ -21,7 +19,7 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.filming.episode_recorder import MOST_STEPS, FilmedEpisode, FilmFailed, record_episode
 from mosaic_lab.keeper.run_store import RunFolder, write_json
 from mosaic_lab.operators import OperatorSpec, rl
-from mosaic_lab.runs.checkpoint_runner import LOOK_SECONDS, CheckpointRunner, TrainingEnded
+from mosaic_lab.runs.checkpoint_runner import CheckpointRunner, TrainingEnded
 from mosaic_lab.runs.checkpoints import FILMS, Checkpoint, CheckpointFollower
 from mosaic_lab.runs.films import Films, film_path
 from mosaic_lab.runs.run_process import RunCurtailed
@@ -81,35 +79,17 @@ class FilmMaker(CheckpointRunner):
     def run(self) -> None:
         """Film all requested checkpoints until the training has ended and none remains. Raises `FilmFailed`
         if no checkpoint could be filmed, RunCurtailed if there was none, and `TrainingEnded`."""
-        config = self.config
-        self.telemetry.run_started(
-            worker_type=FILMS,
-            algo=str(config.get("algorithm", "")),
-            env_id=str(config.get("env_id", "")),
-            seed=config.get("seed"),
-            config={"training": config["training"], "films": config["films"]},
-        )
-        with Heartbeats(self.telemetry):
-            self._follow()
+        self.follow(self._next, self._film, self.config.get("seed"), films=self.config["films"])
         if not self._made and self._problem:
             raise FilmFailed(self._problem)
         if self._backlog.empty:
             raise RunCurtailed(f"run {self.training.run_id} saved no checkpoint: there is nothing to film")
 
-    def _follow(self) -> None:
-        while True:
-            self.check()
-            ended = self.training.status().state.finished  # before its checkpoints are read
-            checkpoint, late = self._backlog.look(ended)
-            for skipped in late:
-                self._note(skipped, "skipped: too many newer checkpoints waited for their films")
-            if checkpoint is not None:
-                with self.turn():
-                    self._film(checkpoint)
-            elif ended:
-                return
-            else:
-                time.sleep(LOOK_SECONDS)
+    def _next(self, ended: bool) -> Checkpoint | None:
+        checkpoint, late = self._backlog.look(ended)
+        for skipped in late:
+            self._note(skipped, "skipped: too many newer checkpoints waited for their films")
+        return checkpoint
 
     def _film(self, checkpoint: Checkpoint) -> None:
         """Film a checkpoint, or record the reason of a failure. Raises `FilmFailed` if all other

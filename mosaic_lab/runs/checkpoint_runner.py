@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
+from mosaic_contract.heartbeat import Heartbeats
 from mosaic_contract.priority import extend_priority_to_session
 from mosaic_contract.telemetry import Telemetry
 
@@ -17,6 +18,7 @@ from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import State
 from mosaic_lab.keeper.warm_workers import WARM_WORKERS
+from mosaic_lab.runs.checkpoints import Checkpoint
 from mosaic_lab.runs.run_process import RunCurtailed, Runner, run_to_end
 
 LOOK_SECONDS = 1.0
@@ -50,6 +52,34 @@ class CheckpointRunner(Runner):
         self.variables = compose_variables(os.environ, pass_env_vars=config["variables"])
         self.warm = WARM_WORKERS if folder.document(folder.launch_path).get("warm") else None
         self._look_at = 0.0
+
+    def follow(
+        self,
+        next_checkpoint: Callable[[bool], Checkpoint | None],
+        process: Callable[[Checkpoint], None],
+        seed: int | None = None,
+        **settings: Any,
+    ) -> None:
+        """Process checkpoints until the training has ended and none remains. ``next_checkpoint`` is called
+        with whether it has ended; ``seed`` and ``settings`` are reported. Raises `TrainingEnded`."""
+        self.telemetry.run_started(
+            worker_type=self.worker,
+            algo=str(self.config.get("algorithm", "")),
+            env_id=str(self.config.get("env_id", "")),
+            seed=seed,
+            config={"training": self.config["training"], **settings},
+        )
+        with Heartbeats(self.telemetry):
+            while True:
+                self.check()
+                ended = self.training.status().state.finished  # before its checkpoints are read
+                if (checkpoint := next_checkpoint(ended)) is not None:
+                    with self.turn():
+                        process(checkpoint)
+                elif ended:
+                    return
+                else:
+                    time.sleep(LOOK_SECONDS)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
