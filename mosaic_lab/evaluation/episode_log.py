@@ -107,8 +107,7 @@ def settled(plan: EvaluationPlan, episodes: Mapping[Key, Record]) -> set[Key]:
 def write_episode(
     telemetry: Telemetry, job: EpisodeJob, played: Mapping[str, Any], category: str, arena: str
 ) -> None:
-    """Record a finished episode. ``played`` is the arena's report, ``arena`` the name of its folder. Raises
-    NotRecorded."""
+    """Record a finished episode: the arena's report and the name of its folder. Raises NotRecorded."""
     returns = {agent: as_number(value) for agent, value in played["returns"].items()}
     kept = ("forfeit", "success", "progression", "operators")
     about = {name: played.get(name) for name in kept} | {"returns": returns}

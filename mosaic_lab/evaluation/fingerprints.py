@@ -122,8 +122,7 @@ def _counts(operator: Mapping[str, Any]) -> list[Any]:
 def fingerprint(
     ours: str, plan: EvaluationPlan, versions: Mapping[str, Mapping[str, str]], records: Iterable[Record]
 ) -> str:
-    """Return the hash of an evaluation and its outcome; see `Evaluation.fingerprint`. ``ours`` is the version
-    of mosaic_lab."""
+    """Return the hash of `Evaluation.fingerprint`. ``ours`` is the version of mosaic_lab."""
     facts = {"versions": versions, "episodes": outcomes(records)}
     return digest({"mosaic_lab": ours, "plan": identity(plan), **facts})
 

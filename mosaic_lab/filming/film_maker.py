@@ -92,8 +92,7 @@ class FilmMaker(CheckpointRunner):
         return checkpoint
 
     def _film(self, checkpoint: Checkpoint) -> None:
-        """Film a checkpoint, or record the reason of a failure. Raises `FilmFailed` if all other
-        checkpoints would fail too."""
+        """Film a checkpoint, or record why not. Raises `FilmFailed` if all others would fail too."""
         seed = int(self.config.get("seed") or 0)
         folder = self.folder.path / "arenas" / str(checkpoint.step)
         shutil.rmtree(folder, ignore_errors=True)

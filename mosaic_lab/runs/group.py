@@ -213,8 +213,7 @@ class RunGroup(Sequence[Run]):
 
 @contextmanager
 def record_starting(store: RunStore, group: str) -> Iterator[Callable[[Sequence[int]], None]]:
-    """Record in the store's ``.groups`` that a group is being started. Yields a function to call with the
-    remaining seeds."""
+    """Record in ``.groups`` that a group is being started. Yields a function for the remaining seeds."""
     path = _starting_folder(store) / f"{group.replace('/', '_')}.json"
 
     def remain(seeds: Sequence[int]) -> None:

@@ -303,8 +303,7 @@ def wrapper_list(given_wrappers: Sequence[str | Mapping[str, Any]], on: str | No
 
 
 def nested(hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return hyperparameters with dotted names as entries of tables: "env_kwargs.gravity" is an entry of
-    "env_kwargs"."""
+    """Return hyperparameters with dotted names, such as "env_kwargs.gravity", as entries of tables."""
     tables = {name: value for name, value in hyperparameters.items() if "." not in name}
     for name in hyperparameters.keys() - tables.keys():
         table, _, entry = name.partition(".")

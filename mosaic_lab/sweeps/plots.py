@@ -32,8 +32,7 @@ _COLORS = {
 
 
 def sweep_plots(plan: SweepPlan, trials: Sequence[Trial], importance: Mapping[str, float]) -> list[Plot]:
-    """Return the plots of a sweep; empty before the first trial has a value. ``importance``: see
-    `Sweep.importance`."""
+    """Return the plots of a sweep, empty before the first value. ``importance``: see `Sweep.importance`."""
     if plan.request.interval is not None:
         return population_plots(plan, trials)
     ended = [trial for trial in trials if trial.value is not None and trial.state in _SHOWN]

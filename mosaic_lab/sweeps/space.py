@@ -66,8 +66,7 @@ def integer(low: int, high: int, *, log: bool = False) -> Range:
 
 
 def choice(values: Sequence[Any]) -> Choice:
-    """Return a distribution over these values; a list in ``search=`` is equivalent. Raises
-    ConfigurationError."""
+    """Return a distribution over these values, as a list in ``search=`` is. Raises ConfigurationError."""
     choices = tuple(json_value("a choice", value) for value in values)
     if not choices:
         raise ConfigurationError("choice([]): give at least one value")

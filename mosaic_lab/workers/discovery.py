@@ -251,8 +251,7 @@ def _output_of(command: list[str], timeout: float, environ: Mapping[str, str] | 
 def _await_end(
     process: subprocess.Popen[bytes], timeout: float, command: list[str], files: Sequence[BinaryIO]
 ) -> None:
-    """Wait for the end of a process. Raises WorkerEnvironmentError at the deadline, or once its output
-    exceeds the limit."""
+    """Wait for the end of a process. Raises WorkerEnvironmentError for too much time or output."""
     deadline = time.monotonic() + timeout
     while True:
         try:

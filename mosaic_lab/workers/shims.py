@@ -81,8 +81,7 @@ class Shim:
         return f"{self.distribution}{brackets} @ {self.folder.as_uri()}"
 
     def pins(self, extra: str | None) -> list[str]:
-        """Return every requirement of the shim with ``extra``. A change to them requires rebuilding
-        environments."""
+        """Return every requirement of the shim with ``extra``; a change requires rebuilding environments."""
         return sorted({*self.dependencies, *self.extras.get(extra or "", ())})
 
     @property

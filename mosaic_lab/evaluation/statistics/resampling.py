@@ -28,8 +28,7 @@ _THREADLESS = 250_000  # multiplications: OpenBLAS uses threads from 2^18
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its interval. ``low`` and ``high`` are NaN if a task has a single episode (or run), which
-    has no spread."""
+    """A number with its interval: NaN if a task has a single episode (or run), which has no spread."""
 
     value: float
     low: float

@@ -224,8 +224,7 @@ class Chart:
         return Window((self._x.min, self._x.max), (y.min, y.max))
 
     def draw(self, lines: Sequence[Line], x_label: str, kind: str = "") -> None:
-        """Replace the drawn lines. On a logarithmic axis values ≤ 0 are gaps. ``kind`` describes the values,
-        such as "smoothed"."""
+        """Replace the lines. On a logarithmic axis values ≤ 0 are gaps. ``kind``: such as "smoothed"."""
         if self._verticals is not None:
             self._verticals.draw(marks_of((line.color, line.marks) for line in lines))
         outlines = [(line.band, line.color) for line in lines if line.band and len(line.band[0])]

@@ -103,8 +103,7 @@ def metric_names(views: Sequence[RunView]) -> list[str]:
 
 
 def chart_content(views: Sequence[RunView], settings: ChartSettings, alone: bool) -> ChartContent:
-    """Return the chart's lines. One run: one line per metric. Several runs: one line per run, or their mean
-    with its interval."""
+    """Return a line per metric of one run, or per run of several, or their mean with its interval."""
     scale, x_label = x_unit(views, settings.x)
     if alone:
         entries = [_Entry(name, name, color(i), views[0], name) for i, name in enumerate(settings.metrics)]

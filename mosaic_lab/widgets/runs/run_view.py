@@ -1,5 +1,4 @@
-"""A run as a panel shows it: its handle, telemetry, name, colour and numbers. Everything is read from the
-run's files."""
+"""A run as a panel shows it: its handle, telemetry, name, colour and numbers, read from its files."""
 
 from __future__ import annotations
 

@@ -111,8 +111,7 @@ def _checkout(config: TrainingConfig, checkout: str, problems: list[str]) -> str
 
 
 def _python(config: TrainingConfig, values: dict[str, Any], problems: list[str]) -> str:
-    """Return the interpreter. Links in its path are not resolved, because they make it a virtual
-    environment's."""
+    """Return the interpreter. Links in its path, which make it a virtual environment's, are kept."""
     python = values["python"]
     if not python:
         own = Path(values["checkout"] or ".", ".venv", "bin", "python")

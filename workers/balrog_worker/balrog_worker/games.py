@@ -1,5 +1,4 @@
-"""The instructions, actions and default action of each family of environments. The content follows BALROG, in
-other words."""
+"""The instructions, actions and default action of each family of environments, in words of our own."""
 
 from __future__ import annotations
 

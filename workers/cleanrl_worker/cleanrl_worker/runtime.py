@@ -184,8 +184,7 @@ def _stop(
 
 
 def _reap(script: subprocess.Popen[bytes] | PythonProcess, run_dir: Path) -> None:
-    """Ensure that the script has exited and left no frames in shared memory. It has closed its pipe, or its
-    time is over."""
+    """Ensure that the script, whose pipe is closed or whose time is over, has exited and left no frames."""
     try:
         script.wait(timeout=1.0)
     except subprocess.TimeoutExpired:

@@ -17,8 +17,7 @@ class ConfigError(ValueError):
 
 
 class EnvironmentMissing(ConfigError):
-    """An environment, or a package that it requires, that is not installed here: another worker may serve the
-    environment."""
+    """An environment, or a package of it, that is not installed here; another worker may serve it."""
 
 
 class BadLine(ValueError):
@@ -50,8 +49,7 @@ class FastlaneError(OSError):
 
 
 class EnvironmentFault(Exception):
-    """An environment returned a value that violates its spaces or its interface, such as NaN or another
-    shape."""
+    """An environment returned a value that violates its spaces or interface, such as NaN."""
 
 
 class UpstreamFailed(Exception):

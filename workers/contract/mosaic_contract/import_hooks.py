@@ -34,8 +34,7 @@ def defer_imports(importer: str, *names: str) -> None:
 
 
 class _DeferredModule(ModuleType):
-    """A module until it is used: while it replaces the real one its names are `object`, later ones import
-    it."""
+    """A module until it is used: its names are `object` at first, later ones import the real module."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

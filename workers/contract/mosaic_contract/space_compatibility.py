@@ -36,8 +36,7 @@ def same_settings(who: str, settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def text_of(space: Mapping[str, Any]) -> str:
-    """Return a short form of a space: "Discrete(2)", "Box(4)", "Box(84×84×3)", "Dict(image: Box(7×7×3),
-    …)"."""
+    """Return a short form of a space: "Discrete(2)", "Box(84×84×3)", "Dict(image: Box(7×7×3), …)"."""
     kind = str(space.get("type", "unknown"))
     if kind == "Discrete":
         start = space.get("start", 0)

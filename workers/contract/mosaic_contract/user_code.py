@@ -1,5 +1,4 @@
-"""The user's Python files, imported as Python would from the folder they were written for. Used only in
-processes of operators."""
+"""The user's Python files, imported as from their own folder, only in processes of operators."""
 
 from __future__ import annotations
 

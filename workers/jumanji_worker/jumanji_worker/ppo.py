@@ -173,8 +173,7 @@ class JumanjiCallback(BaseCallback):
 
 
 class Learner:
-    """The learner of one training. `tree` is the state to resume from, without the environments, which begin
-    new episodes."""
+    """The learner of a training. `tree` is the state to resume from; environments begin new episodes."""
 
     def __init__(self, plan: JumanjiPlan) -> None:
         self._plan = plan

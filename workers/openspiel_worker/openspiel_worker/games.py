@@ -41,8 +41,7 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> G
 
 
 def _kinds() -> dict[str, Any]:
-    """Return OpenSpiel's game types by id. Mean field games, and games constructed from another game or a
-    file, are left out."""
+    """Return OpenSpiel's game types by id, without mean field games and games made from another or a file."""
     return {
         PREFIX + kind.short_name: kind
         for kind in pyspiel.registered_games()

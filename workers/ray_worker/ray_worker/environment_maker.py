@@ -1,5 +1,4 @@
-"""Creation of environments. Also runs on cluster machines without the contract, which is imported only if
-there are wrappers."""
+"""Creation of environments, on cluster machines too, where only wrappers need the contract."""
 
 from __future__ import annotations
 

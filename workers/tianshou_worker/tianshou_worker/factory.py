@@ -109,8 +109,7 @@ def _value(name: str, observations: Any, actions: Any, values: Values) -> Algori
 
 
 def _value_network(name: str, observations: Any, count: int, values: Values) -> Any:
-    """Return the network for the values of `count` actions; for IQN, the features from which its quantiles
-    are computed."""
+    """Return the network for the values of `count` actions; for IQN, the features for its quantiles."""
     hidden = values["hidden_sizes"]
     if values.get("layer_num"):
         return Recurrent(

@@ -34,8 +34,7 @@ def hook_gymnasium(gymnasium: Any, training: Training) -> None:
 
 
 def maker(make: Callable[..., Any], training: Training) -> Callable[..., Any]:
-    """Return `gymnasium.make`, or the function that makes the run's environment if it is served, with the
-    run's keywords."""
+    """Return the function that makes the run's environment, served or not, with the run's keywords."""
     env_id = training.settings["description"]["env_id"]
     keywords = env_kwargs_of(training.settings["description"]["hyperparameters"])
     if registry.assigned(env_id):

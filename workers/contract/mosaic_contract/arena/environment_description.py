@@ -112,8 +112,7 @@ class EnvironmentDescription:
         }
 
     def teammates(self, agent: str) -> list[str]:
-        """Return the other agents of its team; all other agents if there are no teams, unless it plays for
-        itself."""
+        """Return the other agents of its team, or all without teams, unless it plays for itself."""
         if self.facts[agent].team == "":
             return []
         teams = self._teams or {"all": self._environment.agents}

@@ -108,8 +108,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _keywords(maker: Any) -> list[str] | None:
-    """Return the keywords of a function, or of a class and the base classes that it forwards keywords to;
-    None: any keyword."""
+    """Return the keywords of a function, or a class and the bases it forwards keywords to; None: any."""
     keywords = []
     for function in _inits(maker) if inspect.isclass(maker) else [maker]:
         try:

@@ -111,8 +111,7 @@ def _tic_tac_toe(inner: Any, text: str) -> None:
 
 
 def _board(text: str, height: int, width: int) -> tuple[list[list[int]], bool]:
-    """Return a drawn board as numbers (0 for empty cells, 1 and 2 for the players), and whether it is the
-    second player's turn."""
+    """Return a drawn board as numbers (0: empty, 1, 2), and whether it is the second player's turn."""
     lines = ["".join(line.split()).upper() for line in text.strip().splitlines()]
     if len(lines) != height or any(len(line) != width or set(line) - set("XO.") for line in lines):
         raise ConfigError(

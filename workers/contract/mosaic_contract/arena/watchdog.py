@@ -45,8 +45,7 @@ class Watchdog:
         self._thread = threading.Thread(target=self._run, name="mosaic-watchdog", daemon=True)
 
     def start(self, limit: float | None) -> None:
-        """Start reporting. `limit` is the maximum number of seconds for a reset or a step of the environment,
-        None: no limit."""
+        """Start reporting. `limit`: the maximum seconds of a reset or a step, None without one."""
         self._limit = limit
         self._thread.start()
 

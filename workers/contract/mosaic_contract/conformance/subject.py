@@ -96,8 +96,7 @@ class Conversation:
         seconds: float,
         what: str = "",
     ) -> Answer:
-        """Send a command and return its answer, which must have one of the expected types. Raises
-        `CheckFailed`."""
+        """Send a command and return its answer, of one of the expected types. Raises `CheckFailed`."""
         line = command if isinstance(command, bytes) else encode_line(command, OPERATING_LINE_LIMIT)
         kinds = (kind,) if isinstance(kind, str) else kind
         said = what or json.loads(line)["cmd"]
