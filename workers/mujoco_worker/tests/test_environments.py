@@ -48,7 +48,7 @@ def test_without_a_library_that_draws_its_packages_are_named(
     worker: WorkerEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     variables = {**os.environ, "MUJOCO_GL": "disable"}
-    monkeypatch.setattr("arenas.arena_lane.compose_variables", lambda _: variables)
+    monkeypatch.setattr("arenas.arena_lane.compose_variables", lambda *_, **__: variables)
     with ArenaLane(worker.command(), tmp_path / "lane") as lane:
         opened = lane.open("Reacher-v5")
         assert not opened["renders"] and "libegl1" in opened["render_reason"]
