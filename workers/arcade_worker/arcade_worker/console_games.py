@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping
+from typing import Any, Mapping
 
 import gymnasium
 import stable_retro
@@ -46,18 +46,13 @@ def facts_of(env: ConsoleEnvironment, agent: str) -> EnvironmentFacts:
         names,
         keys,
         instructions=_ABOUT.format(game=env.game, console=env.unwrapped.system),
-        describe=_describer(env),
+        describe=lambda: {"text": _described(env)},
         packages=("stable-retro",),
     )
 
 
-def _describer(env: ConsoleEnvironment) -> Callable[[], Mapping[str, Any]]:
-    """Return a function that returns the variables defined by the game's memory map."""
-
-    def describe() -> Mapping[str, Any]:
-        return {"text": ", ".join(f"{name}: {number}" for name, number in sorted(env.numbers().items()))}
-
-    return describe
+def _described(env: ConsoleEnvironment) -> str:
+    return ", ".join(f"{name}: {number}" for name, number in sorted(env.numbers().items()))
 
 
 def _is_here(game: str) -> bool:

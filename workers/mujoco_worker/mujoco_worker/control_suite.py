@@ -7,7 +7,7 @@ from typing import Any, Callable, Mapping
 
 import gymnasium
 import numpy
-from mosaic_contract.arena import EnvironmentFacts
+from mosaic_contract.arena import EnvironmentFacts, registered
 
 from .drawing import check_drawing, choose_backend
 from .joints import facts_of_joints
@@ -22,7 +22,7 @@ def ids() -> tuple[str, ...]:
     import shimmy
 
     gymnasium.register_envs(shimmy)
-    return tuple(name for name in gymnasium.registry if name.startswith(_PREFIX) and name != _GENERIC)
+    return tuple(name for name in registered(_PREFIX) if name != _GENERIC)
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Mapping
 
-from mosaic_contract.arena import EnvironmentFacts, check_gymnasium_settings
+from mosaic_contract.arena import EnvironmentFacts, make_gymnasium
 
 from .drawing import check_drawing, choose_backend
 from .joints import actuator_names, facts_of_joints
@@ -39,11 +39,7 @@ def ids() -> tuple[str, ...]:
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
     choose_backend()
     check_drawing(render_mode)
-    import gymnasium
-
-    check_gymnasium_settings(env_id, settings)
-    # Gymnasium's checker is meant for environment authors and slows every step.
-    return gymnasium.make(env_id, **{"disable_env_checker": True, **settings}, render_mode=render_mode)
+    return make_gymnasium(env_id, settings, render_mode)
 
 
 def facts_of(env: Any, agent: str) -> EnvironmentFacts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping
+from typing import Any, Mapping
 
 from mosaic_contract.arena import EnvironmentFacts, registered
 
@@ -44,30 +44,26 @@ def facts_of(env: TupleEnvironment, agent: str) -> EnvironmentFacts:
         keys_of(names, _KEYS, second=number == 1),
         "foragers",
         instructions=_RULES,
-        describe=_describer(env, number),
+        describe=lambda: {"text": _described(env, number)},
     )
 
 
-def _describer(env: TupleEnvironment, number: int) -> Callable[[], Mapping[str, Any]]:
-    """Return a function that describes to an agent the objects within its sight."""
-
-    def describe() -> Mapping[str, Any]:
-        inner = env.unwrapped
-        me = inner.players[number]
-        row, column = map(int, me.position)
-        rows, columns = inner.field_size
-        where = f"row {row}, column {column} of {rows} rows and {columns} columns"
-        lines = [f"You are at {where}, and your level is {me.level}."]
-        for y, x in zip(*map(list, inner.field.nonzero())):
-            if _sees(inner, me, y, x):
-                lines.append(f"- food of level {inner.field[y, x]} at row {y}, column {x}")
-        for other, player in enumerate(inner.players):
-            if player is not me and _sees(inner, me, *player.position):
-                y, x = map(int, player.position)
-                lines.append(f"- agent_{other} of level {player.level} at row {y}, column {x}")
-        return {"text": "\n".join(lines)}
-
-    return describe
+def _described(env: TupleEnvironment, number: int) -> str:
+    """Return the objects within an agent's sight."""
+    inner = env.unwrapped
+    me = inner.players[number]
+    row, column = map(int, me.position)
+    rows, columns = inner.field_size
+    where = f"row {row}, column {column} of {rows} rows and {columns} columns"
+    lines = [f"You are at {where}, and your level is {me.level}."]
+    for y, x in zip(*map(list, inner.field.nonzero())):
+        if _sees(inner, me, y, x):
+            lines.append(f"- food of level {inner.field[y, x]} at row {y}, column {x}")
+    for other, player in enumerate(inner.players):
+        if player is not me and _sees(inner, me, *player.position):
+            y, x = map(int, player.position)
+            lines.append(f"- agent_{other} of level {player.level} at row {y}, column {x}")
+    return "\n".join(lines)
 
 
 def _sees(inner: Any, me: Any, row: int, column: int) -> bool:

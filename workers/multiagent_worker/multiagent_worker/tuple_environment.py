@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from typing import Any, Mapping
 
-from mosaic_contract.arena import NumberedAgents, check_gymnasium_settings
+from mosaic_contract.arena import NumberedAgents, make_gymnasium
 
 _GRAPHICS = "its pictures need OpenGL: apt-get install libegl1 libgl1 libglu1-mesa"
 
@@ -49,12 +49,8 @@ class TupleEnvironment(NumberedAgents):
 
 def make_tuple_environment(env_id: str, settings: Mapping[str, Any]) -> TupleEnvironment:
     """Create a registered environment, with `settings` as keywords. Raises `ConfigError` for unknown ones."""
-    import gymnasium
-
     os.environ.setdefault("PYGLET_HEADLESS", "1")  # read by pyglet when imported, for rendering
-    check_gymnasium_settings(env_id, settings)
-    # Gymnasium's checker supports only one agent.
-    return TupleEnvironment(gymnasium.make(env_id, disable_env_checker=True, **settings))
+    return TupleEnvironment(make_gymnasium(env_id, settings, None))
 
 
 def keys_of(names: list[str], usual: Mapping[str, str], second: bool) -> dict[str, int]:

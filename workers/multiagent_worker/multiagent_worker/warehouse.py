@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping
+from typing import Any, Mapping
 
 from mosaic_contract.arena import EnvironmentFacts, registered
 
@@ -41,22 +41,18 @@ def facts_of(env: TupleEnvironment, agent: str) -> EnvironmentFacts:
         keys_of(names, _KEYS, second=number == 1) if names else None,
         "robots",
         instructions=f"{_RULES} Places are (x, y) from the upper left. Goals: {goals}.",
-        describe=_describer(env, number),
+        describe=lambda: {"text": _described(env, number)},
     )
 
 
-def _describer(env: TupleEnvironment, number: int) -> Callable[[], Mapping[str, Any]]:
-    """Return a function that describes a robot's sensor readings."""
-
-    def describe() -> Mapping[str, Any]:
-        inner = env.unwrapped
-        me = inner.agents[number]
-        shelf = me.carrying_shelf
-        load = "nothing" if shelf is None else _shelf(inner, shelf)
-        lines = [f"You are at ({me.x}, {me.y}), look {me.dir.name.lower()} and carry {load}.", "Around you:"]
-        return {"text": "\n".join([*lines, *_around(inner, me)])}
-
-    return describe
+def _described(env: TupleEnvironment, number: int) -> str:
+    """Return a robot's sensor readings."""
+    inner = env.unwrapped
+    me = inner.agents[number]
+    shelf = me.carrying_shelf
+    load = "nothing" if shelf is None else _shelf(inner, shelf)
+    lines = [f"You are at ({me.x}, {me.y}), look {me.dir.name.lower()} and carry {load}.", "Around you:"]
+    return "\n".join([*lines, *_around(inner, me)])
 
 
 def _around(inner: Any, me: Any) -> list[str]:

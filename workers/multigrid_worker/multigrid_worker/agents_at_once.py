@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any, Iterable, Mapping
 
-from mosaic_contract.arena import NumberedAgents, check_gymnasium_settings
+from mosaic_contract.arena import NumberedAgents, make_gymnasium
 
 _FIRST = {
     "noop": "0",
@@ -34,15 +34,10 @@ _SECOND = {
 
 
 def make_agents_at_once(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> AgentsAtOnce:
-    """Create a registered Gymnasium environment, with `settings` as keywords. Raises `ConfigError` for
-    unknown ones."""
+    """Create a registered environment, with `settings` as keywords. Raises `ConfigError` for unknown ones."""
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     os.environ.setdefault("SDL_AUDIODRIVER", "dummy")  # rendering also opens the mixer
-    import gymnasium
-
-    check_gymnasium_settings(env_id, settings)
-    # Gymnasium's checker supports only one agent.
-    return AgentsAtOnce(gymnasium.make(env_id, render_mode=render_mode, disable_env_checker=True, **settings))
+    return AgentsAtOnce(make_gymnasium(env_id, settings, render_mode))
 
 
 class AgentsAtOnce(NumberedAgents):
