@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Mapping
 
 import gymnasium
-from mosaic_contract.arena import EnvironmentFacts, check_settings
+from mosaic_contract.arena import EnvironmentFacts, check_settings, registered
 
 _SOLD = re.compile(r"VizdoomDoom2?(E\dM\d|MAP\d)")
 _SCENARIOS = {  # by prefix of the rest of an id; the first match counts
@@ -51,11 +51,10 @@ _WEAPON = re.compile(r"SELECT_WEAPON(\d)")
 def ids() -> tuple[str, ...]:
     import vizdoom.gymnasium_wrapper  # noqa: F401  (registers them)
 
-    return tuple(name for name in gymnasium.registry if name.startswith("Vizdoom") and not _SOLD.match(name))
+    return tuple(name for name in registered("Vizdoom") if not _SOLD.match(name))
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
-
     check_settings(env_id, settings, lambda: None, also=_settings())
     env = gymnasium.make(env_id, **{"disable_env_checker": True, **settings}, render_mode=render_mode)
     return LastPicture(env)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Mapping
 
 import gymnasium
-from mosaic_contract.arena import EnvironmentFacts, check_gymnasium_settings, check_settings
+from mosaic_contract.arena import EnvironmentFacts, check_settings, make_gymnasium
 
 _MODULE = "highway_env."
 _SEVERAL = "multi-agent"  # actions and rewards are tuples
@@ -49,9 +49,7 @@ def ids() -> tuple[str, ...]:
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
     if os.environ.get(_DUMMY[0]) == _DUMMY[1]:
         del os.environ[_DUMMY[0]]  # this variable disables upstream's rendering, which needs no window
-
-    check_gymnasium_settings(env_id, settings)
-    env = gymnasium.make(env_id, **{"disable_env_checker": True, **settings})
+    env = make_gymnasium(env_id, settings, None)
     config = settings.get("config") or {}
     check_settings(f"the config of {env_id}", config, lambda: None, also=list(env.unwrapped.default_config()))
     env.unwrapped.render_mode = render_mode  # some classes lack this keyword

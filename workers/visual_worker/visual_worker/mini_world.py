@@ -1,5 +1,4 @@
-"""MiniWorld: rooms and mazes in three dimensions. Observations are rendered by OpenGL, through EGL if there
-is no display."""
+"""MiniWorld: rooms and mazes in three dimensions, rendered by OpenGL, through EGL without a display."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from functools import lru_cache
 from typing import Any, Mapping
 
 from mosaic_contract import ConfigError
-from mosaic_contract.arena import EnvironmentFacts, check_gymnasium_settings
+from mosaic_contract.arena import EnvironmentFacts, make_gymnasium
 from mosaic_contract.upstream import upstream_folder
 
 _PREFIX = "MiniWorld-"
@@ -46,10 +45,7 @@ def ids() -> tuple[str, ...]:
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
     _import_upstream()
-    import gymnasium
-
-    check_gymnasium_settings(env_id, settings)
-    return gymnasium.make(env_id, **{"disable_env_checker": True, **settings}, render_mode=render_mode)
+    return make_gymnasium(env_id, settings, render_mode)
 
 
 def facts_of(env: Any, agent: str) -> EnvironmentFacts:
