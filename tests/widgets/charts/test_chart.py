@@ -72,6 +72,11 @@ def test_runs_with_no_place_in_common_have_no_mean_and_a_single_one_has_no_band(
     assert np.isnan(one.low).all()
 
 
+def test_no_data_gives_no_mean() -> None:
+    assert mean_over_runs([]) is None
+    assert mean_over_runs([(np.array([1.0]), np.array([np.nan]))]) is None
+
+
 def test_few_runs_are_drawn_beside_their_mean_and_a_band_is_shown_whole(tmp_path: Path) -> None:
     with store(tmp_path, max_running=6) as supervisor:
         runs = [start_learner(supervisor, seed, seconds=0.1, rows=60) for seed in range(6)]

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from mosaic_lab.number_format import duration, milliseconds, number, tick_texts
+from mosaic_lab.number_format import duration, memory, milliseconds, number, tick_texts
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import (
     differing_settings,
@@ -144,3 +144,7 @@ def test_a_run_is_called_by_its_own_name_where_it_has_one(tmp_path: Path) -> Non
     again.name = "baseline"
     assert distinct_names([low, again]) == ["baseline a", "baseline c"]
     assert [view.label for view in run_views([low, high], alone=False)[1]] == ["baseline", "run-b"]
+
+
+def test_memory_is_in_mb_or_gb() -> None:
+    assert [memory(512), memory(1331.2), memory(None)] == ["512 MB", "1.3 GB", "–"]
