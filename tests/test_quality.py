@@ -52,7 +52,7 @@ FLOORS = {
     "mosaic_lab.cli": 4,
     "mosaic_lab": 5,  # the names that users type, each imported when it is first used
 }
-NOTEBOOK_LIBRARIES = {*("IPython", "anywidget", "bqplot", "comm", "ipykernel", "ipywidgets")}
+NOTEBOOK_LIBRARIES = {*("IPython", "anywidget", "bqplot", "comm", "ipycanvas", "ipykernel", "ipywidgets")}
 
 
 def run(*command: str | Path, folder: Path = ROOT) -> None:

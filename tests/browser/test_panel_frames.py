@@ -12,7 +12,7 @@ from mosaic_lab.runs import Run, Supervisor
 
 SHOW = "import mosaic_lab as mosaic\nrun = mosaic.Lab().runs[0]\nrun"
 BUSY = "import pathlib, time\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.05)"
-LOADED = "import sys\n'mosaic_lab.widgets.frames.wall' in sys.modules"
+LOADED = "import sys\n'ipycanvas' in sys.modules"
 SOON_MS = 20_000
 
 

@@ -164,6 +164,7 @@ export type ModelReference = string;
 export interface FrameWallTraits {
   title: string;
   tiles: { run: string; label: string }[];
+  canvases: ModelReference[];
   fps: number;
   columns: number;
 }
@@ -332,6 +333,7 @@ type Call = [view: string, number: number, name: string, args: object];
 export interface ComparisonTraits extends PanelTraits {
   title: string;
   state: ComparisonState;
+  canvases: ModelReference[];
   language: ModelReference[];
   speeds: number[];
   speed: number;

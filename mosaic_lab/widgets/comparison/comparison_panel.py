@@ -18,6 +18,7 @@ from typing import Any
 
 import anywidget
 import traitlets as t
+from ipycanvas import Canvas
 from IPython.core.getipython import get_ipython
 from ipywidgets import VBox, Widget, widget_serialization
 
@@ -38,6 +39,7 @@ from mosaic_lab.widgets.comparison.page_state import (
 )
 from mosaic_lab.widgets.comparison.saved_comparison import SHOW_AGAIN, SavedComparison
 from mosaic_lab.widgets.frames import register_target
+from mosaic_lab.widgets.frames.wall import page_canvas
 from mosaic_lab.widgets.page.live_panel import LivePanel, Unsubscribe
 from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.panel_widgets import Table
@@ -76,6 +78,7 @@ class LanesView(anywidget.AnyWidget):
 
     title = t.Unicode().tag(sync=True)
     state: t.Dict[str, Any] = t.Dict().tag(sync=True)
+    canvases: t.List[Any] = t.List(t.Instance(Canvas)).tag(sync=True, **widget_serialization)
     language: t.List[Any] = t.List(t.Instance(ExchangesModel), help="the exchanges of each lane").tag(
         sync=True, **widget_serialization
     )
@@ -112,7 +115,12 @@ class ComparisonPanel(LivePanel):
         self.title = f"Comparison · {self._view['environment']}"
         self._exchanges = [CollapsibleExchanges() for _ in labels]
         language = [exchanges.model for exchanges in self._exchanges]
-        self.lanes = LanesView(title=self._view["environment"], language=language, state=self._page_state())
+        self.lanes = LanesView(
+            title=self._view["environment"],
+            canvases=[page_canvas() for _ in labels],
+            language=language,
+            state=self._page_state(),
+        )
         self.episodes = Table()
         self.chart = Chart(Y_LABEL, [lane_style(index) for index in range(len(labels))])
         self.chart.figure.layout.height = CHART_HEIGHT

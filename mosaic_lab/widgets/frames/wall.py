@@ -1,7 +1,7 @@
 """A wall of frames in a notebook: one tile per run.
 
 The widget only describes the tiles. Each of its views opens a comm in the page (``viewer``); frames travel on
-it and are drawn there on one canvas per tile. The kernel draws nothing.
+it and are drawn there into one ipycanvas `Canvas` per tile. The kernel draws nothing.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
 import anywidget
 import traitlets as t
+from ipycanvas import Canvas
+from ipywidgets import widget_serialization
 
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.runs import Run
@@ -31,6 +33,7 @@ FPS = 30.0
 LEAST_FPS = 0.1
 MOST_WALLS = 64
 """Maximum number of walls that are reused when their cells are executed again."""
+_CLIENT_READY = "_send_client_ready_event"
 
 
 class FrameView(anywidget.AnyWidget):
@@ -41,6 +44,7 @@ class FrameView(anywidget.AnyWidget):
 
     title = t.Unicode().tag(sync=True)
     tiles: t.List[dict[str, str]] = t.List(t.Dict()).tag(sync=True)
+    canvases: t.List[Any] = t.List(t.Instance(Canvas)).tag(sync=True, **widget_serialization)
     fps = t.Float(FPS, min=LEAST_FPS, max=MOST_FPS).tag(sync=True)
     columns = t.Int(0, min=0, help="0: as many as there is room for").tag(sync=True)
 
@@ -74,6 +78,7 @@ class FrameWall:
             tiles=[
                 {"run": str(run.path), "label": label} for run, label in zip(self.runs, labels, strict=True)
             ],
+            canvases=[page_canvas() for _ in self.runs],
             fps=float(fps),
             columns=columns or 0,
         )
@@ -164,3 +169,13 @@ def close_removed(run: Run) -> None:
 
 _walls: OrderedDict[tuple[tuple[Path, ...], float, int | None], FrameWall] = OrderedDict()
 _walls_lock = threading.Lock()
+
+
+def page_canvas() -> Canvas:
+    """Return a canvas, initially one pixel, on which only the page draws.
+
+    Uses the only private hook into ipycanvas, checked on 0.14.3. The kernel does not draw, so no view has to
+    report that it is ready. If ipycanvas lacks this switch, the views report it, and the report is ignored.
+    """
+    switches = {_CLIENT_READY: False} if Canvas.class_traits().get(_CLIENT_READY) else {}
+    return Canvas(width=1, height=1, **switches)

@@ -60,11 +60,11 @@ function useFrames(
       return new LaneTile({ settings, request: message => frames.request(lane, message) });
     });
     const runs = () => runsOf(model);
-    const frames = new Frames(model.widget_manager, el, { tiles, settings, runs, say, trouble: setTrouble });
+    const frames = new Frames(model, el, { tiles, settings, runs, say, trouble: setTrouble });
     return { frames, tiles, settings };
   });
   useEffect(() => {
-    frames.start();
+    frames.start().catch((reason: Error) => setTrouble(`Frames cannot be shown here: ${reason.message}`));
     return () => frames.end();
   }, [frames]);
   const runs = runsOf(model).join('\n');

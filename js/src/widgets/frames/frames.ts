@@ -5,8 +5,17 @@
 
 import { download } from '../../shared/download.ts';
 import { type Visibility, watchVisibility } from '../common/visibility.ts';
-import type { WidgetManager } from '../host/ipywidgets.ts';
-import type { FramesMessage, FromKernel, Hello, HudNumber, TileRequest, Wanted } from '../messages.ts';
+import type { Model } from '../host/anywidget.ts';
+import { Canvas } from '../host/ipywidgets.ts';
+import type {
+  FramesMessage,
+  FromKernel,
+  Hello,
+  HudNumber,
+  ModelReference,
+  TileRequest,
+  Wanted
+} from '../messages.ts';
 import { type Buffers, Connection } from './connection.ts';
 import { Credit } from './credit.ts';
 import { Screen } from './screen.ts';
@@ -40,11 +49,11 @@ interface FramesOptions {
 }
 
 export class Frames {
-  private readonly manager: WidgetManager;
+  private readonly model: Model<{ canvases: ModelReference[] }>;
   private readonly options: FramesOptions;
   private readonly counters: Counters;
   private readonly credit = new Credit();
-  private readonly screens: Screen[];
+  private screens: Screen[] = [];
   private visibility: Visibility | null = null;
   private connection: Connection | null = null;
   private timer: ReturnType<typeof setInterval> | undefined;
@@ -52,20 +61,30 @@ export class Frames {
   private hudTimer: ReturnType<typeof setTimeout> | undefined;
   private ended = false;
 
-  constructor(manager: WidgetManager, el: HTMLElement, options: FramesOptions) {
-    this.manager = manager;
+  constructor(model: Model<{ canvases: ModelReference[] }>, el: HTMLElement, options: FramesOptions) {
+    this.model = model;
     this.options = options;
     const { tiles } = options;
     this.counters = { drawn: tiles.map(() => 0), steps: tiles.map(() => null), ages: [], reopened: 0 };
     Object.assign(el, { mosaicFrames: this.counters });
-    this.screens = tiles.map(tile => new Screen(tile.canvas, this.soon, text => options.say(text, true)));
   }
 
-  start(): void {
+  async start(): Promise<void> {
     const { tiles } = this.options;
+    const manager = this.model.widget_manager;
+    const references = this.model.get('canvases');
+    const canvases = await Promise.all(references.map(reference => Canvas.open(manager, reference)));
+    this.screens = canvases.map((canvas, i) => {
+      tiles[i]?.setCanvas(canvas.el);
+      return new Screen(canvas, this.soon, text => this.options.say(text, true));
+    });
+    if (this.ended) {
+      this.end();
+      return;
+    }
     this.visibility = watchVisibility(() => this.look());
     for (const tile of tiles) this.visibility.observe(tile.el);
-    this.connection = new Connection(this.manager, {
+    this.connection = new Connection(manager, {
       hello: () => this.hello(),
       awake: () => this.wanted().visible.length > 0,
       receive: (message, buffers) => this.receive(message, buffers),

@@ -1,12 +1,13 @@
 /**
- * Draws on one tile's canvas. It receives packets, decodes the newest and draws it when the browser paints. There is
+ * One tile's canvas. It receives packets, decodes the newest and draws it when the browser paints. There is
  * no queue: a superseded packet is dropped.
  */
 
+import type { Canvas } from '../host/ipywidgets.ts';
 import type { FrameHeader } from '../messages.ts';
 
 export class Screen {
-  private readonly canvas: HTMLCanvasElement;
+  private readonly canvas: Canvas;
   private readonly ready: () => void;
   private readonly failed: (text: string) => void;
   private readonly scratch: Scratch = {};
@@ -15,7 +16,7 @@ export class Screen {
   private decoded: Packet | null = null;
   private picture: Picture | null = null;
 
-  constructor(canvas: HTMLCanvasElement, ready: () => void, failed: (text: string) => void) {
+  constructor(canvas: Canvas, ready: () => void, failed: (text: string) => void) {
     this.canvas = canvas;
     this.ready = ready;
     this.failed = failed;
@@ -37,12 +38,10 @@ export class Screen {
 
   /** Draw the decoded frame. Returns its packet, or null if there is nothing new. */
   paint(): Packet | null {
-    const { canvas, decoded, picture } = this;
+    const { decoded, picture } = this;
     if (!decoded || !picture) return null;
     this.decoded = this.picture = null;
-    const { width, height } = decoded;
-    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
-    picture.draw(canvas.getContext('2d') as CanvasRenderingContext2D);
+    picture.draw(this.canvas.context(decoded.width, decoded.height));
     return decoded;
   }
 
@@ -50,6 +49,7 @@ export class Screen {
     this.waiting = null;
     this.picture?.drop();
     this.decoded = this.picture = null;
+    this.canvas.close();
   }
 
   private async decodeNewest(): Promise<void> {

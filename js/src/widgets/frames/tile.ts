@@ -49,9 +49,9 @@ export class Tile {
   readonly el: HTMLElement;
   readonly stage: HTMLElement;
   readonly picture: HTMLElement;
-  readonly canvas: HTMLCanvasElement;
   protected readonly notice: HTMLElement;
   private readonly settings: Settings;
+  private readonly label: string;
   private readonly rate: HTMLElement;
   private readonly actions: TileActions;
   private readonly blank: HTMLElement;
@@ -60,6 +60,7 @@ export class Tile {
   private readonly drawHud: (hud: Hud) => void;
   private readonly observer: ResizeObserver;
   private readonly refit = () => this.fit();
+  private canvas: HTMLElement | null = null;
   private size: { width: number; height: number } | null = null;
   private latest: Notice = { level: 'info', text: '' };
   private newest: Hud = {};
@@ -68,6 +69,7 @@ export class Tile {
 
   constructor(parent: Node | null, { label, settings, request, bar }: TileOptions) {
     this.settings = settings;
+    this.label = label;
     this.el = element('section', 'mosaic-tile', parent);
     this.el.setAttribute('aria-label', label);
     const head = bar ?? element('div', 'mosaic-tile-head', this.el);
@@ -80,9 +82,6 @@ export class Tile {
     this.screen = element('div', 'mosaic-screen', this.stage);
     this.screen.hidden = true;
     this.picture = element('div', 'mosaic-picture', this.screen);
-    this.canvas = element('canvas', '', this.picture);
-    this.canvas.setAttribute('role', 'img');
-    this.canvas.setAttribute('aria-label', label);
     this.hud = element('div', 'mosaic-hud', this.screen);
     this.drawHud = hudIn(this.hud);
     this.notice = element('div', 'mosaic-notice', this.el);
@@ -90,6 +89,13 @@ export class Tile {
     this.observer = new ResizeObserver(this.refit);
     this.observer.observe(this.stage);
     window.addEventListener('resize', this.refit);
+  }
+
+  /** Use this canvas for frames. */
+  setCanvas(canvas: HTMLElement): void {
+    this.canvas = canvas;
+    canvas.setAttribute('aria-label', this.label);
+    this.picture.prepend(canvas);
   }
 
   /** Called after a frame was drawn. */
@@ -124,7 +130,7 @@ export class Tile {
   fit(): void {
     this.hud.hidden = !this.settings.hud;
     this.showHud();
-    if (!this.size) return;
+    if (!this.size || !this.canvas) return;
     const { width, height } = this.size;
     const room = {
       width: Math.max(0, Math.floor(this.stage.getBoundingClientRect().width) - 2 * EDGE),

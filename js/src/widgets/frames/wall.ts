@@ -27,6 +27,7 @@ class Wall {
   readonly frames: Frames;
   private readonly settings: Settings;
   private readonly bar: ToolBar;
+  private readonly trouble: HTMLElement;
   private readonly el: HTMLElement;
   private readonly tiles: Tile[];
 
@@ -42,8 +43,8 @@ class Wall {
     };
     this.settings = settings;
     this.bar = toolBar(parent, title, settings, (name, value) => this.change(name, value));
-    const trouble = element('div', 'mosaic-notice mosaic-warning', parent);
-    trouble.hidden = true;
+    this.trouble = element('div', 'mosaic-notice mosaic-warning', parent);
+    this.trouble.hidden = true;
     this.el = element('div', 'mosaic-wall', parent);
     const columns = model.get('columns');
     if (columns) this.el.style.setProperty('--mosaic-columns', String(columns));
@@ -56,16 +57,18 @@ class Wall {
         ...alone
       });
     });
-    this.frames = new Frames(model.widget_manager, parent, {
+    this.frames = new Frames(model, parent, {
       tiles: this.tiles,
       settings,
       runs: () => runs.map(({ run }) => run),
       say: this.bar.say,
-      trouble: text => {
-        setTextOrHide(trouble, text);
-        this.el.classList.toggle('mosaic-stale', text !== '');
-      }
+      trouble: text => this.showTrouble(text)
     });
+  }
+
+  showTrouble(text: string): void {
+    setTextOrHide(this.trouble, text);
+    this.el.classList.toggle('mosaic-stale', text !== '');
   }
 
   private change<Name extends keyof Settings>(name: Name, value: Settings[Name]): void {
@@ -132,7 +135,9 @@ function render({ model, el }: RenderContext<FrameWallTraits>): () => void {
   el.classList.add('mosaic-panel', 'mosaic-frames');
   const wall = new Wall(model, el);
   showPageNotice(el);
-  wall.frames.start();
+  wall.frames.start().catch((reason: Error) => {
+    wall.showTrouble(`Frames cannot be shown here: ${reason.message}`);
+  });
   return () => wall.frames.end();
 }
 
