@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 
 import numpy as np
+import pytest
 from benchmarks.measuring import cpu_seconds, judged, print_table, size
 from benchmarks.telemetry_files import RETURN, write_run
+from overview.run_folders import run_in
 
 from mosaic_lab.telemetry import Watcher, metrics_table
 from mosaic_lab.telemetry.column_cache import ColumnCache
 from mosaic_lab.telemetry.columns import RunColumns
 
 LINES = size(1_000_000, 10_000)
+LONG, LONGEST = size((4_000_000, 12_000_000), (1000, 3000))
 SECONDS = size(10.0, 1.0)
+MEASURED = """
+import json, sys, time
+from pathlib import Path
+import pandas
+from mosaic_lab.overview.service import Service
+from mosaic_lab.runs import Run
+path, metric, what = Path(sys.argv[1]), *sys.argv[2:]
+run, service = Run(path), Service(path.parent)
+began = time.perf_counter(), time.process_time()
+if what == "metrics":
+    assert len(run.metrics(metric))
+else:
+    assert service.answer("curves", {"runs": [run.id], "metric": metric})[0]["lines"]
+taken = time.perf_counter() - began[0], time.process_time() - began[1]
+[peak] = (line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(json.dumps([*taken, int(peak.split()[1]) / 1e3]))
+"""
 
 
 def test_lines_to_columns_and_points_to_tables(tmp_path: Path) -> None:
@@ -58,6 +82,33 @@ def test_lines_to_columns_and_points_to_tables(tmp_path: Path) -> None:
                 *judged(again_seconds, "<= 0.1 s"),
             ],
         ],
+    )
+
+
+@pytest.mark.timeout(1800)
+def test_an_ended_run_of_millions_of_lines(tmp_path: Path) -> None:
+    run = run_in(tmp_path / "runs" / "run", [])
+    variables = {**os.environ, "MOSAIC_LAB_HOME": str(tmp_path / "home")}
+    rows = []
+
+    def measure(name: str, what: str, target: str) -> None:
+        command = [sys.executable, "-c", MEASURED, str(run.path), RETURN, what]
+        done = subprocess.run(command, check=True, capture_output=True, env=variables, timeout=600)
+        seconds, cpu, megabytes = json.loads(done.stdout)
+        cells = [f"{seconds:.2f} s", f"{cpu:.2f} s", f"{megabytes:.0f} MB"]
+        rows.append([name, *cells, *judged(seconds, target)])
+
+    write_run(run.path, LONG)
+    measure(f"metrics(name) of {LONG:,} lines", "metrics", "<= 4 s")
+    measure("again", "metrics", "<= 0.3 s")
+    write_run(run.path, LONGEST - LONG, LONG)
+    measure(f"first curve of {LONGEST:,} lines, as far as they are read", "curves", "<= 2 s")
+    measure("all of them read", "metrics", "")
+    measure("the curve again", "curves", "<= 0.3 s")
+    print_table(
+        "An ended run of millions of lines, each row in a new process",
+        ["what", "taken", "CPU", "most memory", "target", "verdict"],
+        rows,
     )
 
 
