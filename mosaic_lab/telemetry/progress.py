@@ -6,8 +6,9 @@ All are structs, so that the cache of columns can store them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from msgspec import Struct, field
@@ -18,6 +19,7 @@ from mosaic_lab.telemetry.decoding import Message, Number
 from mosaic_lab.telemetry.metrics import RETURN_NAMES, ReturnMeans
 
 Floats = NDArray[np.float64]
+Values = dict[str, Number]
 JITTER_SECONDS = 1.0
 """Threads of a worker write slightly out of order. A larger step back means that a clock was set."""
 WINDOW_SECONDS = 12.0
@@ -176,34 +178,51 @@ class StreamFacts(Struct):
     memory_mb: float | None = None
     """Memory of the worker at its newest heartbeat, in MiB."""
 
-    def take(self, messages: Sequence[Message]) -> tuple[Floats, list[dict[str, Number]]]:
+    def take(
+        self, batches: Iterable[Sequence[Message]], report: Callable[[Sequence[Values]], object]
+    ) -> Floats:
         """Process messages. Return the state of the run at each row of metrics, float64[4, rows]: the step
         (of the row before, if it has none), the episodes ended so far, the timestamp (NaN if it has none)
-        and the seconds since the run's start; and the values of each row."""
-        progress, episodes = self.progress, self.episodes
-        reports = [message.payload for message in messages if message.event == METRICS and message.payload]
-        rows, steps = np.arange(len(messages)), np.full(len(messages), math.nan)
-        reported, new = np.zeros((2, len(messages)), np.int64)
-        ended = episodes.ended
-        if len(reports) < len(messages):
-            others = [index for index, message in enumerate(messages) if message.event != METRICS]
-            rows = np.delete(rows, others)
-            observed = [self._observe(messages[index]) for index in others]
-            steps[others], reported[others], new[others] = zip(*observed, strict=True)
-        if reports:
-            steps[rows] = _filled([report.step for report in reports], progress.row_step)
+        and the seconds since the run's start. ``report`` gets the values of each batch's rows."""
+        progress, episodes, ended = self.progress, self.episodes, self.episodes.ended
+        arrays = zip(*(self._arrays(messages, report) for messages in batches), strict=True)
+        is_row, steps, reported, new, times = map(np.concatenate, arrays)
+        rows = np.flatnonzero(is_row)
+        if len(rows):
+            steps[rows] = _filled(steps[rows], progress.row_step)
             progress.row_step = int(steps[rows[-1]])
-            reported[rows] = [report.episode for report in reports]
         # An episode adds 1, and a report of more episodes replaces the count.
         added = np.cumsum(new)
         counts = added + np.maximum.accumulate(reported - added).clip(ended)
         episodes.ended = int(counts.max(initial=ended))
-        times = np.array([message.timestamp for message in messages], dtype=np.float64)  # None becomes NaN
         seconds = progress.clock.at(times)
         progress.reach(steps, seconds)
         states = np.stack([steps, counts, times, seconds])
-        values = [report.values for report in reports if report.values is not None]
-        return states if len(rows) == len(messages) else states.take(rows, axis=1), values
+        return states if len(rows) == len(steps) else states.take(rows, axis=1)
+
+    def _arrays(
+        self, messages: Sequence[Message], report: Callable[[Sequence[Values]], object]
+    ) -> tuple[NDArray[Any], ...]:
+        """Return of each message: whether it is a row of metrics, its step and timestamp (NaN without), the
+        number of ended episodes that it reports, and the number that it adds to them."""
+        rows = [message.payload for message in messages if message.event == METRICS and message.payload]
+        report([row.values for row in rows if row.values is not None])
+        times = np.array([message.timestamp for message in messages], np.float64)  # None becomes NaN
+        steps = np.array([row.step for row in rows], np.float64)
+        reported = np.array([row.episode for row in rows], np.int64)
+        is_row, new = np.ones(len(messages), np.bool_), np.zeros(len(messages), np.int64)
+        if len(rows) == len(messages):
+            return is_row, steps, reported, new, times
+        others, observed = [], []
+        for index, message in enumerate(messages):
+            if message.event != METRICS:
+                others.append(index)
+                observed.append(self._observe(message))
+        is_row[others] = False
+        all_steps, all_reported = np.empty(len(messages)), np.empty(len(messages), np.int64)
+        all_steps[is_row], all_reported[is_row] = steps, reported
+        all_steps[others], all_reported[others], new[others] = zip(*observed, strict=True)
+        return is_row, all_steps, all_reported, new, times
 
     def _observe(self, message: Message) -> tuple[float, int, int]:
         """Process a message without metrics. Return the step (NaN if it has none) and the ended episodes that
@@ -225,11 +244,10 @@ class StreamFacts(Struct):
         return next((self.returns[name] for name in RETURN_NAMES if name in self.returns), ReturnMeans())
 
 
-def _filled(steps: Sequence[int | None], before: int) -> Floats:
+def _filled(steps: Floats, before: int) -> Floats:
     """Return the steps of rows; those without one have the step of the row ``before``."""
-    filled = np.array(steps, dtype=np.float64)
-    known = ~np.isnan(filled)
+    known = ~np.isnan(steps)
     if known.all():
-        return filled
-    last_known = np.maximum.accumulate(np.where(known, np.arange(len(filled)), -1))
-    return np.where(last_known < 0, before, filled[last_known])
+        return steps
+    last_known = np.maximum.accumulate(np.where(known, np.arange(len(steps)), -1))
+    return np.where(last_known < 0, before, steps[last_known])
