@@ -91,7 +91,7 @@ class Credit:
     def may_send(self, now: float) -> bool:
         if self._flights and self._requested == self._sent and now - self._alone > IDLE_SECONDS:
             return False  # wait until the connection is idle, then send one alone
-        return self.in_flight < self.window
+        return self.in_flight < self.window or self._requested <= self._acked  # the window may have shrunk
 
     def send(self, now: float, nbytes: int) -> Ticket:
         """Return the ticket for a message of this many bytes, sent now."""

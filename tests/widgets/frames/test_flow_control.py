@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from random import Random
 
 import pytest
 
@@ -46,6 +47,7 @@ class Line:
                 self.credit.acknowledge(self._answers.popleft()[1], self.now)
             if self.now >= self._due and self.credit.may_send(self.now):
                 self._send()
+            assert self._answers or self.credit.may_send(self.now), "it waits for an answer to nothing"
             self.largest = max(self.largest, self.credit.in_flight)
 
     def _send(self) -> None:
@@ -96,6 +98,15 @@ def test_a_way_that_becomes_slow_and_fast_again_is_followed() -> None:
     line.run(10)
     assert len(line.ages) > 280
     assert slow < 300 + 30 * 8
+
+
+def test_a_way_whose_speed_changes_is_never_waited_for_in_vain() -> None:
+    random = Random(1)
+    line = Line(60, 0.002, drawing=0.001, nbytes=SMALL)
+    for _ in range(300):
+        line.service = random.choice([0.0, 0.0, 0.02, 0.1])
+        line.run(0.3)
+    assert len(line.ages) > 1000
 
 
 def test_few_messages_are_in_flight_whatever_happens() -> None:
