@@ -11,7 +11,7 @@ import { KernelStatus } from './kernel-status.ts';
 import { SavedOutputs } from './saved-outputs.ts';
 import { type IKernelWithLab, IRunFollower, type IRunStatus } from './tokens.ts';
 
-class RunFollower implements IRunFollower {
+export class RunFollower {
   constructor(tracker: INotebookTracker) {
     this._tracker = tracker;
     tracker.forEach(panel => {
@@ -21,23 +21,28 @@ class RunFollower implements IRunFollower {
     tracker.currentChanged.connect(() => this.statusChanged.emit());
   }
 
+  /** The status of the current notebook's kernel, null if that kernel has no `Lab`. */
   get status(): IRunStatus | null {
     const panel = this._tracker.currentWidget;
     return (panel && this._kernels.get(panel)?.status) ?? null;
   }
 
+  /** Emitted when `status` has changed, including after a switch to another notebook. */
   readonly statusChanged = new Signal<this, void>(this);
 
+  /** The kernels with a `Lab` of all open notebooks. */
   get kernels(): readonly IKernelWithLab[] {
     return [...this._kernels.values()].flatMap(({ kernel, status }) =>
       kernel && status ? [{ kernel, stores: status.stores, version: status.version }] : []
     );
   }
 
+  /** Notebooks whose kernels have been busy since the page connected, and may have a `Lab`. */
   get awaited(): readonly string[] {
     return [...this._kernels.values()].flatMap(kernel => (kernel.isAwaited ? [kernel.name] : []));
   }
 
+  /** Emitted when `kernels`, the state of their connections, or `awaited` has changed. */
   readonly kernelsChanged = new Signal<this, void>(this);
 
   private _add(panel: NotebookPanel): void {

@@ -15,13 +15,14 @@ interface Followed {
   readonly unfollow: () => void;
 }
 
-export class RunWatch implements IRunWatch {
+export class RunWatch {
   constructor(sources: Pick<IRunSources, 'sources' | 'changed' | 'search'>) {
     this._sources = sources;
     sources.changed.connect(() => this._followAll());
     this._followAll();
   }
 
+  /** Null if no store is known. */
   get alive(): IAlive | null {
     if (!this._followed.size) return null;
     const alive = { runs: 0, evaluations: 0, comparisons: 0 };
@@ -32,12 +33,15 @@ export class RunWatch implements IRunWatch {
     return alive;
   }
 
+  /** The folders of the stores. */
   get stores(): readonly string[] {
     return [...this._followed.keys()].map(source => source.store);
   }
 
+  /** Emitted when `alive` or `stores` may have changed. */
   readonly changed = new Signal<this, void>(this);
 
+  /** Emitted once when a run has ended. */
   readonly ended = new Signal<this, IEndedRun>(this);
 
   private _followAll(): void {

@@ -14,12 +14,14 @@ import { type IMosaicSettings, ISettings } from './tokens.ts';
 const ID = 'mosaic-lab:settings';
 const DEFAULTS: IMosaicSettings = { notifications: 'all', smoothing: 0, x: 'step' };
 
-class Settings implements ISettings {
+export class Settings {
+  /** The user's choice, otherwise the default. */
   get<Name extends keyof IMosaicSettings>(name: Name): IMosaicSettings[Name] {
     const value = this._settings?.composite[name];
     return (value ?? DEFAULTS[name]) as IMosaicSettings[Name];
   }
 
+  /** Emitted when the user has changed a setting. */
   readonly changed = new Signal<this, void>(this);
 
   use(settings: ISettingRegistry.ISettings): void {

@@ -1,10 +1,12 @@
-/** Tokens shared by the extension's plugins, also available to other extensions. */
+/** The names that the extension's plugins share: commands, and tokens of what one provides to others. */
 
 import { Token } from '@lumino/coreutils';
-import type { ISignal } from '@lumino/signaling';
 import type { KernelOfStore } from '../shared/kernel-transport.ts';
-import type { Answer, Axis, Method, Methods, Progress, RunRow } from '../shared/run-api.ts';
-import type { RunSource } from '../shared/run-source.ts';
+import type { Axis, RunRow } from '../shared/run-api.ts';
+import type { RunFollower } from './follower.ts';
+import type { RunWatch } from './run-watch.ts';
+import type { Settings } from './settings.ts';
+import type { RunSources } from './sources/run-sources.ts';
 
 export const CommandIDs = {
   openRunStore: 'mosaic-lab:open-run-store',
@@ -49,15 +51,7 @@ export interface IMosaicSettings {
   readonly x: Axis;
 }
 
-/** Provides the settings. */
-export interface ISettings {
-  /** The user's choice, otherwise the default. */
-  get<Name extends keyof IMosaicSettings>(name: Name): IMosaicSettings[Name];
-
-  /** Emitted when the user has changed a setting. */
-  readonly changed: ISignal<ISettings, void>;
-}
-
+export type ISettings = Settings;
 export const ISettings = new Token<ISettings>('mosaic-lab:ISettings', 'The settings of MOSAIC Lab.');
 
 /** A kernel's report on its run stores. */
@@ -80,59 +74,13 @@ export interface IKernelWithLab {
   readonly version: string;
 }
 
-/** Follows the kernels of open notebooks. A kernel reports each new `Lab`; nothing is polled. */
-export interface IRunFollower {
-  /** The status of the current notebook's kernel, null if that kernel has no `Lab`. */
-  readonly status: IRunStatus | null;
-
-  /** Emitted when `status` has changed, including after a switch to another notebook. */
-  readonly statusChanged: ISignal<IRunFollower, void>;
-
-  /** The kernels with a `Lab` of all open notebooks. */
-  readonly kernels: readonly IKernelWithLab[];
-
-  /** Notebooks whose kernels have been busy since the page connected, and may have a `Lab`. */
-  readonly awaited: readonly string[];
-
-  /** Emitted when `kernels`, the state of their connections, or `awaited` has changed. */
-  readonly kernelsChanged: ISignal<IRunFollower, void>;
-}
-
+export type IRunFollower = RunFollower;
 export const IRunFollower = new Token<IRunFollower>(
   'mosaic-lab:IRunFollower',
   'Follows which kernels have a Lab, and on which run stores.'
 );
 
-/** The known run stores. */
-export interface IRunSources {
-  /** The stores of open kernels, then stores found below the server's folder, most recently changed first. */
-  readonly sources: readonly RunSource[];
-
-  /** Whether a search of the server has finished, successful or not. */
-  readonly searched: boolean;
-
-  /** Sentences about reasons for missing data: what to install, to restart or to wait for. */
-  readonly notices: readonly string[];
-
-  /** Emitted when `sources`, `searched` or `notices` have changed. */
-  readonly changed: ISignal<IRunSources, void>;
-
-  /** Emitted with a kernel's reports during an installation. */
-  readonly progressed: ISignal<IRunSources, Progress>;
-
-  /** The source of a store, always the same object. It need not be among `sources`. */
-  source(store: string): RunSource;
-
-  /** Call a method that needs no store: `workers`, `forms`, `code`, and with a kernel `install` and `check`. */
-  call<M extends Method>(method: M, params: Methods[M][0]): Promise<Answer<M>>;
-
-  /** Search for stores below the server's folder again. */
-  search(): Promise<void>;
-
-  /** Search if the last search was long enough ago, relative to its duration, to keep the cost low. */
-  searchNowAndThen(): void;
-}
-
+export type IRunSources = RunSources;
 export const IRunSources = new Token<IRunSources>(
   'mosaic-lab:IRunSources',
   'The run stores that the page knows, and how it reads them and acts on them.'
@@ -154,21 +102,7 @@ export interface IEndedRun {
   readonly remaining: number;
 }
 
-/** Follows the runs of all known stores. */
-export interface IRunWatch {
-  /** Null if no store is known. */
-  readonly alive: IAlive | null;
-
-  /** The folders of the stores. */
-  readonly stores: readonly string[];
-
-  /** Emitted when `alive` or `stores` may have changed. */
-  readonly changed: ISignal<IRunWatch, void>;
-
-  /** Emitted once when a run has ended. */
-  readonly ended: ISignal<IRunWatch, IEndedRun>;
-}
-
+export type IRunWatch = RunWatch;
 export const IRunWatch = new Token<IRunWatch>(
   'mosaic-lab:IRunWatch',
   'Follows which runs are alive in the stores that the page knows, and which end.'

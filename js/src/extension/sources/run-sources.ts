@@ -5,7 +5,7 @@ import { aboutKernel, aboutServer, VERSION } from '../../shared/page-extension.t
 import type { Answer, Method, Methods, Progress } from '../../shared/run-api.ts';
 import { RunSource } from '../../shared/run-source.ts';
 import { trans } from '../../views/translation.ts';
-import type { IKernelWithLab, IRunSources } from '../tokens.ts';
+import type { IKernelWithLab } from '../tokens.ts';
 import type { ServerTransport } from './server-transport.ts';
 
 /**
@@ -15,17 +15,22 @@ import type { ServerTransport } from './server-transport.ts';
 const LEAST_PAUSE_MS = 2000;
 const PAUSE_PER_SEARCH = 100;
 
-export class RunSources implements IRunSources {
+export class RunSources {
+  /** Whether a search of the server has finished, successful or not. */
+  searched = false;
+
   constructor(server: ServerTransport) {
     this._server = server;
     this._any = this._newSource(null);
   }
 
+  /** The stores of open kernels, then stores found below the server's folder, most recently changed first. */
   get sources(): readonly RunSource[] {
     const paths = new Set([...this._kernels.flatMap(kernel => kernel.stores), ...this._found]);
     return [...paths].map(path => this.source(path));
   }
 
+  /** Sentences about reasons for missing data: what to install, to restart or to wait for. */
   get notices(): readonly string[] {
     const kernels = this._kernels.map(({ version }) => aboutKernel(VERSION, version));
     return [...new Set([...kernels, this._aboutAwaited(), this._aboutServer(), this._cutShort])].filter(
@@ -33,14 +38,13 @@ export class RunSources implements IRunSources {
     );
   }
 
-  get searched(): boolean {
-    return this._searched;
-  }
-
+  /** Emitted when `sources`, `searched` or `notices` have changed. */
   readonly changed = new Signal<this, void>(this);
 
+  /** Emitted with a kernel's reports during an installation. */
   readonly progressed = new Signal<this, Progress>(this);
 
+  /** The source of a store, always the same object. It need not be among `sources`. */
   source(store: string): RunSource {
     let source = this._sources.get(store);
     if (!source) {
@@ -51,11 +55,13 @@ export class RunSources implements IRunSources {
     return source;
   }
 
+  /** Call a method that needs no store: `workers`, `forms`, `code`, and with a kernel `install` and `check`. */
   call<M extends Method>(method: M, params: Methods[M][0]): Promise<Answer<M>> {
     const store = this._kernels[0]?.stores[0];
     return (store === undefined ? this._any : this.source(store)).call(method, params);
   }
 
+  /** Search for stores below the server's folder again. */
   search(): Promise<void> {
     this._search ??= this._searchOnce().finally(() => {
       this._search = null;
@@ -63,6 +69,7 @@ export class RunSources implements IRunSources {
     return this._search;
   }
 
+  /** Search if the last search was long enough ago, relative to its duration, to keep the cost low. */
   searchNowAndThen(): void {
     const kind = this._server.state?.kind;
     if (kind && ['answers', 'gone', 'silent'].includes(kind) && Date.now() >= this._again) void this.search();
@@ -107,7 +114,7 @@ export class RunSources implements IRunSources {
       console.debug('MOSAIC: the server was not searched for run stores:', reason);
     }
     this._again = Date.now() + pause;
-    this._searched = true;
+    this.searched = true;
     this.changed.emit();
   }
 
@@ -170,7 +177,6 @@ export class RunSources implements IRunSources {
   private _awaited: readonly string[] = [];
   private _found: readonly string[] = [];
   private _cutShort = '';
-  private _searched = false;
   /** Whether the last search failed. */
   private _missed = false;
   private _search: Promise<void> | null = null;
