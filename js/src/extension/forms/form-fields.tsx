@@ -1,4 +1,4 @@
-/** The fields of a form, and a selection among a few values. */
+/** The fields of a form. */
 
 import { FormComponent } from '@jupyterlab/ui-components';
 import type { ReadonlyJSONObject } from '@lumino/coreutils';
@@ -52,28 +52,4 @@ function labelInputs(root: Element): void {
     const title = input.closest('.form-group')?.querySelector('.jp-FormGroup-fieldLabel')?.textContent;
     if (title && !input.hasAttribute('aria-label')) input.setAttribute('aria-label', title);
   }
-}
-
-export function Choice(props: {
-  label: string;
-  value: string;
-  options: readonly (readonly [string, string])[];
-  onChosen(value: string): void;
-}): JSX.Element {
-  return (
-    <label>
-      {props.label}
-      <select
-        className="jp-mod-styled"
-        value={props.value}
-        onChange={event => props.onChosen(event.target.value)}
-      >
-        {props.options.map(([value, text]) => (
-          <option key={value} value={value}>
-            {text}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
 }

@@ -5,9 +5,10 @@ import { type JSX, useEffect, useMemo, useRef, useState } from 'react';
 
 import type { FormAnswer, FormKind, WorkerRow } from '../../shared/run-api.ts';
 import { messageOf } from '../../shared/transport.ts';
+import { Select } from '../../views/controls.tsx';
 import { trans } from '../../views/translation.ts';
 import { stateText } from '../workers/worker-text.ts';
-import { Choice, Fields, validator } from './form-fields.tsx';
+import { Fields, validator } from './form-fields.tsx';
 import {
   carriedOver,
   changed,
@@ -162,25 +163,31 @@ export function FormView({ kind, source, target, filled, insert, keep }: Props):
     <div className="mosaic-form">
       {kind === 'training' && workers && (
         <div className="mosaic-form-choices">
-          <Choice
-            label={trans.__('Worker')}
-            value={worker ?? ''}
-            options={workers.map(row => [
-              row.name,
-              row.state === 'installed' ? row.name : `${row.name} (${stateText(row)})`
-            ])}
-            onChosen={name => {
-              setWorker(name);
-              setAlgorithm(null);
-            }}
-          />
-          {form?.algorithms && form.algorithms.length > 0 && (
-            <Choice
-              label={trans.__('Algorithm')}
-              value={form.algorithm ?? ''}
-              options={form.algorithms.map(name => [name, name])}
-              onChosen={setAlgorithm}
+          <label>
+            {trans.__('Worker')}
+            <Select
+              className="jp-mod-styled"
+              value={worker ?? ''}
+              options={workers.map(row => [
+                row.name,
+                row.state === 'installed' ? row.name : `${row.name} (${stateText(row)})`
+              ])}
+              choose={name => {
+                setWorker(name);
+                setAlgorithm(null);
+              }}
             />
+          </label>
+          {form?.algorithms && form.algorithms.length > 0 && (
+            <label>
+              {trans.__('Algorithm')}
+              <Select
+                className="jp-mod-styled"
+                value={form.algorithm ?? ''}
+                options={form.algorithms.map(name => [name, name])}
+                choose={setAlgorithm}
+              />
+            </label>
           )}
           {chosen && <p className="mosaic-form-about">{chosen.about}</p>}
         </div>

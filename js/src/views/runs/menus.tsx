@@ -1,7 +1,8 @@
 /** The menus below the search field: facets to filter by, columns and their order. */
 
-import { type ReactNode, useId } from 'react';
+import type { ReactNode } from 'react';
 import type { RunKind, RunState } from '../../shared/run-api.ts';
+import { Check, Select } from '../controls.tsx';
 import { Menu } from '../menu.tsx';
 import { trans } from '../translation.ts';
 import { HYPERPARAMETER } from './columns.ts';
@@ -66,15 +67,15 @@ function Facets({ table, filter }: { table: RunTable; filter: Filter }) {
       <fieldset key={facet}>
         <legend>{titles[facet]}</legend>
         {values.map(([value, count]) => (
-          <label key={value} data-none={count === 0 || undefined}>
-            <input
-              type="checkbox"
-              checked={chosen.includes(value)}
-              onChange={() => table.setFilter(toggled(filter, facet, value))}
-            />
+          <Check
+            key={value}
+            data-none={count === 0 || undefined}
+            checked={chosen.includes(value)}
+            change={() => table.setFilter(toggled(filter, facet, value))}
+          >
             <span className="mosaic-runs-label">{facetText(facet, value)}</span>
             <span className="mosaic-dim">{count}</span>
-          </label>
+          </Check>
         ))}
       </fieldset>
     );
@@ -105,19 +106,17 @@ export function facetText(facet: Facet, value: string): string {
 
 export function ViewMenu({ table, snapshot }: TableMenuProps) {
   const { available, columns, sort, flat } = snapshot;
-  const id = useId();
   const column = (own: boolean) =>
     available
       .filter(one => one.id.startsWith(HYPERPARAMETER) === own && one.id !== 'name')
       .map(one => (
-        <label key={one.id}>
-          <input
-            type="checkbox"
-            checked={columns.includes(one.id)}
-            onChange={event => table.showColumn(one.id, event.target.checked)}
-          />
+        <Check
+          key={one.id}
+          checked={columns.includes(one.id)}
+          change={shown => table.showColumn(one.id, shown)}
+        >
           <span className="mosaic-runs-label">{one.title}</span>
-        </label>
+        </Check>
       ));
   const hyperparameters = column(true);
   return (
@@ -127,16 +126,13 @@ export function ViewMenu({ table, snapshot }: TableMenuProps) {
           <fieldset>
             <legend>{trans.__('Order')}</legend>
             <div className="mosaic-runs-order">
-              <label htmlFor={id} className="mosaic-unseen">
-                {trans.__('Sort by')}
-              </label>
-              <select id={id} value={sort.column} onChange={event => table.sortBy(event.target.value)}>
-                {available.map(one => (
-                  <option key={one.id} value={one.id}>
-                    {one.title}
-                  </option>
-                ))}
-              </select>
+              <Select
+                className=""
+                aria-label={trans.__('Sort by')}
+                value={sort.column}
+                options={available.map(one => [one.id, one.title])}
+                choose={column => table.sortBy(column)}
+              />
               <button
                 type="button"
                 className="mosaic-runs-button mosaic-mod-text"
@@ -145,14 +141,9 @@ export function ViewMenu({ table, snapshot }: TableMenuProps) {
                 {sort.descending ? trans.__('descending') : trans.__('ascending')}
               </button>
             </div>
-            <label>
-              <input
-                type="checkbox"
-                checked={!flat}
-                onChange={event => table.setFlat(!event.target.checked)}
-              />
+            <Check checked={!flat} change={grouped => table.setFlat(!grouped)}>
               <span>{trans.__('Group runs that were started together')}</span>
-            </label>
+            </Check>
           </fieldset>
           <fieldset>
             <legend>{trans.__('Columns of the wide table')}</legend>

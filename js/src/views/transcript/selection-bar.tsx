@@ -3,6 +3,7 @@
 import type { ReactNode } from 'react';
 import { whole } from '../../shared/numbers.ts';
 import type { Answer, Selection } from '../../shared/run-api.ts';
+import { Select } from '../controls.tsx';
 import { trans } from '../translation.ts';
 import { TypedRange } from '../typed-range.tsx';
 import { useDebounced } from '../use-debounced.ts';
@@ -35,19 +36,22 @@ export function SelectionBar({ selection, page, change, children }: SelectionBar
         value={selection.text}
         set={text => set({ text })}
       />
-      <Choice
-        label={trans.__('Operator')}
-        all={trans.__('all operators')}
-        value={selection.operator}
-        choices={operators.filter(Boolean).map(name => [name, name])}
-        set={operator => set({ operator })}
+      <Select
+        aria-label={trans.__('Operator')}
+        value={selection.operator ?? ''}
+        options={[
+          ['', trans.__('all operators')],
+          ...operators.filter(Boolean).map(name => [name, name] as const)
+        ]}
+        choose={operator => set({ operator: operator || null })}
+        data-lm-suppress-shortcuts="true"
       />
-      <Choice
-        label={trans.__('Fault')}
-        all={trans.__('all answers')}
-        value={selection.fault}
-        choices={known}
-        set={name => set({ fault: name })}
+      <Select
+        aria-label={trans.__('Fault')}
+        value={selection.fault ?? ''}
+        options={[['', trans.__('all answers')], ...known]}
+        choose={fault => set({ fault: fault || null })}
+        data-lm-suppress-shortcuts="true"
       />
       <Typed
         label={trans.__('Seed')}
@@ -71,33 +75,6 @@ export function SelectionBar({ selection, page, change, children }: SelectionBar
       ))}
       {children}
     </div>
-  );
-}
-
-interface ChoiceProps {
-  readonly label: string;
-  readonly all: string;
-  readonly value: string | null;
-  readonly choices: readonly [string, string][];
-  readonly set: (value: string | null) => void;
-}
-
-function Choice({ label, all, value, choices, set }: ChoiceProps): ReactNode {
-  return (
-    <select
-      className="mosaic-input"
-      aria-label={label}
-      value={value ?? ''}
-      onChange={event => set(event.currentTarget.value || null)}
-      data-lm-suppress-shortcuts="true"
-    >
-      <option value="">{all}</option>
-      {choices.map(([name, text]) => (
-        <option key={name} value={name}>
-          {text}
-        </option>
-      ))}
-    </select>
   );
 }
 

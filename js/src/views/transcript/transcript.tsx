@@ -14,6 +14,7 @@ import type { Answer, ExchangePlace, ExchangeRow, Selection } from '../../shared
 import type { RunSource } from '../../shared/run-source.ts';
 import { messageOf } from '../../shared/transport.ts';
 import { color } from '../charts/palette.ts';
+import { Tool } from '../controls.tsx';
 import { Menu } from '../menu.tsx';
 import { trans } from '../translation.ts';
 import { useAnswer } from '../use-answer.ts';
@@ -75,15 +76,13 @@ export function Transcript(props: TranscriptProps): ReactNode {
   return (
     <section className="mosaic-workspace mosaic-transcript" aria-label={trans.__('Transcript')}>
       <SelectionBar selection={selection} page={page} change={onSelection}>
-        <button
-          type="button"
-          className="mosaic-tool"
+        <Tool
           aria-pressed={charts}
           title={trans.__('Tokens, latency and cost over the steps of an episode')}
           onClick={() => setCharts(!charts)}
         >
           {trans.__('Charts')}
-        </button>
+        </Tool>
         <Menu label={trans.__('Save …')} className="mosaic-menu-root mosaic-menu-right">
           {close =>
             (
@@ -111,9 +110,7 @@ export function Transcript(props: TranscriptProps): ReactNode {
       <p className="mosaic-transcript-state">
         <output>{page ? countText(page, complete) : problem || trans.__('Reading the recording …')}</output>
         {page && !complete && (
-          <button type="button" className="mosaic-tool" onClick={stopped ? go : stop}>
-            {stopped ? trans.__('Continue') : trans.__('Stop')}
-          </button>
+          <Tool onClick={stopped ? go : stop}>{stopped ? trans.__('Continue') : trans.__('Stop')}</Tool>
         )}
       </p>
       {[failure, page ? problem : '', said ?? ''].filter(Boolean).map(text => (
@@ -366,15 +363,13 @@ function Detail({ source, run, id, index, count, go, onReplay }: DetailProps): R
             {text}
           </button>
         ))}
-        <button
-          type="button"
-          className="mosaic-tool"
+        <Tool
           disabled={!place}
           title={trans.__('Replay the episode, and show this step')}
           onClick={() => place && onReplay(place)}
         >
           {trans.__('Replay')}
-        </button>
+        </Tool>
       </header>
       {problem && <p className="mosaic-note">{problem}</p>}
       {latest && <Call exchange={latest.result.call} name={title} />}

@@ -18,6 +18,7 @@ import type { ChartLine, LineData } from '../charts/lines.ts';
 import type { Near } from '../charts/nearest.ts';
 import { emptyAxis, type Limits, type Range } from '../charts/ranges.ts';
 import { axisLabel, axisTitles } from '../charts/ticks.ts';
+import { Tool } from '../controls.tsx';
 import { Menu } from '../menu.tsx';
 import { trans } from '../translation.ts';
 import { TypedRange } from '../typed-range.tsx';
@@ -173,15 +174,13 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
             {trans._n('%1 note', '%1 notes', notes.length)}
           </span>
         )}
-        <button
-          type="button"
-          className="mosaic-tool"
+        <Tool
           aria-pressed={chart.yLog}
           title={trans.__('Logarithmic y axis')}
           onClick={() => props.onChange({ yLog: !chart.yLog })}
         >
           {trans.__('log')}
-        </button>
+        </Tool>
         <Menu
           label="⋯"
           name={trans.__('More of %1', chart.metric)}

@@ -3,6 +3,7 @@
 import { type ReactNode, useMemo, useState } from 'react';
 import type { RunRow } from '../../shared/run-api.ts';
 import type { RunSource } from '../../shared/run-source.ts';
+import { Check, Select } from '../controls.tsx';
 import { trans } from '../translation.ts';
 import { useAnswer } from '../use-answer.ts';
 import { choiceNames, pairOf, shownSections } from './difference-rows.ts';
@@ -39,30 +40,22 @@ export function DifferenceView(props: DifferenceViewProps): ReactNode {
   if (pair === null) return <p className="mosaic-empty">{trans.__('Choose two runs to compare.')}</p>;
   const called = choiceNames(rows, names);
   const choice = (place: 0 | 1) => (
-    <select
-      className="mosaic-input"
+    <Select
       aria-label={place === 0 ? trans.__('First run') : trans.__('Second run')}
       value={pair[place]}
-      onChange={event => {
-        const chosen = event.target.value;
+      options={ids.map((id, index) => [id, called[index] ?? id])}
+      choose={chosen => {
         const other = pair[1 - place] === chosen ? pair[place] : (pair[1 - place] ?? chosen);
         props.onPair(place === 0 ? [chosen, other] : [other, chosen]);
       }}
-    >
-      {ids.map((id, index) => (
-        <option key={id} value={id}>
-          {called[index]}
-        </option>
-      ))}
-    </select>
+    />
   );
   return (
     <section className="mosaic-difference" aria-label={trans.__('Difference of two runs')}>
       <div className="mosaic-settings">
-        <label className="mosaic-field">
-          <input type="checkbox" checked={all} onChange={event => setAll(event.target.checked)} />
+        <Check className="mosaic-field" checked={all} change={setAll}>
           {trans.__('Show equal values too')}
-        </label>
+        </Check>
         <input
           className="mosaic-input"
           type="search"

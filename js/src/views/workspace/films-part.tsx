@@ -4,6 +4,7 @@ import { type ReactNode, useCallback, useEffect, useMemo, useState } from 'react
 import { whole } from '../../shared/numbers.ts';
 import type { Axis, Methods } from '../../shared/run-api.ts';
 import type { RunSource } from '../../shared/run-source.ts';
+import { Select, Tool } from '../controls.tsx';
 import { FilmStrip } from '../films/film-strip.tsx';
 import { nearestFilm } from '../films/film-text.ts';
 import { trans } from '../translation.ts';
@@ -50,30 +51,22 @@ export function FilmsPart(props: FilmsPartProps): ReactNode {
     <section className="mosaic-workspace-films" aria-label={trans.__('Films')}>
       <header>
         <i style={{ background: colorOf(run) }} />
-        <select
-          className="mosaic-input"
+        <Select
           aria-label={trans.__('The run whose films are shown')}
           value={run}
-          onChange={event => onMoment({ ...moment, run: event.target.value })}
-        >
-          {[...new Set([...runs, run])].map(id => (
-            <option key={id} value={id}>
-              {nameOf(id)}
-            </option>
-          ))}
-        </select>
+          options={[...new Set([...runs, run])].map(id => [id, nameOf(id)])}
+          choose={id => onMoment({ ...moment, run: id })}
+        />
         <span className="mosaic-dim">
           {trans.__('Click a chart to see the film nearest to that moment.')}
         </span>
-        <button
-          type="button"
-          className="mosaic-tool"
+        <Tool
           title={trans.__('Close the films')}
           aria-label={trans.__('Close the films')}
           onClick={() => onMoment(null)}
         >
           ×
-        </button>
+        </Tool>
       </header>
       <FilmStrip key={run} films={films} note={note} chosen={chosen} choose={choose} load={load} />
     </section>

@@ -2,6 +2,7 @@
 
 import { type PointerEvent, type ReactNode, useRef, useState } from 'react';
 import { shortened } from '../../shared/names.ts';
+import { Check } from '../controls.tsx';
 import { trans } from '../translation.ts';
 import { TypedRange } from '../typed-range.tsx';
 import { brushed, brushOf, ticksOf, type ValueAxis } from './axes.ts';
@@ -113,10 +114,14 @@ export function AxisLimits({ axis, title, filter, set }: AxisProps): ReactNode {
       <legend className="mosaic-unseen">{trans.__('Filter by %1', title)}</legend>
       <span aria-hidden="true">{title}</span>
       {texts.map(text => (
-        <label key={text} className="mosaic-field">
-          <input type="checkbox" checked={chosen.includes(text)} onChange={() => toggle(text)} />
+        <Check
+          key={text}
+          className="mosaic-field"
+          checked={chosen.includes(text)}
+          change={() => toggle(text)}
+        >
           {text}
-        </label>
+        </Check>
       ))}
     </fieldset>
   );

@@ -2,6 +2,7 @@
 
 import type { CSSProperties, KeyboardEvent, ReactNode, RefCallback } from 'react';
 import type { RunRow } from '../../shared/run-api.ts';
+import { Field, Select } from '../controls.tsx';
 import { RunName } from '../runs/run-name.tsx';
 import { trans } from '../translation.ts';
 import { resultTitle } from './run-table.tsx';
@@ -76,20 +77,13 @@ export interface PlotProps {
 /** The selection of a plot's result. */
 export function ResultChoice({ resultNames, state, change }: PlotProps): ReactNode {
   return (
-    <label className="mosaic-field">
-      <span>{trans.__('Result')}</span>
-      <select
-        className="mosaic-input"
+    <Field name={trans.__('Result')}>
+      <Select
         value={state.result}
-        onChange={event => change({ result: event.target.value })}
-      >
-        {[...new Set([state.result, ...resultNames])].map(name => (
-          <option key={name} value={name}>
-            {resultTitle(name)}
-          </option>
-        ))}
-      </select>
-    </label>
+        options={[...new Set([state.result, ...resultNames])].map(name => [name, resultTitle(name)])}
+        choose={result => change({ result })}
+      />
+    </Field>
   );
 }
 

@@ -3,6 +3,7 @@
 import { type ReactNode, useState } from 'react';
 import { openRuns } from '../../shared/page-extension.ts';
 import type { RunSource } from '../../shared/run-source.ts';
+import { Field, Select } from '../controls.tsx';
 import { Transcript } from '../transcript/transcript.tsx';
 import { trans } from '../translation.ts';
 import type { WorkspaceState } from './state.ts';
@@ -24,20 +25,13 @@ export function RunTranscript(props: RunTranscriptProps): ReactNode {
   return (
     <div className="mosaic-workspace-transcript">
       {runs.length > 1 && (
-        <label className="mosaic-field">
-          <span>{trans.__('Evaluation')}</span>
-          <select
-            className="mosaic-input"
+        <Field name={trans.__('Evaluation')}>
+          <Select
             value={run}
-            onChange={event => onTranscript({ ...transcript, run: event.currentTarget.value })}
-          >
-            {runs.map(id => (
-              <option key={id} value={id}>
-                {names.get(id) ?? id}
-              </option>
-            ))}
-          </select>
-        </label>
+            options={runs.map(id => [id, names.get(id) ?? id])}
+            choose={id => onTranscript({ ...transcript, run: id })}
+          />
+        </Field>
       )}
       <Transcript
         source={source}

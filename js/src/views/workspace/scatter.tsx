@@ -3,6 +3,7 @@
 import { type ReactNode, useMemo, useState } from 'react';
 import { shortened } from '../../shared/names.ts';
 import { settingText } from '../../shared/numbers.ts';
+import { Field, Select } from '../controls.tsx';
 import { trans } from '../translation.ts';
 import { useSize } from '../use-size.ts';
 import { axisOf, placeOn, ticksOf } from './axes.ts';
@@ -42,20 +43,13 @@ export function Scatter(props: ScatterProps): ReactNode {
   return (
     <>
       <div className="mosaic-view-bar">
-        <label className="mosaic-field">
-          <span>{trans.__('Setting')}</span>
-          <select
-            className="mosaic-input"
+        <Field name={trans.__('Setting')}>
+          <Select
             value={name}
-            onChange={event => change({ scatterX: event.target.value })}
-          >
-            {[...new Set([name, ...differing, ...settings])].map(other => (
-              <option key={other} value={other}>
-                {other}
-              </option>
-            ))}
-          </select>
-        </label>
+            options={[...new Set([name, ...differing, ...settings])].map(other => [other, other])}
+            choose={scatterX => change({ scatterX })}
+          />
+        </Field>
         <ResultChoice {...props} />
         <span className="mosaic-dim">{trans.__('%1 of %2 runs', dots.length, rows.length)}</span>
       </div>

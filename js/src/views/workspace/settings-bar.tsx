@@ -4,6 +4,7 @@ import { type ReactNode, useState } from 'react';
 import { share } from '../../shared/numbers.ts';
 import type { Axis } from '../../shared/run-api.ts';
 import { axisTitles } from '../charts/ticks.ts';
+import { Check, Field, Select, Tool } from '../controls.tsx';
 import { Choices, Menu } from '../menu.tsx';
 import { trans } from '../translation.ts';
 import { TypedRange } from '../typed-range.tsx';
@@ -54,30 +55,21 @@ export function SettingsBar(props: SettingsBarProps): ReactNode {
       </fieldset>
       {state.view === 'charts' && (
         <>
-          <label className="mosaic-field">
-            <span>{trans.__('x')}</span>
-            <select
-              className="mosaic-input"
+          <Field name={trans.__('x')}>
+            <Select
               value={state.x}
-              onChange={event => change({ x: event.target.value as Axis, xLimits: [null, null] })}
-            >
-              {Object.entries(axisTitles()).map(([axis, text]) => (
-                <option key={axis} value={axis}>
-                  {text}
-                </option>
-              ))}
-            </select>
-          </label>
-          <button
-            type="button"
-            className="mosaic-tool"
+              options={Object.entries(axisTitles())}
+              choose={x => change({ x: x as Axis, xLimits: [null, null] })}
+            />
+          </Field>
+          <Tool
             aria-pressed={state.xLog}
             disabled={state.x === 'time'}
             title={trans.__('Logarithmic x axis')}
             onClick={() => change({ xLog: !state.xLog })}
           >
             {trans.__('log x')}
-          </button>
+          </Tool>
           {state.x !== 'time' && (
             <TypedRange
               limits={state.xLimits}
@@ -88,24 +80,22 @@ export function SettingsBar(props: SettingsBarProps): ReactNode {
             />
           )}
           {zoomed && (
-            <button
-              type="button"
-              className="mosaic-tool"
+            <Tool
               title={trans.__('Show the whole x axis (or double-click a chart)')}
               onClick={() => change({ xLimits: [null, null] })}
             >
               {trans.__('Reset zoom')}
-            </button>
+            </Tool>
           )}
           <Smoothing value={state.smoothing} set={smoothing => change({ smoothing })} />
-          <label className="mosaic-field" title={trans.__('Leave out values far from the others')}>
-            <input
-              type="checkbox"
-              checked={state.outliers}
-              onChange={event => change({ outliers: event.target.checked })}
-            />
+          <Check
+            className="mosaic-field"
+            title={trans.__('Leave out values far from the others')}
+            checked={state.outliers}
+            change={outliers => change({ outliers })}
+          >
             <span>{trans.__('Ignore outliers')}</span>
-          </label>
+          </Check>
           <Menu label={groupingText(state.groupBy)} className="mosaic-menu-root mosaic-group-by">
             {() => <Grouping settings={settings} groupBy={state.groupBy} change={change} />}
           </Menu>
@@ -122,15 +112,13 @@ export function SettingsBar(props: SettingsBarProps): ReactNode {
               />
             )}
           </Menu>
-          <button
-            type="button"
-            className="mosaic-tool"
+          <Tool
             aria-pressed={films}
             title={trans.__('The agent’s behaviour at a point of a chart')}
             onClick={onFilms}
           >
             {trans.__('Films')}
-          </button>
+          </Tool>
         </>
       )}
       {filters.length > 0 && (
@@ -166,10 +154,9 @@ function Grouping(props: {
     change({ groupBy: next.length ? next : null });
   };
   const choice = (name: string) => (
-    <label key={name}>
-      <input type="checkbox" checked={groupBy?.includes(name) ?? false} onChange={() => toggle(name)} />
+    <Check key={name} checked={groupBy?.includes(name) ?? false} change={() => toggle(name)}>
       <span>{name}</span>
-    </label>
+    </Check>
   );
   return (
     <fieldset className="mosaic-grouping">
@@ -178,14 +165,9 @@ function Grouping(props: {
           'The mean of each group, with a 95% interval from five runs on. Runs of different libraries, algorithms or environments are never averaged.'
         )}
       </legend>
-      <label>
-        <input
-          type="checkbox"
-          checked={groupBy?.length === 0}
-          onChange={() => change({ groupBy: groupBy?.length === 0 ? null : [] })}
-        />
+      <Check checked={groupBy?.length === 0} change={all => change({ groupBy: all ? [] : null })}>
         <span>{trans.__('of all runs')}</span>
-      </label>
+      </Check>
       <p>{trans.__('for each value of')}</p>
       {settings.varying.map(choice)}
       {settings.others.length > 0 && (
@@ -203,8 +185,7 @@ function Smoothing(props: { readonly value: number; readonly set: (value: number
   const { value, set } = props;
   const [slid, setSlid] = useDebounced(value, set, SMOOTHING_PAUSE_MS);
   return (
-    <label className="mosaic-field" title={trans.__('Exponential moving average: the weight of the past')}>
-      <span>{trans.__('Smooth')}</span>
+    <Field name={trans.__('Smooth')} title={trans.__('Exponential moving average: the weight of the past')}>
       <input
         type="range"
         min={0}
@@ -215,6 +196,6 @@ function Smoothing(props: { readonly value: number; readonly set: (value: number
         data-lm-suppress-shortcuts="true"
       />
       <output>{share(slid)}</output>
-    </label>
+    </Field>
   );
 }

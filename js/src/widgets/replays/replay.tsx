@@ -19,6 +19,7 @@ import {
   useRef,
   useState
 } from 'react';
+import { Select } from '../../views/controls.tsx';
 import { Call } from '../../views/transcript/call.tsx';
 import { Button, Collapsible, CollapsibleText, Icon, OWN_KEYS, Swatch } from '../common/parts.tsx';
 import { Facts, Moves } from '../comparison/lane-parts.tsx';
@@ -151,18 +152,13 @@ function Bar({ model, at, last, playing, toggle, move }: BarProps) {
         ›
       </Button>
       <output className="mosaic-dim">{`${at} / ${last}`}</output>
-      <select
+      <Select
         className="mosaic-button"
         aria-label="Steps per second"
         value={speed}
-        onChange={event => send(model, 'speed', Number(event.currentTarget.value))}
-      >
-        {SPEEDS.map(value => (
-          <option key={value} value={value}>
-            {value === 1 ? '1 step/s' : `${value} steps/s`}
-          </option>
-        ))}
-      </select>
+        options={SPEEDS.map(value => [String(value), value === 1 ? '1 step/s' : `${value} steps/s`])}
+        choose={value => send(model, 'speed', Number(value))}
+      />
       {differ !== null && (
         <Button title="The first step in which the replays differ" onClick={() => move(differ)}>
           {`First difference: step ${differ}`}
