@@ -10,8 +10,9 @@ import type { JSX } from 'react';
 
 import type { RunSource } from '../../shared/run-source.ts';
 import * as reasons from '../../views/runs/reasons.ts';
+import type { Action } from '../../views/runs/run-actions.ts';
 import type { RunTable } from '../../views/runs/run-table.ts';
-import { type RunAction, RunsView } from '../../views/runs/runs-view.tsx';
+import { RunsView } from '../../views/runs/runs-view.tsx';
 import { selectedTargets } from '../../views/runs/targets.ts';
 import { storeTitles } from '../../views/runs/tree.ts';
 import { CommandIDs, type IRunSources } from '../tokens.ts';
@@ -38,28 +39,12 @@ export class RunsSection extends ReactWidget {
   constructor(options: RunsSectionOptions) {
     super();
     this._options = options;
-    const { sources, table } = options;
+    const { sources } = options;
     this.id = 'mosaic-lab-runs-section';
     this.addClass('mosaic-runs-section');
     this.title.label = trans.__('Runs');
     sources.changed.connect(() => this._follow());
-    // Buttons show whether the selection allows their action.
-    this._unsubscribe = table.subscribe(() => {
-      const { selection } = table.snapshot;
-      if (selection !== this._selection) {
-        this._selection = selection;
-        this.changed.emit();
-      }
-    });
     this._follow();
-  }
-
-  dispose(): void {
-    if (!this.isDisposed) {
-      this._unsubscribe();
-      Signal.clearData(this);
-      super.dispose();
-    }
   }
 
   /** The store selected by the user: "" for all, null before a selection. */
@@ -106,7 +91,7 @@ export class RunsSection extends ReactWidget {
     return (
       <RunsView
         table={table}
-        actions={this._actions()}
+        actions={this._actions}
         readOnly={readOnly}
         notices={sources.notices}
         onOpen={() => this._open()}
@@ -178,26 +163,13 @@ export class RunsSection extends ReactWidget {
     this.changed.emit();
   }
 
-  private _actions(): RunAction[] {
-    const { runCommands, commands, table } = this._options;
-    const targets = selectedTargets(table);
-    const actions = runCommands
-      .filter(({ id }) => TOOL_BAR.includes(id))
-      .map(({ id, label, icon, whyNot }) => ({
-        id,
-        label,
-        icon,
-        whyNot: whyNot(targets),
-        run: () => void commands.execute(id)
-      }));
-    const more: RunAction = {
-      id: 'more',
-      label: trans.__('More actions'),
-      icon: 'more',
-      whyNot: '',
-      run: () => this._openMenu()
-    };
-    return [...actions, more];
+  private get _actions(): readonly Action[] {
+    const { runCommands, commands } = this._options;
+    const shown = runCommands.filter(({ id }) => TOOL_BAR.includes(id));
+    return [
+      ...shown.map(command => ({ ...command, run: () => void commands.execute(command.id) })),
+      { label: trans.__('More actions'), icon: 'more', whyNot: () => '', run: () => this._openMenu() }
+    ];
   }
 
   /**
@@ -225,8 +197,6 @@ export class RunsSection extends ReactWidget {
 
   private readonly _options: RunsSectionOptions;
   private readonly _listened = new WeakSet<RunSource>();
-  private readonly _unsubscribe: () => void;
-  private _selection: unknown = null;
   private _chosen: string | null = null;
   /** The store displayed before the user selects one; null before the first search. */
   private _first: string | null = null;

@@ -23,39 +23,9 @@ export interface Action {
   readonly run: (targets: readonly Target[]) => Promise<void> | void;
 }
 
-interface RunActions {
-  readonly stop: Action;
-  readonly resume: Action;
-  readonly rename: Action;
-  readonly tag: Action;
-  readonly note: Action;
-  readonly remove: Action;
-  readonly copyId: Action;
-  readonly copyCode: Action;
-}
+type Name = 'stop' | 'resume' | 'rename' | 'tag' | 'note' | 'remove' | 'copyId' | 'copyCode';
 
-export function runActions(table: RunTable, dialogs: RunDialogs): RunActions {
-  return {
-    ...processActions(),
-    ...annotations(dialogs),
-    ...copying(dialogs),
-    remove: {
-      label: trans.__('Remove …'),
-      icon: 'remove',
-      whyNot: reasons.remove,
-      run: async targets => {
-        const [trials, continuations] = [trialsOf(targets, table), continuationsOf(targets, table)];
-        const question = removalQuestion(targets, trials, continuations);
-        const { accepted, checked } = await dialogs.confirm(question);
-        for (const [source, runs] of accepted ? bySource(targets) : []) {
-          await source.call('remove', { runs, trials: checked });
-        }
-      }
-    }
-  };
-}
-
-function processActions(): Pick<RunActions, 'stop' | 'resume'> {
+export function runActions(table: RunTable, dialogs: RunDialogs): Readonly<Record<Name, Action>> {
   return {
     stop: {
       label: trans.__('Stop'),
@@ -74,12 +44,7 @@ function processActions(): Pick<RunActions, 'stop' | 'resume'> {
       run: async targets => {
         for (const [source, runs] of bySource(targets)) await source.call('resume', { runs });
       }
-    }
-  };
-}
-
-function annotations(dialogs: RunDialogs): Pick<RunActions, 'rename' | 'tag' | 'note'> {
-  return {
+    },
     rename: {
       label: trans.__('Rename …'),
       icon: 'rename',
@@ -109,12 +74,20 @@ function annotations(dialogs: RunDialogs): Pick<RunActions, 'rename' | 'tag' | '
         const notes = target ? await dialogs.text(notesQuestion(target)) : null;
         if (notes !== null) await target?.source.call('annotate', { run: target.id, notes });
       }
-    }
-  };
-}
-
-function copying(dialogs: RunDialogs): Pick<RunActions, 'copyId' | 'copyCode'> {
-  return {
+    },
+    remove: {
+      label: trans.__('Remove …'),
+      icon: 'remove',
+      whyNot: reasons.remove,
+      run: async targets => {
+        const [trials, continuations] = [trialsOf(targets, table), continuationsOf(targets, table)];
+        const question = removalQuestion(targets, trials, continuations);
+        const { accepted, checked } = await dialogs.confirm(question);
+        for (const [source, runs] of accepted ? bySource(targets) : []) {
+          await source.call('remove', { runs, trials: checked });
+        }
+      }
+    },
     copyId: {
       label: trans.__('Copy id'),
       icon: 'copy',

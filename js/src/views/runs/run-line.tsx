@@ -35,17 +35,10 @@ export const RunLine = memo(LineView, (before, after) =>
 );
 
 function sameLine(a: Line, b: Line): boolean {
+  const sameMembers =
+    a.members.length === b.members.length && a.members.every((member, place) => member === b.members[place]);
   return (
-    a.key === b.key &&
-    a.entry === b.entry &&
-    a.title === b.title &&
-    a.continued === b.continued &&
-    a.depth === b.depth &&
-    a.open === b.open &&
-    a.place === b.place &&
-    a.siblings === b.siblings &&
-    a.members.length === b.members.length &&
-    a.members.every((member, place) => member === b.members[place])
+    sameMembers && (Object.keys(a) as (keyof Line)[]).every(name => name === 'members' || a[name] === b[name])
   );
 }
 

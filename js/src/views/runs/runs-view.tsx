@@ -6,31 +6,24 @@ import { whole } from '../../shared/numbers.ts';
 import { useWidth } from '../use-size.ts';
 import { HYPERPARAMETER } from './columns.ts';
 import { FACETS, filterProblem, isActive, NO_FILTER, toggled } from './filter.ts';
-import { Icon, type IconName } from './icons.tsx';
+import { Icon } from './icons.tsx';
 import { FilterMenu, facetText, ViewMenu } from './menus.tsx';
+import type { Action } from './run-actions.ts';
 import type { RunEntry } from './run-rows.ts';
 import type { RunTable } from './run-table.ts';
 import { countsText } from './run-text.ts';
 import { RunsGrid } from './runs-grid.tsx';
+import { selectedTargets, type Target } from './targets.ts';
 import './runs.css';
 import { trans } from '../translation.ts';
 
 const COMPACT_BELOW = 640;
 const CLOCK_MS = 10_000;
 
-/** A tool bar button's action on the selected runs. */
-export interface RunAction {
-  readonly id: string;
-  readonly label: string;
-  readonly icon: IconName;
-  /** Why the action is not possible; "" if it is. */
-  readonly whyNot: string;
-  readonly run: () => void;
-}
-
 interface RunsViewProps {
   readonly table: RunTable;
-  readonly actions: readonly RunAction[];
+  /** The buttons of the tool bar. */
+  readonly actions: readonly Action[];
   readonly onOpen: (runs: readonly RunEntry[]) => void;
   /** By store: why its runs are read-only. */
   readonly readOnly: ReadonlyMap<string, string>;
@@ -52,6 +45,7 @@ export function RunsView(props: RunsViewProps) {
     return () => clearInterval(clock);
   }, [table]);
   const problem = problemOf(props);
+  const targets = selectedTargets(table);
   const only = readOnly.size === table.rows.sources.length ? [...readOnly.values()][0] : undefined;
   return (
     <div ref={box} className={`mosaic-runs ${compact ? 'mosaic-mod-narrow' : ''}`}>
@@ -73,7 +67,7 @@ export function RunsView(props: RunsViewProps) {
             <output className="mosaic-dim">{selectionText(props)}</output>
             <div role="toolbar" aria-label={trans.__('Selected runs')} aria-orientation="horizontal">
               {actions.map(action => (
-                <ActionButton key={action.id} {...action} />
+                <ActionButton key={action.label} action={action} targets={targets} />
               ))}
             </div>
           </div>
@@ -194,8 +188,9 @@ function Chosen({ table }: RunsViewProps) {
 }
 
 /** A disabled button still gives the reason, to the pointer and to screen readers. */
-function ActionButton({ label, icon, whyNot, run }: RunAction) {
-  const text = whyNot ? `${label}: ${whyNot}` : label;
+function ActionButton({ action, targets }: { action: Action; targets: readonly Target[] }) {
+  const whyNot = action.whyNot(targets);
+  const text = whyNot ? `${action.label}: ${whyNot}` : action.label;
   return (
     <button
       type="button"
@@ -203,9 +198,9 @@ function ActionButton({ label, icon, whyNot, run }: RunAction) {
       title={text}
       aria-label={text}
       aria-disabled={whyNot !== ''}
-      onClick={() => whyNot || run()}
+      onClick={() => whyNot || action.run(targets)}
     >
-      <Icon name={icon} />
+      <Icon name={action.icon} />
     </button>
   );
 }

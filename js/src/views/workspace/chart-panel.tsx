@@ -11,48 +11,38 @@ import {
 } from 'react';
 import { share } from '../../shared/numbers.ts';
 import type { ChartRequest } from '../../shared/run-api.ts';
-import type { RunSource } from '../../shared/run-source.ts';
-import { ChartBody, type CursorLink } from '../charts/chart-card.tsx';
+import { ChartBody } from '../charts/chart-card.tsx';
 import type { ChartView } from '../charts/line-chart.ts';
 import type { ChartLine, LineData } from '../charts/lines.ts';
 import type { Near } from '../charts/nearest.ts';
-import { emptyAxis, type Limits, type Range } from '../charts/ranges.ts';
+import { emptyAxis, type Range } from '../charts/ranges.ts';
 import { axisLabel, axisTitles } from '../charts/ticks.ts';
 import { Tool } from '../controls.tsx';
 import { Menu } from '../menu.tsx';
 import { trans } from '../translation.ts';
 import { TypedRange } from '../typed-range.tsx';
 import { ChartData, type CurveSettings } from './chart-data.ts';
-import type { ChartState, WorkspaceState } from './state.ts';
-import type { Runs } from './use-runs.ts';
+import type { Contents } from './contents.ts';
+import { type ChartState, changeChart, moveChart, removeChart } from './state.ts';
 
 const POINTS_STEP = 200;
 const FEWEST_POINTS = 200;
 const MOST_POINTS = 2000;
 const KEY_STEP = 20;
 
-interface ChartPanelProps {
-  readonly source: RunSource;
+interface ChartPanelProps extends Contents {
   readonly chart: ChartState;
-  readonly state: WorkspaceState;
-  readonly runs: Runs;
-  /** The runs to show, in the order of the table. */
-  readonly visible: readonly string[];
+  /** Its index among the charts. */
+  readonly place: number;
   readonly nameOf: (line: LineData) => string;
-  readonly colorOf: (line: LineData) => string;
-  readonly link: CursorLink;
   readonly columns: number;
-  readonly onChange: (change: Partial<Omit<ChartState, 'id'>>) => void;
-  readonly onRemove: () => void;
-  readonly onMove: (by: number) => void;
-  readonly onZoom: (limits: Limits) => void;
   readonly onPick: (point: Near) => void;
   readonly onExport: (format: 'png' | 'svg' | 'csv', chart: ChartRequest) => void;
   readonly onDrag: (dragged: boolean) => void;
 }
 
 export function ChartPanel(props: ChartPanelProps): ReactNode {
-  const { source, chart, state, runs, visible, nameOf, colorOf, link } = props;
+  const { source, chart, state, change, onState, runs, visible, nameOf, colorOf, link } = props;
   const [version, setVersion] = useState(0);
   const [width, setWidth] = useState(0);
   const data = useRef<ChartData | null>(null);
@@ -107,7 +97,7 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
       .map((line: LineData) => ({
         data: line,
         label: nameOf(line),
-        color: colorOf(line),
+        color: colorOf(line.runs[0] ?? ''),
         raw: raw.get(line.key)
       }));
   }, [version, visible, nameOf, colorOf, state.groupBy]);
@@ -177,7 +167,7 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
         <Tool
           aria-pressed={chart.yLog}
           title={trans.__('Logarithmic y axis')}
-          onClick={() => props.onChange({ yLog: !chart.yLog })}
+          onClick={() => onState(before => changeChart(before, chart.id, { yLog: !chart.yLog }))}
         >
           {trans.__('log')}
         </Tool>
@@ -195,7 +185,7 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
                   name={trans.__('y limits')}
                   hints={[trans.__('min'), trans.__('max')]}
                   scale={chart.yLog ? 'log' : 'linear'}
-                  onChange={yLimits => props.onChange({ yLimits })}
+                  onChange={yLimits => onState(before => changeChart(before, chart.id, { yLimits }))}
                 />
               </div>
               <div className="mosaic-field">
@@ -214,7 +204,11 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
                   </button>
                 ))}
               </div>
-              <button type="button" className="mosaic-item" onClick={props.onRemove}>
+              <button
+                type="button"
+                className="mosaic-item"
+                onClick={() => onState(before => removeChart(before, chart.id))}
+              >
                 {trans.__('Remove the chart')}
               </button>
             </div>
@@ -230,7 +224,7 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
         height={resized?.height ?? chart.height}
         link={link}
         message={message}
-        onZoom={(range: Range | null) => props.onZoom(range ?? [null, null])}
+        onZoom={(range: Range | null) => change({ xLimits: range ?? [null, null] })}
         onPick={props.onPick}
         onVisible={visible => {
           seen.current = visible;
@@ -253,12 +247,12 @@ function valuesKind(drawn: CurveSettings | null): string {
 }
 
 /** A handle to move a chart by dragging or with arrow keys. */
-function Grip({ chart, onMove, onDrag }: ChartPanelProps): ReactNode {
+function Grip({ chart, place, onState, onDrag }: ChartPanelProps): ReactNode {
   const onKeyDown = (event: KeyboardEvent) => {
     const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
     if (by === undefined) return;
     event.preventDefault();
-    onMove(by);
+    onState(before => moveChart(before, chart.id, place + by));
   };
   return (
     <button
@@ -285,7 +279,9 @@ function Grip({ chart, onMove, onDrag }: ChartPanelProps): ReactNode {
 function Corner(
   props: ChartPanelProps & { onResize: (size: { height: number; span: number } | null) => void }
 ): ReactNode {
-  const { chart, columns, onChange, onResize } = props;
+  const { chart, columns, onState, onResize } = props;
+  const resize = (size: { height?: number; span?: number }) =>
+    onState(before => changeChart(before, chart.id, size));
   const start = useRef<{ x: number; y: number; width: number } | null>(null);
   const size = (event: PointerEvent) => {
     const { x, y, width } = start.current ?? { x: 0, y: 0, width: 1 };
@@ -302,7 +298,7 @@ function Corner(
     }[event.key];
     if (!change) return;
     event.preventDefault();
-    onChange(change);
+    resize(change);
   };
   return (
     <button
@@ -318,7 +314,7 @@ function Corner(
       }}
       onPointerMove={event => start.current && onResize(size(event))}
       onPointerUp={event => {
-        if (start.current) onChange(size(event));
+        if (start.current) resize(size(event));
         start.current = null;
         onResize(null);
       }}

@@ -1,28 +1,18 @@
 /** The differences between two runs: configuration, hyperparameters, code, packages, machine, results. */
 
 import { type ReactNode, useMemo, useState } from 'react';
-import type { RunRow } from '../../shared/run-api.ts';
-import type { RunSource } from '../../shared/run-source.ts';
 import { Check, Select } from '../controls.tsx';
 import { trans } from '../translation.ts';
 import { useAnswer } from '../use-answer.ts';
+import type { Contents } from './contents.ts';
 import { choiceNames, pairOf, shownSections } from './difference-rows.ts';
 
 const AGAIN_MS = 10_000;
 
-interface DifferenceViewProps {
-  readonly source: RunSource;
-  readonly rows: readonly RunRow[];
-  readonly names: ReadonlyMap<string, string>;
-  readonly pair: readonly [string, string] | null;
-  readonly colorOf: (run: string) => string;
-  readonly onPair: (pair: readonly [string, string]) => void;
-}
-
-export function DifferenceView(props: DifferenceViewProps): ReactNode {
-  const { source, rows, names, colorOf } = props;
+export function DifferenceView({ source, names, colorOf, state, change, ...shown }: Contents): ReactNode {
+  const rows = shown.rows.filter(({ kind }) => kind !== 'comparison');
   const ids = rows.map(({ id }) => id);
-  const pair = pairOf(props.pair, ids);
+  const pair = pairOf(state.pair, ids);
   const states = rows.filter(({ id }) => pair?.includes(id)).map(({ id, state }) => `${id} ${state}`);
   const alive = rows.some(row => row.alive && pair?.includes(row.id));
   const asked = useAnswer(
@@ -46,7 +36,7 @@ export function DifferenceView(props: DifferenceViewProps): ReactNode {
       options={ids.map((id, index) => [id, called[index] ?? id])}
       choose={chosen => {
         const other = pair[1 - place] === chosen ? pair[place] : (pair[1 - place] ?? chosen);
-        props.onPair(place === 0 ? [chosen, other] : [other, chosen]);
+        change({ pair: place === 0 ? [chosen, other] : [other, chosen] });
       }}
     />
   );

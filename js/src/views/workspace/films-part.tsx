@@ -9,6 +9,7 @@ import { FilmStrip } from '../films/film-strip.tsx';
 import { nearestFilm } from '../films/film-text.ts';
 import { trans } from '../translation.ts';
 import { useAnswer, useSame } from '../use-answer.ts';
+import type { Contents } from './contents.ts';
 
 /** Interval between requests for more films while some are being made. */
 const LOOK_MS = 4000;
@@ -20,18 +21,13 @@ export interface Moment {
   readonly x: number | null;
 }
 
-interface FilmsPartProps {
-  readonly source: RunSource;
+interface FilmsPartProps extends Contents {
   readonly moment: Moment;
-  /** The runs to choose from. */
-  readonly runs: readonly string[];
-  readonly nameOf: (run: string) => string;
-  readonly colorOf: (run: string) => string;
   readonly onMoment: (moment: Moment | null) => void;
 }
 
 export function FilmsPart(props: FilmsPartProps): ReactNode {
-  const { source, moment, runs, nameOf, colorOf, onMoment } = props;
+  const { source, moment, visible, names, colorOf, onMoment } = props;
   const { run } = moment;
   const { films, note } = useFilms(source, run);
   const [chosen, choose] = useState<number | null>(null);
@@ -54,7 +50,7 @@ export function FilmsPart(props: FilmsPartProps): ReactNode {
         <Select
           aria-label={trans.__('The run whose films are shown')}
           value={run}
-          options={[...new Set([...runs, run])].map(id => [id, nameOf(id)])}
+          options={[...new Set([...visible, run])].map(id => [id, names.get(id) ?? id])}
           choose={id => onMoment({ ...moment, run: id })}
         />
         <span className="mosaic-dim">

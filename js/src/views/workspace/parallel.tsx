@@ -6,9 +6,10 @@ import { rampColor } from '../charts/palette.ts';
 import { trans } from '../translation.ts';
 import { useSize } from '../use-size.ts';
 import { axisOf, placeOn, ticksOf } from './axes.ts';
+import type { Contents } from './contents.ts';
 import { Axis, AxisLimits, TICKS } from './parallel-axis.tsx';
 import { bridgingPath, brokenPath, parallelLayout } from './parallel-layout.ts';
-import { KeyedPlot, type PlotProps, ResultChoice } from './plot-parts.tsx';
+import { KeyedPlot, ResultChoice } from './plot-parts.tsx';
 import { resultTitle } from './run-table.tsx';
 import { type Filter, textNamed, valueNamed } from './settings.ts';
 
@@ -18,8 +19,7 @@ const BOTTOM = 16;
 /** With more runs, individual colours are not distinguishable: the colour shows the result. */
 const MOST_OWN_COLORS = 12;
 
-interface ParallelProps extends PlotProps {
-  readonly filtered: ReadonlySet<string>;
+interface ParallelProps extends Contents {
   readonly axes: readonly string[];
 }
 

@@ -1,13 +1,12 @@
 /** The parts that parallel coordinates and the scatter plot have in common. */
 
 import type { CSSProperties, KeyboardEvent, ReactNode, RefCallback } from 'react';
-import type { RunRow } from '../../shared/run-api.ts';
 import { Field, Select } from '../controls.tsx';
 import { RunName } from '../runs/run-name.tsx';
 import { trans } from '../translation.ts';
+import type { Contents } from './contents.ts';
 import { resultTitle } from './run-table.tsx';
-import type { Results } from './settings.ts';
-import type { WorkspaceState } from './state.ts';
+import { ROW_RESULTS } from './settings.ts';
 
 /** The run whose values are shown, in a box placed by `style`. */
 interface CurrentRun {
@@ -63,24 +62,16 @@ export function KeyedPlot(props: KeyedPlotProps): ReactNode {
   );
 }
 
-/** The contents of the plots of a workspace, and the change of its state. */
-export interface PlotProps {
-  readonly rows: readonly RunRow[];
-  readonly names: ReadonlyMap<string, string>;
-  readonly resultNames: readonly string[];
-  readonly results: Results;
-  readonly state: WorkspaceState;
-  readonly colorOf: (run: string) => string;
-  readonly change: (change: Partial<WorkspaceState>) => void;
-}
-
 /** The selection of a plot's result. */
-export function ResultChoice({ resultNames, state, change }: PlotProps): ReactNode {
+export function ResultChoice({ metrics, state, change }: Contents): ReactNode {
   return (
     <Field name={trans.__('Result')}>
       <Select
         value={state.result}
-        options={[...new Set([state.result, ...resultNames])].map(name => [name, resultTitle(name)])}
+        options={[...new Set([state.result, ...Object.keys(ROW_RESULTS), ...metrics])].map(name => [
+          name,
+          resultTitle(name)
+        ])}
         choose={result => change({ result })}
       />
     </Field>

@@ -7,32 +7,22 @@ import type { RunRow } from '../../shared/run-api.ts';
 import { RunName } from '../runs/run-name.tsx';
 import { trans } from '../translation.ts';
 import { fittingWidth, useWidth } from '../use-size.ts';
-import { type Results, result, resultText, setting } from './settings.ts';
-import type { WorkspaceState } from './state.ts';
+import type { Contents } from './contents.ts';
+import { result, resultText, setting } from './settings.ts';
+import { showOnly, toggleRun, type WorkspaceState } from './state.ts';
 
 const ROW_PX = 26;
 /** Room for what distinguishes a name, such as "sb3 … trial 0 seed 1". */
 const LEAST_NAME_PX = 180;
 
-interface RunTableProps {
-  readonly rows: readonly RunRow[];
-  /** Runs excluded by a filter. */
-  readonly filtered: ReadonlySet<string>;
-  readonly names: ReadonlyMap<string, string>;
-  readonly colorOf: (run: string) => string;
-  readonly settings: readonly string[];
-  readonly results: readonly string[];
-  readonly values: Results;
-  readonly state: WorkspaceState;
-  readonly onToggle: (run: string) => void;
-  readonly onAlone: (run: string) => void;
-  readonly onAll: () => void;
-  readonly onSort: (column: string) => void;
-  readonly onHover: (run: string | null) => void;
+interface RunTableProps extends Contents {
+  /** The names of the results in the table. */
+  readonly shownResults: readonly string[];
 }
 
 export function RunTable(props: RunTableProps): ReactNode {
-  const { rows, filtered, names, state } = props;
+  const { rows, filtered, visible, names, colorOf, results, shownResults, settings } = props;
+  const { state, change, onState, link } = props;
   const scroll = useRef<HTMLElement>(null);
   const virtual = useVirtualizer({
     count: rows.length,
@@ -45,8 +35,7 @@ export function RunTable(props: RunTableProps): ReactNode {
   const before = items[0]?.start ?? 0;
   const after = virtual.getTotalSize() - (items.at(-1)?.end ?? 0);
   const hidden = new Set(state.hidden);
-  const columns = [...props.results, ...props.settings];
-  const title = (name: string) => resultTitle(name);
+  const columns = [...shownResults, ...settings];
   const heading = (column: string, text: string, className: string) => (
     <th
       key={column}
@@ -56,13 +45,13 @@ export function RunTable(props: RunTableProps): ReactNode {
         state.sort?.column === column ? (state.sort.descending ? 'descending' : 'ascending') : 'none'
       }
     >
-      <button type="button" onClick={() => props.onSort(column)} title={text}>
+      <button type="button" onClick={() => change({ sort: nextSort(state.sort, column) })} title={text}>
         <span>{text}</span>
         {state.sort?.column === column && <i aria-hidden="true">{state.sort.descending ? '↓' : '↑'}</i>}
       </button>
     </th>
   );
-  const shown = rows.filter(({ id }) => !hidden.has(id) && !filtered.has(id)).length;
+  const shown = visible.length;
   return (
     <section
       ref={scroll}
@@ -81,7 +70,7 @@ export function RunTable(props: RunTableProps): ReactNode {
             <th scope="col" className="mosaic-charted-eye">
               <button
                 type="button"
-                onClick={props.onAll}
+                onClick={() => change({ hidden: hidden.size ? [] : state.runs })}
                 aria-label={trans.__('Show all runs or none; %1 of %2 are shown', shown, rows.length)}
                 title={trans.__('Show all runs or none')}
               >
@@ -89,8 +78,8 @@ export function RunTable(props: RunTableProps): ReactNode {
               </button>
             </th>
             {heading('name', trans.__('Name'), 'mosaic-charted-name')}
-            {props.results.map(name => heading(name, title(name), 'mosaic-numeric'))}
-            {props.settings.map(name => heading(name, name, ''))}
+            {shownResults.map(name => heading(name, resultTitle(name), 'mosaic-numeric'))}
+            {settings.map(name => heading(name, name, ''))}
           </tr>
         </thead>
         <tbody>
@@ -105,8 +94,8 @@ export function RunTable(props: RunTableProps): ReactNode {
                 key={row.id}
                 aria-rowindex={item.index + 2}
                 className={off || out ? 'mosaic-charted-off' : ''}
-                onMouseEnter={() => props.onHover(off || out ? null : row.id)}
-                onMouseLeave={() => props.onHover(null)}
+                onMouseEnter={() => link.emphasize(off || out ? null : row.id)}
+                onMouseLeave={() => link.emphasize(null)}
               >
                 <td className="mosaic-charted-eye">
                   <button
@@ -119,9 +108,11 @@ export function RunTable(props: RunTableProps): ReactNode {
                         ? trans.__('Hidden by a filter')
                         : trans.__('Click: show or hide. Alt+click: show only this run')
                     }
-                    onClick={event => (event.altKey ? props.onAlone(row.id) : props.onToggle(row.id))}
+                    onClick={({ altKey }) =>
+                      onState(before => (altKey ? showOnly : toggleRun)(before, row.id))
+                    }
                   >
-                    <Eye open={!off && !out} color={props.colorOf(row.id)} />
+                    <Eye open={!off && !out} color={colorOf(row.id)} />
                   </button>
                 </td>
                 <th
@@ -140,8 +131,8 @@ export function RunTable(props: RunTableProps): ReactNode {
                   </div>
                 </th>
                 {columns.map((column, i) => {
-                  const own = i >= props.results.length;
-                  const value = own ? setting(row, column) : result(row, column, props.values);
+                  const own = i >= shownResults.length;
+                  const value = own ? setting(row, column) : result(row, column, results);
                   const text = own ? settingText(value) : resultText(column, value as number | null);
                   return (
                     <td
@@ -205,4 +196,9 @@ function Eye({ open, color }: { open: boolean; color?: string }): ReactNode {
       />
     </svg>
   );
+}
+
+function nextSort(sort: WorkspaceState['sort'], column: string): WorkspaceState['sort'] {
+  if (sort?.column !== column) return { column, descending: false };
+  return sort.descending ? null : { column, descending: true };
 }

@@ -2,23 +2,15 @@
 
 import { type ReactNode, useState } from 'react';
 import { openRuns } from '../../shared/page-extension.ts';
-import type { RunSource } from '../../shared/run-source.ts';
 import { Field, Select } from '../controls.tsx';
 import { Transcript } from '../transcript/transcript.tsx';
 import { trans } from '../translation.ts';
-import type { WorkspaceState } from './state.ts';
+import type { Contents } from './contents.ts';
 
-interface RunTranscriptProps {
-  readonly source: RunSource;
-  /** The evaluations to choose from. */
-  readonly runs: readonly string[];
-  readonly names: ReadonlyMap<string, string>;
-  readonly transcript: WorkspaceState['transcript'];
-  readonly onTranscript: (transcript: WorkspaceState['transcript']) => void;
-}
-
-export function RunTranscript(props: RunTranscriptProps): ReactNode {
-  const { source, runs, names, transcript, onTranscript } = props;
+/** `evaluations`: the ids of the runs to choose from. */
+export function RunTranscript(props: Contents & { evaluations: readonly string[] }): ReactNode {
+  const { source, evaluations: runs, names, state, change } = props;
+  const { transcript } = state;
   const [said, say] = useState('');
   const run = runs.find(id => id === transcript.run) ?? runs[0];
   if (run === undefined) return <p className="mosaic-empty">{trans.__('No evaluation is selected.')}</p>;
@@ -29,7 +21,7 @@ export function RunTranscript(props: RunTranscriptProps): ReactNode {
           <Select
             value={run}
             options={runs.map(id => [id, names.get(id) ?? id])}
-            choose={id => onTranscript({ ...transcript, run: id })}
+            choose={id => change({ transcript: { ...transcript, run: id } })}
           />
         </Field>
       )}
@@ -37,7 +29,7 @@ export function RunTranscript(props: RunTranscriptProps): ReactNode {
         source={source}
         run={run}
         selection={transcript.selection}
-        onSelection={selection => onTranscript({ ...transcript, selection })}
+        onSelection={selection => change({ transcript: { ...transcript, selection } })}
         onReplay={replay => {
           const opened = openRuns(document, { store: source.store, runs: [run], view: 'replay', replay });
           say(opened ? '' : trans.__('Replays open in a tab, which requires the mosaic-lab extension.'));

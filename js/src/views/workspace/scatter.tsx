@@ -3,13 +3,15 @@
 import { type ReactNode, useMemo, useState } from 'react';
 import { shortened } from '../../shared/names.ts';
 import { settingText } from '../../shared/numbers.ts';
+import type { RunRow } from '../../shared/run-api.ts';
 import { Field, Select } from '../controls.tsx';
 import { trans } from '../translation.ts';
 import { useSize } from '../use-size.ts';
 import { axisOf, placeOn, ticksOf } from './axes.ts';
-import { KeyedPlot, type PlotProps, ResultChoice } from './plot-parts.tsx';
+import type { Contents } from './contents.ts';
+import { KeyedPlot, ResultChoice } from './plot-parts.tsx';
 import { resultTitle } from './run-table.tsx';
-import { result, resultText, setting } from './settings.ts';
+import { result, resultText, setting, settingNames } from './settings.ts';
 
 const HEIGHT = 460;
 const LEFT = 64;
@@ -18,13 +20,10 @@ const TOP = 34;
 const BOTTOM = 42;
 const TICK_PX = 90;
 
-interface ScatterProps extends PlotProps {
-  readonly settings: readonly string[];
-  readonly differing: readonly string[];
-}
-
-export function Scatter(props: ScatterProps): ReactNode {
-  const { rows, names, settings, differing, results, state, colorOf, change } = props;
+/** `rows`: the runs with a dot; `all`: the runs whose settings can be chosen. */
+export function Scatter(props: Contents & { all: readonly RunRow[] }): ReactNode {
+  const { rows, all, names, settings: differing, results, state, colorOf, change } = props;
+  const settings = settingNames(all);
   const [place, width] = useSize();
   const [over, setOver] = useState<string | null>(null);
   const name = state.scatterX ?? differing.find(setting => setting !== 'group') ?? settings[0] ?? 'seed';

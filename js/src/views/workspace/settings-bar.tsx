@@ -9,17 +9,14 @@ import { Choices, Menu } from '../menu.tsx';
 import { trans } from '../translation.ts';
 import { TypedRange } from '../typed-range.tsx';
 import { useDebounced } from '../use-debounced.ts';
+import type { Contents } from './contents.ts';
 import type { GroupingNames } from './settings.ts';
-import type { ViewName, WorkspaceState } from './state.ts';
+import { addChart, type ViewName } from './state.ts';
 
 const SMOOTHING_PAUSE_MS = 150;
 
-interface SettingsBarProps {
-  readonly state: WorkspaceState;
-  readonly metrics: readonly string[];
-  readonly settings: GroupingNames;
-  readonly change: (change: Partial<WorkspaceState>) => void;
-  readonly onAdd: (metric: string) => void;
+interface SettingsBarProps extends Contents {
+  readonly grouping: GroupingNames;
   /** Whether films are shown below the charts. */
   readonly films: boolean;
   readonly onFilms: () => void;
@@ -28,7 +25,7 @@ interface SettingsBarProps {
 }
 
 export function SettingsBar(props: SettingsBarProps): ReactNode {
-  const { state, metrics, settings, change, onAdd, films, onFilms } = props;
+  const { state, metrics, change, onState, films, onFilms } = props;
   const views: [ViewName, string][] = [
     ['charts', trans.__('Charts')],
     ['parallel', trans.__('Parallel coordinates')],
@@ -97,7 +94,7 @@ export function SettingsBar(props: SettingsBarProps): ReactNode {
             <span>{trans.__('Ignore outliers')}</span>
           </Check>
           <Menu label={groupingText(state.groupBy)} className="mosaic-menu-root mosaic-group-by">
-            {() => <Grouping settings={settings} groupBy={state.groupBy} change={change} />}
+            {() => <Grouping {...props} />}
           </Menu>
           <Menu label={trans.__('+ Chart')}>
             {close => (
@@ -107,7 +104,7 @@ export function SettingsBar(props: SettingsBarProps): ReactNode {
                 empty={trans.__('No metric of these runs matches.')}
                 choose={metric => {
                   close();
-                  onAdd(metric);
+                  onState(before => addChart(before, metric));
                 }}
               />
             )}
@@ -141,13 +138,8 @@ function groupingText(groupBy: readonly string[] | null): string {
 }
 
 /** The selection of groups: without any setting, all runs form one group. */
-function Grouping(props: {
-  readonly settings: GroupingNames;
-  readonly groupBy: readonly string[] | null;
-  readonly change: (change: Partial<WorkspaceState>) => void;
-}): ReactNode {
-  const { settings, groupBy, change } = props;
-  const [open, setOpen] = useState(() => settings.others.some(name => groupBy?.includes(name)));
+function Grouping({ grouping, state: { groupBy }, change }: SettingsBarProps): ReactNode {
+  const [open, setOpen] = useState(() => grouping.others.some(name => groupBy?.includes(name)));
   const toggle = (name: string) => {
     const names = groupBy ?? [];
     const next = names.includes(name) ? names.filter(other => other !== name) : [...names, name];
@@ -169,11 +161,11 @@ function Grouping(props: {
         <span>{trans.__('of all runs')}</span>
       </Check>
       <p>{trans.__('for each value of')}</p>
-      {settings.varying.map(choice)}
-      {settings.others.length > 0 && (
+      {grouping.varying.map(choice)}
+      {grouping.others.length > 0 && (
         <details open={open} onToggle={event => setOpen(event.currentTarget.open)}>
-          <summary>{trans._n('%1 other setting', '%1 other settings', settings.others.length)}</summary>
-          {settings.others.map(choice)}
+          <summary>{trans._n('%1 other setting', '%1 other settings', grouping.others.length)}</summary>
+          {grouping.others.map(choice)}
         </details>
       )}
     </fieldset>

@@ -16,6 +16,7 @@ import { WordsAlike } from '../runs/run-name.tsx';
 import { trans } from '../translation.ts';
 import { useAnswer, useSame } from '../use-answer.ts';
 import { ChartPanel } from './chart-panel.tsx';
+import type { Contents } from './contents.ts';
 import { DifferenceView } from './difference.tsx';
 import { FilmsPart, type Moment } from './films-part.tsx';
 import { ChartGrid, Splitter } from './layout.tsx';
@@ -23,28 +24,9 @@ import { ParallelCoordinates } from './parallel.tsx';
 import { RunTable } from './run-table.tsx';
 import { RunTranscript } from './run-transcript.tsx';
 import { Scatter } from './scatter.tsx';
-import {
-  differing,
-  distinctNames,
-  groupingNames,
-  passes,
-  ROW_RESULTS,
-  settingNames,
-  sorted,
-  varying
-} from './settings.ts';
+import { differing, distinctNames, groupingNames, passes, sorted, varying } from './settings.ts';
 import { SettingsBar } from './settings-bar.tsx';
-import {
-  addChart,
-  changeChart,
-  defaultCharts,
-  isOwn,
-  moveChart,
-  removeChart,
-  showOnly,
-  toggleRun,
-  type WorkspaceState
-} from './state.ts';
+import { defaultCharts, isOwn, moveChart, type WorkspaceState } from './state.ts';
 import { useColors, usePaletteIndices, useResults, useRuns } from './use-runs.ts';
 
 /** Interval between requests while no worker has reported a metric. */
@@ -108,7 +90,6 @@ export function Workspace({ source, state, onState, onVisible }: WorkspaceProps)
     if (colors !== state.colors) change({ colors }); // for the picture in a saved notebook
   }, [colors, state.colors, change]);
   const colorOf = useColors(rows, colors, state.groupBy);
-  const lineColor = useCallback((line: LineData) => colorOf(line.runs[0] ?? ''), [colorOf]);
   const lineName = useCallback((line: LineData) => names.get(lineRun(line) ?? '') ?? line.label, [names]);
   const link = useMemo(() => new CursorLink(), []);
   const [failure, setFailure] = useState('');
@@ -123,8 +104,11 @@ export function Workspace({ source, state, onState, onVisible }: WorkspaceProps)
       setFailure(trans.__('The chart was not saved: %1', messageOf(reason)));
     }
   };
-  const resultNames = [...Object.keys(ROW_RESULTS), ...(metrics ?? [])];
-  const plot = { names, resultNames, results, state, colorOf, change };
+  const contents: Contents = {
+    ...{ source, state, change, onState, runs, filtered, visible, names, colorOf, results, settings, link },
+    rows: shown,
+    metrics: metrics ?? []
+  };
   const evaluations = shown.filter(({ kind }) => kind === 'evaluation').map(({ id }) => id);
   const missing = state.runs.length - rows.length;
   const say = !runs.known
@@ -142,11 +126,8 @@ export function Workspace({ source, state, onState, onVisible }: WorkspaceProps)
     <WordsAlike.Provider value={alike}>
       <div className="mosaic-workspace">
         <SettingsBar
-          state={state}
-          metrics={metrics ?? []}
-          settings={grouping}
-          change={change}
-          onAdd={metric => onState(before => addChart(before, metric))}
+          {...contents}
+          grouping={grouping}
           evaluated={evaluations.length > 0}
           films={moment !== null}
           onFilms={() =>
@@ -161,22 +142,11 @@ export function Workspace({ source, state, onState, onVisible }: WorkspaceProps)
         <div className="mosaic-workspace-parts">
           <div className="mosaic-workspace-table" style={{ width: state.tableWidth ?? undefined }}>
             <RunTable
-              rows={shown}
-              filtered={filtered}
-              names={names}
-              colorOf={colorOf}
-              settings={settings}
-              results={[
+              {...contents}
+              shownResults={[
                 ...TABLE_RESULTS,
                 ...metricColumns.filter(name => !/episode_return|^return$/.test(name))
               ]}
-              values={results}
-              state={state}
-              onToggle={run => onState(before => toggleRun(before, run))}
-              onAlone={run => onState(before => showOnly(before, run))}
-              onAll={() => change({ hidden: state.hidden.length ? [] : state.runs })}
-              onSort={column => change({ sort: nextSort(state.sort, column) })}
-              onHover={run => link.emphasize(run)}
             />
           </div>
           <Splitter width={state.tableWidth} set={tableWidth => change({ tableWidth })} />
@@ -188,19 +158,11 @@ export function Workspace({ source, state, onState, onVisible }: WorkspaceProps)
                     id: chart.id,
                     node: (onDrag: (dragged: boolean) => void) => (
                       <ChartPanel
-                        source={source}
+                        {...contents}
                         chart={chart}
-                        state={state}
-                        runs={runs}
-                        visible={visible}
+                        place={place}
                         nameOf={lineName}
-                        colorOf={lineColor}
-                        link={link}
                         columns={columns}
-                        onChange={part => onState(before => changeChart(before, chart.id, part))}
-                        onRemove={() => onState(before => removeChart(before, chart.id))}
-                        onMove={by => onState(before => moveChart(before, chart.id, place + by))}
-                        onZoom={xLimits => change({ xLimits })}
                         onPick={({ line, x }) => {
                           const [run] = line.data.runs;
                           if (run) setMoment({ run, axis: state.x, x });
@@ -223,50 +185,20 @@ export function Workspace({ source, state, onState, onVisible }: WorkspaceProps)
             )}
             {state.view === 'parallel' && (
               <ParallelCoordinates
-                {...plot}
+                {...contents}
                 rows={rows}
-                filtered={filtered}
                 axes={state.axes ?? varying(rows).filter(name => name !== 'group')}
               />
             )}
             {state.view === 'scatter' && (
-              <Scatter
-                {...plot}
-                rows={rows.filter(({ id }) => visible.includes(id))}
-                settings={settingNames(rows)}
-                differing={settings}
-              />
+              <Scatter {...contents} rows={rows.filter(({ id }) => visible.includes(id))} all={rows} />
             )}
-            {state.view === 'transcript' && (
-              <RunTranscript
-                source={source}
-                runs={evaluations}
-                names={names}
-                transcript={state.transcript}
-                onTranscript={transcript => change({ transcript })}
-              />
-            )}
-            {state.view === 'difference' && (
-              <DifferenceView
-                source={source}
-                rows={shown.filter(({ kind }) => kind !== 'comparison')}
-                names={names}
-                pair={state.pair}
-                colorOf={colorOf}
-                onPair={pair => change({ pair })}
-              />
-            )}
+            {state.view === 'transcript' && <RunTranscript {...contents} evaluations={evaluations} />}
+            {state.view === 'difference' && <DifferenceView {...contents} />}
           </div>
         </div>
         {moment && state.view === 'charts' && (
-          <FilmsPart
-            source={source}
-            moment={moment}
-            runs={visible}
-            nameOf={run => names.get(run) ?? run}
-            colorOf={colorOf}
-            onMoment={setMoment}
-          />
+          <FilmsPart {...contents} moment={moment} onMoment={setMoment} />
         )}
       </div>
     </WordsAlike.Provider>
@@ -279,9 +211,4 @@ function sameIds(before: readonly string[], now: readonly string[]): boolean {
 
 function sameNames(before: ReadonlyMap<string, string>, now: ReadonlyMap<string, string>): boolean {
   return before.size === now.size && [...before].every(([id, name]) => now.get(id) === name);
-}
-
-function nextSort(sort: WorkspaceState['sort'], column: string): WorkspaceState['sort'] {
-  if (sort?.column !== column) return { column, descending: false };
-  return sort.descending ? null : { column, descending: true };
 }

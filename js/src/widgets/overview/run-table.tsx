@@ -61,13 +61,7 @@ function Cell({ table, open, actions }: CellProps) {
     >
       <RunsView
         table={table}
-        actions={[open, ...actions].map(action => ({
-          id: action.label,
-          label: action.label,
-          icon: action.icon,
-          whyNot: action.whyNot(targets),
-          run: () => void act(action)
-        }))}
+        actions={[open, ...actions].map(action => ({ ...action, run: () => void act(action) }))}
         readOnly={new Map()}
         notices={error ? [error] : []}
         onOpen={() => void act(open)}
