@@ -1,7 +1,6 @@
 import type { RunRow } from '../src/shared/run-api.ts';
-import { RunSource } from '../src/shared/run-source.ts';
+import { RunSource, runKey } from '../src/shared/run-source.ts';
 import type { Follower } from '../src/shared/transport.ts';
-import { RunRows, runKey } from '../src/views/runs/run-rows.ts';
 import { RunTable } from '../src/views/runs/run-table.ts';
 
 export const STORE = '/runs/ada/mosaic_runs';
@@ -77,8 +76,8 @@ export const NOW = 10_000;
 
 /** A table of the runs of these sources. */
 export function tableOf(...sources: RunSource[]): RunTable {
-  const table = new RunTable(new RunRows(), () => NOW);
-  table.rows.setSources(sources);
+  const table = new RunTable(() => NOW);
+  table.setSources(sources);
   return table;
 }
 

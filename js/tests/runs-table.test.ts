@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import type { RunRow } from '../src/shared/run-api.ts';
 import { facetCounts, filterProblem, NO_FILTER, toggled } from '../src/views/runs/filter.ts';
-import { RunRows } from '../src/views/runs/run-rows.ts';
 import { RunTable } from '../src/views/runs/run-table.ts';
 import {
   ageText,
@@ -143,7 +142,7 @@ describe('the tree', () => {
 
   test('several stores are sections, by the shortest names that tell them apart', () => {
     const other = new MemorySource('/runs/bob/mosaic_runs');
-    table.rows.setSources([source, other]);
+    table.setSources([source, other]);
     source.change([row('a'), row('film', { parent: 'a', kind: 'films' })]);
     other.change([row('b')]);
     assert.deepEqual(titles(), ['ada/mosaic_runs', '  a', 'bob/mosaic_runs', '  b']);
@@ -202,10 +201,10 @@ describe('the tree', () => {
 describe('changes', () => {
   test('a run that has not changed stays the same object', () => {
     source.change([row('a'), row('b')]);
-    const before = table.rows.get(STORE, 'a');
+    const before = source.runs?.get('a');
     source.change([row('b', { state: 'failed' })]);
-    assert.equal(table.rows.get(STORE, 'a'), before);
-    assert.equal(table.rows.get(STORE, 'b')?.row.state, 'failed');
+    assert.equal(source.runs?.get('a'), before);
+    assert.equal(source.runs?.get('b')?.row.state, 'failed');
   });
 
   test('removed runs leave the selection, and the focus goes to what takes their place', () => {
@@ -282,7 +281,7 @@ describe('the filter', () => {
   });
 
   test('counts what each value of a facet would show', () => {
-    const rows = table.rows.entries.map(entry => entry.row);
+    const rows = table.entries.map(entry => entry.row);
     const filter = toggled(NO_FILTER, 'state', 'completed');
     const counts = facetCounts(rows, filter);
     assert.deepEqual(
@@ -335,8 +334,8 @@ describe('selection', () => {
     assert.deepEqual(selected(), []);
     table.setFilter(NO_FILTER);
     table.click(key('b'), {});
-    table.rows.setSources([]);
-    table.rows.setSources([source]);
+    table.setSources([]);
+    table.setSources([source]);
     assert.deepEqual([table.snapshot.lines, table.snapshot.selection.focus], [[], key('b')]);
     source.change(
       ['x', 'a', 'b', 'c'].map(id => row(id)),
@@ -396,14 +395,14 @@ test('what is remembered is taken up, and what it cannot be is not', () => {
   table.sortBy('seed');
   source.change(seeds());
   table.toggle(table.snapshot.lines[0]?.key ?? '');
-  const other = new RunTable(new RunRows());
+  const other = new RunTable();
   other.restore(JSON.parse(JSON.stringify(table.saved)));
   assert.deepEqual(other.saved, table.saved);
-  other.rows.setSources([source]);
+  other.setSources([source]);
   source.change(seeds());
   assert.equal(other.snapshot.lines.length, 4); // the group is open
   other.restore({ columns: 5, sort: 'up', filter: { facets: { state: 'x' } } });
-  assert.deepEqual(other.saved, new RunTable(new RunRows()).saved);
+  assert.deepEqual(other.saved, new RunTable().saved);
 });
 
 test('a search that no run can match says why', () => {

@@ -15,6 +15,18 @@ import {
 } from './run-api.ts';
 import { type Follower, type Transport, Unreachable } from './transport.ts';
 
+/** A run with its store. An unchanged run remains the same object, so that its line is not rendered again. */
+export interface RunEntry {
+  readonly key: string;
+  readonly store: string;
+  readonly row: RunRow;
+}
+
+/** The key of a run among all stores. */
+export function runKey(store: string, id: string): string {
+  return `${store}\n${id}`;
+}
+
 /** Rows that are new or have changed, and the ids of removed runs. */
 export type RowChanges = Pick<Changes, 'rows' | 'removed'>;
 
@@ -54,6 +66,11 @@ export class RunSource {
     return this._kernels.length > 0;
   }
 
+  /** The runs by id; null before the first answer, and while there are no listeners. */
+  get runs(): ReadonlyMap<string, RunEntry> | null {
+    return this._runs;
+  }
+
   /** Set the kernels that currently have a `Lab` on this store. */
   setKernels(kernels: readonly KernelOfStore[]): void {
     for (const transport of this._kernels.filter(({ kernel }) => !kernels.includes(kernel))) {
@@ -83,7 +100,7 @@ export class RunSource {
   /** Call `listener` with all rows at first, then with each change; returns how to end this. */
   subscribe(listener: (changes: RowChanges) => void): () => void {
     this._listeners.add(listener);
-    if (this._rows) listener({ rows: [...this._rows.values()], removed: [] });
+    if (this._runs) listener({ rows: Array.from(this._runs.values(), ({ row }) => row), removed: [] });
     this._choose();
     return () => {
       this._listeners.delete(listener);
@@ -125,10 +142,8 @@ export class RunSource {
       this._followed = transport;
       this._unfollow?.();
       this._unfollow = transport?.follow(this._newFollower());
-      if (!transport) {
-        this._rows = null; // not updated any more
-      }
     }
+    if (!this._listeners.size) this._runs = null; // not updated any more
     for (const listener of this._statusListeners) listener();
   }
 
@@ -144,12 +159,12 @@ export class RunSource {
   }
 
   private _take({ whole, rows, removed }: Changes): void {
-    const known = this._rows ?? new Map<string, RunRow>();
-    this._rows = known;
+    const known = this._runs ?? new Map<string, RunEntry>();
+    this._runs = known;
     const ids = new Set(rows.map(row => row.id));
     const gone = whole ? [...known.keys()].filter(id => !ids.has(id)) : removed;
     for (const id of gone) known.delete(id);
-    for (const row of rows) known.set(row.id, row);
+    for (const row of rows) known.set(row.id, { key: runKey(this.store, row.id), store: this.store, row });
     for (const listener of this._listeners) listener({ rows, removed: gone });
   }
 
@@ -157,8 +172,7 @@ export class RunSource {
   private readonly _listeners = new Set<(changes: RowChanges) => void>();
   private readonly _statusListeners = new Set<() => void>();
   private _kernels: KernelTransport[] = [];
-  /** Null before the first answer, and while there are no listeners. */
-  private _rows: Map<string, RunRow> | null = null;
+  private _runs: Map<string, RunEntry> | null = null;
   private _followed: Transport | undefined;
   private _unfollow: (() => void) | undefined;
 }

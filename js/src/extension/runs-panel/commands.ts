@@ -53,7 +53,7 @@ export function runCommands({ app, table, tabs, fileBrowser }: CommandContext): 
           store: store?.store,
           runs: chartedRuns(
             targets.map(({ id }) => id),
-            table.rows.entries.filter(entry => entry.store === store?.store).map(({ row }) => row)
+            table.entries.filter(entry => entry.store === store?.store).map(({ row }) => row)
           )
         });
       }

@@ -9,7 +9,6 @@ import { SidePanel } from '@jupyterlab/ui-components';
 import type { AccordionPanel } from '@lumino/widgets';
 
 import { onOpenRuns } from '../../shared/page-extension.ts';
-import { RunRows } from '../../views/runs/run-rows.ts';
 import { RunTable } from '../../views/runs/run-table.ts';
 import { trans } from '../../views/translation.ts';
 import { runsIcon } from '../icons.ts';
@@ -38,7 +37,7 @@ export const runsPanelPlugin: JupyterFrontEndPlugin<void> = {
     state: IStateDB | null,
     translator: ITranslator | null
   ) => {
-    const table = new RunTable(new RunRows());
+    const table = new RunTable();
     const tabs = new RunTabs(app, table, notebooks);
     const context: CommandContext = { app, table, sources, tabs, fileBrowser };
     const commands = runCommands(context);

@@ -83,7 +83,7 @@ export class RunsSection extends ReactWidget {
 
   private _view(): JSX.Element {
     const { table, sources, commands } = this._options;
-    const followed = table.rows.sources;
+    const followed = table.sources;
     const readOnly = new Map(
       followed.filter(source => !source.canAct).map(source => [source.store, source.whyNot])
     );
@@ -150,9 +150,9 @@ export class RunsSection extends ReactWidget {
       this._first ??= store; // a newer store must not change the display
     }
     const shown = sources.sources.filter(source => store === ALL || source.store === store);
-    const before = table.rows.sources;
+    const before = table.sources;
     if (shown.length !== before.length || shown.some((source, place) => source !== before[place])) {
-      table.rows.setSources(shown);
+      table.setSources(shown);
     }
     for (const source of shown) {
       if (!this._listened.has(source)) {

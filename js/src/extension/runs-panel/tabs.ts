@@ -6,8 +6,7 @@ import type { INotebookTracker } from '@jupyterlab/notebook';
 import type { Widget } from '@lumino/widgets';
 
 import type { ExchangePlace } from '../../shared/run-api.ts';
-import type { RunSource } from '../../shared/run-source.ts';
-import { runKey } from '../../views/runs/run-rows.ts';
+import { type RunSource, runKey } from '../../shared/run-source.ts';
 import type { RunTable } from '../../views/runs/run-table.ts';
 import { bySource, nameOf, type Target } from '../../views/runs/targets.ts';
 import { trans } from '../../views/translation.ts';

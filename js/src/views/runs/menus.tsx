@@ -55,7 +55,7 @@ export function FilterMenu({ table, snapshot }: TableMenuProps) {
 
 function Facets({ table, filter }: { table: RunTable; filter: Filter }) {
   const counts = facetCounts(
-    table.rows.entries.map(({ row }) => row),
+    table.entries.map(({ row }) => row),
     filter
   );
   const titles = facetTitles();

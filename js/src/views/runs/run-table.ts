@@ -1,9 +1,9 @@
 /** The state of a table of runs, its lines, order and selection: views render its snapshots. */
 
 import { isBackground } from '../../shared/run-api.ts';
+import type { RunEntry, RunSource } from '../../shared/run-source.ts';
 import { type Column, DEFAULT_COLUMNS, hyperparameterColumns, standardColumns } from './columns.ts';
 import { FACETS, type Filter, isActive, matches, NO_FILTER } from './filter.ts';
-import type { RunEntry, RunRows } from './run-rows.ts';
 import { type Counts, isRun } from './run-text.ts';
 import {
   chosen,
@@ -60,16 +60,33 @@ const TYPE_AHEAD_MS = 800;
 const MOST_REMEMBERED = 500;
 
 export class RunTable {
-  readonly rows: RunRows;
   /** The state to store. */
   saved = validated(null);
 
   /** `clock`: Unix seconds. */
-  constructor(rows: RunRows, clock: () => number = () => Date.now() / 1000) {
-    this.rows = rows;
+  constructor(clock: () => number = () => Date.now() / 1000) {
     this._clock = clock;
     this._standard = standardColumns();
-    this._end = rows.subscribe(() => this.refresh());
+  }
+
+  /** Follow exactly these stores, in this order. */
+  setSources(sources: readonly RunSource[]): void {
+    const before = this._followed;
+    this._followed = new Map(
+      sources.map(source => [source, before.get(source) ?? source.subscribe(() => this._update())])
+    );
+    for (const [source, end] of before) if (!this._followed.has(source)) end();
+    this._update();
+  }
+
+  get sources(): readonly RunSource[] {
+    return [...this._followed.keys()];
+  }
+
+  /** All runs, store by store. */
+  get entries(): readonly RunEntry[] {
+    this._entries ??= this.sources.flatMap(({ runs }) => [...(runs?.values() ?? [])]);
+    return this._entries;
   }
 
   get snapshot(): Snapshot {
@@ -89,8 +106,8 @@ export class RunTable {
   };
 
   close(): void {
-    this._end();
     this._listeners.clear();
+    this.setSources([]);
   }
 
   /** Restore a stored state, as far as it is valid. */
@@ -216,7 +233,8 @@ export class RunTable {
 
   private _made(): Snapshot {
     const { columns, sort, flat, filter, opened } = this.saved;
-    const { entries } = this.rows;
+    const { entries, sources } = this;
+    const loaded = sources.every(({ runs }) => runs !== null);
     const now = this._clock();
     const available = [...this._standard, ...hyperparameterColumns(entries.map(({ row }) => row))];
     const matching = entries.filter(({ row }) => matches(row, filter));
@@ -229,10 +247,10 @@ export class RunTable {
       columns: available,
       titles,
       continued: continuations(entries),
-      stores: storeTitles(this.rows.sources.map(source => source.store)),
+      stores: storeTitles(sources.map(({ store }) => store)),
       isOpen: (key, kind) => opened[key] ?? (kind === 'store' || filtered)
     });
-    const selection = this.rows.loaded ? kept(this._selection, this._lines, lines) : this._selection;
+    const selection = loaded ? kept(this._selection, this._lines, lines) : this._selection;
     return {
       ...this.saved,
       lines,
@@ -249,9 +267,14 @@ export class RunTable {
         matching: matching.filter(isRun).length,
         alive: entries.filter(({ row }) => row.alive && !isBackground(row.kind)).length
       },
-      loaded: this.rows.loaded,
+      loaded,
       now
     };
+  }
+
+  private _update(): void {
+    this._entries = null;
+    this.refresh();
   }
 
   private _notify(): void {
@@ -263,7 +286,9 @@ export class RunTable {
 
   private readonly _clock: () => number;
   private readonly _standard: readonly Column[];
-  private readonly _end: () => void;
+  /** The ends of the subscriptions. */
+  private _followed: ReadonlyMap<RunSource, () => void> = new Map();
+  private _entries: readonly RunEntry[] | null = null;
   private readonly _listeners = new Set<() => void>();
   private _snapshot: Snapshot | null = null;
   private _selection: Selection = NOTHING_SELECTED;

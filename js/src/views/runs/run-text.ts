@@ -2,8 +2,8 @@
 
 import { duration, number, whole } from '../../shared/numbers.ts';
 import { isBackground, type RunRow, type RunState } from '../../shared/run-api.ts';
+import type { RunEntry } from '../../shared/run-source.ts';
 import { trans } from '../translation.ts';
-import type { RunEntry } from './run-rows.ts';
 
 export function stateText(state: RunState): string {
   const texts: Record<RunState, string> = {

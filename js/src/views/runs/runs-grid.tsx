@@ -16,13 +16,13 @@ import {
   useRef
 } from 'react';
 import { wordsAlike } from '../../shared/names.ts';
+import type { RunEntry } from '../../shared/run-source.ts';
 import { trans } from '../translation.ts';
 import { fittingWidth, useWidth } from '../use-size.ts';
 import type { Column } from './columns.ts';
 import { Icon } from './icons.tsx';
 import { RunLine } from './run-line.tsx';
 import { WordsAlike } from './run-name.tsx';
-import type { RunEntry } from './run-rows.ts';
 import type { RunTable, Snapshot } from './run-table.ts';
 import type { Line, Sort } from './tree.ts';
 

@@ -3,13 +3,13 @@
 import { type ReactNode, useEffect, useRef, useSyncExternalStore } from 'react';
 
 import { whole } from '../../shared/numbers.ts';
+import type { RunEntry } from '../../shared/run-source.ts';
 import { useWidth } from '../use-size.ts';
 import { HYPERPARAMETER } from './columns.ts';
 import { FACETS, filterProblem, isActive, NO_FILTER, toggled } from './filter.ts';
 import { Icon } from './icons.tsx';
 import { FilterMenu, facetText, ViewMenu } from './menus.tsx';
 import type { Action } from './run-actions.ts';
-import type { RunEntry } from './run-rows.ts';
 import type { RunTable } from './run-table.ts';
 import { countsText } from './run-text.ts';
 import { RunsGrid } from './runs-grid.tsx';
@@ -46,7 +46,7 @@ export function RunsView(props: RunsViewProps) {
   }, [table]);
   const problem = problemOf(props);
   const targets = selectedTargets(table);
-  const only = readOnly.size === table.rows.sources.length ? [...readOnly.values()][0] : undefined;
+  const only = readOnly.size === table.sources.length ? [...readOnly.values()][0] : undefined;
   return (
     <div ref={box} className={`mosaic-runs ${compact ? 'mosaic-mod-narrow' : ''}`}>
       {props.children}

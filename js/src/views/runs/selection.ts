@@ -1,6 +1,6 @@
 /** The selected lines and the keyboard focus, as in a file manager. */
 
-import type { RunEntry } from './run-rows.ts';
+import type { RunEntry } from '../../shared/run-source.ts';
 import type { Line } from './tree.ts';
 
 export interface Selection {

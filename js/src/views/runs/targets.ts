@@ -1,8 +1,7 @@
 /** The runs to which an action applies. */
 
 import type { RunRow } from '../../shared/run-api.ts';
-import type { RunSource } from '../../shared/run-source.ts';
-import { runKey } from './run-rows.ts';
+import { type RunSource, runKey } from '../../shared/run-source.ts';
 import type { RunTable } from './run-table.ts';
 
 export interface Target {
@@ -14,7 +13,7 @@ export interface Target {
 
 /** The selected runs of a table. */
 export function selectedTargets(table: RunTable): Target[] {
-  const sources = new Map(table.rows.sources.map(source => [source.store, source]));
+  const sources = new Map(table.sources.map(source => [source.store, source]));
   return table.selected.flatMap(({ store, row }) => {
     const source = sources.get(store);
     return source ? [{ source, id: row.id, row }] : [];
@@ -31,7 +30,7 @@ export function bySource(targets: readonly Target[]): Map<RunSource, string[]> {
 /** Number of runs that belong to sweeps and curricula among the targets, and are not targets themselves. */
 export function trialsOf(targets: readonly Target[], table: RunTable): number {
   const keys = new Set(targets.map(({ source, id }) => runKey(source.store, id)));
-  return table.rows.entries.filter(
+  return table.entries.filter(
     ({ key, store, row }) =>
       row.kind === 'training' && row.parent !== null && keys.has(runKey(store, row.parent)) && !keys.has(key)
   ).length;
@@ -41,7 +40,7 @@ export function trialsOf(targets: readonly Target[], table: RunTable): number {
 export function continuationsOf(targets: readonly Target[], table: RunTable): number {
   const keys = new Set(targets.map(({ source, id }) => runKey(source.store, id)));
   const isTarget = (store: string, id: string | null) => id !== null && keys.has(runKey(store, id));
-  return table.rows.entries.filter(
+  return table.entries.filter(
     ({ key, store, row }) => isTarget(store, row.continues) && !keys.has(key) && !isTarget(store, row.parent)
   ).length;
 }
@@ -60,5 +59,5 @@ export function targetsOf(
   if (typeof store !== 'string') return selectedTargets(table);
   const source = sourceOf(store);
   const ids = Array.isArray(runs) ? runs.map(String) : [];
-  return ids.map(id => ({ source, id, row: table.rows.get(store, id)?.row ?? null }));
+  return ids.map(id => ({ source, id, row: source.runs?.get(id)?.row ?? null }));
 }

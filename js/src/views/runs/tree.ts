@@ -4,9 +4,9 @@ import { idEnd } from '../../shared/names.ts';
 import { settingText } from '../../shared/numbers.ts';
 import { compareValues, ordered, type SortValue } from '../../shared/order.ts';
 import type { RunRow } from '../../shared/run-api.ts';
+import { type RunEntry, runKey } from '../../shared/run-source.ts';
 import { trans } from '../translation.ts';
 import type { Column } from './columns.ts';
-import { type RunEntry, runKey } from './run-rows.ts';
 import { trialName } from './run-text.ts';
 
 export interface Sort {

@@ -13,7 +13,7 @@ import { share } from '../../shared/numbers.ts';
 import type { ChartRequest } from '../../shared/run-api.ts';
 import { ChartBody } from '../charts/chart-card.tsx';
 import type { ChartView } from '../charts/line-chart.ts';
-import type { ChartLine, LineData } from '../charts/lines.ts';
+import { type ChartLine, type LineData, lineRun } from '../charts/lines.ts';
 import type { Near } from '../charts/nearest.ts';
 import { emptyAxis, type Range } from '../charts/ranges.ts';
 import { axisLabel, axisTitles } from '../charts/ticks.ts';
@@ -34,7 +34,6 @@ interface ChartPanelProps extends Contents {
   readonly chart: ChartState;
   /** Its index among the charts. */
   readonly place: number;
-  readonly nameOf: (line: LineData) => string;
   readonly columns: number;
   readonly onPick: (point: Near) => void;
   readonly onExport: (format: 'png' | 'svg' | 'csv', chart: ChartRequest) => void;
@@ -42,7 +41,7 @@ interface ChartPanelProps extends Contents {
 }
 
 export function ChartPanel(props: ChartPanelProps): ReactNode {
-  const { source, chart, state, change, onState, runs, visible, nameOf, colorOf, link } = props;
+  const { source, chart, state, change, onState, runs, visible, names, colorOf, link } = props;
   const [version, setVersion] = useState(0);
   const [width, setWidth] = useState(0);
   const data = useRef<ChartData | null>(null);
@@ -96,11 +95,11 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
       .filter((line: LineData) => line.runs.some(run => shown.has(run)))
       .map((line: LineData) => ({
         data: line,
-        label: nameOf(line),
+        label: names.get(lineRun(line) ?? '') ?? line.label,
         color: colorOf(line.runs[0] ?? ''),
         raw: raw.get(line.key)
       }));
-  }, [version, visible, nameOf, colorOf, state.groupBy]);
+  }, [version, visible, names, colorOf, state.groupBy]);
   former.current = lines;
   const empty = useMemo(
     () =>

@@ -11,7 +11,6 @@ import type { ChartRequest } from '../../shared/run-api.ts';
 import type { RunSource } from '../../shared/run-source.ts';
 import { messageOf } from '../../shared/transport.ts';
 import { CursorLink } from '../charts/chart-card.tsx';
-import { type LineData, lineRun } from '../charts/lines.ts';
 import { WordsAlike } from '../runs/run-name.tsx';
 import { trans } from '../translation.ts';
 import { useAnswer, useSame } from '../use-answer.ts';
@@ -90,7 +89,6 @@ export function Workspace({ source, state, onState, onVisible }: WorkspaceProps)
     if (colors !== state.colors) change({ colors }); // for the picture in a saved notebook
   }, [colors, state.colors, change]);
   const colorOf = useColors(rows, colors, state.groupBy);
-  const lineName = useCallback((line: LineData) => names.get(lineRun(line) ?? '') ?? line.label, [names]);
   const link = useMemo(() => new CursorLink(), []);
   const [failure, setFailure] = useState('');
   const [moment, setMoment] = useState<Moment | null>(null);
@@ -161,7 +159,6 @@ export function Workspace({ source, state, onState, onVisible }: WorkspaceProps)
                         {...contents}
                         chart={chart}
                         place={place}
-                        nameOf={lineName}
                         columns={columns}
                         onPick={({ line, x }) => {
                           const [run] = line.data.runs;

@@ -6,7 +6,6 @@ import { markOf, openRuns } from '../../shared/page-extension.ts';
 import { messageOf } from '../../shared/transport.ts';
 import * as reasons from '../../views/runs/reasons.ts';
 import { type Action, runActions } from '../../views/runs/run-actions.ts';
-import { RunRows } from '../../views/runs/run-rows.ts';
 import { RunTable } from '../../views/runs/run-table.ts';
 import { RunsView } from '../../views/runs/runs-view.tsx';
 import { selectedTargets } from '../../views/runs/targets.ts';
@@ -76,9 +75,8 @@ function render({ model, el }: RenderContext<RunTableTraits>): () => void {
   // The saved form is hidden while this is shown; see mosaic_lab/widgets/page/saved_form.py.
   el.classList.add('mosaic-panel');
   const source = cellSource(model.widget_manager, model.get('store'));
-  const rows = new RunRows();
-  const table = new RunTable(rows);
-  rows.setSources([source]);
+  const table = new RunTable();
+  table.setSources([source]);
   const root = createRoot(element('div', '', el));
   showPageNotice(el);
   const actions = Object.values(runActions(table, cellDialogs));
@@ -86,7 +84,6 @@ function render({ model, el }: RenderContext<RunTableTraits>): () => void {
   return () => {
     root.unmount();
     table.close();
-    rows.close();
   };
 }
 
