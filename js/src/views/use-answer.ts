@@ -20,14 +20,16 @@ interface Asked<M extends Method> {
 
 /**
  * The answer to a request, sent when its parameters or `version` change, `pause(result)` milliseconds after an answer
- * (null: not again), and again while the run store cannot be reached. Without parameters nothing is sent.
+ * (null: not again), and again while the run store cannot be reached. Without parameters nothing is sent; with
+ * `settled` they are sent once they have not changed for so many milliseconds.
  */
 export function useAnswer<M extends Method>(
-  source: RunSource,
+  source: Pick<RunSource, 'call'>,
   method: M,
   params: Methods[M][0] | null,
   pause: (result: Methods[M][1]) => number | null,
-  version = ''
+  version = '',
+  settled = 0
 ): Asked<M> {
   const key = JSON.stringify(params);
   const [asked, setAsked] = useState({ key: '', problem: '' });
@@ -53,7 +55,8 @@ export function useAnswer<M extends Method>(
       }
       if (wait !== null) timer = setTimeout(ask, wait);
     };
-    void ask();
+    if (settled) timer = setTimeout(ask, settled);
+    else void ask();
     return () => {
       ended = true;
       clearTimeout(timer);

@@ -1,12 +1,14 @@
 /** A form for a new training, evaluation or comparison, with the generated code. */
 
 import type { ReadonlyJSONObject } from '@lumino/coreutils';
-import { type JSX, useEffect, useMemo, useRef, useState } from 'react';
+import { type JSX, useEffect, useMemo, useState } from 'react';
 
-import type { FormAnswer, FormKind, WorkerRow } from '../../shared/run-api.ts';
+import type { FormAnswer, FormKind, RunRow } from '../../shared/run-api.ts';
 import { messageOf } from '../../shared/transport.ts';
 import { Select } from '../../views/controls.tsx';
 import { trans } from '../../views/translation.ts';
+import { useAnswer } from '../../views/use-answer.ts';
+import type { IRunSources } from '../tokens.ts';
 import { stateText } from '../workers/worker-text.ts';
 import { Fields, validator } from './form-fields.tsx';
 import {
@@ -21,20 +23,17 @@ import {
   unlisted,
   type Values,
   withOperatorNames,
+  withRuns,
   withSuggestions
 } from './form-model.ts';
 
-/** The form's interface to the kernel or the server; errors have a message for the user. */
-export interface FormSource {
-  workers(): Promise<readonly WorkerRow[]>;
-  form(kind: FormKind, worker: string | null, algorithm: string | null): Promise<FormAnswer>;
-  models(provider: string): Promise<readonly string[]>;
-  code(kind: FormKind, values: Values): Promise<string>;
-}
-
 interface Props {
   readonly kind: FormKind;
-  readonly source: FormSource;
+  readonly sources: Pick<IRunSources, 'call'>;
+  /** The runs that operators may name. */
+  readonly rows: readonly RunRow[];
+  /** The notebook's `Lab` variable, and the names in use. */
+  readonly lab: { readonly name: string; readonly taken: readonly string[] };
   /** The target of the cell, such as "Untitled.ipynb"; null without a notebook. */
   readonly target: string | null;
   /** The initial values. */
@@ -47,108 +46,73 @@ interface Props {
 const SETTLED_MS = 200;
 const FIRST_WORKER = 'cleanrl';
 
-export function FormView({ kind, source, target, filled, insert, keep }: Props): JSX.Element {
-  const [workers, setWorkers] = useState<readonly WorkerRow[] | null>(kind === 'training' ? null : []);
-  const [worker, setWorker] = useState<string | null>(null);
+const once = () => null;
+
+export function FormView({ kind, sources, rows, lab, target, filled, insert, keep }: Props): JSX.Element {
+  const [chosenWorker, setWorker] = useState(filled.worker);
   const [algorithm, setAlgorithm] = useState<string | null>(filled.algorithm);
-  const [form, setForm] = useState<FormAnswer | null>(null);
+  const [seen, see] = useState<FormAnswer | null>(null);
   const [values, setValues] = useState<Values>(filled.values);
   const [hyperparameters, setHyperparameters] = useState<Values>(filled.hyperparameters);
   const [search, setSearch] = useState('');
-  const [code, setCode] = useState('');
-  const [error, setError] = useState('');
   const [models, setModels] = useState<readonly string[]>([]);
   const [unreached, setUnreached] = useState('');
-  const latest = useRef(0);
+
+  const training = kind === 'training';
+  const listed = useAnswer(sources, 'workers', training ? {} : null, once);
+  const workers = listed.latest?.result.rows.filter(row => row.trains && row.state !== 'broken');
+  const named = (name: string | null) => workers?.find(row => row.name === name);
+  const worker = (named(chosenWorker) ?? named(FIRST_WORKER) ?? workers?.[0])?.name ?? null;
+  const choice = { ...(worker === null ? {} : { worker }), ...(algorithm === null ? {} : { algorithm }) };
+  const offered = useAnswer(sources, 'forms', training && worker === null ? null : { kind, ...choice }, once);
+  const form = offered.latest?.result ?? null;
+  if (form && form !== seen) {
+    const after = form.hyperparameters ?? {};
+    see(form);
+    setHyperparameters(carriedOver(seen?.hyperparameters ?? after, after, hyperparameters));
+    setValues(known(form.schema, values));
+  }
+
   const own = form?.hyperparameters;
-  const schema = useMemo(() => form && withSuggestions(form.schema, 'model', models), [form, models]);
+  const schema = useMemo(
+    () => form && withSuggestions(withRuns(form.schema, rows), 'model', models),
+    [form, rows, models]
+  );
   const providers = providersOf(values).join(' ');
   const unknown = form && unlisted(form.schema, values);
   const outside = own ? mistakes(own, hyperparameters) : [];
   const wrong = form ? [...mistakes(form.schema, values), ...outside] : [];
-
-  useEffect(() => {
-    if (kind === 'training') {
-      source.workers().then(rows => {
-        const train = rows.filter(row => row.trains && row.state !== 'broken');
-        setWorkers(train);
-        const named = (name: string | null) => train.find(row => row.name === name);
-        setWorker((named(filled.worker) ?? named(FIRST_WORKER) ?? train[0])?.name ?? null);
-      }, fail);
-    }
-  }, [kind, source]);
-
-  useEffect(() => {
-    if (kind === 'training' && worker === null) return;
-    let current = true;
-    source.form(kind, worker, algorithm).then(answer => {
-      if (current) {
-        const after = answer.hyperparameters ?? {};
-        setHyperparameters(old => carriedOver(form?.hyperparameters ?? after, after, old));
-        setValues(old => known(answer.schema, old));
-        setForm(answer);
-        setError('');
-      }
-    }, fail);
-    return () => {
-      current = false;
-    };
-    // `form` is read only for its previous value.
-  }, [kind, worker, algorithm, source]);
+  const lacking = form ? missing(form.schema, values) : [];
+  const differing = changed(own ?? {}, hyperparameters);
 
   useEffect(() => {
     let current = true;
     setUnreached('');
-    const lists = providers.split(' ').filter(Boolean).map(source.models);
-    Promise.all(lists).then(
-      names => current && setModels(names.flat()),
+    const lists = providers.split(' ').filter(Boolean);
+    Promise.all(lists.map(provider => sources.call('models', { provider }))).then(
+      answers => current && setModels(answers.flatMap(({ result }) => result.names)),
       reason => current && setUnreached(messageOf(reason))
     );
     return () => {
       current = false;
     };
-  }, [providers, source]);
+  }, [providers, sources]);
 
-  useEffect(() => {
-    const number = ++latest.current;
-    if (!form || wrong.length > 0 || missing(form.schema, values).length) {
-      setCode('');
-      if (form) setError('');
-      return;
-    }
-    const timer = window.setTimeout(() => {
-      const own = changed(form.hyperparameters ?? {}, hyperparameters);
-      const all = { ...values, worker, algorithm: form.algorithm, hyperparameters: own };
-      source.code(kind, kind === 'training' ? all : values).then(
-        text => {
-          if (number === latest.current) {
-            setCode(text);
-            setError('');
-          }
-        },
-        reason => {
-          if (number === latest.current) {
-            setCode('');
-            fail(reason);
-          }
-        }
-      );
-    }, SETTLED_MS);
-    return () => window.clearTimeout(timer);
-  }, [form, values, hyperparameters, wrong.length, kind, source]);
+  const ready = form !== null && wrong.length === 0 && lacking.length === 0;
+  const all = { ...values, worker, algorithm: form?.algorithm, hyperparameters: differing };
+  const { name, taken } = lab;
+  const request = { kind, values: training ? all : values, lab: name, taken };
+  const coded = useAnswer(sources, 'code', ready && offered.answer ? request : null, once, '', SETTLED_MS);
+  const code = (ready && !coded.problem && coded.latest?.result.code) || '';
+  const error = listed.problem || offered.problem || coded.problem;
 
   useEffect(() => {
     if (form) keep({ worker, algorithm: form.algorithm ?? null, values, hyperparameters });
   }, [form, worker, values, hyperparameters, keep]);
 
-  function fail(reason: unknown): void {
-    setError(messageOf(reason));
-  }
-
-  const chosen = workers?.find(row => row.name === worker);
+  const chosen = named(worker);
   const count = Object.keys(own?.properties ?? {}).length;
-  const lacking = form ? missing(form.schema, values) : [];
-  const differing = own ? Object.keys(changed(own, hyperparameters)).length : 0;
+  const changes = Object.keys(differing).length;
   /** The next step, below the button; empty if an error explains it. */
   function hint(): string {
     if (form && lacking.length > 0) return trans.__('Fill in: %1.', lacking.join(', '));
@@ -161,7 +125,7 @@ export function FormView({ kind, source, target, filled, insert, keep }: Props):
   }
   return (
     <div className="mosaic-form">
-      {kind === 'training' && workers && (
+      {training && workers && (
         <div className="mosaic-form-choices">
           <label>
             {trans.__('Worker')}
@@ -216,7 +180,7 @@ export function FormView({ kind, source, target, filled, insert, keep }: Props):
         <details className="mosaic-form-hyperparameters">
           <summary>
             {trans._n('%1 hyperparameter', '%1 hyperparameters', count)}
-            {differing > 0 && ` · ${trans.__('%1 changed', differing)}`}
+            {changes > 0 && ` · ${trans.__('%1 changed', changes)}`}
           </summary>
           <input
             type="search"

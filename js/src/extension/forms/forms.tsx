@@ -8,14 +8,14 @@ import { type MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
 import { INotebookTracker, NotebookActions, type NotebookPanel } from '@jupyterlab/notebook';
 import { IStateDB } from '@jupyterlab/statedb';
 import { addIcon, ReactWidget, UseSignal } from '@jupyterlab/ui-components';
-import { type JSX, useCallback, useMemo } from 'react';
+import { type JSX, useCallback, useEffect, useState } from 'react';
 
-import type { FormKind } from '../../shared/run-api.ts';
+import type { FormKind, RunRow } from '../../shared/run-api.ts';
 import { latestRows } from '../../shared/run-source.ts';
 import { newTab, showTab } from '../show-tab.ts';
 import { CommandIDs, IRunSources } from '../tokens.ts';
-import { type Filled, filledOf, withRuns } from './form-model.ts';
-import { type FormSource, FormView } from './form-view.tsx';
+import { type Filled, filledOf } from './form-model.ts';
+import { FormView } from './form-view.tsx';
 import './forms.css';
 import type { ReadonlyPartialJSONValue } from '@lumino/coreutils';
 import { trans } from '../../views/translation.ts';
@@ -82,55 +82,27 @@ interface FormProps {
 }
 
 /** A form for a cell of the current notebook. */
-function Form({ app, tracker, sources, kind, kept, filled }: FormProps): JSX.Element {
-  const source = useMemo(() => formSource(tracker, sources), [tracker, sources]);
+function Form(props: FormProps): JSX.Element {
+  return <UseSignal signal={props.tracker.currentChanged}>{() => <NotebookForm {...props} />}</UseSignal>;
+}
+
+function NotebookForm({ app, tracker, sources, kind, kept, filled }: FormProps): JSX.Element {
+  const [rows, setRows] = useState<readonly RunRow[]>([]);
+  const panel = tracker.currentWidget?.content.model ? tracker.currentWidget : null;
+  const lab = panel ? labOf(panel) : { name: 'lab', setup: '', taken: [] };
+  const kernel = panel?.sessionContext.session?.kernel?.id;
+  const store = sources.sources.find(({ kernelId }) => kernelId !== null && kernelId === kernel);
+  useEffect(() => {
+    if (store && kind !== 'training') void latestRows(store).then(setRows);
+  }, [store, kind]);
   const keep = useCallback((filled: Filled) => kept.save(filled), [kept]);
   const insert = (code: string) => {
-    const panel = targetOf(tracker);
-    if (panel) {
-      insertCell(panel, `${labOf(panel).setup}${code}`);
-      app.shell.activateById(panel.id);
-    }
+    if (!panel) return;
+    insertCell(panel, `${labOf(panel).setup}${code}`);
+    app.shell.activateById(panel.id);
   };
-  return (
-    <UseSignal signal={tracker.currentChanged}>
-      {() => (
-        <FormView
-          {...{ kind, source, filled, insert, keep }}
-          target={targetOf(tracker)?.title.label ?? null}
-        />
-      )}
-    </UseSignal>
-  );
-}
-
-function targetOf(tracker: INotebookTracker): NotebookPanel | null {
-  const panel = tracker.currentWidget;
-  return panel?.content.model ? panel : null;
-}
-
-function formSource(tracker: INotebookTracker, sources: IRunSources): FormSource {
-  return {
-    workers: async () => (await sources.call('workers', {})).result.rows,
-    form: async (kind, worker, algorithm) => {
-      const { result } = await sources.call('forms', {
-        kind,
-        ...(worker === null ? {} : { worker }),
-        ...(algorithm === null ? {} : { algorithm })
-      });
-      const kernel = targetOf(tracker)?.sessionContext.session?.kernel?.id;
-      const store = sources.sources.find(({ kernelId }) => kernelId !== null && kernelId === kernel);
-      return kind === 'training' || !store
-        ? result
-        : { ...result, schema: withRuns(result.schema, await latestRows(store)) };
-    },
-    models: async provider => (await sources.call('models', { provider })).result.names,
-    code: async (kind, values) => {
-      const panel = targetOf(tracker);
-      const { name: lab, taken } = panel ? labOf(panel) : { name: 'lab', taken: [] };
-      return (await sources.call('code', { kind, values, lab, taken })).result.code;
-    }
-  };
+  const target = panel?.title.label ?? null;
+  return <FormView {...{ kind, sources, rows, lab, target, filled, insert, keep }} />;
 }
 
 /** The notebook's `Lab` variable, the lines that create one if there is none, and the names in use. */
