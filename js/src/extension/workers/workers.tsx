@@ -9,6 +9,7 @@ import type { IRunSources } from '../tokens.ts';
 import './workers.css';
 import { messageOf } from '../../shared/transport.ts';
 import { trans } from '../../views/translation.ts';
+import { useAnswer } from '../../views/use-answer.ts';
 import { checkText, sizeText, sorted, stateText, versionText } from './worker-text.ts';
 
 export class WorkersSection extends ReactWidget {
@@ -20,25 +21,14 @@ export class WorkersSection extends ReactWidget {
     this.addClass('mosaic-workers-section');
   }
 
-  /** Reads the workers when the section is first opened. */
   protected onAfterShow(message: Message): void {
     super.onAfterShow(message);
-    this._open();
+    this.update();
   }
 
-  protected onAfterAttach(message: Message): void {
-    super.onAfterAttach(message);
-    if (this.isVisible) this._open();
-  }
-
-  private _open(): void {
-    if (!this._opened) {
-      this._opened = true;
-      this.update();
-    }
-  }
-
+  /** The workers are read when the section is first opened. */
   protected render(): JSX.Element | null {
+    this._opened ||= this.isVisible;
     return this._opened ? <WorkersView sources={this._sources} /> : null;
   }
 
@@ -56,30 +46,17 @@ const NOTHING: Work = { action: 'install', line: '', error: '' };
 
 /** The workers: installation state, versions and check results. With a kernel, they are installed and checked. */
 function WorkersView({ sources }: { sources: IRunSources }): JSX.Element {
-  const [rows, setRows] = useState<readonly WorkerRow[] | null>(null);
-  const [error, setError] = useState('');
+  const [version, setVersion] = useState(0);
+  const reload = () => setVersion(before => before + 1);
+  const { latest, problem } = useAnswer(sources, 'workers', {}, () => null, String(version));
   const [works, setWorks] = useState<Readonly<Record<string, Work>>>({});
-  const [whyNot, setWhyNot] = useState('');
-
-  const load = () =>
-    sources.call('workers', {}).then(
-      ({ result }) => {
-        setRows(result.rows);
-        setError('');
-      },
-      reason => setError(messageOf(reason))
-    );
 
   useEffect(() => {
-    const follow = () => {
-      const stores = sources.sources;
-      setWhyNot(stores.some(source => source.canAct) ? '' : (stores[0]?.whyNot ?? ''));
-      load();
-    };
-    follow();
-    sources.changed.connect(follow);
-    return () => void sources.changed.disconnect(follow);
+    sources.changed.connect(reload);
+    return () => void sources.changed.disconnect(reload);
   }, [sources]);
+  const stores = sources.sources;
+  const whyNot = stores.some(source => source.canAct) ? '' : (stores[0]?.whyNot ?? '');
 
   async function act(action: Work['action'], worker: string): Promise<void> {
     const note = (work: Partial<Work>) =>
@@ -96,19 +73,19 @@ function WorkersView({ sources }: { sources: IRunSources }): JSX.Element {
     } finally {
       sources.progressed.disconnect(follow);
     }
-    await load();
+    reload();
   }
 
-  if (rows === null) return <p className="mosaic-workers-note">{error || trans.__('Looking for workers')}</p>;
+  if (!latest) return <p className="mosaic-workers-note">{problem || trans.__('Looking for workers')}</p>;
   return (
     <div className="mosaic-workers">
-      {error && (
+      {problem && (
         <p className="mosaic-workers-note" role="alert">
-          {error}
+          {problem}
         </p>
       )}
       <ul aria-label={trans.__('Workers')}>
-        {sorted(rows).map(row => (
+        {sorted(latest.result.rows).map(row => (
           <Worker
             key={row.name}
             row={row}

@@ -35,84 +35,37 @@ export const DEFAULT_COLUMNS: readonly string[] = [
 ];
 
 export function standardColumns(): Column[] {
-  const plain = (id: string, title: string, width: number, field: (row: RunRow) => SortValue): Column => ({
-    id,
-    title,
-    width,
-    text: row => String(field(row) ?? ''),
-    sort: field
-  });
   return [
+    { ...column('state', trans.__('State'), 112, row => row.state), text: outcomeText },
+    column('name', trans.__('Name'), 240, row => row.name),
+    column('worker', trans.__('Worker'), 80, row => row.worker),
+    column('algorithm', trans.__('Algorithm'), 80, row => row.algorithm),
+    column('env', trans.__('Environment'), 130, row => row.env),
+    { ...column('seed', trans.__('Seed'), 50, row => row.seed), numeric: true },
+    column('continues', trans.__('Continues'), 200, row => row.continues),
+    column('tags', trans.__('Tags'), 110, row => row.tags.join(', ') || null),
+    { ...column('progress', trans.__('Progress'), 220, row => row.progress), text: progressText },
     {
-      id: 'state',
-      title: trans.__('State'),
-      width: 112,
-      text: row => outcomeText(row),
-      sort: row => row.state
-    },
-    { id: 'name', title: trans.__('Name'), width: 240, text: row => row.name, sort: row => row.name },
-    plain('worker', trans.__('Worker'), 80, row => row.worker),
-    plain('algorithm', trans.__('Algorithm'), 80, row => row.algorithm),
-    plain('env', trans.__('Environment'), 130, row => row.env),
-    { ...plain('seed', trans.__('Seed'), 50, row => row.seed), numeric: true },
-    plain('continues', trans.__('Continues'), 200, row => row.continues),
-    plain('tags', trans.__('Tags'), 110, row => row.tags.join(', ') || null),
-    {
-      id: 'progress',
-      title: trans.__('Progress'),
-      width: 220,
-      text: row => progressText(row),
-      sort: row => row.progress
-    },
-    {
-      id: 'speed',
-      title: trans.__('Steps/s'),
+      ...column<number>('speed', trans.__('Steps/s'), 70, row => row.speed, speedText),
       hint: trans.__('Of a live run over the last 12 seconds, afterwards over its whole duration'),
-      width: 70,
-      numeric: true,
-      text: row => shown(row.speed, speedText),
-      sort: row => row.speed
+      numeric: true
     },
     {
-      id: 'last_return',
-      title: trans.__('Last return'),
+      ...column<number>('last_return', trans.__('Last return'), 98, row => row.last_return, number),
       hint: trans.__('The mean of the last 20 episodes'),
-      width: 98,
-      numeric: true,
-      text: row => shown(row.last_return, number),
-      sort: row => row.last_return
+      numeric: true
     },
     {
-      id: 'best_return',
-      title: trans.__('Best return'),
+      ...column<number>('best_return', trans.__('Best return'), 98, row => row.best_return, number),
       hint: trans.__('The best mean over 20 consecutive episodes'),
-      width: 98,
-      numeric: true,
-      text: row => shown(row.best_return, number),
-      sort: row => row.best_return
+      numeric: true
     },
+    column<number>('sparkline', trans.__('Return'), 90, row => row.sparkline.at(-1), number),
+    { ...column<number>('duration', trans.__('Duration'), 76, durationOf, duration), numeric: true },
     {
-      id: 'sparkline',
-      title: trans.__('Return'),
-      width: 90,
-      text: row => shown(row.sparkline.at(-1), number),
-      sort: row => row.sparkline.at(-1) ?? null
-    },
-    {
-      id: 'duration',
-      title: trans.__('Duration'),
-      width: 76,
+      ...column('age', trans.__('Age'), 60, row => row.created && -row.created),
       numeric: true,
-      text: (row, now) => shown(durationOf(row, now), duration),
-      sort: durationOf
-    },
-    {
-      id: 'age',
-      title: trans.__('Age'),
-      width: 60,
-      numeric: true,
-      text: (row, now) => ageText(row.created, now),
-      sort: row => (row.created === null ? null : -row.created)
+      text: (row, now) => ageText(row.created, now)
     }
   ];
 }
@@ -124,16 +77,28 @@ export function hyperparameterColumns(rows: Iterable<RunRow>): Column[] {
     for (const name of Object.keys(row.hyperparameters)) names.add(name);
   }
   return [...names].sort().map(name => ({
-    id: `${HYPERPARAMETER}${name}`,
-    title: name,
-    width: 100,
+    ...column(`${HYPERPARAMETER}${name}`, name, 100, row => settingValue(row.hyperparameters[name])),
     numeric: true,
-    text: row => shown(row.hyperparameters[name], settingText),
-    sort: row => settingValue(row.hyperparameters[name])
+    text: row => (row.hyperparameters[name] == null ? '' : settingText(row.hyperparameters[name]))
   }));
 }
 
-/** The text of a value; empty if the run has none. */
-function shown<Value>(value: Value | null | undefined, text: (value: Value) => string): string {
-  return value === null || value === undefined ? '' : text(value);
+/** A column of values, sorted by these; empty for runs without one. */
+function column<Value extends number | string>(
+  id: string,
+  title: string,
+  width: number,
+  value: (row: RunRow, now: number) => Value | null | undefined,
+  format: (value: Value) => string = String
+): Column {
+  return {
+    id,
+    title,
+    width,
+    text: (row, now) => {
+      const found = value(row, now);
+      return found === null || found === undefined ? '' : format(found);
+    },
+    sort: (row, now) => value(row, now) ?? null
+  };
 }

@@ -58,12 +58,7 @@ interface TreeOptions {
   readonly now: number;
 }
 
-interface Node {
-  readonly kind: Line['kind'];
-  readonly key: string;
-  readonly store: string;
-  readonly title: string;
-  readonly entry: RunEntry | null;
+interface Node extends Pick<Line, 'kind' | 'key' | 'store' | 'title' | 'entry'> {
   readonly members: RunEntry[];
   readonly children: Node[];
 }
