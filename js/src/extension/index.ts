@@ -3,11 +3,11 @@
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { ITranslator } from '@jupyterlab/translation';
 
+import { markPage } from '../shared/page-extension.ts';
 import { setTranslation } from '../views/translation.ts';
 import { entriesPlugin } from './entries.ts';
 import { followerPlugin } from './follower.ts';
 import { formsPlugin } from './forms/forms.tsx';
-import { markPlugin } from './mark.ts';
 import { cellMenuPlugin, runStorePlugin } from './notebook-commands.ts';
 import { notificationsPlugin } from './notifications.ts';
 import { runWatchPlugin } from './run-watch.ts';
@@ -19,7 +19,12 @@ import { telemetryFilePlugin } from './telemetry-file.ts';
 import { workspacePlugin } from './workspace/plugin.ts';
 
 const plugins: JupyterFrontEndPlugin<unknown>[] = [
-  markPlugin,
+  {
+    id: 'mosaic-lab:mark',
+    description: 'Tells widgets which version of the extension the page has.',
+    autoStart: true,
+    activate: () => markPage(document.body)
+  },
   settingsPlugin,
   runWatchPlugin,
   notificationsPlugin,

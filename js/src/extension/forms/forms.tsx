@@ -12,16 +12,14 @@ import { type JSX, useCallback, useEffect, useState } from 'react';
 
 import type { FormKind, RunRow } from '../../shared/run-api.ts';
 import { latestRows } from '../../shared/run-source.ts';
+import { SavedState } from '../saved-state.ts';
 import { newTab, showTab } from '../show-tab.ts';
 import { CommandIDs, IRunSources } from '../tokens.ts';
 import { type Filled, filledOf } from './form-model.ts';
 import { FormView } from './form-view.tsx';
 import './forms.css';
-import type { ReadonlyPartialJSONValue } from '@lumino/coreutils';
 import { trans } from '../../views/translation.ts';
 import { freeName, IMPORT, labVariable, namesIn } from './lab-variable.ts';
-
-const SAVE_MS = 500;
 
 export const formsPlugin: JupyterFrontEndPlugin<void> = {
   id: 'mosaic-lab:forms',
@@ -54,13 +52,13 @@ export const formsPlugin: JupyterFrontEndPlugin<void> = {
         icon: addIcon,
         describedBy: { args: { type: 'object', properties: {} } },
         execute: async () => {
-          const kept = new KeptForm(states, kind);
-          const filled = await kept.fetch();
+          const kept = new SavedState(states, `mosaic-lab:${kind}-form`);
+          const filled = filledOf(await kept.fetch());
           let tab = tabs.find(() => true);
           if (!tab) {
             const content = ReactWidget.create(<Form {...{ app, tracker, sources, kind, kept, filled }} />);
             tab = newTab(content, `mosaic-lab-${kind}-form`, { label, icon: addIcon });
-            tab.disposed.connect(() => kept.remove());
+            tab.disposed.connect(() => kept.remove()); // the next one starts with the defaults
             void tabs.add(tab);
           }
           const notebook = tracker.currentWidget;
@@ -77,7 +75,7 @@ interface FormProps {
   readonly tracker: INotebookTracker;
   readonly sources: IRunSources;
   readonly kind: FormKind;
-  readonly kept: KeptForm;
+  readonly kept: SavedState;
   readonly filled: Filled;
 }
 
@@ -128,35 +126,4 @@ function insertCell(panel: NotebookPanel, code: string): void {
   if (notebook.activeCell?.model.type !== 'code') NotebookActions.changeCellType(notebook, 'code');
   notebook.activeCell?.model.sharedModel.setSource(code);
   notebook.scrollToItem(notebook.activeCellIndex).catch(() => undefined);
-}
-
-/** Keeps the values of a form while its tab is open, including over reloads of the page. */
-class KeptForm {
-  /** Without `states`, nothing is kept. */
-  constructor(states: IStateDB | null, kind: FormKind) {
-    this._states = states;
-    this._key = `mosaic-lab:${kind}-form`;
-  }
-
-  async fetch(): Promise<Filled> {
-    return filledOf(await this._states?.fetch(this._key));
-  }
-
-  save(filled: Filled): void {
-    clearTimeout(this._timer);
-    this._timer = setTimeout(
-      () => void this._states?.save(this._key, filled as unknown as ReadonlyPartialJSONValue),
-      SAVE_MS
-    );
-  }
-
-  /** Discard the values of a closed tab; the next one starts with the defaults. */
-  remove(): void {
-    clearTimeout(this._timer);
-    void this._states?.remove(this._key);
-  }
-
-  private readonly _states: IStateDB | null;
-  private readonly _key: string;
-  private _timer: ReturnType<typeof setTimeout> | undefined;
 }

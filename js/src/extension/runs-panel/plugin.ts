@@ -12,6 +12,7 @@ import { onOpenRuns } from '../../shared/page-extension.ts';
 import { RunTable } from '../../views/runs/run-table.ts';
 import { trans } from '../../views/translation.ts';
 import { runsIcon } from '../icons.ts';
+import { SavedState } from '../saved-state.ts';
 import { CommandIDs, IRunSources } from '../tokens.ts';
 import { WorkersSection } from '../workers/workers.tsx';
 import { addRunCommands, type CommandContext, runCommands } from './commands.ts';
@@ -84,27 +85,14 @@ export const runsPanelPlugin: JupyterFrontEndPlugin<void> = {
   }
 };
 
-const STATE = 'mosaic-lab:runs-table';
-const SAVE_MS = 500;
-
 /** Restore the panel's last state on this page, and keep it from now on. */
-async function remember(table: RunTable, section: RunsSection, state: IStateDB): Promise<void> {
-  const remembered = await state.fetch(STATE);
+async function remember(table: RunTable, section: RunsSection, states: IStateDB): Promise<void> {
+  const saved = new SavedState(states, 'mosaic-lab:runs-table');
+  const remembered = await saved.fetch();
   if (remembered !== undefined) table.restore(remembered);
   const { store } = (remembered ?? {}) as { store?: unknown };
   if (typeof store === 'string') section.choose(store);
-  const now = () => JSON.stringify({ ...table.saved, store: section.chosen });
-  let saved = now();
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const save = () => {
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      if (now() !== saved) {
-        saved = now();
-        void state.save(STATE, JSON.parse(saved));
-      }
-    }, SAVE_MS);
-  };
+  const save = () => saved.save({ ...table.saved, store: section.chosen });
   table.subscribe(save);
   section.changed.connect(save);
 }

@@ -2,23 +2,21 @@
 
 import type { IStateDB } from '@jupyterlab/statedb';
 import { ReactWidget } from '@jupyterlab/ui-components';
-import type { JSONObject } from '@lumino/coreutils';
 import type { ReactElement } from 'react';
 
 import { latestRows, type RunSource } from '../../shared/run-source.ts';
 import { chartedRuns, restoredState, type WorkspaceState, withRuns } from '../../views/workspace/state.ts';
 import { Workspace } from '../../views/workspace/workspace.tsx';
+import { SavedState } from '../saved-state.ts';
 import type { ISettings } from '../tokens.ts';
 
-const SAVE_MS = 300;
-
 export class WorkspaceTab extends ReactWidget {
-  constructor(source: RunSource, state: WorkspaceState, save: (state: WorkspaceState) => void) {
+  constructor(source: RunSource, state: WorkspaceState, saved: SavedState) {
     super();
     this.addClass('mosaic-workspace-tab');
     this._source = source;
     this._state = state;
-    this._save = save;
+    this._saved = saved;
   }
 
   get source(): RunSource {
@@ -32,7 +30,7 @@ export class WorkspaceTab extends ReactWidget {
 
   override dispose(): void {
     if (this.isDisposed) return;
-    this._flush();
+    this._saved.flush();
     super.dispose();
   }
 
@@ -44,26 +42,13 @@ export class WorkspaceTab extends ReactWidget {
     const state = change(this._state);
     if (state === this._state) return;
     this._state = state;
-    this._timer ??= setTimeout(() => this._flush(), SAVE_MS);
+    this._saved.save(state);
     this.update();
   };
 
-  private _flush(): void {
-    if (this._timer === undefined) return;
-    clearTimeout(this._timer);
-    this._timer = undefined;
-    this._save(this._state);
-  }
-
   private readonly _source: RunSource;
-  private readonly _save: (state: WorkspaceState) => void;
+  private readonly _saved: SavedState;
   private _state: WorkspaceState;
-  private _timer: ReturnType<typeof setTimeout> | undefined;
-}
-
-/** The key under which a workspace's state is stored. */
-function stateKey(store: string, name: string): string {
-  return `mosaic-lab:workspace-state:${store}:${name}`;
 }
 
 /** The tab of a workspace in its last state, or a new one for these runs. */
@@ -74,15 +59,12 @@ export async function openedTab(
   states: IStateDB,
   settings: ISettings
 ): Promise<WorkspaceTab> {
-  const key = stateKey(source.store, name);
-  const remembered = await states.fetch(key);
+  const saved = new SavedState(states, `mosaic-lab:workspace-state:${source.store}:${name}`);
+  const remembered = await saved.fetch();
   const known = (remembered as { runs?: readonly string[] } | undefined)?.runs ?? [];
   const shown = runs ?? (known.length ? known : await latestRuns(source));
-  const save = (state: WorkspaceState) => {
-    states.save(key, state as unknown as JSONObject).catch(reason => console.warn('MOSAIC:', reason));
-  };
   const initial = { version: 1, smoothing: settings.get('smoothing'), x: settings.get('x') };
-  return new WorkspaceTab(source, restoredState(remembered ?? initial, shown), save);
+  return new WorkspaceTab(source, restoredState(remembered ?? initial, shown), saved);
 }
 
 const MOST_LATEST = 50;

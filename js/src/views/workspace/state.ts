@@ -2,7 +2,6 @@
 
 import type { Axis, RunKind, RunRow, Selection } from '../../shared/run-api.ts';
 import type { Limits } from '../charts/ranges.ts';
-import { EVERYTHING } from '../transcript/selection.ts';
 import type { Filters } from './settings.ts';
 
 export interface ChartState {
@@ -50,12 +49,21 @@ export interface WorkspaceState {
   readonly tableWidth: number | null;
 }
 
-export const LEAST_HEIGHT = 140;
-export const MOST_HEIGHT = 900;
-export const MOST_SPAN = 4;
-export const MOST_CHARTS = 60;
+const LEAST_HEIGHT = 140;
+const MOST_HEIGHT = 900;
+const MOST_SPAN = 4;
+const MOST_CHARTS = 60;
 const DEFAULT_CHARTS = 4;
 const SYSTEM = 'system/';
+
+const EVERYTHING: Selection = {
+  operator: null,
+  seed: null,
+  fault: null,
+  prompt: [null, null],
+  answer: [null, null],
+  text: ''
+};
 
 export function initialState(runs: readonly string[]): WorkspaceState {
   return {
