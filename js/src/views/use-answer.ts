@@ -71,9 +71,9 @@ export function useAnswer<M extends Method>(
   };
 }
 
-/** The previous object while the value is equal. */
-export function useSame<Value>(value: Value, same: (before: Value, now: Value) => boolean): Value {
-  const kept = useRef(value);
-  if (!same(kept.current, value)) kept.current = value;
-  return kept.current;
+/** The previous object while `key` is equal. */
+export function useSame<Value>(value: Value, key: string | number | undefined): Value {
+  const kept = useRef({ value, key });
+  if (kept.current.key !== key) kept.current = { value, key };
+  return kept.current.value;
 }

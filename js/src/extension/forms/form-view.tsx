@@ -217,7 +217,7 @@ export function FormView({ kind, sources, rows, lab, target, filled, insert, kee
         <button
           type="button"
           className="jp-mod-styled jp-mod-accept"
-          disabled={code === '' || target === null}
+          disabled={!coded.answer || target === null}
           onClick={() => insert(code)}
         >
           {trans.__('Insert cell')}

@@ -12,7 +12,7 @@ import { trans } from '../../views/translation.ts';
 import { chartedRuns } from '../../views/workspace/state.ts';
 import { pathInServer } from '../server-path.ts';
 import { CommandIDs, IN_PALETTE, type IRunSources } from '../tokens.ts';
-import { labDialogs } from './dialogs.ts';
+import { labDialogs } from './dialogs.tsx';
 import type { RunTabs } from './tabs.ts';
 
 export interface RunCommand extends Action {

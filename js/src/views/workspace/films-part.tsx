@@ -74,7 +74,7 @@ function useFilms(source: RunSource, run: string) {
   const { answer, problem, current } = useAnswer(source, 'films', { run }, ({ being_made }) =>
     being_made ? LOOK_MS : null
   );
-  const found = useSame(answer, (before, now) => before?.result.films.length === now?.result.films.length);
+  const found = useSame(answer, answer?.result.films.length);
   const films = useMemo(
     () =>
       (found?.result.films ?? []).map((film, place) => ({

@@ -149,12 +149,7 @@ export function usePaletteIndices(runs: Runs, state: WorkspaceState): WorkspaceS
     () => (runs.known ? paletteIndices(state.runs, runs.places) : state.colors),
     [runs.known, runs.places, state.runs, state.colors]
   );
-  return useSame(now, sameColors);
-}
-
-function sameColors(before: WorkspaceState['colors'], now: WorkspaceState['colors']): boolean {
-  const runs = Object.keys(now);
-  return Object.keys(before).length === runs.length && runs.every(run => before[run] === now[run]);
+  return useSame(now, JSON.stringify(now));
 }
 
 /** The colour of each run: its own, or its group's. */

@@ -72,17 +72,13 @@ export function Workspace({ source, state, onState, onVisible }: WorkspaceProps)
     [rows, state.filters, results]
   );
   const shown = useMemo(() => sorted(rows, state.sort, results), [rows, state.sort, results]);
-  const visible = useSame(
-    shown.filter(({ id }) => !state.hidden.includes(id) && !filtered.has(id)).map(({ id }) => id),
-    sameIds
-  );
+  const seen = shown.filter(({ id }) => !state.hidden.includes(id) && !filtered.has(id)).map(({ id }) => id);
+  const visible = useSame(seen, seen.join());
   useEffect(() => {
     if (runs.known) onVisible?.(visible);
   }, [runs.known, visible, onVisible]);
-  const names = useSame(
-    useMemo(() => distinctNames(rows, runs.titles), [rows, runs.titles]),
-    sameNames
-  );
+  const distinct = useMemo(() => distinctNames(rows, runs.titles), [rows, runs.titles]);
+  const names = useSame(distinct, JSON.stringify([...distinct]));
   const alike = useMemo(() => wordsAlike([...names.values()]), [names]);
   const colors = usePaletteIndices(runs, state);
   useEffect(() => {
@@ -200,12 +196,4 @@ export function Workspace({ source, state, onState, onVisible }: WorkspaceProps)
       </div>
     </WordsAlike.Provider>
   );
-}
-
-function sameIds(before: readonly string[], now: readonly string[]): boolean {
-  return before.length === now.length && before.every((id, i) => id === now[i]);
-}
-
-function sameNames(before: ReadonlyMap<string, string>, now: ReadonlyMap<string, string>): boolean {
-  return before.size === now.size && [...before].every(([id, name]) => now.get(id) === name);
 }

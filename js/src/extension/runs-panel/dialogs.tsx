@@ -24,7 +24,17 @@ export const labDialogs: RunDialogs = {
   async confirm({ title, about, names, warning, accept, choice }: Confirmation) {
     const { button, isChecked } = await showDialog({
       title,
-      body: new NameList(about, names, warning),
+      body: (
+        <>
+          <p>{about}</p>
+          <ul>
+            {names.map((name, place) => (
+              <li key={place}>{name}</li>
+            ))}
+          </ul>
+          {warning && <p>{warning}</p>}
+        </>
+      ),
       buttons: [Dialog.cancelButton(), Dialog.warnButton({ label: accept })],
       checkbox: choice ? { label: choice, checked: true } : null,
       defaultButton: 0
@@ -36,23 +46,6 @@ export const labDialogs: RunDialogs = {
     Notification.success(text, { autoClose: NOTICE_MS });
   }
 };
-
-class NameList extends Widget {
-  constructor(about: string, names: readonly string[], warning: string) {
-    super();
-    const text = document.createElement('p');
-    text.textContent = about;
-    const list = document.createElement('ul');
-    for (const name of names) {
-      const item = document.createElement('li');
-      item.textContent = name;
-      list.append(item);
-    }
-    const more = document.createElement('p');
-    more.textContent = warning;
-    this.node.append(text, list, ...(warning ? [more] : []));
-  }
-}
 
 class LongText extends Widget {
   constructor(label: string, text: string) {
