@@ -27,6 +27,7 @@ const ROW_PX = 26;
 const WINDOW = 160;
 const STRIDE = 40;
 const ALIVE_MS = 1500;
+const NUMERIC = 'mosaic-numeric';
 
 interface TranscriptProps {
   readonly source: RunSource;
@@ -233,17 +234,37 @@ function Rows({ count, rowAt, operators, chosen, choose, onFirst }: RowsProps): 
     event.preventDefault();
     choose(Math.max(0, Math.min(count - 1, chosen + by)));
   };
-  const titles: [string, boolean][] = [
-    [trans.__('Operator'), false],
-    [trans.__('Seed'), true],
-    [trans.__('Episode'), true],
-    [trans.__('Step'), true],
-    [trans.__('Action'), false],
-    [trans.__('Answer'), false],
-    [trans.__('Tokens'), true],
-    [trans.__('Latency'), true],
-    [trans.__('Cost'), true]
-  ];
+  const columns: [title: string, cell: (row: ExchangeRow, index: number) => ReactNode, className?: string][] =
+    [
+      [
+        trans.__('Operator'),
+        ({ operator }) => (
+          <>
+            <i className="mosaic-swatch" style={{ background: color(operators[operator] ?? 0) }} />
+            {operator}
+          </>
+        )
+      ],
+      [trans.__('Seed'), ({ seed }) => seed ?? '–', NUMERIC],
+      [trans.__('Episode'), ({ episode }) => episode, NUMERIC],
+      [trans.__('Step'), ({ step }) => step, NUMERIC],
+      [trans.__('Action'), ({ action }) => action ?? '–'],
+      [
+        trans.__('Answer'),
+        ({ answer, faults }, index) => (
+          <button type="button" tabIndex={-1} title={answer} onClick={() => choose(index)}>
+            {faults.map(fault => (
+              <b key={fault}>{fault}</b>
+            ))}
+            {answer}
+          </button>
+        ),
+        'mosaic-transcript-answer'
+      ],
+      [trans.__('Tokens'), ({ tokens }) => number(tokens), NUMERIC],
+      [trans.__('Latency'), ({ latency_ms }) => milliseconds(latency_ms), NUMERIC],
+      [trans.__('Cost'), ({ cost_usd }) => (cost_usd === null ? '–' : `$${number(cost_usd)}`), NUMERIC]
+    ];
   return (
     <section
       ref={scroll}
@@ -257,8 +278,8 @@ function Rows({ count, rowAt, operators, chosen, choose, onFirst }: RowsProps): 
       <table className="mosaic-charted" aria-rowcount={count + 1}>
         <thead>
           <tr>
-            {titles.map(([title, numeric]) => (
-              <th key={title} scope="col" className={numeric ? 'mosaic-numeric' : ''}>
+            {columns.map(([title, , className]) => (
+              <th key={title} scope="col" className={className === NUMERIC ? NUMERIC : ''}>
                 {title}
               </th>
             ))}
@@ -266,61 +287,26 @@ function Rows({ count, rowAt, operators, chosen, choose, onFirst }: RowsProps): 
         </thead>
         <tbody>
           {before > 0 && <tr style={{ height: before }} />}
-          {items.map(({ index }) => (
-            <Row
-              key={index}
-              index={index}
-              row={rowAt(index)}
-              operators={operators}
-              chosen={index === chosen}
-              choose={choose}
-            />
-          ))}
+          {items.map(({ index }) => {
+            const row = rowAt(index);
+            return (
+              <tr key={index} aria-rowindex={index + 2} aria-selected={row && index === chosen}>
+                {row ? (
+                  columns.map(([title, cell, className]) => (
+                    <td key={title} className={className}>
+                      {cell(row, index)}
+                    </td>
+                  ))
+                ) : (
+                  <td colSpan={columns.length}>…</td>
+                )}
+              </tr>
+            );
+          })}
           {after > 0 && <tr style={{ height: after }} />}
         </tbody>
       </table>
     </section>
-  );
-}
-
-interface RowProps {
-  readonly index: number;
-  readonly row: ExchangeRow | undefined;
-  readonly operators: RowsProps['operators'];
-  readonly chosen: boolean;
-  readonly choose: (index: number) => void;
-}
-
-function Row({ index, row, operators, chosen, choose }: RowProps): ReactNode {
-  if (!row) {
-    return (
-      <tr aria-rowindex={index + 2}>
-        <td colSpan={9}>…</td>
-      </tr>
-    );
-  }
-  return (
-    <tr aria-rowindex={index + 2} aria-selected={chosen}>
-      <td>
-        <i className="mosaic-swatch" style={{ background: color(operators[row.operator] ?? 0) }} />
-        {row.operator}
-      </td>
-      <td className="mosaic-numeric">{row.seed ?? '–'}</td>
-      <td className="mosaic-numeric">{row.episode}</td>
-      <td className="mosaic-numeric">{row.step}</td>
-      <td>{row.action ?? '–'}</td>
-      <td className="mosaic-transcript-answer">
-        <button type="button" tabIndex={-1} title={row.answer} onClick={() => choose(index)}>
-          {row.faults.map(fault => (
-            <b key={fault}>{fault}</b>
-          ))}
-          {row.answer}
-        </button>
-      </td>
-      <td className="mosaic-numeric">{number(row.tokens)}</td>
-      <td className="mosaic-numeric">{milliseconds(row.latency_ms)}</td>
-      <td className="mosaic-numeric">{row.cost_usd === null ? '–' : `$${number(row.cost_usd)}`}</td>
-    </tr>
   );
 }
 
