@@ -67,11 +67,8 @@ export interface IRunStatus {
 }
 
 /** A kernel of an open notebook, and the run stores of its `Lab`s. */
-export interface IKernelWithLab {
+export interface IKernelWithLab extends Pick<IRunStatus, 'stores' | 'version'> {
   readonly kernel: KernelOfStore;
-  readonly stores: readonly string[];
-  /** The version of its Python package. */
-  readonly version: string;
 }
 
 export type IRunFollower = RunFollower;

@@ -41,14 +41,11 @@ export function Menu(props: MenuProps): ReactNode {
     const focused = ({ target }: Event) =>
       void (isInside(target) || (target as Node).contains(root.current) || setOpen(false));
     const pressed = ({ key }: KeyboardEvent) => void (key === 'Escape' && setOpen(false));
-    document.addEventListener('pointerdown', pointed);
-    document.addEventListener('focusin', focused);
-    document.addEventListener('keydown', pressed);
-    return () => {
-      document.removeEventListener('pointerdown', pointed);
-      document.removeEventListener('focusin', focused);
-      document.removeEventListener('keydown', pressed);
-    };
+    const ended = new AbortController();
+    document.addEventListener('pointerdown', pointed, ended);
+    document.addEventListener('focusin', focused, ended);
+    document.addEventListener('keydown', pressed, ended);
+    return () => ended.abort();
   }, [open]);
   useLayoutEffect(() => {
     const bounds = root.current?.closest('.mosaic-workspace')?.getBoundingClientRect();

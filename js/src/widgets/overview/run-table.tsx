@@ -1,7 +1,6 @@
 /** The table of a store's runs inside a cell: the display of `lab.runs`. */
 
-import { type CSSProperties, useState, useSyncExternalStore } from 'react';
-import { createRoot } from 'react-dom/client';
+import { type CSSProperties, useEffect, useState, useSyncExternalStore } from 'react';
 import { markOf, openRuns } from '../../shared/page-extension.ts';
 import { messageOf } from '../../shared/transport.ts';
 import * as reasons from '../../views/runs/reasons.ts';
@@ -9,10 +8,10 @@ import { type Action, runActions } from '../../views/runs/run-actions.ts';
 import { RunTable } from '../../views/runs/run-table.ts';
 import { RunsView } from '../../views/runs/runs-view.tsx';
 import { selectedTargets } from '../../views/runs/targets.ts';
-import { element } from '../common/elements.ts';
 import { showPageNotice } from '../common/page-notice.ts';
 import type { RenderContext } from '../host/anywidget.ts';
 import { suppressShortcuts } from '../host/kernel.ts';
+import { view } from '../host/react.ts';
 import type { RunTableTraits } from '../messages.ts';
 import { cellDialogs } from './cell-dialogs.ts';
 import { cellSource } from './cell-source.ts';
@@ -35,15 +34,21 @@ function openAction(): Action {
   };
 }
 
-interface CellProps {
-  readonly table: RunTable;
-  readonly open: Action;
-  readonly actions: readonly Action[];
-}
-
-function Cell({ table, open, actions }: CellProps) {
+function Cell({ model, el }: RenderContext<RunTableTraits>) {
+  const [table] = useState(() => {
+    const table = new RunTable();
+    table.setSources([cellSource(model.widget_manager, model.get('store'))]);
+    return table;
+  });
+  const [open] = useState(openAction);
+  const [actions] = useState(() => [open, ...Object.values(runActions(table, cellDialogs))]);
   const [error, setError] = useState('');
   const { lines } = useSyncExternalStore(table.subscribe, () => table.snapshot);
+  useEffect(() => {
+    suppressShortcuts(el);
+    showPageNotice(el);
+    return () => table.close();
+  }, [el, table]);
   const targets = selectedTargets(table);
   const act = async ({ whyNot, run }: Action) => {
     setError(whyNot(targets));
@@ -60,7 +65,7 @@ function Cell({ table, open, actions }: CellProps) {
     >
       <RunsView
         table={table}
-        actions={[open, ...actions].map(action => ({ ...action, run: () => void act(action) }))}
+        actions={actions.map(action => ({ ...action, run: () => void act(action) }))}
         readOnly={new Map()}
         notices={error ? [error] : []}
         onOpen={() => void act(open)}
@@ -70,21 +75,5 @@ function Cell({ table, open, actions }: CellProps) {
   );
 }
 
-function render({ model, el }: RenderContext<RunTableTraits>): () => void {
-  suppressShortcuts(el);
-  // The saved form is hidden while this is shown; see mosaic_lab/widgets/page/saved_form.py.
-  el.classList.add('mosaic-panel');
-  const source = cellSource(model.widget_manager, model.get('store'));
-  const table = new RunTable();
-  table.setSources([source]);
-  const root = createRoot(element('div', '', el));
-  showPageNotice(el);
-  const actions = Object.values(runActions(table, cellDialogs));
-  root.render(<Cell table={table} open={openAction()} actions={actions} />);
-  return () => {
-    root.unmount();
-    table.close();
-  };
-}
-
-export default { render };
+// The class: the saved form is hidden while this is shown; see mosaic_lab/widgets/page/saved_form.py.
+export default view(Cell, 'mosaic-panel');
