@@ -43,6 +43,12 @@ export function placeOf(scale: unknown, value: number, log: boolean): number {
   return (at(value) - at(low)) / (at(high) - at(low));
 }
 
+/** The width of the displayed range. */
+export function spanOf(scale: unknown): number {
+  const [low = 0, high = 1] = (scale as ScaleModel).domain ?? [];
+  return high - low;
+}
+
 /** The y value below the pointer, which is between the axes. */
 export function heightAt(area: DOMRect, scale: unknown, event: MouseEvent): number {
   const [low = 0, high = 1] = (scale as ScaleModel).domain ?? [];

@@ -18,9 +18,11 @@ import {
   type MarkModel,
   placeOf,
   plotArea,
+  spanOf,
   valueAt
 } from '../host/bqplot.ts';
-import type { ChartPointerTraits, ModelReference } from '../messages.ts';
+import { modelOf } from '../host/ipywidgets.ts';
+import type { ChartPointerTraits } from '../messages.ts';
 
 const REACH_PX = 12;
 const GAP_PX = 14;
@@ -88,11 +90,10 @@ class Pointer {
   private async move(event: MouseEvent): Promise<void> {
     const move = ++this.moves;
     this.last = event;
-    const [xScale, yScale, ...marks] = await Promise.all([
-      this.get(this.model.get('x_scale')),
-      this.get(this.model.get('y_scale')),
-      ...this.model.get('marks').map(mark => this.get(mark))
-    ]);
+    const references = [this.model.get('x_scale'), this.model.get('y_scale'), ...this.model.get('marks')];
+    const [xScale, yScale, ...marks] = await Promise.all(
+      references.map(reference => modelOf(this.model.widget_manager, reference))
+    );
     if (move !== this.moves) return; // the pointer has moved on
     this.follow([xScale, yScale, ...marks] as Changing[]);
     const area = plotArea(this.figure);
@@ -158,8 +159,8 @@ class Pointer {
     const log = this.model.get('log');
     const pointer = (area.bottom - event.clientY) / area.height;
     const distance = (value: number) => Math.abs(placeOf(yScale, value, log) - pointer);
-    const reach = (valueAt(this.figure, xScale, shifted(event, area)) ?? x) - x;
-    const { nearest, points, more } = readout(lines, x, Math.abs(reach), distance, MOST);
+    const reach = (REACH_PX / area.width) * spanOf(xScale);
+    const { nearest, points, more } = readout(lines, x, reach, distance, MOST);
     if (!nearest) return null;
     const kind = this.model.get('kind');
     const place = `${this.model.get('x_label')} ${fineNumber(nearest.x)}${kind && ` · ${kind}`}`;
@@ -167,10 +168,6 @@ class Pointer {
       return { line: point.line, text: fineNumber(point.y), nearest: point === nearest };
     });
     return { place, values, more };
-  }
-
-  private get(reference: ModelReference): Promise<unknown> {
-    return this.model.widget_manager.get_model(reference.replace('IPY_MODEL_', ''));
   }
 
   private lines(marks: readonly MarkModel[]): ChartLine[] {
@@ -220,12 +217,6 @@ function placeOfLine({ data }: ChartLine): [number, number] {
 /** Whether a line is a curve; the cross of two intervals is not. */
 function ascending(x: Float64Array): boolean {
   return x.every((value, i) => i === 0 || value >= (x[i - 1] as number));
-}
-
-/** The same event, moved sideways by the maximum distance of a point; to the left if there is no space. */
-function shifted(event: MouseEvent, area: DOMRect): MouseEvent {
-  const side = event.clientX + REACH_PX < area.right ? REACH_PX : -REACH_PX;
-  return { clientX: event.clientX + side, clientY: event.clientY } as MouseEvent;
 }
 
 function render({ model, el }: RenderContext<ChartPointerTraits>): () => void {

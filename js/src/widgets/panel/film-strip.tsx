@@ -8,6 +8,7 @@ import { FilmStrip } from '../../views/films/film-strip.tsx';
 import { nearestFilm } from '../../views/films/film-text.ts';
 import { type Model, type RenderContext, send } from '../host/anywidget.ts';
 import { valueAt } from '../host/bqplot.ts';
+import { modelOf } from '../host/ipywidgets.ts';
 import { useTrait, view } from '../host/react.ts';
 import type { FilmStripTraits } from '../messages.ts';
 
@@ -60,7 +61,7 @@ function Films({ model, el }: RenderContext<FilmStripTraits>) {
       const moved = begun && Math.hypot(event.clientX - begun.clientX, event.clientY - begun.clientY);
       const scale = model.get('x_scale');
       if (!scale || (moved ?? 0) > DRAGGED_PX) return;
-      const x = valueAt(figure, await model.widget_manager.get_model(scale.replace('IPY_MODEL_', '')), event);
+      const x = valueAt(figure, await modelOf(model.widget_manager, scale), event);
       const places = model.get('places');
       const nearest = x === null ? null : nearestFilm(films, x, film => places[films.indexOf(film)] ?? null);
       if (nearest) choose(nearest.step);
