@@ -1,13 +1,17 @@
 /** A form for a new training, evaluation or comparison, with the generated code. */
 
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import type { INotebookTracker } from '@jupyterlab/notebook';
 import type { ReadonlyJSONObject } from '@lumino/coreutils';
 import { type JSX, useEffect, useMemo, useState } from 'react';
 
 import type { FormAnswer, FormKind, RunRow } from '../../shared/run-api.ts';
+import { latestRows } from '../../shared/run-source.ts';
 import { messageOf } from '../../shared/transport.ts';
 import { Select } from '../../views/controls.tsx';
 import { trans } from '../../views/translation.ts';
 import { useAnswer } from '../../views/use-answer.ts';
+import type { SavedState } from '../saved-state.ts';
 import type { IRunSources } from '../tokens.ts';
 import { stateText } from '../workers/worker-text.ts';
 import { Fields, validator } from './form-fields.tsx';
@@ -26,21 +30,16 @@ import {
   withRuns,
   withSuggestions
 } from './form-model.ts';
+import { insertCell, labOf } from './notebook-cell.ts';
 
-interface Props {
+interface FormProps {
+  readonly app: JupyterFrontEnd;
+  readonly tracker: INotebookTracker;
+  readonly sources: IRunSources;
   readonly kind: FormKind;
-  readonly sources: Pick<IRunSources, 'call'>;
-  /** The runs that operators may name. */
-  readonly rows: readonly RunRow[];
-  /** The notebook's `Lab` variable, and the names in use. */
-  readonly lab: { readonly name: string; readonly taken: readonly string[] };
-  /** The target of the cell, such as "Untitled.ipynb"; null without a notebook. */
-  readonly target: string | null;
+  readonly kept: SavedState;
   /** The initial values. */
   readonly filled: Filled;
-  insert(code: string): void;
-  /** Store the current values. */
-  keep(filled: Filled): void;
 }
 
 const SETTLED_MS = 200;
@@ -48,7 +47,10 @@ const FIRST_WORKER = 'cleanrl';
 
 const once = () => null;
 
-export function FormView({ kind, sources, rows, lab, target, filled, insert, keep }: Props): JSX.Element {
+/** A form for a cell of the current notebook. */
+export function FormView({ app, tracker, sources, kind, kept, filled }: FormProps): JSX.Element {
+  /** The runs that operators may name. */
+  const [rows, setRows] = useState<readonly RunRow[]>([]);
   const [chosenWorker, setWorker] = useState(filled.worker);
   const [algorithm, setAlgorithm] = useState<string | null>(filled.algorithm);
   const [seen, see] = useState<FormAnswer | null>(null);
@@ -59,6 +61,13 @@ export function FormView({ kind, sources, rows, lab, target, filled, insert, kee
   const [unreached, setUnreached] = useState('');
 
   const training = kind === 'training';
+  const panel = tracker.currentWidget?.content.model ? tracker.currentWidget : null;
+  const { name: lab, setup, taken } = labOf(panel);
+  const kernel = panel?.sessionContext.session?.kernel?.id;
+  const store = sources.sources.find(({ kernelId }) => kernelId !== null && kernelId === kernel);
+  useEffect(() => {
+    if (store && !training) void latestRows(store).then(setRows);
+  }, [store, training]);
   const listed = useAnswer(sources, 'workers', training ? {} : null, once);
   const workers = listed.latest?.result.rows.filter(row => row.trains && row.state !== 'broken');
   const named = (name: string | null) => workers?.find(row => row.name === name);
@@ -100,19 +109,23 @@ export function FormView({ kind, sources, rows, lab, target, filled, insert, kee
 
   const ready = form !== null && wrong.length === 0 && lacking.length === 0;
   const all = { ...values, worker, algorithm: form?.algorithm, hyperparameters: differing };
-  const { name, taken } = lab;
-  const request = { kind, values: training ? all : values, lab: name, taken };
+  const request = { kind, values: training ? all : values, lab, taken };
   const coded = useAnswer(sources, 'code', ready && offered.answer ? request : null, once, '', SETTLED_MS);
   const code = (ready && !coded.problem && coded.latest?.result.code) || '';
   const error = listed.problem || offered.problem || coded.problem;
 
   useEffect(() => {
-    if (form) keep({ worker, algorithm: form.algorithm ?? null, values, hyperparameters });
-  }, [form, worker, values, hyperparameters, keep]);
+    if (form) kept.save({ worker, algorithm: form.algorithm ?? null, values, hyperparameters });
+  }, [form, worker, values, hyperparameters, kept]);
 
   const chosen = named(worker);
   const count = Object.keys(own?.properties ?? {}).length;
   const changes = Object.keys(differing).length;
+  function insert(): void {
+    if (!panel) return;
+    insertCell(panel, `${setup}${code}`);
+    app.shell.activateById(panel.id);
+  }
   /** The next step, below the button; empty if an error explains it. */
   function hint(): string {
     if (form && lacking.length > 0) return trans.__('Fill in: %1.', lacking.join(', '));
@@ -120,8 +133,9 @@ export function FormView({ kind, sources, rows, lab, target, filled, insert, kee
     if (wrong.length > 0) return trans.__('Correct the marked values first.');
     if (error) return '';
     if (!form) return trans.__('Looking up what the worker offers …');
-    if (target === null) return trans.__('Open a notebook to insert the cell into.');
-    return trans.__('Goes into %1, below the active cell. Nothing starts until you run it.', target);
+    if (!panel) return trans.__('Open a notebook to insert the cell into.');
+    const { label } = panel.title;
+    return trans.__('Goes into %1, below the active cell. Nothing starts until you run it.', label);
   }
   return (
     <div className="mosaic-form">
@@ -217,8 +231,8 @@ export function FormView({ kind, sources, rows, lab, target, filled, insert, kee
         <button
           type="button"
           className="jp-mod-styled jp-mod-accept"
-          disabled={!coded.answer || target === null}
-          onClick={() => insert(code)}
+          disabled={!coded.answer || !panel}
+          onClick={insert}
         >
           {trans.__('Insert cell')}
         </button>
