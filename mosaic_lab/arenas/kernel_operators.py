@@ -53,6 +53,8 @@ class _HeldKeys:
     def change(self, action: Any) -> None:
         """Begin an action; None without a key."""
         waiting = self._waiting
+        if action == (waiting or [self._action])[-1]:
+            return
         if len(waiting) == _MOST_WAITING:
             del waiting[next((index for index, held in enumerate(waiting) if held is None), 0)]
         waiting.append(action)

@@ -37,6 +37,7 @@ NONE_READ = Returns()
 LEAST_UNCACHED = 100
 """Number of rows that differ from the cached ones, at which all are cached again; one twentieth of all rows
 if that is more."""
+_ENDED = (str(State.COMPLETED), str(State.FAILED), str(State.CANCELLED))
 RECENT_NS = 2_000_000_000
 """Age up to which a file may change again without a new modification time."""
 FILES = ("config.json", "launch.json", "state.json", ANNOTATIONS, "telemetry.jsonl")
@@ -135,18 +136,17 @@ class RunIndex:
         run, stamp = Run(folder), _stamp(folder.path, *FILES)
         if cached is not None and cached.stamp == stamp:
             return _Entry(run, cached.row, self._raised(), stamp, cached.returns, cached.complete)
-        self._uncached += 1
-        return _Entry(run, row_with_parts(run, None, None), self._raised(), stamp)
+        row = row_with_parts(run, None, None)
+        self._uncached += _has_ended(row)
+        return _Entry(run, row, self._raised(), stamp)
 
     def _keep(self) -> None:
-        """Cache the rows of runs that have ended, except lost ones, whose processes may still be alive."""
         self._uncached = 0
-        ended = (str(State.COMPLETED), str(State.FAILED), str(State.CANCELLED))
         self._cache.keep(
             {
                 name: CachedRow(entry.stamp, entry.row, entry.returns, entry.complete)
                 for name, entry in self._entries.items()
-                if entry.row.state in ended and not entry.row.alive and _is_older(entry.stamp)
+                if _has_ended(entry.row) and _is_older(entry.stamp)
             }
         )
 
@@ -165,7 +165,7 @@ class RunIndex:
         if replace(row, duration=entry.row.duration) != entry.row:
             entry.version = self._raised()
             entry.row = row
-            self._uncached += not row.alive
+            self._uncached += _has_ended(row)
 
     def _row(self, entry: _Entry) -> RunRow:
         returns = entry.returns
@@ -198,6 +198,8 @@ class RunIndex:
             entry.complete = ended and not reading.unread
             if not entry.complete or entry.returns != NONE_READ:
                 self._refresh(entry)
+            else:
+                self._uncached += _has_ended(entry.row)
             if time.monotonic() > deadline:
                 return
 
@@ -209,6 +211,11 @@ class RunIndex:
     def _raised(self) -> int:
         self._version += 1
         return self._version
+
+
+def _has_ended(row: RunRow) -> bool:
+    """Return whether a run's row can be cached. A lost run's processes may still be alive."""
+    return row.state in _ENDED and not row.alive
 
 
 def _stamp(folder: Path, *names: str) -> Stamp:

@@ -11,7 +11,9 @@ import hashlib
 import os
 import tempfile
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 
@@ -21,7 +23,7 @@ from mosaic_lab.overview.rows import RunRow
 from mosaic_lab.telemetry.column_cache import users_cache
 
 VERSION = 1
-"""To be increased when rows are made in another way."""
+"""To be increased when the fields of rows are computed in another way."""
 MOST_BYTES = 64 << 20
 """Maximum size of a file; a row takes about one kilobyte."""
 MOST_STORES = 50
@@ -42,9 +44,7 @@ class CachedRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     complete: bool
 
 
-class _File(msgspec.Struct, frozen=True, array_like=True):
-    version: int
-    rows: dict[str, CachedRow]
+_FIELDS = [field.name for made in (RunRow, Returns) for field in fields(made)]
 
 
 class RowCache:
@@ -52,21 +52,23 @@ class RowCache:
 
     def __init__(self, root: Path) -> None:
         # What a confined process may not read must not reach it through the cache of another process.
-        name = f"{root}\n{confinement() or ''}"
+        name = f"{root}\n{confinement() or ''}\n{VERSION} {_FIELDS}"
         digest = hashlib.sha256(os.fsencode(name)).hexdigest()[:32]
         self._path = users_cache("rows") / f"{digest}{_SUFFIX}"
 
     def load(self) -> dict[str, CachedRow]:
         """Return the rows; empty if there is no valid file."""
         with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            file = msgspec.msgpack.decode(self._path.read_bytes(), type=_File)
-            return file.rows if file.version == VERSION else {}
+            if self._path.stat().st_size <= MOST_BYTES:
+                data = self._path.read_bytes()
+                rows = msgspec.msgpack.decode(data, type=dict[str, CachedRow], ext_hook=_refuse)
+                return {name: cached for name, cached in rows.items() if cached.row.id == name}
         return {}
 
     def keep(self, rows: dict[str, CachedRow]) -> None:
         """Replace the rows, if they can be written."""
         with suppress(OSError, UnicodeEncodeError):
-            data = msgspec.msgpack.encode(_File(VERSION, rows))
+            data = msgspec.msgpack.encode(rows)
             if len(data) > MOST_BYTES:
                 return
             folder = self._path.parent
@@ -81,3 +83,7 @@ class RowCache:
             written = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
             for path in written[MOST_STORES:]:
                 path.unlink(missing_ok=True)
+
+
+def _refuse(code: int, data: memoryview) -> NoReturn:
+    raise msgspec.ValidationError("rows have no values of other types")

@@ -36,11 +36,14 @@ def apply_settings(server: Any) -> None:
     if not MosaicLab(parent=server).small_messages_at_once:
         return
     settings = server.web_app.settings
-    if _CONNECTION not in settings:
-        server.log.warning(f"mosaic_lab.server: small messages of kernels may be delayed: no {_CONNECTION}")
+    configured = settings.get(_CONNECTION)
+    if not isinstance(configured, type):
+        server.log.warning(
+            f"mosaic_lab.server: small messages of kernels may be delayed: {_CONNECTION} is {configured!r}"
+        )
         return
 
-    class SmallMessagesAtOnce(settings[_CONNECTION]):  # type: ignore[misc,valid-type]
+    class SmallMessagesAtOnce(configured):
         """The configured connection of a page to a kernel, with TCP_NODELAY."""
 
         def connect(self) -> Any:
@@ -58,5 +61,5 @@ def _load_jupyter_server_extension(server: Any) -> None:
     """Set up the extension; called once by the server at its start."""
     from mosaic_lab.server.handlers import add_handlers
 
-    apply_settings(server)
     add_handlers(server)
+    apply_settings(server)

@@ -183,6 +183,18 @@ def test_what_is_no_file_where_a_file_belongs(supervisor: Supervisor, tmp_path: 
     assert live.stop().state == "cancelled"
 
 
+def test_a_folder_deleted_under_a_queued_run(tmp_path: Path) -> None:
+    with store(tmp_path / "runs", max_running=1) as supervisor:
+        first = at_work(start_peer(supervisor, "hang", grace_seconds=0))
+        second, third = start_peer(supervisor, "train"), start_peer(supervisor, "train")
+        wait_until(lambda: "1 ahead" in third.reason)
+        shutil.rmtree(second.path)
+        wait_until(lambda: "0 ahead" in third.reason)
+        first.stop()
+        assert third.wait(30).state == "completed"
+        assert not second.path.exists()
+
+
 def test_the_whole_store_deleted(tmp_path: Path) -> None:
     with store(tmp_path / "runs", max_running=1) as supervisor:
         first = at_work(start_peer(supervisor, "hang", grace_seconds=0.2))

@@ -74,7 +74,6 @@ class View(Page):
 
     def _on_pong(self, data: dict[str, Any], buffers: list[bytes]) -> None:
         self.pongs += 1
-        super()._on_pong(data, buffers)
 
     def _on_file(self, data: dict[str, Any], buffers: list[bytes]) -> None:
         self.files.append((data["name"], data["mime"], buffers[0]))

@@ -85,8 +85,7 @@ class Page(BaseComm):
             self.send_to_kernel({"type": "ack", "id": data["id"]})
 
     def _on_pong(self, data: dict[str, Any], buffers: list[bytes]) -> None:
-        if self.acknowledges:
-            self.send_to_kernel({"type": "ack", "id": data["id"]})
+        pass
 
     def _on_notices(self, data: dict[str, Any], buffers: list[bytes]) -> None:
         self.notices.update({notice["tile"]: notice["text"] for notice in data["notices"]})

@@ -180,17 +180,18 @@ export class RunSource {
 const PATIENCE_MS = 10_000;
 
 /** All rows of a store, the latest first; none if the store does not answer in time. */
-export function latestRows(source: RunSource): Promise<readonly RunRow[]> {
-  return new Promise(resolve => {
-    let end = () => {};
-    const finish = (rows: readonly RunRow[]) => {
-      clearTimeout(timer);
-      end();
-      resolve(rows);
-    };
-    const timer = setTimeout(() => finish([]), PATIENCE_MS);
-    end = source.subscribe(({ rows }) => {
-      finish(rows.toSorted((a, b) => (b.created ?? 0) - (a.created ?? 0)));
+export async function latestRows(source: RunSource): Promise<readonly RunRow[]> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let end = () => {};
+  try {
+    return await new Promise<readonly RunRow[]>(resolve => {
+      timer = setTimeout(() => resolve([]), PATIENCE_MS);
+      end = source.subscribe(({ rows }) => {
+        resolve(rows.toSorted((a, b) => (b.created ?? 0) - (a.created ?? 0)));
+      });
     });
-  });
+  } finally {
+    clearTimeout(timer);
+    end();
+  }
 }

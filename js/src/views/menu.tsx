@@ -42,9 +42,10 @@ export function Menu(props: MenuProps): ReactNode {
       void (isInside(target) || (target as Node).contains(root.current) || setOpen(false));
     const pressed = ({ key }: KeyboardEvent) => void (key === 'Escape' && setOpen(false));
     const ended = new AbortController();
-    document.addEventListener('pointerdown', pointed, ended);
-    document.addEventListener('focusin', focused, ended);
-    document.addEventListener('keydown', pressed, ended);
+    const { signal } = ended;
+    document.addEventListener('pointerdown', pointed, { signal });
+    document.addEventListener('focusin', focused, { signal });
+    document.addEventListener('keydown', pressed, { signal });
     return () => ended.abort();
   }, [open]);
   useLayoutEffect(() => {

@@ -207,7 +207,7 @@ type FrameNotice = Notice & { tile: number };
 
 export type FromKernel =
   | FramesMessage
-  | { type: 'pong'; id: number }
+  | { type: 'pong' }
   | { type: 'notices'; notices: FrameNotice[] }
   | { type: 'failed'; text: string }
   | { type: 'file'; name: string; mime: string };

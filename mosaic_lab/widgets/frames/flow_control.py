@@ -18,8 +18,9 @@ The protocol of `Credit`:
   idle every ten seconds, and one message is sent alone.
 - An acknowledgement costs the kernel more than a small frame. While nothing queues, only every second to
   fourth message requests one, and the window grows by the others.
-- Acknowledgements are cumulative, so the next one makes up for a lost one. If all are lost, the page
-  acknowledges the answer to its next heartbeat: everything sent before has arrived or never will.
+- Acknowledgements are cumulative, so the next one makes up for a lost one. If all are lost, one
+  more message is sent after a second, or four round trips if that is longer, and its acknowledgement counts
+  for everything before.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ IDLE_SECONDS = 10.0
 ACK_SECONDS = 0.1
 """Interval between two messages that request an acknowledgement while nothing queues; and at most:"""
 MOST_STRIDE = 4
+PATIENCE = 1.0
+"""Minimum seconds after the last message until one more is sent although the window is full."""
 STALE_SECONDS = 5.0
 """A longer delay is attributed to a hidden page, not to the connection."""
 LOW_SECONDS, MOST_LOW_SECONDS = 15.0, 240.0
@@ -74,7 +77,7 @@ class Credit:
         """The smoothed round-trip seconds of all messages."""
         self._rate = 1 / interval  # messages per second that arrive
         self._bytes = 0  # of the last message
-        self._sent = self._acked = self._requested = self._checked = 0
+        self._sent = self._acked = self._requested = 0
         self._flights: deque[_Flight] = deque()
         self._last = -math.inf  # when the last message was sent
         self._alone = now  # when a message last had the connection to itself
@@ -92,6 +95,10 @@ class Credit:
         if self._flights and self._requested == self._sent and now - self._alone > IDLE_SECONDS:
             return False  # wait until the connection is idle, then send one alone
         return self.in_flight < self.window or self._requested <= self._acked  # the window may have shrunk
+
+    def probe_at(self) -> float:
+        """Return when a message is sent although the window is full, in case acknowledgements were lost."""
+        return self._last + max(PATIENCE, 4 * (self.round_trip or 0.0))
 
     def send(self, now: float, nbytes: int) -> Ticket:
         """Return the ticket for a message of this many bytes, sent now."""
@@ -117,16 +124,11 @@ class Credit:
         while self._flights and self._flights[0].number <= number:
             flight = self._flights.popleft()
         self._acked = number
-        if flight is None or number == self._checked:  # this does not measure the connection
+        if flight is None:
             return
         took = max(now - flight.at, 1e-4)
         if took < STALE_SECONDS:
             self._measure(flight, took, now)
-
-    def check(self) -> int:
-        """Return the number that the page acknowledges once it has received everything sent so far."""
-        self._checked = self._sent
-        return self._sent
 
     def restart(self, now: float) -> None:
         """Start again: stop waiting for messages in flight."""

@@ -207,7 +207,8 @@ class FrameStream:
     def _due(self, viewer: Viewer, now: float) -> float:
         """Return when work is due for a view."""
         polls = [tile.feed.poll_at for tile in viewer.tiles_wanted(now)]
-        return max(viewer.due_at(now), min(polls, default=math.inf))
+        due = viewer.due_at(now)
+        return due if viewer.gathering else max(due, min(polls, default=math.inf))
 
     def _guard(self, viewer: Viewer, action: Callable[[], None]) -> None:
         """Call ``action``; send a failure to its view, once while it persists. The stream continues."""

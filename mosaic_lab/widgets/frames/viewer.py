@@ -33,7 +33,8 @@ next one."""
 MOST_POSTED = 256
 NOTHING = Notice("info", "")
 GATHER_SECONDS = 0.004
-"""How long frames wait for those of other runs, as long as more arrive: lanes step together."""
+"""How long frames wait for those of other runs that had frames lately, as long as more arrive: lanes step
+together."""
 EARLY = 0.1
 """Fraction of the interval by which the next poll is advanced if the last frame was already old."""
 
@@ -72,7 +73,8 @@ class Viewer:
         self._visible: list[int] = []
         self._paused = False
         self._due_at = now
-        self._gathered, self._gather_until = 0, -math.inf
+        self._gathered = 0  # frames that wait for more
+        self._gathering_since = self._gather_until = -math.inf
         self._posted: deque[tuple[float, Mapping[str, Any]]] = deque(maxlen=MOST_POSTED)
         self._credit = Credit(now, 1 / MOST_FPS)
         self._bandwidth = Bandwidth(now)
@@ -107,7 +109,7 @@ class Viewer:
             elif kind == "look":
                 self._look(data)
             elif kind == "beat":
-                self.send({"type": "pong", "id": self._credit.check()})
+                self.send({"type": "pong"})
             else:
                 requests.append(data)
         return requests
@@ -156,22 +158,32 @@ class Viewer:
         self.send({"type": "failed", "text": text})
 
     def due_at(self, now: float) -> float:
-        """Return when a frame may be sent; infinite until the page has acknowledged more."""
+        """Return when a frame may be sent, unless the page acknowledges more before."""
         self.waiting = not self._credit.may_send(now)
         if not self.waiting:
             return max(self._due_at, self._gather_until)
         if now >= self._due_at:
             self._bandwidth.delay(now)
-        return math.inf
+        return max(self._due_at, self._credit.probe_at())
+
+    @property
+    def gathering(self) -> bool:
+        """Whether frames wait for those of other runs."""
+        return self._gathered > 0
 
     def show(self, now: float, shortest: float) -> None:
         """Send the newest frames that the page has not seen, unless more arrive right now. The next are sent
         after ``shortest`` seconds at the earliest."""
         wanted = self.tiles_wanted(now)
         news = [tile for tile in wanted if tile.feed.frame and tile.feed.number != tile.number]
-        if self._gathered < len(news) < len(wanted):
+        recent = now - 2 * max(self._interval, shortest)
+        moving = [tile for tile in wanted if tile in news or tile.sent_at > recent]
+        if self._gathered < len(news) < len(moving):
+            if not self._gathered:
+                self._gathering_since = now
             self._gathered, self._gather_until = len(news), now + GATHER_SECONDS
             return
+        began = self._gathering_since if self._gathered else now
         self._gathered = 0
         if not news:
             return
@@ -192,7 +204,7 @@ class Viewer:
         self._bandwidth.send(size, now)
         age = time.time() - max(entry["published"] for entry in entries)
         interval = max(self._interval, shortest) if len(entries) == len(news) else shortest
-        self._due_at = _next(due, now, interval, age)
+        self._due_at = _next(due, began, interval, age)
         self.send(
             {"type": "frames", "id": ticket.number, "ack": ticket.requests_ack, "tiles": entries}, buffers
         )

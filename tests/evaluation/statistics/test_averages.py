@@ -43,6 +43,13 @@ def test_eight_scores_by_hand() -> None:
     assert (found.episodes, found.units) == (8, 8)
 
 
+def test_an_odd_number_of_scores_and_one_that_quarters_do_not_divide() -> None:
+    found = of([7.0, 1.0, 3.0, 100.0, 5.0])
+    assert found.median.value == 5.0
+    assert found.iqm.value == 5.0  # 5 // 4 = 1 score is cut off at either end
+    assert of([1.0, 2.0, 30.0]).iqm.value == 11.0  # 3 // 4 = 0: nothing is
+
+
 def test_zero_is_a_target() -> None:
     found = of([-1.0, 1.0], target=0.0)
     assert found.optimality_gap is not None
@@ -91,6 +98,34 @@ def test_intervals_are_those_of_resamples_really_made(runs_and_tasks: tuple[int,
         assert [estimate.low, estimate.high] == pytest.approx(
             np.quantile(replicates, [0.025, 0.975]), abs=noise
         )
+
+
+def test_the_interval_of_a_mean_is_that_of_scipy() -> None:
+    scores = rng(2).exponential(size=200)
+    theirs = stats.bootstrap(
+        (scores,), np.mean, n_resamples=20_000, method="percentile", rng=rng(3), confidence_level=0.9
+    ).confidence_interval
+    ours = of(scores, resamples=20_000, confidence=0.9).mean
+    assert [ours.low, ours.high] == pytest.approx(list(theirs), abs=0.06 * scores.std() / math.sqrt(200))
+    assert ours.confidence == 0.9
+
+
+@pytest.mark.parametrize(
+    ("name", "truth", "least"),
+    [
+        ("mean", 3.0, 0.91),
+        ("median", 3.0, 0.91),
+        ("iqm", 3.0, 0.91),
+        ("optimality_gap", 1 / math.sqrt(2 * math.pi), 0.88),  # of skewed numbers: a little too narrow
+    ],
+)
+def test_intervals_cover_the_truth_as_often_as_they_say(name: str, truth: float, least: float) -> None:
+    """500 samples of 40 normal scores with percentile intervals of 95%."""
+    generator = rng(4)
+    operators = {str(index): generator.normal(3.0, 1.0, size=40) for index in range(500)}
+    found = summary(operators, rng=generator, target=3.0, resamples=1000).values()
+    covered = [getattr(one, name).low <= truth <= getattr(one, name).high for one in found]
+    assert least <= np.mean(covered) <= 0.98
 
 
 def test_equally_seeded_generators_give_the_same_interval_and_others_another() -> None:

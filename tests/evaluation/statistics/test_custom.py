@@ -49,6 +49,12 @@ def test_tasks_are_strata_or_resampled_too(resample_tasks: bool) -> None:
     assert ours.value == pytest.approx(interquartile_mean(SPREAD))
 
 
+def test_intervals_over_tasks_like_these_are_wider() -> None:
+    within = statistic(SPREAD, np.mean, rng=rng())
+    across = statistic(SPREAD, np.mean, rng=rng(), resample_tasks=True)
+    assert across.low < within.low < within.high < across.high
+
+
 @pytest.mark.parametrize("interval", ["percentile", "bca"])
 def test_a_statistic_of_each_task_is_averaged_over_tasks_of_any_lengths(interval: str) -> None:
     tasks = [SPREAD[:12, 0], SPREAD[:9, 1], SPREAD[:5, 2]]

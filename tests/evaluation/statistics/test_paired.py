@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.evaluation import mean_difference, paired_difference, probability_of_improvement
+from mosaic_lab.evaluation import mean_difference, paired_difference, probability_of_improvement, summary
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -39,6 +39,16 @@ def test_seeds_may_be_texts() -> None:
     found = paired_difference((["a/1", "b/1"], [1.0, 2.0]), (["b/1", "a/1"], [1.0, 1.0]), rng=rng())
     assert found.seeds == ("a/1", "b/1")
     assert found.differences == (0.0, 1.0)
+
+
+def test_what_operators_share_in_a_seed_cancels() -> None:
+    seeds, difficulty = np.arange(200), rng(1).normal(0, 100, size=200)
+    first = difficulty + rng(2).normal(1.0, 0.5, size=200)
+    second = difficulty + rng(3).normal(0.0, 0.5, size=200)
+    paired = paired_difference((seeds, first), (seeds, second), rng=rng())
+    assert 0.8 < paired.mean.low < 1.0 < paired.mean.high < 1.2
+    alone = summary({"first": first}, rng=rng())["first"].mean
+    assert alone.high - alone.low > 20
 
 
 def test_the_interval_is_that_of_scipys_bootstrap_of_differences() -> None:
@@ -82,6 +92,12 @@ def test_pairs_that_cannot_be_made_are_refused(first: tuple, second: tuple, said
         paired_difference(first, second, rng=rng())
 
 
+def test_improvement_by_hand() -> None:
+    found = probability_of_improvement([2.0, 3.0], [1.0, 2.0, 4.0], rng=rng())
+    # 2 beats 1 and draws with 2; 3 beats 1 and 2: 3.5 of 6 pairs
+    assert found.value == pytest.approx(3.5 / 6)
+
+
 @pytest.mark.parametrize("whole", [False, True])
 def test_improvement_is_the_mann_whitney_statistic_averaged_over_tasks(whole: bool) -> None:
     first, second = rng(1).normal(1, 2, size=(15, 4)), rng(2).normal(0, 2, size=(11, 4))
@@ -107,6 +123,14 @@ def test_the_interval_of_improvement_is_that_of_resamples_really_made() -> None:
     found = probability_of_improvement(first, second, rng=rng(), resamples=10_000)
     low, high = np.quantile(made, [0.025, 0.975])
     assert [found.low, found.high] == pytest.approx([low, high], abs=0.02)
+
+
+def test_improvement_of_one_over_the_other_and_back_add_up() -> None:
+    first, second = rng(6).normal(size=30), rng(7).normal(size=40)
+    there = probability_of_improvement(first, second, rng=rng()).value
+    back = probability_of_improvement(second, first, rng=rng()).value
+    assert there + back == pytest.approx(1.0)
+    assert probability_of_improvement(first, first, rng=rng()).value == pytest.approx(0.5)
 
 
 def test_certain_improvement_and_constant_scores() -> None:

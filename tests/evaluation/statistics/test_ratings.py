@@ -56,6 +56,19 @@ def test_three_wins_in_four_games_are_191_points() -> None:
     assert (found.players, found.games, found.regularised) == (("a", "b"), (4, 4), False)
 
 
+def test_a_draw_is_half_a_win_for_both() -> None:
+    drawn = elo(["a"] * 4, ["b"] * 4, [1, 0.5, 0.5, 1], rng=rng()).ratings
+    assert drawn[0].value - drawn[1].value == pytest.approx(400 * math.log10(3))
+
+
+def test_games_against_a_third_player_count() -> None:
+    """3:1 against one and 1:3 against the other in a ring of pairs that agree: strengths 3, 1 and 9."""
+    table = {("a", "b"): (3, 1), ("b", "c"): (1, 9), ("a", "c"): (1, 3)}
+    found = elo(*games(table), rng=rng(), anchor=0.0)
+    expected = 400 * np.log10([3, 1, 9])
+    assert [rating.value for rating in found.ratings] == pytest.approx(expected - expected.mean())
+
+
 def games(table: dict[tuple[str, str], tuple[int, int]]) -> tuple[list[str], list[str], list[float]]:
     """A table of (wins, losses) by pair, game by game."""
     rows = [
@@ -93,6 +106,20 @@ def test_ratings_are_the_maximum_likelihood() -> None:
 
     best = optimize.minimize(loss, np.zeros(6), method="BFGS", options={"gtol": 1e-9}).x
     assert [rating.value for rating in found.ratings] == pytest.approx(best - best.mean(), abs=0.02)
+
+
+def test_ratings_updated_game_by_game_settle_at_the_same_values() -> None:
+    """As servers of leaderboards such as TextArena's update them, here in many passes with a small step."""
+    first, second, results, _ = played(300, seed=1)
+    found = elo(first, second, results, rng=rng(), anchor=1000.0)
+    now, passes, order = dict.fromkeys(found.players, 1000.0), [], rng()
+    for _ in range(60):
+        for game in order.permutation(len(results)):
+            one, other = first[game], second[game]
+            change = results[game] - 1 / (1 + 10 ** ((now[other] - now[one]) / 400))
+            now[one], now[other] = now[one] + 2 * change, now[other] - 2 * change
+        passes.append([now[name] for name in found.players])
+    assert np.mean(passes[40:], axis=0) == pytest.approx([rating.value for rating in found.ratings], abs=3)
 
 
 def test_order_of_games_and_sides_do_not_matter() -> None:

@@ -145,14 +145,15 @@ def test_a_lost_acknowledgement_is_made_up_for_by_the_next() -> None:
     assert credit.in_flight == 0 and credit.may_send(0.06)
 
 
-def test_lost_acknowledgements_are_made_up_for_by_the_answer_to_a_heartbeat() -> None:
+def test_lost_acknowledgements_are_made_up_for_by_that_of_one_more_message() -> None:
     credit = Credit(0.0, 1 / 30)
     credit.send(0.0, LARGE)
-    credit.send(0.0, LARGE)
-    assert not credit.may_send(5.0)
-    credit.acknowledge(credit.check(), 5.0)
-    assert credit.may_send(5.0)
-    assert credit.round_trip is None, "this is no measurement"
+    credit.send(0.5, LARGE)
+    assert not credit.may_send(1.5) and credit.probe_at() == 1.5
+    probe = credit.send(1.5, LARGE)
+    assert probe.requests_ack and not credit.may_send(1.6) and credit.probe_at() == 2.5
+    credit.acknowledge(probe.number, 1.6)
+    assert credit.may_send(1.6)
 
 
 def test_what_the_page_makes_up_is_ignored() -> None:

@@ -114,8 +114,8 @@ class KernelPage:
     def _take(self, data: dict[str, Any]) -> None:
         if data["type"] == "frames":
             self.frames += 1
-        if data["type"] == "pong" or (data["type"] == "frames" and data["ack"]):
-            self.send_to_kernel({"type": "ack", "id": data["id"]})
+            if data["ack"]:
+                self.send_to_kernel({"type": "ack", "id": data["id"]})
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from support import start_painter, start_peer, wait_until
 from telemetry.stream_fixtures import Clock, View, noise, run_of, shown
 
 from mosaic_lab.runs import Supervisor
+from mosaic_lab.widgets.frames import flow_control
 from mosaic_lab.widgets.frames import frame_stream as streams
 from mosaic_lab.widgets.frames.flow_control import LEAST
 from mosaic_lab.widgets.frames.frame_feed import FrameFeed
@@ -85,7 +86,7 @@ def test_the_worker_of_a_silent_page_renders_no_more(
     view.end()
 
 
-def test_lost_acknowledgements_are_made_up_for_at_the_next_heartbeat(
+def test_lost_acknowledgements_are_made_up_for_by_that_of_one_more_message(
     stream: FrameStream, supervisor: Supervisor
 ) -> None:
     view = View(stream, [start_painter(supervisor)])
@@ -93,7 +94,6 @@ def test_lost_acknowledgements_are_made_up_for_at_the_next_heartbeat(
     view.acknowledges = False
     view.more(LEAST)
     view.acknowledges = True
-    view.send_to_kernel({"type": "beat"})
     view.more(20)
     view.end()
 
@@ -101,7 +101,8 @@ def test_lost_acknowledgements_are_made_up_for_at_the_next_heartbeat(
 def test_an_acknowledgement_that_comes_while_the_window_is_being_filled_is_not_missed(
     stream: FrameStream, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "NOTICE_SECONDS", math.inf)  # so that nothing else wakes the stream
+    for module, name in ((streams, "NOTICE_SECONDS"), (flow_control, "PATIENCE")):
+        monkeypatch.setattr(module, name, math.inf)  # so that nothing else wakes the stream
 
     class QuickView(View):
         """Acknowledges the first message only, and that while the second is on its way out."""
@@ -162,12 +163,16 @@ def test_frames_of_lanes_that_step_together_are_one_message(supervisor: Supervis
         viewer.show(now, 0.0)
 
     step(0, 1.0)
-    assert sent == [] and viewer.due_at(1.0) == 1.0 + GATHER_SECONDS
-    step(1, 1.0 + GATHER_SECONDS)
-    assert sent == [[0, 1]]
-    step(0, 2.0)
-    viewer.show(2.0 + GATHER_SECONDS, 0.0)
-    assert sent == [[0, 1], [0]], "no longer if no more arrive"
+    assert sent == [[0]], "the other lane has not begun"
+    step(1, 1.04)
+    assert len(sent) == 1 and viewer.gathering and viewer.due_at(1.04) == 1.04 + GATHER_SECONDS
+    step(0, 1.04 + GATHER_SECONDS)
+    assert sent[1:] == [[1, 0]]
+    step(1, 1.08)
+    viewer.show(1.08 + GATHER_SECONDS, 0.0)
+    assert sent[2:] == [[1]], "no longer if no more arrive"
+    step(1, 2.0)
+    assert sent[3:] == [[1]], "the other lane has ended"
     for part in (*feeds.values(), *writers):
         part.close()
 

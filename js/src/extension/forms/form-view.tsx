@@ -1,9 +1,9 @@
 /** A form for a new training, evaluation or comparison, with the generated code. */
 
 import type { JupyterFrontEnd } from '@jupyterlab/application';
-import type { INotebookTracker } from '@jupyterlab/notebook';
+import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 import type { ReadonlyJSONObject } from '@lumino/coreutils';
-import { type JSX, useEffect, useMemo, useState } from 'react';
+import { type JSX, useEffect, useMemo, useReducer, useState } from 'react';
 
 import type { FormAnswer, FormKind, RunRow } from '../../shared/run-api.ts';
 import { latestRows } from '../../shared/run-source.ts';
@@ -47,6 +47,17 @@ const FIRST_WORKER = 'cleanrl';
 
 const once = () => null;
 
+/** The Lab of a notebook; follows its cells. */
+function useLab(panel: NotebookPanel | null): ReturnType<typeof labOf> {
+  const model = panel?.content.model;
+  const [, render] = useReducer((count: number) => count + 1, 0);
+  useEffect(() => {
+    model?.contentChanged.connect(render);
+    return () => void model?.contentChanged.disconnect(render);
+  }, [model]);
+  return labOf(panel);
+}
+
 /** A form for a cell of the current notebook. */
 export function FormView({ app, tracker, sources, kind, kept, filled }: FormProps): JSX.Element {
   /** The runs that operators may name. */
@@ -62,11 +73,16 @@ export function FormView({ app, tracker, sources, kind, kept, filled }: FormProp
 
   const training = kind === 'training';
   const panel = tracker.currentWidget?.content.model ? tracker.currentWidget : null;
-  const { name: lab, setup, taken } = labOf(panel);
+  const { name: lab, setup, taken } = useLab(panel);
   const kernel = panel?.sessionContext.session?.kernel?.id;
   const store = sources.sources.find(({ kernelId }) => kernelId !== null && kernelId === kernel);
   useEffect(() => {
-    if (store && !training) void latestRows(store).then(setRows);
+    let current = true;
+    setRows([]);
+    if (store && !training) void latestRows(store).then(latest => current && setRows(latest));
+    return () => {
+      current = false;
+    };
   }, [store, training]);
   const listed = useAnswer(sources, 'workers', training ? {} : null, once);
   const workers = listed.latest?.result.rows.filter(row => row.trains && row.state !== 'broken');

@@ -1,8 +1,7 @@
 /**
  * The page's side of the flow control: which messages need an acknowledgement, and up to which one everything
- * has been drawn or superseded. The kernel limits the messages in flight and requests a lost acknowledgement
- * again (`pong`). The connection to a silent kernel is reopened (`connection.ts`), so the stream cannot
- * stall.
+ * has been drawn or superseded. The kernel limits the messages in flight and, while none is acknowledged, sends
+ * one a second. The connection to a silent kernel is reopened (`connection.ts`), so the stream cannot stall.
  */
 export class Credit {
   private last = 0;

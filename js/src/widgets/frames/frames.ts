@@ -134,7 +134,6 @@ export class Frames {
   private receive(message: FromKernel, buffers: Buffers): void {
     const { say, tiles } = this.options;
     if (message.type === 'frames') this.take(message, buffers);
-    else if (message.type === 'pong') this.connection?.send({ type: 'ack', id: message.id });
     else if (message.type === 'notices') {
       for (const notice of message.notices) tiles[notice.tile]?.say(notice);
     } else if (message.type === 'failed') say(message.text, true);
