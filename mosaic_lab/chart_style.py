@@ -49,7 +49,9 @@ def color(index: int) -> str:
 
 
 def outline(x: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats] | None:
-    """Return the closed outline between ``low`` and ``high`` (float64[m] each) without gaps, if any."""
+    """Return the closed outline of the band between ``low`` and ``high`` (float64[m] each) without gaps; None
+    if there is no band.
+    """
     finite = np.isfinite(low) & np.isfinite(high)
     if not finite.any():
         return None

@@ -60,7 +60,9 @@ def full_number(value: float, sign: str = "") -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Format the two largest units: ``0.8s``, ``42s``, ``3m 20s``, ``1h 05m``, ``2d 03h``; None is a dash."""
+    """Format the two largest units: ``0.8s``, ``42s``, ``3m 20s``, ``1h 05m``, ``2d 03h``; a dash for
+    None.
+    """
     if seconds is None or not math.isfinite(seconds):
         return DASH
     seconds = max(seconds, 0.0)

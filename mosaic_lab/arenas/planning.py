@@ -65,7 +65,8 @@ def plan_arenas(request: CompareRequest, problems: Problems, recorded: bool = Fa
 def _settings(
     request: CompareRequest, operators: Iterable[OperatorSpec], problems: Problems
 ) -> dict[str, Any]:
-    """Return the environment's keywords: ``env_kwargs``, otherwise those its policies were trained with."""
+    """Return the environment's keyword arguments: ``env_kwargs``, otherwise those used to train its
+    policies."""
     if request.env_kwargs is not None or request.env is None:
         return check_env_kwargs(request.env_kwargs, problems)
     trained = [
@@ -168,7 +169,9 @@ class LaneOperators:
 
 
 def check_available(operator: OperatorSpec) -> None:
-    """Raise ConfigurationError if its endpoint's key is not set, or its engine cannot play here."""
+    """Raise ConfigurationError if the key of its endpoint is not set, or its engine is not installed or does
+    not support the requested Elo.
+    """
     for name in operator.pass_env_vars:
         if name not in os.environ and (text := missing_key(operator, name)):
             raise ConfigurationError(text)

@@ -157,7 +157,8 @@ class Transcript:
         return self.index.find(self.selection, math.inf).numbers
 
     def _write_inspect_log(self, exchanges: Exchanges, start: str, end: str, output: IO[str]) -> None:
-        """Write a log of Inspect (version 2 of its JSON) with all the fields that its viewer needs."""
+        """Write a log of Inspect (version 2 of its JSON), sample by sample. Its viewer requires all of the
+        head's fields."""
         samples = _samples(exchanges, self.index.folder / "images", self.returns())
         first = next(samples, None)
         spec = {

@@ -29,7 +29,9 @@ def upstream(worker_environment: WorkerEnvironment) -> str:
 
 
 def head(info: WorkerInfo) -> str:
-    """Return what is known of a worker without starting it, and how to install it if missing."""
+    """Return the information about a worker available without starting it, and how to install it if
+    missing.
+    """
     lines = [("worker", info.name), ("state", f"{info.state}{f': {info.detail}' if info.detail else ''}")]
     lines.append(("origin", info.origin))
     installed = info.worker_environment

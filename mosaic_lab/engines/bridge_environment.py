@@ -56,7 +56,8 @@ def bridge_command(python: Path, settings: dict[str, Any]) -> list[str]:
 
 
 def bridge_variables(cluster: Cluster) -> dict[str, str]:
-    """Return the variables of the bridge. Raises ConfigurationError if the token does not exist."""
+    """Return the environment variables of the bridge. Raises ConfigurationError if the token does not
+    exist."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
     return {**kept, **cluster.token_variables(), "RAY_USAGE_STATS_ENABLED": "0"}
 

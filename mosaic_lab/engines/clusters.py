@@ -83,7 +83,8 @@ class Cluster:
         return {name: os.environ[name] for name in _OF_RAY if os.environ.get(name)}
 
     def token_sources(self) -> dict[str, str]:
-        """Return the variables that `token_variables` reads, for another process that starts runs."""
+        """Return this process's variables that `token_variables` reads, for another process that starts
+        runs."""
         names = _OF_RAY if self.token_env is None else (self.token_env,)
         return {name: os.environ[name] for name in names if name in os.environ}
 
@@ -126,7 +127,8 @@ def process_variables(on: str | None) -> dict[str, str]:
 
 
 def remove(name: str) -> None:
-    """Delete a profile, not its runs. Raises ConfigurationError if it does not exist."""
+    """Delete a profile. Runs on the cluster are not affected. Raises ConfigurationError if it does not
+    exist."""
     profiles = clusters()
     _known(name, profiles)
     _write({other: cluster for other, cluster in profiles.items() if other != name})

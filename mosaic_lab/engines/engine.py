@@ -117,7 +117,8 @@ class Engine(Protocol):
         """
 
     async def frame(self, run_id: str, fps: float) -> NodeFrame | None:
-        """Request ``fps`` frames per second for 2 s. Return the newest; None without an answer."""
+        """Request ``fps`` frames per second for 2 s. Return the newest, or None if the node does not
+        answer."""
 
     async def stop(self, run_id: str, stop: Stop) -> None:
         """Request the end of a job. A queued job ends immediately."""

@@ -98,7 +98,8 @@ def _installer(home: Path, job: Job, progress: Callable[[str], None], started: S
 
 
 def _variables(job: Job) -> dict[str, str]:
-    """Return the variables for builds: with the package sources, without the cluster's Python."""
+    """Return the environment variables for builds, without the cluster's Python and with the package
+    sources."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "RAY_"))}
     if job.wheels is not None:
         kept |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": job.wheels, "UV_OFFLINE": "1"}

@@ -32,7 +32,8 @@ CHUNK_BYTES = 4 << 20
 
 
 def growing(folder: Path) -> tuple[list[str], list[str]]:
-    """Return the names of files that only grow: the run's own, and those of an evaluation's arenas."""
+    """Return the names of the files in a run folder that only grow: the run's own, and those of an
+    evaluation's arenas."""
     names = (str(path.relative_to(folder)) for path in folder.glob(f"{_ARENAS}/*/*"))
     return list(GROWING), sorted(name for name in names if is_growing(name))
 
@@ -124,7 +125,8 @@ class NodeFiles:
 
     @property
     def status(self) -> RunStatus:
-        """The run's status, recorded by its keeper, or before that by the process that starts it."""
+        """The run's status, recorded by its keeper or, before that, reported by the process that starts
+        it."""
         status = self._starting() or self._folder.status()
         if status.state in (State.RUNNING, State.COMPLETED, State.FAILED, State.CANCELLED, State.LOST):
             return replace(status, reason=f"{status.reason}; on {self._node}")

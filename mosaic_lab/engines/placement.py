@@ -66,14 +66,16 @@ def bridge_of(
 
 
 def given_gpus(gpus: int | Sequence[int] | None, on: str | None) -> int | Sequence[int]:
-    """Return the GPUs for a value of ``gpus=``; None means those of the cluster's profile, or none here."""
+    """Return the GPUs for a value of ``gpus=``; None means those of the cluster's profile, or none on this
+    machine."""
     if gpus is not None:
         return gpus
     return 0 if on is None else find(on).gpus
 
 
 def gpu_count(gpus: Any) -> int:
-    """Return the number of GPUs to reserve on a cluster. Raises ConfigurationError if it is not a count."""
+    """Return the number of GPUs to reserve on a cluster. Raises ConfigurationError if ``gpus`` is not a
+    count."""
     if isinstance(gpus, bool) or not isinstance(gpus, int) or gpus < 0:
         raise ConfigurationError(
             f"gpus={gpus!r}: must be an integer ≥ 0 on a cluster, where Ray chooses the GPUs"

@@ -1,4 +1,5 @@
-"""Restart a run whose node was lost on another node, from its newest local checkpoint, in its folder."""
+"""Restart a run on another node after its node was lost, from its newest local checkpoint, in the same
+folder."""
 
 from __future__ import annotations
 

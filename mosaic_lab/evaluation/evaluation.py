@@ -164,7 +164,8 @@ class Evaluation(Results):
         return self
 
     def _check_unchanged(self) -> None:
-        """Raise MosaicError if the remaining episodes would be played with other inputs."""
+        """Raise MosaicError if the remaining episodes would not be played with the same inputs as the
+        finished ones."""
         if self.plan.replay is not None and not Path(self.plan.replay).is_dir():
             raise MosaicError(f"the recording {self.plan.replay}, which {self.id} is played from, is missing")
         if why := changed(self.plan):

@@ -118,7 +118,9 @@ def _size(space: Mapping[str, Any]) -> int:
 
 
 def equipped(plan: EvaluationPlan, progress: Callable[[str], None] = print) -> EvaluationPlan:
-    """Return the plan with its workers' commands and its cluster, after installing missing workers."""
+    """Return the plan with the commands of its workers and its cluster connection, after installing missing
+    workers.
+    """
     worker = environment_worker(plan.family, progress)
     commands = operator_commands(plan.operators.values(), progress)
     if plan.request.on is not None:

@@ -227,7 +227,8 @@ def _two(agents: Any, env: str) -> tuple[str, str]:
 
 
 def _sides(request: EvaluateRequest, progress: Callable[[str], None]) -> tuple[str, str]:
-    """Return the two agents or teams of an environment, made once. Raises ConfigurationError."""
+    """Return the two agents or teams of an environment, which is made once. Raises ConfigurationError where
+    it has others."""
     problems = Problems()
     plan = plan_arenas(request, problems)
     problems.check()

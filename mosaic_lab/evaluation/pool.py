@@ -309,7 +309,9 @@ class Pool:
             self._start(*queue)
 
     def _understaffed(self) -> Queue | None:
-        """Return the queue with the most episodes per arena, a new one included; None if all have enough."""
+        """Return the queue with the most remaining episodes per arena, counting a new arena, or None if all
+        have enough arenas.
+        """
         arenas = [player.queue for player in self._players]
         starting = [player.queue for player in self._players if not player.jobs]
         loads = {

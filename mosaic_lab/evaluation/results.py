@@ -166,7 +166,8 @@ class Results(Run):
 
     @property
     def recording(self) -> Path:
-        """The folder of the language models' recording, which `mosaic_lab.Lab.evaluate` can replay."""
+        """The folder with the recording of the language models, which `mosaic_lab.Lab.evaluate` can
+        replay."""
         return self.path / EXCHANGES
 
     def spent(self) -> dict[str, Any]:

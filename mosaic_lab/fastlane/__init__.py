@@ -1,4 +1,5 @@
-"""Frames of runs in the kernel: read from the worker's ring, stored, encoded, written to files."""
+"""Frames of runs in the kernel: read from the worker's ring, stored, encoded, and written to pictures and
+films."""
 
 from mosaic_lab.fastlane.encoding import Encoding, Packet, Pixels, Recorder
 from mosaic_lab.fastlane.source import FrameSource, Notice, last_seen, pixels_of

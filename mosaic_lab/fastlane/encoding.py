@@ -84,7 +84,8 @@ def _decoded_jpeg(data: bytes, channels: int) -> np.ndarray[tuple[int, ...], np.
 
 
 class Content:
-    """Statistics of a run's frames, from one of them, valid for frames of its size for a while."""
+    """Statistics of a run's frames, measured on one of them and valid for frames of the same size for a
+    while."""
 
     def __init__(self, frame: Frame) -> None:
         self.shape = frame.shape
@@ -199,12 +200,14 @@ class Recorder:
                 self._bytes -= len(self._packets.popleft().data) + _OVERHEAD
 
     def last(self, seconds: float) -> list[Packet]:
-        """Return the packets of the last ``seconds`` before the newest one, oldest first."""
+        """Return the packets of the ``seconds`` before the newest one, oldest first; empty if there are
+        none."""
         with self._lock:
             packets = list(self._packets)
         return [packet for packet in packets if _within(packet, seconds, packets[-1])]
 
 
 def _within(packet: Packet, seconds: float, newest: Packet) -> bool:
-    """Return whether a packet is within the last seconds, and not from before a clock was set back."""
+    """Return whether a packet is within the last seconds. Later timestamps predate a clock that was set
+    back."""
     return newest.published - seconds <= packet.published <= newest.published

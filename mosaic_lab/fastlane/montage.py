@@ -37,7 +37,8 @@ class MontageTile(NamedTuple):
 
 
 def montage(tiles: Sequence[MontageTile], columns: int | None = None) -> bytes | None:
-    """Draw frames as one PNG with ``columns`` columns (default: about square); None without frames."""
+    """Draw frames as one PNG with ``columns`` columns (default: about square); None if there are no
+    frames."""
     if not any(tile.frame for tile in tiles):
         return None
     if len(tiles) == 1 and (frame := tiles[0].frame):
@@ -80,7 +81,8 @@ def _arranged(tiles: Sequence[MontageTile], columns: int) -> Image.Image:
 
 
 def _scaled(frame: Frame, side: int) -> Image.Image:
-    """Return the frame with a border, enlarged by an integer factor or reduced to ``side``."""
+    """Return the frame with a border, a small one enlarged by an integer factor, a large one reduced to
+    ``side``."""
     from PIL import ImageOps
 
     return ImageOps.expand(_resized(frame, side - 2 * BORDER), BORDER, BORDER_COLOR)

@@ -155,7 +155,8 @@ def evenly_timed(packets: Sequence[Packet], per_second: float) -> list[Packet]:
 
 
 def first_frame(film: bytes, side: int) -> bytes:
-    """Return a film's first frame as a PNG of at most ``side`` pixels. Raises ValueError."""
+    """Return the first frame of an MP4 film as a PNG file of at most ``side`` pixels. Raises ValueError for
+    an invalid film."""
     import av
 
     try:
@@ -198,7 +199,8 @@ def _timed(packets: Sequence[Packet], per_second: int, shortest: int) -> list[_M
 
 
 def _film(packets: Sequence[Packet], height: int, width: int) -> Iterator[tuple[Pixels, int]]:
-    """Yield canvases and their start times; the last twice, which gives it a duration."""
+    """Yield canvases and their start times. The last is repeated, because its duration would otherwise be
+    missing."""
     moments = _timed(packets, MP4_TICKS, 1)
     for packet, start, _ in moments:
         yield _on_canvas(packet.decode(), height, width), start
@@ -243,7 +245,8 @@ def _changed(before: Pixels | None, now: Pixels) -> tuple[int, int, int, int]:
 
 
 def _paletted(pixels: Pixels) -> Image.Image:
-    """Return the pixels with a palette of their colours, or of the 256 most frequent in a sample."""
+    """Return the pixels with a palette of their colours, or of the 256 most frequent in a sample if there are
+    more."""
     from PIL import Image
 
     picture = Image.fromarray(np.ascontiguousarray(pixels))

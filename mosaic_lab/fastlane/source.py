@@ -78,7 +78,8 @@ keep, forget, newest = _memory.keep, _memory.forget, _memory.newest
 
 
 class Notice(NamedTuple):
-    """A sentence for the user: why there is no (new) frame, or another notice about frames."""
+    """A sentence for the user that explains why there is no (new) frame, or gives other information about
+    frames."""
 
     level: Literal["info", "error"]
     text: str
@@ -141,7 +142,8 @@ class FrameSource:
 
     @property
     def finished(self) -> bool:
-        """Whether no more frames will arrive: the run, or the worker of a lost run, has ended."""
+        """Whether the run has ended, so that no more frames will arrive. A lost run has ended if its worker
+        has."""
         status = self._look()
         return status.state.finished and not (status.state is State.LOST and self._ring == "open")
 

@@ -89,7 +89,8 @@ def record_episode(
 
 
 class _EpisodeRecorder:
-    """Records the frame of every ``_stride``-th step: of each at first, then of fewer."""
+    """Records the frame of every ``_stride``-th step: of each step at first, of fewer as the number of frames
+    grows."""
 
     def __init__(
         self, seed: int, reader: FrameReader, check: Callable[[], None], recorded: Callable[[int], None]

@@ -59,6 +59,7 @@ def compose_variables(
 
 
 def requested(names: Iterable[str], besides: str = "") -> list[str]:
-    """Return the variables requested for a worker, without the standard ones and ``besides``."""
+    """Return the variables that the user requested for a worker, without the standard ones and
+    ``besides``."""
     usual = {*_INHERITED, *_THREADS, *_FIXED, besides}
     return sorted({n for n in map(str, names) if n not in usual and not n.startswith(_INHERITED_PREFIXES)})

@@ -91,7 +91,8 @@ def append_line(path: Path, line: bytes) -> None:
 
 
 def kind_of(path: str) -> str | None:
-    """Return the kind of a path that is neither a file nor missing, such as "a folder"; else None."""
+    """Return the kind of a path that is not a regular file, such as "a folder"; None for a regular or missing
+    file."""
     try:
         status = os.lstat(path)
         if stat.S_ISLNK(status.st_mode):

@@ -364,7 +364,8 @@ class RunQueue:
 
 
 def take_slot(slots: Path, count: int) -> int | None:
-    """Take one of ``count`` run slots. Return a descriptor that holds it; None if all are taken."""
+    """Take one of ``count`` run slots. Return a descriptor that holds it until closed, or None if all are
+    taken."""
     for index in range(count):
         descriptor = locks.take(slots / f"run-{index}")
         if descriptor is not None:

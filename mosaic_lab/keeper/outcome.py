@@ -176,7 +176,8 @@ def _out_of_memory(evidence: Evidence) -> str:
 
 
 def own_message(final: Mapping[str, Any] | None) -> str:
-    """Return a run_failed message in one line, ``ValueError: …`` or our own sentence; else ""."""
+    """Return a run_failed message in one line, ``ValueError: …`` or our own sentence; empty for other
+    messages."""
     if final is None or final.get("event") != RUN_FAILED:
         return ""
     kind, error = error_type(final), _payload(final, "error")

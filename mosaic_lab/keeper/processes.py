@@ -112,7 +112,8 @@ def send_group(group: int, number: signal.Signals) -> None:
 
 
 def send_to(pid: int, started: int | None, *numbers: signal.Signals) -> None:
-    """Send signals to the process with this pid and `start_time`, not to a later one with its pid."""
+    """Send signals to the process with this pid and `start_time`, but not to another process that reuses the
+    pid."""
     descriptor = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
     try:
         # Checked after opening the descriptor, which stays with its process even if the pid is reused.
@@ -132,7 +133,8 @@ def descendants(pid: int) -> list[int]:
 
 
 def usage_below(pid: int, without: Collection[int]) -> ProcessUsage | None:
-    """Return the resources used below ``pid``, with reaped children; None without /proc."""
+    """Return the resources used by the processes below ``pid`` and the children they have reaped; None
+    without /proc."""
     stats = [stat for child, stat in _below(pid).items() if child not in without]
     if not stats and start_time(os.getpid()) is None:
         return None
@@ -177,7 +179,8 @@ def command_line(pid: int) -> bytes:
 
 
 def oom_kills() -> int | None:
-    """Return how many processes of this control group the out-of-memory killer has ended."""
+    """Return the number of processes of this control group that the kernel's out-of-memory killer has ended
+    so far."""
     for path in _oom_counters():
         try:
             for line in path.read_text().splitlines():

@@ -94,7 +94,8 @@ class RunStatus:
     """The run time of the workers before this one, of a run that was resumed in its folder."""
 
     def moved_to(self, state: State, reason: str, timestamp: float) -> RunStatus:
-        """Return the status after a change. In the same state, a new reason replaces the old one."""
+        """Return the status after a change. A new reason in the same state replaces the old one in the
+        history."""
         kept = self.history[:-1] if self.history and self.history[-1].state is state else self.history
         since = self.since if state is self.state and self.history else timestamp
         history = (*kept, Transition(state, reason, since))

@@ -59,7 +59,8 @@ def progress(path: Path) -> Mapping[str, int]:
 
 
 def recent_values(path: Path, names: Sequence[str], count: int) -> list[float]:
-    """Return the last ``count`` values, oldest first, of the first of ``names`` near the file's end."""
+    """Return the last ``count`` values, oldest first, of the first of ``names`` reported near the end of the
+    file."""
     by_name: dict[str, list[float]] = {name: [] for name in names}
     for message in _from_end(path, (METRICS,), _VALUES_WINDOW, names):
         values = _payload(message).get("values")

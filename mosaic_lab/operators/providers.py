@@ -171,7 +171,8 @@ def missing_key(spec: OperatorSpec, name: str) -> str:
 
 
 def may_be_key(name: str) -> bool:
-    """Return whether a name looks like a key: long, alphanumeric, without words, not a set variable."""
+    """Return whether a variable name looks like a key: long, alphanumeric, without words, and not a set
+    variable."""
     return len(name) >= 16 and "_" not in name and any(map(str.isdigit, name)) and name not in os.environ
 
 

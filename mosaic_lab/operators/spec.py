@@ -105,7 +105,8 @@ class OperatorSpec:
         object.__setattr__(self, "pass_env_vars", _names(self.pass_env_vars))
 
     def with_(self, **changes: Any) -> OperatorSpec:
-        """Return a copy with ``changes`` (``deadline``, ``name`` …), which is another operator."""
+        """Return a copy with ``changes`` (``deadline``, ``fallback``, ``name`` …), which is another
+        operator."""
         return replace(self, **changes)
 
     @property

@@ -152,7 +152,8 @@ def _policy(source: Any, deterministic: bool, run_code: bool) -> OperatorSpec:
 
 
 def _description(path: Path) -> dict[str, Any]:
-    """Return the description beside a checkpoint, if any. Raises ConfigurationError for damage."""
+    """Return the description beside a checkpoint, empty without one. Raises ConfigurationError where it or
+    the checkpoint is damaged."""
     file = description_of(path)
     if not file.is_file():
         return {}

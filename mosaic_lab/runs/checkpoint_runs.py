@@ -207,7 +207,8 @@ def _existing_steps(run: Run, requested: Iterable[int]) -> list[int]:
 
 
 def checked_evaluation(evaluate: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of an evaluation of checkpoints as JSON. Raises ConfigurationError."""
+    """Return the settings of an evaluation of checkpoints as JSON-compatible data. Raises
+    ConfigurationError."""
     if not isinstance(evaluate, Mapping):
         raise ConfigurationError(
             f'evaluate={evaluate!r:.100}: give a mapping, such as {{"seeds": range(10)}}'

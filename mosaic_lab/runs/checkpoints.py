@@ -126,7 +126,8 @@ def best_checkpoint(folder: RunFolder) -> Checkpoint:
 
 
 def background_runs(folder: RunFolder, *workers: str) -> list[RunFolder]:
-    """Return the runs of these workers (default: all) that work for the run in ``folder``, oldest first."""
+    """Return the folders of the runs of these workers (default: all) that work for the run in ``folder``,
+    oldest first."""
     store = folder.path.parent
     beside = [RunFolder(path) for worker in workers or BACKGROUND for path in store.glob(f"*-{worker}-*")]
     launches = [(run, run.document(run.launch_path)) for run in beside]

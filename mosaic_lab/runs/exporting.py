@@ -128,7 +128,8 @@ def _send(runs: Sequence[RunRecord], pipe: IO[bytes], sent: Callable[[], None]) 
 
 
 def facts(run: RunRecord) -> dict[str, Any]:
-    """Return the description of a run that precedes its points (see `export_worker.exported_run`)."""
+    """Return the description of a run that the worker is sent before its points (see
+    `export_worker.exported_run`)."""
     status, config = run.status, run.config
     begun = [step.timestamp for step in status.history if step.state is State.STARTING]
     settings = {

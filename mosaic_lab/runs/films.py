@@ -178,7 +178,8 @@ class Films(Sequence[Film]):
 
     @property
     def missing_text(self) -> str:
-        """The newest checkpoints without a film, and why the last has none; empty if all have one."""
+        """The newest checkpoints without a film, as text, and the reason for the last; empty if every
+        checkpoint has a film."""
         if not self.missing:
             return ""
         steps = [f"{step:,}" for step in self.missing]

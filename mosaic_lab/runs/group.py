@@ -229,7 +229,8 @@ def record_starting(store: RunStore, group: str) -> Iterator[Callable[[Sequence[
 
 
 def unstarted_seeds(store: RunStore) -> dict[str, list[int]]:
-    """Return, by group, the seeds never started because the kernel that started the group exited."""
+    """Return, by group, the seeds that were never started because the kernel that started the group
+    exited."""
     seeds = {}
     for path in sorted(_starting_folder(store).glob("*.json")):
         with suppress(OSError, ValueError, TypeError, KeyError):

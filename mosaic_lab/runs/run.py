@@ -33,7 +33,8 @@ _WINDOW = 1 << 18  # bytes; room for a long traceback after the lines of interes
 
 
 class RunDisplay(Protocol):
-    """Shows runs to the user and is notified of their end; `Lab` passes the notebook's to its runs."""
+    """Shows runs to the user and is notified of their end. `Lab` passes the notebook's display to its
+    runs."""
 
     def frames(self, runs: Sequence[Run], fps: float) -> Any:
         """Return a widget with the runs' frames side by side, live."""
@@ -42,7 +43,8 @@ class RunDisplay(Protocol):
         """Show a metric's mean over the runs with its interval, live."""
 
     def waiting(self, runs: Sequence[Run]) -> Callable[[bool], None]:
-        """Return a function that shows the runs' progress in one line, given whether all have ended."""
+        """Return a function that shows the progress of awaited runs in one line. Its argument says whether
+        all have ended."""
 
     def run_ended(self, run: Run) -> None:
         """Update views of ``run`` after `wait` or `stop` has seen its end, or before it is deleted."""
@@ -340,7 +342,8 @@ class Run(RunRecord):
 
 
 def failure_report(folder: RunFolder, headline: str) -> str:
-    """Return the message of a RunFailed: headline, end of the traceback, last log lines."""
+    """Return the message of a RunFailed: the headline, the end of the worker's traceback and its last log
+    lines."""
     parts = [headline]
     if trace := traceback_end(folder):
         parts.append("The worker's traceback ended with:\n" + _indented(trace))

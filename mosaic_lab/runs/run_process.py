@@ -58,7 +58,9 @@ class Runner:
         raise NotImplementedError
 
     def stop(self, deadline: float) -> None:
-        """Stop the runs that outlive this process, and record their ends, by the monotonic ``deadline``."""
+        """Stop the runs that outlive this process, if any, and record their ends by the monotonic time
+        ``deadline``.
+        """
 
 
 def run_to_end(program: str, begin: Callable[[RunFolder, Telemetry], Runner], *, sealed: bool = False) -> int:

@@ -131,7 +131,8 @@ class RunRecord:
 
     @property
     def total_timesteps(self) -> int | None:
-        """The step at which the run ends, after whole updates; it may differ from `requested_timesteps`."""
+        """The step at which the run ends. Only whole updates are trained: it may differ from
+        `requested_timesteps`."""
         requested = self.requested_timesteps
         return None if requested is None else self.planned_timesteps or requested
 
@@ -168,7 +169,8 @@ class RunRecord:
 
     @cached_property
     def fallback(self) -> str:
-        """Why the library is not from its preferred source (`WorkerEnvironment.fallback`), or empty."""
+        """Why the library was not installed from its preferred source (`WorkerEnvironment.fallback`), or
+        empty."""
         environment = self.provenance.get("environment")
         reason = environment.get("fallback") if isinstance(environment, dict) else ""
         return sanitize(reason) if isinstance(reason, str) else ""
@@ -344,7 +346,8 @@ class RunRecord:
         return wide_metrics(points) if wide else points
 
     def episodes(self) -> pd.DataFrame:
-        """Return a table of all episodes: episode_index, total_reward, steps, the worker's columns."""
+        """Return a table of all episodes: episode_index, total_reward, steps and further columns of the
+        worker."""
         from mosaic_lab.telemetry import read_episodes
 
         return read_episodes(self.folder.telemetry_path)

@@ -201,7 +201,8 @@ class TrainRequest(Request, kw_only=True, frozen=True):
 
     @classmethod
     def of_files(cls, worker: str, config: Mapping[str, Any], launched: Mapping[str, Any]) -> TrainRequest:
-        """Return the request of a run without ``request.json``; ``launched`` is its ``launch.json``."""
+        """Return the request of a run without ``request.json``. ``launched`` contains the arguments of
+        `Supervisor.start`."""
         checkpoint = _table(config.get("checkpoint"))
         variables = launched.get("environment_names")
         stages = config.get("curriculum")
@@ -351,7 +352,8 @@ def refusal(text: str, request: TrainRequest, worker: WorkerEnvironment) -> Conf
 
 
 def _with_keyword(unknown: re.Match[str]) -> str:
-    """Return a worker's words about an unknown name, with the keyword of `Lab.train` near it."""
+    """Return a worker's words about an unknown hyperparameter with the keyword of `Lab.train` that was
+    perhaps meant."""
     near = difflib.get_close_matches(unknown[1], TrainRequest.__struct_fields__, n=1, cutoff=0.75)
     return f"{unknown[0]} (did you mean lab.train's {near[0]}=?)" if near else unknown[0]
 

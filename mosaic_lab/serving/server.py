@@ -48,7 +48,8 @@ class Server(Run):
 
     @property
     def address(self) -> str:
-        """The address of its API, "http://127.0.0.1:8000/v1" say. Raises MosaicError before it is ready."""
+        """The address of its API, such as "http://127.0.0.1:8000/v1". Raises MosaicError unless it is
+        ready."""
         if (port := self._port(self.status)) is None:
             raise MosaicError(
                 f"run {self.id} does not answer: {self.reason}. server.wait_ready() waits for it"

@@ -107,7 +107,8 @@ def misspelt_metric(metric: str) -> str:
 
 
 def misspelt_keywords(names: Iterable[str], rows: Rows) -> dict[str, str]:
-    """Return the hyperparameters that are misspelt keywords of `Lab.sweep`, each with the problem."""
+    """Return the names among the hyperparameters that are misspelt keywords of `Lab.sweep`, each with the
+    problem."""
     fields = {field for field in SweepRequest.__struct_fields__ if field != "training"}
     keywords = [*rows, *fields]
     near = {name: difflib.get_close_matches(name.lower(), keywords, n=1, cutoff=_KEYWORD) for name in names}
@@ -119,7 +120,9 @@ def misspelt_keywords(names: Iterable[str], rows: Rows) -> dict[str, str]:
 
 
 def _tried(space: Space, sampled: Sequence[Mapping[str, Any]]) -> Mapping[str, Distribution]:
-    """Return the values tried for each hyperparameter; for a function, those in its examples."""
+    """Return the values that a search tries for each hyperparameter; for a function, those in its
+    examples.
+    """
     if space.code is None:
         return space.parameters
     values: dict[str, list[Any]] = {}

@@ -191,7 +191,9 @@ class Promotion:
 
 
 def _waits_at(trial: Trial, rung: int) -> bool:
-    """Whether a trial has completed a rung and may continue, perhaps after the sweep is resumed."""
+    """Whether a trial has completed a rung and may continue. True also after the sweep has ended, because
+    resuming may add trials.
+    """
     waits = trial.state in (TrialState.WAITING, TrialState.PRUNED)
     return waits and trial.schedule[-1].place == rung
 

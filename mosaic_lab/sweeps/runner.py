@@ -45,7 +45,8 @@ class SweepAborted(RunAborted):
 
 
 class Result(NamedTuple):
-    """The outcome of a trial's runs: state, reason, value, the value of each seed, the last step."""
+    """The outcome of a trial's runs: its state with the reason, its value, the value of each seed, and their
+    last step."""
 
     state: TrialState
     reason: str

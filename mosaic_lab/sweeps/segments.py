@@ -49,7 +49,9 @@ def promotion_stops(total: int) -> tuple[int, ...]:
 
 
 def lineage(trials: Sequence[Trial], trial: Trial) -> list[tuple[int, TrialSegment]]:
-    """Return the segments that led to a trial's newest checkpoint, in order, with their trials' numbers."""
+    """Return the segments that led to a trial's newest checkpoint, in order, each with its trial's number;
+    empty without a checkpoint.
+    """
     ancestors: list[tuple[int, TrialSegment]] = []
     number, segment = trial.number, next(reversed(trial.schedule), None)
     while segment is not None:

@@ -238,7 +238,9 @@ class TrialRuns:
         return SavedCheckpoint(path, former[-1].kept) if former and path is not None else None
 
     def checkpoints(self) -> tuple[dict[int, str], list[int]]:
-        """Return each seed's newest checkpoint, relative to the run store, and seeds without one."""
+        """Return the newest checkpoint of each seed's run, relative to the run store, and seeds without
+        one.
+        """
         newest = {seed: run.checkpoints for seed, run in self.runs.items()}
         root = self._supervisor.store.root
         saved = {seed: os.path.relpath(paths[-1].path, root) for seed, paths in newest.items() if paths}
@@ -254,7 +256,8 @@ class TrialRuns:
             self._evaluators[seed] = self._evaluator(run, players)
 
     def _evaluator(self, run: Run, players: CheckpointPlayers) -> Run:
-        """Return the run that evaluates the checkpoints of ``run``, a new one if it was ended."""
+        """Return the run that evaluates the checkpoints of ``run``: the newest, or a new one if that was
+        stopped or killed."""
         newest = [Run(folder) for folder in background_runs(run.folder, EVALUATIONS)][-1:]
         if newest and newest[0].state not in (State.STOPPING, State.CANCELLED, State.LOST):
             return newest[0]

@@ -141,7 +141,8 @@ def sweep(name: str) -> list[Path]:
 
 
 def processes_in(folder: Path) -> list[int]:
-    """Return the ids of processes started from inside ``folder``, without warm workers."""
+    """Return the ids of processes whose interpreter was started from inside ``folder``, without warm workers,
+    which end when it changes."""
     inside = f"{folder}{os.sep}"
     ids: list[int] = []
     for process in psutil.process_iter():

@@ -176,7 +176,8 @@ def _other_provider(env_id: str, worker: WorkerEnvironment) -> str | None:
 
 
 def _claims(env_id: str) -> dict[str, int]:
-    """Return the workers that declare the id, else an id that it resembles; see `_weights`."""
+    """Return the workers that declare the id or, if there is none, an id that it resembles; see
+    `_weights`."""
     weights = _weights(env_id, fnmatchcase)
     return weights if any(weights.values()) else weights | _weights(env_id, _nearly)
 

@@ -162,7 +162,9 @@ def _provide(
 
 
 def _refuse_our_name(name: str, place: Path | None, present: WorkerEnvironment | None) -> None:
-    """Raise WorkerEnvironmentError if another worker at ``place`` would newly take a bundled one's name."""
+    """Raise WorkerEnvironmentError if the worker at ``place`` is not bundled, has a bundled worker's name and
+    has not replaced it already.
+    """
     ours = bundled_shims().get(name)
     if ours is None or place in (None, ours.folder):
         return

@@ -55,7 +55,9 @@ def _id_of(env: Any) -> str | None:
 
 
 def own_id(env_id: str) -> str:
-    """Return the correct form of an id registered here or in a file of the working directory, or ""."""
+    """Return the correct form of an id registered by this process or a file in the working directory; empty
+    for other ids.
+    """
     if (module := _registering_module(env_id)) == "__main__":
         return (
             f" {env_id!r} is registered in this process alone, and a worker is another: put the class and "

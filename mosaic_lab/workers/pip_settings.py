@@ -20,7 +20,9 @@ _SECTIONS = ("global", "install", ":env:")  # pip's precedence, lowest first
 
 
 def uv_environment() -> dict[str, str]:
-    """Return the variables for a uv process: this process's, and pip's settings unless uv's own are set."""
+    """Return the environment variables for a uv process: those of this process, and pip's settings unless the
+    user has set uv's own.
+    """
     environ = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
     for key, value in as_uv_variables(read_pip_settings()).items():
         environ.setdefault(key, value)

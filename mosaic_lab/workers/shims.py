@@ -121,7 +121,9 @@ def bundled_shims() -> dict[str, Shim]:
 
 
 def read_shim(folder: Path) -> Shim:
-    """Read a shim's ``pyproject.toml``. Raises WorkerEnvironmentError, naming what is missing."""
+    """Read a shim's ``pyproject.toml``. Raises WorkerEnvironmentError, naming what is missing, if the folder
+    is not a shim's.
+    """
     folder = folder.expanduser().resolve()
     file = folder / "pyproject.toml"
     if not file.is_file():

@@ -30,7 +30,9 @@ _LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*")
 
 @dataclass(frozen=True)
 class Placeholder:
-    """A marked line of a new worker: its file, relative to the working folder then, its number, its text."""
+    """A marked line of a new worker: its file, relative to the working folder at creation, its line number
+    and its text.
+    """
 
     file: Path
     line: int

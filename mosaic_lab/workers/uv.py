@@ -51,7 +51,9 @@ _HINTS = (
 
 @dataclass(frozen=True)
 class Answer:
-    """A finished uv process: its exit code (None: killed at its deadline) and last lines."""
+    """A finished uv process: its exit code (None: killed at its deadline) and last lines, without
+    passwords.
+    """
 
     returncode: int | None
     lines: list[str]

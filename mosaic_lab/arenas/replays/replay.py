@@ -307,7 +307,8 @@ class Replays(Sequence[Replay]):
         return max(self._replays, key=len).start_at(step)
 
     def save(self, path: Path | str, fps: float | None = None) -> Path:
-        """Write the pictures side by side to an MP4 or GIF file; a replay that has ended shows its end."""
+        """Write the pictures side by side to an MP4 or GIF file; see `Replay.save`. A replay that has ended
+        shows its end."""
         longest = max(self._replays, key=len)
         rows = [[replayed.shown(step) for replayed in self._replays] for step in longest.pictured]
         shown = [[packet for packet in row if packet is not None] for row in rows]

@@ -59,7 +59,8 @@ def replay_episode(
 
 
 def _printed() -> Progress:
-    """Return a function that prints a line a second, of a replay longer than `_QUIET_SECONDS`."""
+    """Return a function that prints a line of progress each second, of a replay longer than
+    `_QUIET_SECONDS`."""
     due, shown = time.monotonic() + _QUIET_SECONDS, False
 
     def report(played: int, total: int) -> None:
@@ -87,7 +88,8 @@ def _comparison(plan: ArenaPlan, players: Mapping[str, Any]) -> CompareRequest:
 
 
 def checked_names(names: Sequence[str]) -> list[str]:
-    """Return the names of operators. Raises ConfigurationError if they are not a list of different names."""
+    """Return the names of operators to replay side by side. Raises ConfigurationError if they are not a list
+    of different names."""
     listed = list(names) if isinstance(names, list | tuple) else []
     if not listed or not all(isinstance(name, str) for name in listed) or len(set(listed)) < len(listed):
         raise ConfigurationError(f"{names!r:.200}: must be the name of an operator, or a list of names")

@@ -31,7 +31,8 @@ def free_on_nodes() -> dict[str, dict[str, float]]:
 
 
 def _make_importable(archive: bytes, home: str) -> None:
-    """Unpack our code in a node's folder, by the function in the archive, and make it importable."""
+    """Unpack our code in a node's folder, using the function in the archive itself, and make it
+    importable."""
     with zipfile.ZipFile(io.BytesIO(archive)) as content:
         source = content.read("mosaic_lab/engines/code_archive.py")
     module = types.ModuleType("code_archive")

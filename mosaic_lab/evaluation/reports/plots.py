@@ -258,7 +258,8 @@ class Trained(NamedTuple):
 
 
 def training_plot(ratings: pd.DataFrame, trained: Mapping[str, Trained], title: str) -> Plot:
-    """Return a plot of ratings over steps: a line per training, a horizontal one per other player."""
+    """Return a plot with one line per training, its checkpoints' ratings over their steps, and a horizontal
+    line for each other player."""
     numbers = ratings[_RATING].to_numpy(np.float64)
     by_player = {str(player): values for player, values in zip(ratings.index, numbers, strict=True)}
     steps = [about.step for player, about in trained.items() if player in by_player]

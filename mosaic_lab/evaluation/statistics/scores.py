@@ -89,7 +89,9 @@ def read_scores(scores: Scores, what: str) -> Sample:
 
 
 def read_numbers(values: Any, what: str) -> Floats:
-    """Return a float64 array. Raises ConfigurationError unless all are finite and below 1e150 in size."""
+    """Return ``values`` as a float64 array. Raises ConfigurationError unless all are finite numbers below
+    1e150 in absolute value.
+    """
     try:
         array = np.asarray(values)
     except ValueError as error:

@@ -280,7 +280,8 @@ def _places(facet: Facet) -> list[Floats]:
 
 
 def _number(axis: bqplot.Axis, parts: Sequence[Floats], padding: float, few: int) -> None:
-    """Set about ``few`` round ticks on an axis over the values; ``padding`` is the figure's."""
+    """Set about ``few`` round ticks on an axis over the values; ``padding`` is the figure's padding along
+    it."""
     if reach := value_range(parts):
         low, high = reach
         margin = padding * (high - low)

@@ -151,7 +151,8 @@ def operators_table(summary: pd.DataFrame, totals: Mapping[str, int]) -> dict[st
 
 
 def budget_text(budget: Mapping[str, float | None] | None, spent: Mapping[str, Any]) -> str:
-    """Return the spent part of a budget, such as ``$0.41 of $2.00``; empty without a budget."""
+    """Return the spent part of a budget: ``$0.41 of $2.00``, ``12k of 50k tokens``; empty without a
+    budget."""
     budget = budget or {}
     parts = []
     if (usd := budget.get("usd")) is not None:

@@ -81,7 +81,8 @@ class LivePanel(ABC):
         """Show the user a message of level ``info``, ``warning`` or ``error``."""
 
     def subscribe(self) -> Iterable[Unsubscribe]:
-        """Call `notify` on changes, once the panel is visible; return functions that end this."""
+        """Call `notify` on changes, and return functions that end this. Called whenever the panel becomes
+        visible."""
         return ()
 
     def read_rest(self) -> None:  # noqa: B027  # a panel may have nothing more to read

@@ -192,7 +192,8 @@ class SavedForm:
                 self._publish(output, update=True)
 
     def hide_widget(self, outputs: Collection[PanelOutput]) -> None:
-        """Remove the widget from outputs that no browser has shown: the static form remains."""
+        """Remove the widget from these outputs: no browser has shown it, and the static form has the same
+        content."""
         for output in outputs:
             publish(NOTHING, output.live, update=True)
 

@@ -30,7 +30,8 @@ def all_widgets(widgets: Iterable[Widget]) -> list[Widget]:
 
 
 def widgets_stay_on_subshell(*widgets: Widget) -> None:
-    """Handle the page's messages to these widgets, and to all that they contain, while a cell runs."""
+    """Handle the page's messages to these widgets, and to all widgets that they contain, while a cell
+    runs."""
     stay_on_subshell(*(widget.comm for widget in all_widgets(widgets)))
 
 

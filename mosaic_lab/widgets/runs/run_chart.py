@@ -201,7 +201,8 @@ def _mean(key: str, label: str, color: str, curves: Sequence[Curve], marks: tupl
 
 
 def _configuration_labels(configurations: Sequence[Sequence[RunView]]) -> list[str]:
-    """Return labels that distinguish configurations; empty for a single one."""
+    """Return labels that distinguish configurations; empty for a single one, which the panel's title
+    names."""
     names = [without_seed(shared_and_own([view.run.label for view in views])[0]) for views in configurations]
     return distinct_labels(shared_and_own(names)[1], [views[0].run for views in configurations])
 

@@ -144,7 +144,8 @@ class RunView:
         return self.step - first_step(self.run, self.feed.progress.first)
 
     def speed(self) -> float | None:
-        """Return the steps per second: the latest or, after the end, of the whole run, if known."""
+        """Return the steps per second over the last seconds or, after the end, over the whole run; ``None``
+        while unknown."""
         if not self.finished:
             return self.feed.progress.steps_per_second
         return mean_speed(self.trained(), self.elapsed())

@@ -49,7 +49,9 @@ def load(settings: Mapping[str, Any]) -> list[Demonstration]:
 
 
 def demonstration_turns(episodes: Sequence[Demonstration], most: int) -> list[Turn]:
-    """Return turns that show the episodes and then their end: ``most`` observations and actions at most."""
+    """Return the turns that show the episodes, at most ``most`` observations and actions, and a final turn
+    that announces their end.
+    """
     turns = []
     for number, episode in enumerate(episodes, 1):
         shown = _turns_of(episode)[:most]

@@ -39,7 +39,9 @@ class _Action:
 
 
 class History:
-    """The events of an episode, within the limits: an old observation is dropped with its action."""
+    """The events of one episode, within the limits. Older events are dropped, an observation together with
+    the action that followed it.
+    """
 
     def __init__(self, limits: HistoryLimits) -> None:
         self._limits = limits

@@ -236,7 +236,8 @@ def _environments(legacy: bool, observation_space: Any, action_space: Any) -> An
 
 
 def _names_bound(node: ast.stmt) -> list[str]:
-    """Return the names defined by a module-level statement that computes nothing."""
+    """Return the names defined by a module-level statement: classes, functions, imports and constants, but
+    nothing computed."""
     if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
         return [node.name]
     if isinstance(node, (ast.Import, ast.ImportFrom)):

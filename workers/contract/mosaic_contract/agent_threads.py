@@ -138,7 +138,8 @@ class _AgentThread(threading.Thread):
             self._changed.notify_all()
 
     def abandon(self) -> list[_Shared | None] | None:
-        """Let the thread end after its call; return the commands not started, None outside a call."""
+        """Let the thread end after its call, and return the commands not started; None if it is in no
+        call."""
         with self._changed:
             if self._current is None or self._current.command.get("cmd") != "select_action":
                 return None

@@ -76,7 +76,8 @@ def pack(value: Any) -> Any:
 
 
 def pack_rows(values: Sequence[Any]) -> Any:
-    """Pack several values: arrays of one type and shape as one, with a row for each, others as a list."""
+    """Pack several values: arrays of equal type and shape as one array with a row for each, others as a
+    list."""
     kind, dtype, shape = type(values[0]), getattr(values[0], "dtype", None), getattr(values[0], "shape", ())
     alike = shape and all(
         type(value) is kind and value.dtype == dtype and value.shape == shape for value in values

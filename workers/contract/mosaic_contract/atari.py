@@ -76,7 +76,8 @@ class Pictures:
         self._stack: Any = None
 
     def begin(self, frame: Any, before: Any = None) -> Any:
-        """Return the first observation of an episode, uint8 of shape (4, 84, 84); see `add`."""
+        """Return the observation at the start of an episode, uint8 of shape (4, 84, 84). Arguments as in
+        `add`."""
         self._stack = self._numpy.stack([self._reduced(frame, before)] * STACKED)
         return self._stack
 

@@ -37,7 +37,8 @@ def checked(env: Any, env_id: str, records: bool = True) -> Any:
 
 
 class TeamWrapper:
-    """A parallel PettingZoo environment within a wrapper; other attributes are the environment's."""
+    """A parallel PettingZoo environment within a wrapper. Attributes that a wrapper does not define are the
+    environment's."""
 
     def __init__(self, env: Any) -> None:
         self.env = env
@@ -133,7 +134,8 @@ def _checked_class() -> Any:
 
 
 def _readable(info: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return info without "episode" and keys that are not strings, on which libraries fail."""
+    """Return info without statistics of its own and without keys that are not strings: libraries fail on
+    both."""
     left_out = [key for key in info if key == _STATISTICS or not isinstance(key, str)]
     for key in left_out:
         _warn_once(

@@ -98,7 +98,8 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def as_number(value: Any) -> float:
-    """Return a number of a message, or its text for NaN or infinity, as a float. Raises `ValueError`."""
+    """Return a number from a message as a float. Accepts the strings for NaN and infinity. Raises
+    `ValueError`."""
     if isinstance(value, (int, float)):
         try:
             return float(value)
@@ -110,7 +111,8 @@ def as_number(value: Any) -> float:
 
 
 def whole_number(value: Any) -> int | None:
-    """Return a whole number given as an int, a float or an array of no dimension; else None."""
+    """Return a whole number given as an int, a float or a zero-dimensional array; None for any other
+    value."""
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
         value = value.item()
     if type(value) is int:

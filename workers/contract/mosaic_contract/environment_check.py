@@ -164,7 +164,8 @@ def _try_out(env: Any, env_id: str) -> Mapping[str, Any]:
 
 
 def check_mask(info: Mapping[str, Any], space: Any, env_id: str) -> None:
-    """Raise `EnvironmentFault` unless a mask in an info has a number for each Discrete action."""
+    """Raise `EnvironmentFault` if the mask in an info has not one number for each action of a Discrete
+    space."""
     mask = info.get("action_mask")
     if mask is None or type(space).__name__ != "Discrete":
         return
@@ -224,7 +225,8 @@ class EpisodeCheck:
         self._seed: int | None = None
 
     def begin(self, seed: Any, episode: int | None = None) -> None:
-        """Begin this episode, or the next one. A reset without a seed keeps the latest seed."""
+        """Begin an episode with this number, or the next one. A reset without a seed keeps the latest
+        seed."""
         if episode is not None or self.steps:
             self.episode = self.episode + 1 if episode is None else episode
         self.steps = 0

@@ -131,7 +131,8 @@ class EnvironmentSpec:
 
 
 def space_kind(space: Any) -> str:
-    """Return DISCRETE for one choice, CONTINUOUS for a Box of one dimension, "" for other spaces."""
+    """Return DISCRETE for one discrete choice, CONTINUOUS for a one-dimensional Box, "" for any other
+    space."""
     if type(space).__name__ == "Discrete":
         return DISCRETE
     return CONTINUOUS if type(space).__name__ == "Box" and len(space.shape) == 1 else ""

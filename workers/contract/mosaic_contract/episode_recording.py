@@ -62,7 +62,8 @@ def recording_problem(env_id: str, agents: Mapping[str, Iterable[Mapping[str, An
 
 
 def bytes_of(space: Mapping[str, Any]) -> int:
-    """Return the bytes of a value of a described space before compression, estimated for texts."""
+    """Return the bytes of one value of a described space, before compression; for texts, an
+    estimate."""
     return sum(_size(leaf) for _, leaf in leaves(space))
 
 
@@ -92,7 +93,8 @@ class EpisodeRecorder:
         self._path = folder
 
     def begin(self, index: int, seed: int | None, observation: Any) -> None:
-        """Begin the recording of an episode, and delete an unfinished one. `seed`: its own, if any."""
+        """Begin the recording of an episode, with its seed if it has its own. An unfinished one is
+        deleted."""
         self.discard()
         self._folder.mkdir(exist_ok=True)
         self._path = self._folder / f"{index}.npz"

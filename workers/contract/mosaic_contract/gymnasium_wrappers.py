@@ -125,7 +125,8 @@ def resume_statistics(recorded: Mapping[str, Any]) -> None:
 
 
 def limited(env: Any, wrappers: Iterable[Wrapper]) -> Any:
-    """Return an environment with the run's time limit, below the counting of episodes."""
+    """Return an environment with the time limit among the wrappers, which is below the counting of
+    episodes."""
     for wrapper in wrappers:
         if name_of(wrapper) == TIME_LIMIT:
             env = apply(env, wrapper, training_statistics())

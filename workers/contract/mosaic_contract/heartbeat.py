@@ -18,7 +18,8 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Heartbeats:
-    """A context manager that sends a heartbeat at once, then every `interval` seconds."""
+    """A context manager that sends a heartbeat at once, then every `interval` seconds until the end of the
+    block."""
 
     def __init__(self, telemetry: Telemetry, interval: float = DEFAULT_INTERVAL) -> None:
         self._telemetry = telemetry

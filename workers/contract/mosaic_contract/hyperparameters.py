@@ -145,7 +145,8 @@ def with_limits(
 
 
 def outside_limits(value: float, limits: Mapping[str, Any]) -> str:
-    """Return why a number is outside the limits of a parameter (as in `to_dict`); "" if within."""
+    """Return why a number is outside the limits of a parameter, given in the form of its `to_dict`; empty if
+    it is within them."""
     for name, fits, reason in _LIMITS:
         limit = limits.get(name)
         if limit is not None and not fits(value, limit):
@@ -185,7 +186,8 @@ def _unknown(name: str, parameters: Collection[str]) -> str:
 
 
 def converted(parameter: Parameter, value: Any) -> Any:
-    """Return a value converted to a parameter's type. Raises ValueError with the reason."""
+    """Return a value converted to a parameter's type. Raises ValueError with the reason if it is not
+    valid."""
     wanted = parameter.type
     if value is None and parameter.default is None:
         return None

@@ -1,4 +1,5 @@
-"""A worker's metadata and capabilities, returned by its `get_worker_metadata()`, and as plain data."""
+"""A worker's metadata and capabilities, returned by its `get_worker_metadata()`, with conversion to and from
+plain data."""
 
 from __future__ import annotations
 

@@ -130,7 +130,8 @@ def _as_array(numpy: Any, value: Any, shape: tuple[int, ...], dtype: Any, expect
 
 
 def _container(space: Any, contained: bool) -> Convert:
-    """Return the converter of a Dict or a Tuple, which returns a valid observation itself."""
+    """Return the converter of a Dict or a Tuple. It returns the observation itself if no part had to be
+    converted."""
     named = type(space).__name__ == "Dict"
     kind: Any = Mapping if named else Sequence
     parts = [(key, _converter(part, contained) or _unchanged) for key, part in _parts(space)]

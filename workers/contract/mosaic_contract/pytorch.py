@@ -133,7 +133,8 @@ def load_torch(path: Path, part: str) -> dict[str, Any]:
 
 
 def check_weights(state: Mapping[str, Any], part: str) -> None:
-    """Raise `ValueError` for NaN in a state, nested mappings, of this part of a checkpoint."""
+    """Raise `ValueError` if a tensor or array has NaN in a state, nested mappings, of this part of a
+    checkpoint."""
     if name := _nan_in(state):
         raise ValueError(f"{name} is NaN in its {part}: the training diverged, choose an earlier one")
 

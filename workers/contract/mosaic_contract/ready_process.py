@@ -217,7 +217,8 @@ def _set_since_start() -> Dict[str, str]:
 
 
 def _show_run(folder: str) -> None:
-    """Write a run's folder into the variables that the system shows of this forked process."""
+    """Write a run's folder into the variables that the system shows of this process, which are otherwise the
+    warm worker's."""
     stat = Path("/proc/self/stat").read_bytes()
     begin, end = map(int, stat[stat.rindex(b")") + 2 :].split()[47:49])
     found = ctypes.string_at(begin, end - begin).find(f"{RUN_DIR}=".encode())

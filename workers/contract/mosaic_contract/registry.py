@@ -44,7 +44,8 @@ def variables_of_server() -> dict[str, str]:
 
 
 def register(env_id: str) -> None:
-    """Import the package that registers an id, if it is known and installed."""
+    """Import the package that registers an id, if it is known and installed; otherwise making the environment
+    fails."""
     package = _package(env_id)
     if package is None or env_id in import_module("gymnasium").registry:
         return

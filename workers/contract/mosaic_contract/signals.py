@@ -132,7 +132,8 @@ class CancelOnSignal:
                 signal.pthread_kill(threading.main_thread().ident or 0, signum)
 
     def _block_signals(self) -> None:
-        """Block signals around a fork: the new child must not take one to its parent for its own."""
+        """Block signals around a fork, so that a signal to the new child is not mistaken for one to its
+        parent."""
         self._forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
 
     def _unblock_signals(self) -> None:

@@ -100,7 +100,8 @@ class PlannedTraining:
         return bound
 
     def misfits(self) -> Iterable[str]:
-        """Yield, one sentence each, why the algorithm cannot be trained with this configuration."""
+        """Yield the reasons why the algorithm cannot be trained with this configuration, one sentence
+        each."""
         return ()
 
     def checked(self, problems: Iterable[str]) -> dict[str, Any]:
@@ -109,7 +110,8 @@ class PlannedTraining:
         raise NotImplementedError
 
     def disagreements(self) -> Iterable[str]:
-        """Yield, one sentence each, values that are valid alone but not together or not here."""
+        """Yield, one sentence each, values that are valid alone but not together or not in this
+        environment."""
         return ()
 
     @property

@@ -37,7 +37,8 @@ _training: Optional[_Training] = None
 
 
 def check_recorded(spec: Any) -> None:
-    """Raise `ConfigError` for an environment whose observations cannot be recorded."""
+    """Raise `ConfigError` for an environment whose observations cannot be recorded, given its
+    `EnvironmentSpec`."""
     spaces = {
         agent: [describe_space(space), describe_space(spec.actions[agent])]
         for agent, space in spec.observations.items()

@@ -28,7 +28,9 @@ matplotlib.use("Agg")
 
 
 class GymnaxEnvironment(JaxEnvironment):
-    """A gymnax environment. `settings` are keywords of upstream's class, and its parameters."""
+    """A gymnax environment. `settings` are keywords of upstream's class, and its parameters
+    ("max_steps_in_episode", …).
+    """
 
     def __init__(self, env_id: str, name: str, settings: Mapping[str, Any], render_mode: str | None) -> None:
         upstream_env, params = gymnax.make(name)

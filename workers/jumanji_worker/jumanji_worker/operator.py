@@ -39,7 +39,8 @@ class JumanjiPolicy:
         self.compiled_together = functools.cache(self._compiled_together)
 
     def _compiled(self, deterministic: bool) -> Act:
-        """Return the compiled function from an observation and a key to a number or an array."""
+        """Return the function from an observation and a key to a number or an array. Compiled when the
+        operator is made."""
         choose = jax.jit(self._made(deterministic=deterministic))
         choose(self._template, jax.random.PRNGKey(0))
 

@@ -31,7 +31,8 @@ class Renderer:
         self._taken: Any = None
 
     def draw(self, state: Any) -> Any:
-        """Return an image as an array: the one displayed, since some `render` methods return nothing."""
+        """Return an image as an array. Some `render` methods return nothing; then the displayed image is
+        captured."""
         self._env.render(state)
         return self._taken
 

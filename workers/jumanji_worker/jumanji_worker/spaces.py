@@ -49,7 +49,8 @@ class ActionConversion:
         return jnp.ravel_multi_index(tuple(action), self._counts, mode="clip") if self._joint else action
 
     def allowed(self, observation: Any) -> Any:
-        """Return the mask in an arena's observation in the form of Gymnasium's `sample`, if any."""
+        """Return the mask in an arena's observation in the form of Gymnasium's `sample`; None if there is
+        none."""
         if not self.mask_size:
             return None
         mask = np.asarray(observation["action_mask"]).astype(np.int8)

@@ -161,6 +161,7 @@ def _check(worker: Introduction, config: TrainingConfig) -> None:
 
 
 def _reason(said: list[str]) -> list[str]:
-    """Return the last lines of a program's output, without the indented ones above them."""
+    """Return the last lines of a program's output, without the indented ones of a traceback or a usage
+    above them."""
     below = max((number for number, line in enumerate(said, 1) if line.startswith(" ")), default=0)
     return (said[below:] or said)[-_SHOWN_LINES:]

@@ -133,7 +133,9 @@ def load(settings: Mapping[str, Any]) -> UserPolicy:
 
 
 def _makes(target: Any, keywords: Mapping[str, Any]) -> bool:
-    """Whether the object is a factory: a class, or a callable with keywords or no required arguments."""
+    """Whether the object is a factory: a class, a callable with given keywords, or a function without
+    required arguments.
+    """
     if isinstance(target, type) or keywords:
         return True
     if hasattr(target, "select_action") or hasattr(target, "predict") or not callable(target):

@@ -1,1 +1,2 @@
-"""MOSAIC Lab's worker for RLlib: runs upstream's algorithms here, with runners here or on a cluster."""
+"""MOSAIC Lab's worker for RLlib: runs upstream's algorithms in this process, with runners here or on a
+cluster."""

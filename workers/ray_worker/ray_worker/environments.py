@@ -63,7 +63,8 @@ def spec_of(env_id: str, keywords: Mapping[str, Any]) -> RllibEnvironmentSpec:
 
 
 def default_filters(spec: EnvironmentSpec) -> list[list[int]] | None:
-    """Return the convolutions for images too small for upstream's own, such as 7×7×3; None for others."""
+    """Return the convolutions for images that are too small for upstream's own, such as MiniGrid's 7×7×3;
+    None for other observations."""
     shape = next(iter(spec.observations.values())).shape
     return SMALL_FILTERS if is_images(spec) and max(shape[:2]) < min(UPSTREAM_SIDES) else None
 

@@ -125,7 +125,8 @@ def _parameter(name: str, value: Any, meaning: str) -> Parameter:
 
 
 def numbers_as_words(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the hyperparameters with numbers as text where the default is the word "auto"."""
+    """Return the hyperparameters with numbers as strings if the default is the word "auto": a parameter has
+    one type."""
     parameters = parameters_of(name)
     return {
         key: str(value)

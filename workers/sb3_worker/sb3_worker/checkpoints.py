@@ -117,7 +117,8 @@ def _save_replay(buffer: ReplayBuffer, path: Path, step: int) -> None:
 
 
 def _load_replay(buffer: ReplayBuffer, path: Path, step: int) -> str:
-    """Load the newest transitions of a file into an empty buffer. Return why it failed, else ""."""
+    """Load the newest transitions of a file into an empty buffer. Return the reason for a failure, "" on
+    success."""
     if not path.is_file():
         return f"there is no {path}"
     try:

@@ -130,7 +130,8 @@ def _whole(saved: ModelZip, name: str) -> dict[str, Any]:
 
 
 def _described(saved: ModelZip, name: str) -> dict[str, Any]:
-    """Return a space in the form of `describe_space`; {} if its texts do not describe it."""
+    """Return a space in the form of `describe_space`, as far as its texts describe it; {} if they are
+    incomplete."""
     kind, texts = saved.kind(name), saved.attributes(name)
     read = _READERS.get(kind)
     try:
@@ -144,7 +145,8 @@ def _numbers(text: Any) -> list[float]:
 
 
 def _box(texts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the shape of a Box, and its bounds if its texts have all of them."""
+    """Return the bounds of a Box if its texts contain all of them: one number for all, or one for each
+    element."""
     shape = [int(length) for length in texts["_shape"]]
     bounds = {bound: _numbers(texts.get(f"{bound}_repr")) for bound in ("low", "high")}
     if "..." in f"{texts.get('low_repr')}{texts.get('high_repr')}" or not all(bounds.values()):

@@ -36,7 +36,8 @@ class ModelZip:
             self._data: dict[str, Any] = dict(json.loads(archive.read("data")))
 
     def parameters(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Return the states by name, and other tensors, on the CPU. Raises `ConfigError`."""
+        """Return the states of networks and optimizers by name, and other tensors, on the CPU. Raises
+        `ConfigError`."""
         with loading(self.path):
             _, states, variables = load_from_zip_file(self.path, load_data=False, device="cpu")
             check_weights(states, "parameters")

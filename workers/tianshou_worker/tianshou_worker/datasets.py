@@ -62,7 +62,8 @@ def write_dataset(path: Path, buffer: Any, description: Mapping[str, Any]) -> No
 
 @functools.lru_cache(1)
 def _read(path: Path, modified: int) -> Dataset:
-    """Return the arrays of a file as modified then: those validated are those trained on."""
+    """Return the arrays of a file with this modification time, so that training uses the same data as
+    validation."""
     import h5py
 
     try:

@@ -34,7 +34,8 @@ def spec_of(env_id: str, keywords: Mapping[str, Any]) -> EnvironmentSpec:
 
 
 def make_for_arena(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
-    """Make a game in turns or a Gymnasium environment. Raises the errors of `make_gymnasium`."""
+    """Make an environment to act in, a turn-based game or a Gymnasium environment. Raises the errors of
+    `make_gymnasium`."""
     if is_own_game(env_id):
         return make_game(env_id, render_mode, **settings)
     return make_gymnasium(env_id, settings, render_mode)
@@ -48,7 +49,8 @@ def is_pictures(space: Any) -> bool:
 
 
 def is_small_image(space: Any) -> bool:
-    """Return whether observations are images, channels last, too small for upstream's convolutions."""
+    """Return whether observations are images that are too small for upstream's convolutions, channels last,
+    such as MiniGrid's 7×7×3."""
     return _is_image(space) and max(space.shape[:2]) < ATARI_SIDE
 
 

@@ -108,7 +108,8 @@ def _has_pictures(space: Any) -> bool:
 
 
 def _nbytes(node: Any) -> int:
-    """Return the size of all arrays below a node; observations count twice, as next ones too."""
+    """Return the size of all arrays below a node, with observations once more, since each is also a next
+    one."""
     if hasattr(node, "keys"):
         return sum(_nbytes(node[key]) * (2 if key == "observations" else 1) for key in node if key != "infos")
     return int(node.nbytes)

@@ -58,7 +58,8 @@ class TrainingContext:
 
 
 class XuanceEpisode(TrainingEpisode):
-    """The current episode. A signal that upstream would swallow is raised at the next step."""
+    """The current episode of one environment. A signal that upstream would swallow is raised at the next
+    step."""
 
     def __init__(self, context: TrainingContext, env: Any) -> None:
         super().__init__(env, context.made, context.logger, context.frames)

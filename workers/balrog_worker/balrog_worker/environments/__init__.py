@@ -21,7 +21,9 @@ Maker = Callable[[str], Made]
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> TextEnvironment:
-    """Return the environment. Raises `ConfigError` for an unknown id or unknown settings."""
+    """Return the environment. Raises `ConfigError` for an unknown id, with the nearest known ones, and for
+    unknown settings.
+    """
     family, _, task = env_id.removeprefix(PREFIX).partition("/")
     if not env_id.startswith(PREFIX) or family not in FAMILIES:
         raise _unknown(env_id)

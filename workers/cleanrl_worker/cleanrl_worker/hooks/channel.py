@@ -37,7 +37,8 @@ class HookChannel:
         threading.Thread(target=self._run, args=(each_time,), name="mosaic-channel", daemon=True).start()
 
     def flush(self) -> None:
-        """Send all pending records; drop them if the shim has exited, since this process then ends too."""
+        """Send all pending records. Gives up silently if the shim has exited, because this process then ends
+        too."""
         with self._sending:
             if self._dropped:
                 self._waiting.appendleft(("dropped", self._dropped))

@@ -107,7 +107,8 @@ def set_random_state(state: dict[str, Any]) -> None:
 
 
 def read_statistics(environments: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return each environment's {"observation", "reward"}: None or tensors of the statistics."""
+    """Return for each environment {"observation", "reward"}, each None or {"mean", "var", "count"} as
+    tensors."""
     return [{kind: _read(_find(env, names)) for kind, names in _NAMES.items()} for env in environments]
 
 

@@ -34,7 +34,8 @@ def hook_gym(module: Any, training: Training, *, render: bool) -> None:
 
 
 class OldGym(gym.Env):
-    """A Gymnasium environment with the old API: `done` is terminated or truncated; `info` has which."""
+    """A Gymnasium environment with the old API; `done` is `terminated or truncated`, and `info` distinguishes
+    them."""
 
     def __init__(self, env: Any) -> None:
         self.env = env

@@ -169,7 +169,8 @@ class Training:
     # --- its end ----------------------------------------------------------------------------------
 
     def take_signals(self) -> None:
-        """Make SIGTERM and SIGINT stop the training at its next safe point, within seconds."""
+        """Make SIGTERM and SIGINT stop the training at its next safe point, at the latest after a few
+        seconds."""
         for signum in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signum, self._stop)
         signal.signal(signal.SIGALRM, self._stop_here)

@@ -136,7 +136,8 @@ class Arena:
         self._kernel.send(error.to_message(command))
 
     def close(self, reason: str | None) -> None:
-        """Stop the operators, write the terminal event, remove the frames. `reason`: of an unasked end."""
+        """Stop the operators, write the terminal event, and remove the frames. `reason` is given if no
+        command closed the arena."""
         self._watchdog.stop()
         if self._opened is None:
             return
@@ -398,7 +399,8 @@ class Arena:
 
 
 def _described(arena: OpenedArena) -> dict[str, Any]:
-    """Return the message field with the states of human players who act next; else empty."""
+    """Return the message field with the states described to human players who act next; empty if there are
+    none."""
     descriptions = arena.seats.descriptions(arena.environment.turn)
     return {"descriptions": descriptions} if descriptions else {}
 

@@ -45,7 +45,8 @@ class Incoming:
 
 
 class Outgoing:
-    """The writing end of a pipe. Bytes not accepted are buffered; call `push` when it is writable."""
+    """The writing end of a pipe. Bytes that the pipe does not accept are buffered; call `push` when it is
+    writable."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor

@@ -127,7 +127,8 @@ class EnvironmentDescription:
             return {}
 
     def named_actions(self, agent: str) -> Mapping[str, Any]:
-        """Return the actions by name, only the legal ones if the state lists them; else none."""
+        """Return the actions of an agent by name: those that are legal now if the state lists them. Empty
+        without names."""
         if moves := self.state(agent).get("legal_moves"):
             return moves
         start = self.rules[agent].described.get("start", 0)
@@ -143,7 +144,8 @@ class EnvironmentDescription:
 
 
 def _usual_keys(space: Mapping[str, Any]) -> dict[str, Any]:
-    """Return default keys: digits for a few choices, arrows for one or two numbers."""
+    """Return default keys for a described action space: digits for a few choices, arrows for one or two
+    numbers."""
     kind = space.get("type")
     if kind == "Discrete" and space["n"] <= len(_DIGITS):
         start = space.get("start", 0)

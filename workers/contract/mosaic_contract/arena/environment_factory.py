@@ -75,7 +75,8 @@ def make_gymnasium(env_id: str, settings: Mapping[str, Any], render_mode: str | 
 
 
 def make_with_frames(make: MakeEnvironment, env_id: str, settings: Mapping[str, Any]) -> tuple[Any, str]:
-    """Return the environment, and why it cannot render if it cannot. Raises `ArenaError`."""
+    """Return the environment, able to render if possible, and the reason if it is not. Raises
+    `ArenaError`."""
     try:
         return make(env_id, settings, RENDER_MODE), ""
     except ConfigError as error:

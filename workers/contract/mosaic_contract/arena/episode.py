@@ -177,7 +177,8 @@ def _finite(value: Any) -> float | None:
 
 
 def seeds_of(command: Mapping[str, Any]) -> tuple[int, int]:
-    """Return the seeds of an episode: its environment's and its operators'. Raises `ArenaError`."""
+    """Return the seeds of the episode that a command begins: of its environment, and of its operators. Raises
+    `ArenaError`."""
     seed = command.get("seed")
     return _seed(seed), _seed(command.get("operator_seed", seed))
 

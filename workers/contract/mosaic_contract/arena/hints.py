@@ -45,7 +45,8 @@ class Mailboxes:
         return list(self._boxes.pop(agent, ()))
 
     def collect(self, calls: Sequence[Call], step_index: int) -> None:
-        """Collect the messages in the answers to calls; an undeliverable one becomes the call's fault."""
+        """Collect the messages sent in the answers to calls. Undeliverable messages are reported in a call's
+        fault text."""
         for call in calls:
             if "messages" not in call.answer:
                 continue
@@ -144,7 +145,8 @@ class Hints:
         return self._frame
 
     def described(self, agent: str) -> Mapping[str, Any] | None:
-        """Return the state as known to this agent, None without a description. Raises `ArenaError`."""
+        """Return the state as known to this agent; None if the environment has no description. Raises
+        `ArenaError`."""
         describe = self._description.facts[agent].describe
         if describe is None:
             return None

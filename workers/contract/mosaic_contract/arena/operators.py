@@ -205,7 +205,8 @@ class InProcessOperator(ArenaOperator):
 
 
 def _copied(value: Any) -> Any:
-    """Return the value as decoded from a message: an operator cannot modify the environment's."""
+    """Return the value as decoded from a message, so that an operator cannot modify the environment's
+    data."""
     if value is None or type(value) in (int, float, bool, str):
         return value
     if type(value).__name__ == "ndarray" and value.dtype.kind in "biuf":

@@ -15,7 +15,8 @@ _UNFINISHED = -2  # of `game_status` in tic-tac-toe
 
 
 def begin_at(env: Any, env_id: str, position: str) -> None:
-    """Let each reset begin at a position. Raises `ConfigError` for one that it cannot have."""
+    """Let each reset of an environment begin at a position. Raises `ConfigError` for one that it cannot
+    have."""
     inner = env.unwrapped
     bases = {f"{kind.__module__}.{kind.__name__}" for kind in type(inner).__mro__}
     for name, (_, set_up) in _KINDS.items():

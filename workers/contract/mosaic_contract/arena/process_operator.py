@@ -156,7 +156,8 @@ class ProcessOperator(ArenaOperator):
         self.outgoing.send(encode_line(message, OPERATING_LINE_LIMIT))
 
     def send_hello(self) -> None:
-        """Send hello and a ping, which a worker that does not know hello answers."""
+        """Send hello and a ping: a worker without support for hello may not answer it, but answers the
+        ping."""
         self.send_request({"cmd": "hello", "protocol": PROTOCOL}, "hello")
         self.outgoing.send(_PING)
 
@@ -237,7 +238,8 @@ class ProcessOperator(ArenaOperator):
     # ------------------------------------------------------------------ answers
 
     def pump(self) -> None:
-        """Process the received output. Raises `ArenaError` if the episode cannot continue."""
+        """Process the received output. Raises `ArenaError` if the episode cannot continue with this
+        operator."""
         for line in self.incoming.lines():
             self._take(line)
         dropped, self._dropped = self.incoming.oversize - self._dropped, self.incoming.oversize

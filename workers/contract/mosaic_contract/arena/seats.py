@@ -274,7 +274,8 @@ class Seats:
     def decide_together(
         self, agents: Sequence[str], observed: Sequence[AgentObservation], step_indices: Sequence[int]
     ) -> Sequence[Any]:
-        """Return one operator's actions for agents in separate episodes. Raises `ArenaError`, `Abandoned`."""
+        """Return the actions of agents of one operator, each in an episode of its own. Raises `ArenaError`,
+        and `Abandoned`."""
         operator = self.of_agent[agents[0]]
         observations = [None if operator.ignores_observations else seen.observation for seen in observed]
         message: dict[str, Any] = {
@@ -347,7 +348,8 @@ class Seats:
     # ------------------------------------------------------------------ waiting
 
     def handle_pending(self) -> None:
-        """Handle received messages without waiting. Raises `Abandoned` at another command."""
+        """Handle received messages without waiting. Raises `Abandoned` if the kernel sends another
+        command."""
         self._poll.wait(0.0)
 
     def pause(self, seconds: float) -> None:

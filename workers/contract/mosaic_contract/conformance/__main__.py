@@ -1,4 +1,5 @@
-"""`python -m mosaic_contract.conformance NAME`: check a worker of this environment."""
+"""`python -m mosaic_contract.conformance NAME`: check a worker of this Python environment against the
+protocol."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ _PARADIGMS = ("single_agent", "parallel", "aec")
 
 
 class ArenaChecks:
-    """Checks of arenas, in `environment` of the subject's configuration, else in the first listed."""
+    """Checks of arenas. `environment` of the subject's configuration is the id to play in, else the first
+    listed."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject

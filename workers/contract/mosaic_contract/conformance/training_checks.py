@@ -18,7 +18,8 @@ TERMINAL = tuple(name for name, kind in EVENTS.items() if kind.TERMINAL)
 
 
 class TrainingChecks:
-    """Checks of trainings: `tiny` of the subject's configuration, and `long`, its changed fields."""
+    """Checks of trainings. `tiny` of the subject's configuration is complete, `long` has the fields to change
+    in it."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject

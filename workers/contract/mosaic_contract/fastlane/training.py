@@ -44,7 +44,8 @@ class TrainingFrames:
         self.close = self._writer.close
 
     def make(self, make: Callable[..., Any]) -> Any:
-        """Return `make()`, with `render_mode="rgb_array"` if it will be shown. Raises its errors."""
+        """Return `make()`, or `make(render_mode="rgb_array")` if the environment will be shown. Raises the
+        errors of `make()`."""
         if self._full():
             return make()
         try:

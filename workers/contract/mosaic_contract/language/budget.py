@@ -68,7 +68,8 @@ class Budget:
             time.sleep(_POLL_SECONDS)
 
     def book(self, name: str, usd: float, tokens: int, record: Callable[[], None]) -> None:
-        """Replace a reservation by the actual cost, and record the exchange: both or neither."""
+        """Replace a reservation by the actual cost of the call, and record its exchange: both or neither,
+        even if this process dies."""
         with self._locked_ledger() as ledger:
             record()
             ledger["reserved"].pop(name, None)
@@ -189,7 +190,8 @@ def spent(folder: Path, price: Price | None = None) -> dict[str, Any]:
 
 
 def charge(exchange: Mapping[str, Any], price: Price | None, folder: Path) -> tuple[float | None, int]:
-    """Return what an exchange in the recording `folder` adds to a budget: USD if known, tokens."""
+    """Return the amounts that an exchange in the recording `folder` adds to a budget: USD, None if unknown,
+    and tokens."""
     prompt, answer = exchange["prompt"], exchange["answer"]
     prompt_tokens, answer_tokens = exchange["input_tokens"], exchange["output_tokens"]
     if prompt_tokens is None:

@@ -16,7 +16,8 @@ PARSE_FAULTS = ("unparsed", "illegal", "ambiguous")
 
 @dataclass(frozen=True)
 class Turn:
-    """One turn of a dialog: "system", "user" or "assistant", the text, and images as PNG files."""
+    """One turn of a dialog: the role ("system", "user" or "assistant"), the text, and images as the bytes of
+    PNG files."""
 
     role: str
     text: str

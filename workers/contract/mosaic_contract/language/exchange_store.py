@@ -98,7 +98,8 @@ class ExchangeStore:
 
     @contextmanager
     def reserved(self, turns: Sequence[Turn]) -> Iterator[str | None]:
-        """Reserve the maximum cost of a call until it is booked or ends. Raises `BudgetSpent`."""
+        """Reserve the maximum cost of a call; the reservation is released unless it is booked. Raises
+        `BudgetSpent`."""
         if self._budget is None:
             yield None
             return

@@ -80,7 +80,8 @@ def _content_type(beginning: bytes) -> str:
 
 
 def _check_redirect(url: Any, location: str) -> None:
-    """Refuse a redirect to another scheme, host or port: the headers, with keys, would go there."""
+    """Refuse a redirect to another scheme, host or port: the client would send all headers there, including
+    keys."""
     target = url.join(location)
     if target.origin != url.origin:
         here, there = (

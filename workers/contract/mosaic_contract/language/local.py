@@ -192,7 +192,8 @@ def model_path(model: str) -> Path:
 
 
 def _threads() -> int:
-    """Return the number of threads given to the process, else half of the machine's cores."""
+    """Return the number of threads given to the process, else half of the machine's cores: arenas need the
+    rest."""
     limit = os.environ.get("OMP_NUM_THREADS", "")
     return (
         int(limit) if limit.isdigit() and int(limit) else min(_MOST_THREADS, (os.cpu_count() or 2) // 2 or 1)

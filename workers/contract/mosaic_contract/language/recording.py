@@ -123,7 +123,8 @@ class RecordedExchanges:
 
 
 def read(folder: Path) -> RecordedExchanges:
-    """Return a recording's exchanges, file by file, in order; none without the folder."""
+    """Return the exchanges of a recording, file by file, in the order written; none if the folder does not
+    exist."""
     return RecordedExchanges(folder)
 
 

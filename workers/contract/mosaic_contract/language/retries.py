@@ -82,7 +82,8 @@ def repeat(attempt: Callable[[], Reply], retries: int, where: str) -> tuple[Repl
 
 
 def _wait(failed: int, required: float | None) -> float:
-    """Return the seconds until the next attempt. Jitter separates lanes that fail together."""
+    """Return the seconds until the next attempt. Jitter keeps lanes that fail together from retrying
+    together."""
     jitter = random.Random().uniform(0.5, 1.0)  # not from the global generator, which users seed
     backoff = jitter * min(_MOST_SECONDS, _FIRST_SECONDS * 2.0 ** (failed - 1))
     return max(backoff, (required or 0.0) + jitter * 0.1)
@@ -114,7 +115,8 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _reset(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds until a limit in `x-ratelimit-reset*` resets, an exhausted one if known."""
+    """Return the seconds until the first limit in `x-ratelimit-reset*` resets; only exhausted limits count if
+    the headers identify them."""
     resets = {}
     for name, text in headers.items():
         kind, separator, rest = name.lower().partition("ratelimit-reset")
@@ -125,7 +127,8 @@ def _reset(headers: Mapping[str, str]) -> float | None:
 
 
 def _seconds(text: str) -> float | None:
-    """Return the seconds in a duration ("20s", "1m2.5s", "300 ms", "12") or until a Unix time."""
+    """Return the seconds in a duration ("20s", "1m2.5s", "300 ms", "12") or until a Unix time; None for any
+    other string."""
     try:
         number = float(text)
     except ValueError:

@@ -144,7 +144,8 @@ class ModelSettings:
 
 
 def filled(text: str) -> str:
-    """Replace `${NAME}` by variables' values. Raises `ConfigError` for one that is not set."""
+    """Return a string with its variables, `${NAME}`, replaced by their values. Raises `ConfigError` for a
+    variable that is not set."""
 
     def value(match: re.Match[str]) -> str:
         if not os.environ.get(match[1]):

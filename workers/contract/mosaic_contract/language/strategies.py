@@ -86,7 +86,8 @@ def strategy_of(value: Any) -> Strategy:
 
 
 class Ask(Protocol):
-    """Sends a dialog to the model. `structured`: only legal actions; None: as the operator does."""
+    """Sends a dialog to the model. `structured` restricts the answer to the legal actions, None if the
+    operator does."""
 
     def __call__(self, turns: Sequence[Turn], structured: bool | None) -> Exchange: ...
 

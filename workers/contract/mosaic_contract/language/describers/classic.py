@@ -49,7 +49,8 @@ def _connect_four(pieces: Any) -> str:
 
 
 def _go(planes: Any) -> str:
-    """Describe a Go board to the agent to move, whose stones are in the second plane."""
+    """Describe a Go board to the agent to move: its stones are in the second plane, the last mover's in the
+    first."""
     rows = _board(planes[:, :, 1::-1])
     size = len(rows)
     lines = [f"{size - index:>2} {' '.join(row)}" for index, row in enumerate(rows)]
@@ -104,7 +105,8 @@ def _no_limit(values: Any) -> str:
 
 
 def _hanabi(bits: Any) -> str:
-    """Describe a game of two with five cards each, in the Hanabi Learning Environment's encoding."""
+    """Describe a game of two players with five cards each, from the encoding of the Hanabi Learning
+    Environment."""
     flags = [bool(bit) for bit in (bits.tolist() if hasattr(bits, "tolist") else bits)]
     names = [f"{colour} {rank}" for colour in _HANABI for rank in range(1, 6)]
     partner = [_one(flags[25 * card : 25 * card + 25], names) for card in range(5)]
