@@ -97,6 +97,7 @@ class ArenaClient(ArenaProcess):
     """An arena for the lane ``label`` in a new folder ``path``, started and sent "open"; `ArenaLoop.add` it.
 
     ``mapping`` is {agent, team or pattern: operator}; ``seed`` is recorded in the folder's configuration.
+    ``inside``: the arena's process may run some of the operators itself.
     Raises ArenaFailed if its process cannot be started.
     """
 
@@ -108,6 +109,7 @@ class ArenaClient(ArenaProcess):
         mapping: Mapping[str, OperatorSpec],
         path: Path,
         seed: int = 0,
+        inside: bool = False,
     ) -> None:
         self.path = path
         self.awaiting = ""
@@ -119,9 +121,10 @@ class ArenaClient(ArenaProcess):
         self._setup = setup
         self._label = label
         self._mapping = mapping
+        self._inside = inside
         self._deadline: float | None = None
         command = [*setup.arena, "--arena"]
-        warm = setup.warm_workers(mapping.values())
+        warm = setup.warm_workers(spec for spec in mapping.values() if not self._may_be_inside(spec))
         self._warm = {name: worker.fileno() for name, worker in warm.items()}
         config, worker = setup.config(label, seed), setup.plan.family
         try:
@@ -147,12 +150,11 @@ class ArenaClient(ArenaProcess):
         self._expect("step")
         self.send_line(_STEP)
 
-    def seat(self, assignment: Assignment, inside: bool = False, batch: int = 1) -> None:
-        """Send the operators; ``inside``: the arena's process may run some of them itself. ``batch`` is the
-        number of episodes that are played together."""
+    def seat(self, assignment: Assignment, batch: int = 1) -> None:
+        """Send the operators; ``batch`` is the number of episodes that are played together."""
         operators = {
             key: self._setup.seat(key, spec, self.path.name, self._label, self._warm)
-            | ({"inside": self._may_be_inside(spec)} if inside else {})
+            | ({"inside": self._may_be_inside(spec)} if self._inside else {})
             for key, spec in assignment.operators.items()
         }
         self.request({"cmd": "seat", "operators": operators, "seats": assignment.seats, "batch": batch})
@@ -162,7 +164,7 @@ class ArenaClient(ArenaProcess):
         language model may, must not be ended at a deadline, and must have no environment variables of its
         own.
         """
-        same_worker = spec.worker == self._setup.plan.family
+        same_worker = self._inside and spec.worker == self._setup.plan.family
         return (
             same_worker and not spec.is_language_model and spec.fallback == "wait" and not spec.pass_env_vars
         )

@@ -105,7 +105,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     budget = {"usd": arguments.budget_usd, "tokens": arguments.budget_tokens}
     budget = {name: limit for name, limit in budget.items() if limit is not None}
     replay = arguments.replay
-    supervisor, script = Supervisor(arguments.store), arguments.script
+    supervisor, script = Supervisor(arguments.store, warm=True), arguments.script
     if is_bundle:
         bundle = _opened(Path(script), arguments.into, arguments.run_code)
         if arguments.verify:

@@ -84,7 +84,7 @@ def _work(
             raise ConfigurationError(why)
         plan = equipped(plan, partial(print, flush=True))
     variables = compose_variables(os.environ, env_vars=plan.env_vars, pass_env_vars=plan.pass_env_vars)
-    several = plan.parallel * len(plan.lanes) > 1  # arenas, which share one import of a library
+    several = plan.parallel > 1  # arenas, which share one import of a library
     warm = WARM_WORKERS if several and folder.document(folder.launch_path).get("warm") else None
     return Pool(plan, folder.path, variables, telemetry, settled(plan, recorded), warm)
 

@@ -146,7 +146,7 @@ class EpisodePlayer:
         """Events that the pool has not processed yet."""
         self._step_delay = step_delay
         self._versions: dict[str, str] = {}
-        self.arena = loop.add(ArenaClient(self, setup, label, mapping, path))
+        self.arena = loop.add(ArenaClient(self, setup, label, mapping, path, inside=True))
 
     @property
     def vacant(self) -> bool:
@@ -172,7 +172,7 @@ class EpisodePlayer:
     def opened(self, arena: ArenaClient, environment: EnvironmentInfo, assignment: Assignment) -> None:
         """Start the operators."""
         self._versions = environment.versions
-        arena.seat(assignment, inside=True, batch=self.batch)
+        arena.seat(assignment, batch=self.batch)
 
     def received(self, arena: ArenaClient, message: dict[str, Any]) -> None:
         """Process a message of the arena."""

@@ -76,7 +76,8 @@ def record_episode(
     recorder = _EpisodeRecorder(seed, FrameReader(folder), check, recorded)
     loop = ArenaLoop()
     try:
-        arena = loop.add(ArenaClient(recorder, setup, spec.name, {"*": spec}, folder, seed))
+        client = ArenaClient(recorder, setup, spec.name, {"*": spec}, folder, seed, inside=True)
+        arena = loop.add(client)
     except ArenaFailed as failure:
         raise FilmFailed(str(failure), refused=True) from None
     try:
@@ -108,7 +109,7 @@ class _EpisodeRecorder:
     def opened(self, arena: ArenaClient, environment: EnvironmentInfo, assignment: Assignment) -> None:
         """Start the policy, if there is something to film."""
         if environment.renders:
-            arena.seat(assignment, inside=True)
+            arena.seat(assignment)
         else:
             self._failure = FilmFailed(_no_pictures(environment.render_reason), refused=True)
 

@@ -25,7 +25,6 @@ _FIXED = {
     "SDL_AUDIODRIVER": "dummy",  # pygame's mixer fills the log without a sound card
     "SDL_NO_SIGNAL_HANDLERS": "1",  # otherwise SDL swallows SIGTERM after the first rendered frame
     "SDL_VIDEODRIVER": "dummy",
-    "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # JAX otherwise takes 75% of a GPU that other processes share
 }
 
 USER_SITE = {"PYTHONNOUSERSITE": ""}

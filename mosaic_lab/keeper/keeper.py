@@ -129,10 +129,12 @@ class Keeper:
         environment = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
         if not launch.starts_runs:  # else each of its runs gets GPUs of its own
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(str(index) for index in sorted(gpus))
+        # JAX would otherwise take 75% of the memory of a GPU that runs share.
+        defaults = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"} if launch.gpu_count is None else {}
         try:
             worker = WorkerProcess(
                 launch.command,
-                launch.environment | environment,
+                defaults | launch.environment | environment,
                 folder,
                 Path(launch.scratch),
                 starts_runs=launch.starts_runs,

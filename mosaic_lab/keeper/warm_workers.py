@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -34,6 +35,8 @@ from mosaic_lab.keeper.run_store import RunFolder
 
 MOST = 3
 """Maximum number of warm workers of a process."""
+LONGEST_IMPORT = 60.0
+"""Seconds after which a warm worker that is still importing its library is given up."""
 LEAST_FREE_MB = 8_000
 """Free memory below which runs are started cold."""
 _NO_GPUS = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ""}  # as for a run without GPUs
@@ -48,6 +51,7 @@ class WarmWorker:
 
     def __init__(self, command: Sequence[str], variables: Mapping[str, str]) -> None:
         self.state: Literal["importing", "ready", "unsupported", "ended"] = "importing"
+        self._began = time.monotonic()
         self._inherited = _inherited()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, tempfile.TemporaryFile() as output:
@@ -116,10 +120,14 @@ class WarmWorker:
         try:
             data = self._socket.recv(_LONGEST, socket.MSG_DONTWAIT)
         except BlockingIOError:
-            return
+            if time.monotonic() - self._began < LONGEST_IMPORT:
+                return
+            self._process.kill()
+            data = b""
         except OSError:
             data = b""
-        self.state = "ready" if data and "refused" not in json.loads(data) else "unsupported"
+        # A contract of before 2026-11-28 answers on this socket, which is refused.
+        self.state = "ready" if data and "answers" in json.loads(data) else "unsupported"
 
 
 class WarmWorkers:
@@ -141,8 +149,9 @@ class WarmWorkers:
             worker = self._workers.get(_key(command, variables))
             return worker if worker is not None and worker.fits and worker.ready() else None
 
-    def prepare(self, command: Sequence[str], variables: Mapping[str, str]) -> None:
-        """Start the warm worker for ``command``, unless it exists or is impossible."""
+    def prepare(self, command: Sequence[str], variables: Mapping[str, str], *, evict: bool = True) -> None:
+        """Start the warm worker for ``command``, unless it exists or is impossible. ``evict``: whether the
+        least recently used one may be ended for it, unless it is importing."""
         if not _is_workers(command):
             return
         key = _key(command, variables)
@@ -154,11 +163,17 @@ class WarmWorkers:
                 if worker.state == "unsupported":
                     self._cold.add(key)
                 worker.close()
-            if key not in self._cold:
+            if key not in self._cold and self._has_room(evict):
                 with suppress(OSError):  # a run that cannot be started either says why
                     self._workers[key] = WarmWorker(command, variables)
-            while len(self._workers) > MOST:
-                self._workers.pop(next(iter(self._workers))).close()
+
+    def _has_room(self, evict: bool) -> bool:
+        """Return whether another warm worker may start, after the end of one that is not needed."""
+        for key, worker in list(self._workers.items()) if len(self._workers) >= MOST else []:
+            if (worker.ready() and evict) or worker.state in ("unsupported", "ended"):
+                self._workers.pop(key).close()
+                break
+        return len(self._workers) < MOST
 
     def close(self) -> None:
         """End all of them."""
@@ -184,11 +199,12 @@ class WarmWorkers:
 
     def get(self, command: Sequence[str], variables: Mapping[str, str]) -> WarmWorker | None:
         """Return the warm worker for ``command``, for `start_process`, which waits for its imports; None if
-        the process must be started cold."""
+        the process must be started cold, as while the warm workers of others take all places."""
         if not self._possible():
             return None
-        self.prepare(command, variables)
-        return self._workers.get(_key(command, variables))
+        self.prepare(command, variables, evict=False)
+        with self._lock:
+            return self._workers.get(_key(command, variables))
 
     def _possible(self) -> bool:
         """Return whether warm workers are possible here and now; with too little memory, end all."""

@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import IO, Any
 
 from mosaic_contract import LineSplitter, decode_line, encode_line
@@ -57,7 +58,7 @@ class PolicyProcess:
         self._process = start_process(
             command,
             stderr=self._log.fileno(),
-            cwd=tempfile.gettempdir(),
+            cwd=Path(command[0]).parent,  # the first place of imports: nobody else writes there
             env=variables,
             pass_fds=[self._memory],
             warm=None if warm is None else warm.fileno(),

@@ -139,7 +139,8 @@ def _hardware(run: Run) -> Facts:
     provenance, gpus = run.provenance, run.gpus
     facts = {name: provenance.get(name) for name in ("node", "platform", "machine")}
     if gpus:
-        names = provenance.get("gpus") or {}  # not recorded by runs of before 2026-11-28
+        names = provenance.get("gpus")
+        names = names if isinstance(names, Mapping) else {}  # not recorded by runs of before 2026-11-28
         facts["GPUs given"] = "; ".join(f"{index} {names.get(str(index), '')}".strip() for index in gpus)
     return {name: value for name, value in facts.items() if value is not None}
 

@@ -43,7 +43,7 @@ def apply_settings(server: Any) -> None:
         )
         return
 
-    class SmallMessagesAtOnce(configured):
+    class SmallMessagesAtOnce(configured):  # type: ignore[misc,valid-type]
         """The configured connection of a page to a kernel, with TCP_NODELAY."""
 
         def connect(self) -> Any:

@@ -19,6 +19,7 @@ from mosaic_contract.ready_process import send_start
 
 _LONGEST = 4096  # bytes of an answer
 _DEADLINE = 60.0  # seconds for a fork, which takes milliseconds once the library is imported
+_IMPORT_SECONDS = 30.0  # after which a process starts cold rather than waiting longer for the import
 
 
 class WarmProcess:
@@ -69,9 +70,11 @@ class WarmProcess:
         if self.returncode is None and poll.poll(None if seconds is None else 1e3 * seconds):
             with self._lock:
                 if self.returncode is None:
-                    answer = _received(self._channel)
-                    self.returncode = answer.get("code", -signal.SIGTERM)  # without its parent it gets that
-                    self._channel.shutdown(socket.SHUT_RDWR)
+                    try:
+                        code = _received(self._channel).get("code")
+                        self.returncode = -signal.SIGTERM if code is None else code  # without its parent
+                    finally:  # also if interrupted: the next reading then finds the end
+                        self._channel.shutdown(socket.SHUT_RDWR)
         return self.returncode
 
     def __del__(self) -> None:
@@ -98,7 +101,7 @@ def start_process(
     if warm is not None:
         descriptors = {stderr: 2, **{number: number for number in pass_fds}}
         with suppress(OSError):  # it does not answer, it was killed, or the packet is too long
-            pid, channel = request_fork(warm, {"commands": []}, ())
+            pid, channel = request_fork(warm, {"commands": []}, (), _IMPORT_SECONDS)
             if pid is not None:
                 return WarmProcess(pid, channel, command, env, cwd, descriptors)
             channel.close()
@@ -125,7 +128,7 @@ def how_it_ended(process: Process, seconds: float) -> str:
 
 
 def request_fork(
-    warm: int, request: Mapping[str, Any], descriptors: Sequence[int]
+    warm: int, request: Mapping[str, Any], descriptors: Sequence[int], seconds: float = _DEADLINE
 ) -> Tuple[Optional[int], socket.socket]:
     """Send a request to the warm worker with the socket ``warm``. Return the pid in its answer, None if it
     refuses, and the request's own socket. Raises `TimeoutError`."""
@@ -134,7 +137,7 @@ def request_fork(
     try:
         with theirs, socket.socket(fileno=os.dup(warm)) as control:
             socket.send_fds(control, [json.dumps(request).encode()], [*descriptors, theirs.fileno()])
-        answer = _received(channel, _DEADLINE)
+        answer = _received(channel, seconds)
     except TimeoutError:
         channel.close()
         raise

@@ -96,7 +96,8 @@ def torch_device(requested: str) -> str:
     if visible:
         raise ConfigError(
             f"device={requested!r}, and PyTorch {torch.__version__} finds none of this run's GPUs "
-            f"(CUDA_VISIBLE_DEVICES={visible}): install a PyTorch that fits their driver, or choose gpus=0"
+            f"(CUDA_VISIBLE_DEVICES={visible}): install a PyTorch that fits their driver, or choose "
+            "gpus=0 and device='cpu'"
         )
     if requested == "auto":
         return "cpu"

@@ -4,7 +4,8 @@ The process imports the modules in `Worker.preload` and then forks ready process
 (`mosaic_contract.ready_process`) for trainings, dry runs and operators, which start without these imports. It
 has one thread, which is checked, and draws no random numbers.
 
-The descriptor is a socket of packets. The first one is sent by this process: ``{}``, or why it cannot fork.
+The descriptor is a socket of packets. The first one is sent by this process: ``{"answers": true}``, or why it
+cannot fork.
 The last descriptor of a request is a socket for the answer, ``{"pid": …}`` or ``{"refused": reason}``; so
 several processes can send requests (`mosaic_contract.piped_process`). The process ends after a refusal, when
 the socket is shut down, and after ten minutes without a request.
@@ -45,7 +46,7 @@ def serve(
         import_module(name)
     files = _files()
     refused = _refusal() if modules else "its worker names no modules to import in advance"
-    _send(control, {"refused": refused} if refused else {})
+    _send(control, {"refused": refused} if refused else {"answers": True})
     if not refused and (process := _serve(control, files)) is not None:
         control.close()
         process.run_when_started(work, spare=spare)
@@ -152,6 +153,8 @@ def _watched(channel: socket.socket, output: int) -> ReadyProcess:
             if end is not None:
                 killed = end.si_code != os.CLD_EXITED
                 _send(channel, {"code": -end.si_status if killed else end.si_status})
+        with suppress(ChildProcessError):
+            os.waitpid(child, os.WNOHANG)
         os._exit(0)
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -64,7 +64,7 @@ def test_the_same_seed_gives_the_same_returns_watched_or_not(worker: Any) -> Non
     ("device", "visible", "advice"),
     [
         ("cuda", "", r"no GPU is visible to this run: give it one \(lab.train\(..., gpus=1\)\), or choose "),
-        ("auto", "63", r"PyTorch .* finds none of this run's GPUs .* or choose gpus=0"),
+        ("auto", "63", r"PyTorch .* finds none of this run's GPUs .* or choose gpus=0 and device='cpu'"),
     ],
 )
 def test_a_gpu_that_pytorch_does_not_find_is_refused(
