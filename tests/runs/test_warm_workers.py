@@ -51,8 +51,9 @@ def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The folder of the peer and of its library, on the path of its runs. At the end no warm worker is
     left."""
     monkeypatch.setattr(warm_workers, "LEAST_FREE_MB", 0)
-    for name in ("memfd_create", "pidfd_open"):  # which some builds of Python lack, such as Anaconda's
-        monkeypatch.delattr(os, name, raising=False)
+    monkeypatch.delattr(
+        os, "memfd_create", raising=False
+    )  # some builds of Python lack it, such as Anaconda's
     folder = tmp_path / "code"
     folder.mkdir()
     (folder / "warm_peer.py").write_bytes((PEERS / "warm_peer.py").read_bytes())

@@ -12,8 +12,9 @@ from mosaic_contract.fastlane import FrameWriter, Hud
 from support import start_painter, wait_until
 from telemetry.stream_fixtures import View, noise, run_of, shown
 
+from mosaic_lab.fastlane import Packet
 from mosaic_lab.fastlane.encoding import MOST_PIXELS
-from mosaic_lab.runs import Supervisor
+from mosaic_lab.runs import Run, Supervisor
 from mosaic_lab.widgets.frames import frame_stream as streams
 from mosaic_lab.widgets.frames import viewer
 from mosaic_lab.widgets.frames.frame_stream import FrameStream
@@ -123,6 +124,12 @@ def test_a_worker_that_publishes_without_end_is_shown_as_often_as_is_wanted(
     view.end()
 
 
+def recorded(stream: FrameStream, run: Run) -> list[Packet]:
+    feed = stream.feed(run.path)
+    assert feed is not None
+    return feed.recorder.last(60)
+
+
 def test_recordings_of_all_runs_together_are_bounded(
     stream: FrameStream, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,7 +137,7 @@ def test_recordings_of_all_runs_together_are_bounded(
     runs = [start_painter(supervisor) for _ in range(2)]
     view = View(stream, runs)
     wait_until(lambda: all(sum(tile == i for tile, _ in view.packets) > 10 for i in range(2)))
-    assert [len(stream.recorded(run.path, 60)) for run in runs] == [4, 4]
+    assert [len(recorded(stream, run)) for run in runs] == [4, 4]
     view.end()
 
 
@@ -138,7 +145,7 @@ def test_pictures_are_recorded_small(stream: FrameStream, supervisor: Supervisor
     run = start_painter(supervisor, sizes=[[210, 160, 3]], pattern="noise")
     view = View(stream, [run])
     view.more(20)
-    recorded = stream.recorded(run.path, 60)
-    assert {packet.encoding for packet in recorded} == {"jpeg"}
-    assert recorded[-1].published - recorded[0].published > 0.9 * (len(recorded) - 1) / 15
+    packets = recorded(stream, run)
+    assert {packet.encoding for packet in packets} == {"jpeg"}
+    assert packets[-1].published - packets[0].published > 0.9 * (len(packets) - 1) / 15
     view.end()
