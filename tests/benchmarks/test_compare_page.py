@@ -30,7 +30,7 @@ SECONDS = size(10, 1)
 LANES, LANES_FPS = 8, 30
 GAMES = {  # steps per second, a key and its action, arguments of the environment
     "ALE/Pong-v5": (60, "ArrowRight", 2, {}),
-    "CarRacing-v3": (50, "ArrowUp", 3, {"continuous": False}),
+    "CarRacing-v3": (50, "ArrowDown", 4, {"continuous": False}),  # the brake: it stays on its track
 }
 CLICK = """async () => {
     const lanes = document.querySelector(".mosaic-lanes"), {mosaicFrames} = lanes;
