@@ -6,7 +6,7 @@ import type { ReadonlyJSONObject } from '@lumino/coreutils';
 import { type JSX, useEffect, useMemo, useReducer, useState } from 'react';
 
 import type { FormAnswer, FormKind, RunRow } from '../../shared/run-api.ts';
-import { latestRows } from '../../shared/run-source.ts';
+import { latestRows, type RunSource } from '../../shared/run-source.ts';
 import { messageOf } from '../../shared/transport.ts';
 import { Select } from '../../views/controls.tsx';
 import { trans } from '../../views/translation.ts';
@@ -58,32 +58,53 @@ function useLab(panel: NotebookPanel | null): ReturnType<typeof labOf> {
   return labOf(panel);
 }
 
+/** The runs of a store, which operators may name; empty without one. */
+function useRuns(store: RunSource | undefined): readonly RunRow[] {
+  const [rows, setRows] = useState<readonly RunRow[]>([]);
+  useEffect(() => {
+    let current = true;
+    setRows([]);
+    if (store) void latestRows(store).then(latest => current && setRows(latest));
+    return () => {
+      current = false;
+    };
+  }, [store]);
+  return rows;
+}
+
+/** The models of some providers, whose names are separated by spaces, or why they cannot be listed. */
+function useModels(sources: IRunSources, providers: string): { models: readonly string[]; problem: string } {
+  const [models, setModels] = useState<readonly string[]>([]);
+  const [problem, setProblem] = useState('');
+  useEffect(() => {
+    let current = true;
+    setProblem('');
+    const lists = providers.split(' ').filter(Boolean);
+    Promise.all(lists.map(provider => sources.call('models', { provider }))).then(
+      answers => current && setModels(answers.flatMap(({ result }) => result.names)),
+      reason => current && setProblem(messageOf(reason))
+    );
+    return () => {
+      current = false;
+    };
+  }, [providers, sources]);
+  return { models, problem };
+}
+
 /** A form for a cell of the current notebook. */
 export function FormView({ app, tracker, sources, kind, kept, filled }: FormProps): JSX.Element {
-  /** The runs that operators may name. */
-  const [rows, setRows] = useState<readonly RunRow[]>([]);
   const [chosenWorker, setWorker] = useState(filled.worker);
   const [algorithm, setAlgorithm] = useState<string | null>(filled.algorithm);
   const [seen, see] = useState<FormAnswer | null>(null);
   const [values, setValues] = useState<Values>(filled.values);
   const [hyperparameters, setHyperparameters] = useState<Values>(filled.hyperparameters);
-  const [search, setSearch] = useState('');
-  const [models, setModels] = useState<readonly string[]>([]);
-  const [unreached, setUnreached] = useState('');
 
   const training = kind === 'training';
   const panel = tracker.currentWidget?.content.model ? tracker.currentWidget : null;
   const { name: lab, setup, taken } = useLab(panel);
   const kernel = panel?.sessionContext.session?.kernel?.id;
   const store = sources.sources.find(({ kernelId }) => kernelId !== null && kernelId === kernel);
-  useEffect(() => {
-    let current = true;
-    setRows([]);
-    if (store && !training) void latestRows(store).then(latest => current && setRows(latest));
-    return () => {
-      current = false;
-    };
-  }, [store, training]);
+  const rows = useRuns(training ? undefined : store);
   const listed = useAnswer(sources, 'workers', training ? {} : null, once);
   const workers = listed.latest?.result.rows.filter(row => row.trains && row.state !== 'broken');
   const named = (name: string | null) => workers?.find(row => row.name === name);
@@ -99,29 +120,16 @@ export function FormView({ app, tracker, sources, kind, kept, filled }: FormProp
   }
 
   const own = form?.hyperparameters;
+  const { models, problem: unreached } = useModels(sources, providersOf(values).join(' '));
   const schema = useMemo(
     () => form && withSuggestions(withRuns(form.schema, rows), 'model', models),
     [form, rows, models]
   );
-  const providers = providersOf(values).join(' ');
   const unknown = form && unlisted(form.schema, values);
   const outside = own ? mistakes(own, hyperparameters) : [];
   const wrong = form ? [...mistakes(form.schema, values), ...outside] : [];
   const lacking = form ? missing(form.schema, values) : [];
   const differing = changed(own ?? {}, hyperparameters);
-
-  useEffect(() => {
-    let current = true;
-    setUnreached('');
-    const lists = providers.split(' ').filter(Boolean);
-    Promise.all(lists.map(provider => sources.call('models', { provider }))).then(
-      answers => current && setModels(answers.flatMap(({ result }) => result.names)),
-      reason => current && setUnreached(messageOf(reason))
-    );
-    return () => {
-      current = false;
-    };
-  }, [providers, sources]);
 
   const ready = form !== null && wrong.length === 0 && lacking.length === 0;
   const all = { ...values, worker, algorithm: form?.algorithm, hyperparameters: differing };
@@ -135,8 +143,6 @@ export function FormView({ app, tracker, sources, kind, kept, filled }: FormProp
   }, [form, worker, values, hyperparameters, kept]);
 
   const chosen = named(worker);
-  const count = Object.keys(own?.properties ?? {}).length;
-  const changes = Object.keys(differing).length;
   function insert(): void {
     if (!panel) return;
     insertCell(panel, `${setup}${code}`);
@@ -206,28 +212,13 @@ export function FormView({ app, tracker, sources, kind, kept, filled }: FormProp
           onChange={filled => setValues(withOperatorNames(values, filled))}
         />
       )}
-      {own && count > 0 && (
-        <details className="mosaic-form-hyperparameters">
-          <summary>
-            {trans._n('%1 hyperparameter', '%1 hyperparameters', count)}
-            {changes > 0 && ` · ${trans.__('%1 changed', changes)}`}
-          </summary>
-          <input
-            type="search"
-            className="jp-mod-styled"
-            aria-label={trans.__('Find a hyperparameter')}
-            placeholder={trans.__('Find a hyperparameter')}
-            value={search}
-            onChange={event => setSearch(event.target.value)}
-          />
-          <Fields
-            id="hyperparameters"
-            schema={matching(own, search)}
-            values={hyperparameters}
-            marksChanges
-            onChange={filled => setHyperparameters({ ...hyperparameters, ...filled })}
-          />
-        </details>
+      {own && (
+        <Hyperparameters
+          schema={own}
+          values={hyperparameters}
+          changes={Object.keys(differing).length}
+          onChange={filled => setHyperparameters({ ...hyperparameters, ...filled })}
+        />
       )}
       {error && (
         <p className="mosaic-form-error" role="alert">
@@ -255,6 +246,44 @@ export function FormView({ app, tracker, sources, kind, kept, filled }: FormProp
         <p>{hint()}</p>
       </div>
     </div>
+  );
+}
+
+interface HyperparametersProps {
+  readonly schema: NonNullable<FormAnswer['hyperparameters']>;
+  readonly values: Values;
+  /** How many differ from their defaults. */
+  readonly changes: number;
+  onChange(filled: Values): void;
+}
+
+/** The hyperparameters of an algorithm, folded up at first. */
+function Hyperparameters({ schema, values, changes, onChange }: HyperparametersProps): JSX.Element | null {
+  const [search, setSearch] = useState('');
+  const count = Object.keys(schema.properties ?? {}).length;
+  if (count === 0) return null;
+  return (
+    <details className="mosaic-form-hyperparameters">
+      <summary>
+        {trans._n('%1 hyperparameter', '%1 hyperparameters', count)}
+        {changes > 0 && ` · ${trans.__('%1 changed', changes)}`}
+      </summary>
+      <input
+        type="search"
+        className="jp-mod-styled"
+        aria-label={trans.__('Find a hyperparameter')}
+        placeholder={trans.__('Find a hyperparameter')}
+        value={search}
+        onChange={event => setSearch(event.target.value)}
+      />
+      <Fields
+        id="hyperparameters"
+        schema={matching(schema, search)}
+        values={values}
+        marksChanges
+        onChange={onChange}
+      />
+    </details>
   );
 }
 
