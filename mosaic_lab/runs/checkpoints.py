@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -114,14 +115,26 @@ def mean_returns(folder: RunFolder) -> dict[int, float]:
 
 
 def best_checkpoint(folder: RunFolder) -> Checkpoint:
-    """Return the remaining checkpoint with the highest mean return. Raises MosaicError if none has one."""
-    returns = mean_returns(folder)
-    evaluated = [checkpoint for checkpoint in read_checkpoints(folder) if checkpoint.step in returns]
+    """Return the remaining checkpoint with the highest mean return. Raises MosaicError if none has one.
+
+    Warns while others wait for their evaluation.
+    """
+    returns, saved = mean_returns(folder), read_checkpoints(folder)
+    evaluated = [checkpoint for checkpoint in saved if checkpoint.step in returns]
+    pending = ""
+    if len(evaluated) < len(saved) and any(run.alive() for run in background_runs(folder, EVALUATIONS)):
+        pending = (
+            f"{len(saved) - len(evaluated)} of {len(saved)} checkpoints of run {folder.run_id} are not "
+            "evaluated yet: lab.evaluate_checkpoints(run).wait() waits for them"
+        )
     if not evaluated:
         raise MosaicError(
-            f"no checkpoint of run {folder.run_id} has been evaluated: train with evaluate=, or call "
+            pending
+            or f"no checkpoint of run {folder.run_id} has been evaluated: train with evaluate=, or call "
             "lab.evaluate_checkpoints(run)"
         )
+    if pending:
+        warnings.warn(pending, stacklevel=3)
     return max(evaluated, key=lambda checkpoint: returns[checkpoint.step])
 
 

@@ -11,7 +11,6 @@ import os
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +107,7 @@ def replay_checkpoint(training: Path, step: int | None, seed: int | None) -> Rep
         )
     chosen = [file for at, file in files if at == (files[0][0] if step is None else step)]
     if not chosen:
-        steps = ", ".join(f"{at:,}" for at in islice(dict.fromkeys(at for at, _ in files), _NAMED))
+        steps = _listed([f"{at:,}" for at in dict.fromkeys(at for at, _ in files)])
         raise ConfigurationError(f"no episode of step {step:,} was recorded: the newest are of steps {steps}")
     seeds = []
     for file in chosen:
@@ -117,8 +116,12 @@ def replay_checkpoint(training: Path, step: int | None, seed: int | None) -> Rep
             if seed in (None, episode.seed):
                 return _replay(file, about, episode, lines)
             seeds.append(episode.seed)
-    listed = ", ".join(map(str, seeds[:_NAMED]))
+    listed = _listed([str(seed) for seed in seeds])
     raise ConfigurationError(f"no episode on seed {seed} was recorded: there are the seeds {listed}")
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
 
 
 def _replay(file: Path, about: _About, episode: _Episode, lines: list[bytes]) -> Replay:

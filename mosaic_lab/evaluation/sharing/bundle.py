@@ -124,6 +124,9 @@ class Bundle:
         self.unchecked = ""
         """A sentence on what `check` could not verify, and why; empty if it verified everything."""
 
+    def __repr__(self) -> str:
+        return f"<Bundle {self.name} in {self.path}; to play it: mosaic-lab evaluate {self.script}>"
+
     @cached_property
     def plan(self) -> EvaluationPlan:
         """The plan of its episodes, without commands: `equipped` adds those of this machine."""
