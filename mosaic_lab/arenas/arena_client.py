@@ -154,7 +154,7 @@ class ArenaClient(ArenaProcess):
         """Send the operators; ``batch`` is the number of episodes that are played together."""
         operators = {
             key: self._setup.seat(key, spec, self.path.name, self._label, self._warm)
-            | ({"inside": self._may_be_inside(spec)} if self._inside else {})
+            | {"inside": self._may_be_inside(spec)}
             for key, spec in assignment.operators.items()
         }
         self.request({"cmd": "seat", "operators": operators, "seats": assignment.seats, "batch": batch})
@@ -164,10 +164,9 @@ class ArenaClient(ArenaProcess):
         language model may, must not be ended at a deadline, and must have no environment variables of its
         own.
         """
-        same_worker = self._inside and spec.worker == self._setup.plan.family
-        return (
-            same_worker and not spec.is_language_model and spec.fallback == "wait" and not spec.pass_env_vars
-        )
+        same_worker = spec.worker == self._setup.plan.family
+        alone = not spec.is_language_model and spec.fallback == "wait" and not spec.pass_env_vars
+        return self._inside and same_worker and alone
 
     def _expect(self, command: str) -> None:
         self.awaiting = command

@@ -169,11 +169,13 @@ class WarmWorkers:
 
     def _has_room(self, evict: bool) -> bool:
         """Return whether another warm worker may start, after the end of one that is not needed."""
-        for key, worker in list(self._workers.items()) if len(self._workers) >= MOST else []:
+        if len(self._workers) < MOST:
+            return True
+        for key, worker in self._workers.items():
             if (worker.ready() and evict) or worker.state in ("unsupported", "ended"):
                 self._workers.pop(key).close()
-                break
-        return len(self._workers) < MOST
+                return True
+        return False
 
     def close(self) -> None:
         """End all of them."""

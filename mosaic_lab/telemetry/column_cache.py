@@ -132,7 +132,7 @@ class ColumnCache:
             partial = Path(name)
             try:
                 with os.fdopen(handle, "wb") as file:
-                    chunks = full.copy(file)
+                    chunks = full.copy(file) if isinstance(full, SpilledChunks) else []
                     if last.rows:
                         chunks.append(last.write(file, full.size))
                     index = Index(VERSION, source, names, facts, health, chunks)

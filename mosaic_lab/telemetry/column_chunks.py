@@ -233,11 +233,6 @@ class MappedChunks:
         kept.extend(map(reduce, self.pieces(name, len(kept))))
         return kept
 
-    def copy(self, file: IO[bytes]) -> list[Chunk]:
-        """Copy all chunks to another, empty file and return their positions. Raises OSError."""
-        assert not self.chunks, "chunks in a cache file are not cached again"
-        return []
-
     def release(self) -> None:
         """Return the pages that were read to the system; they are read again when they are used."""
         if self._mapped is not None:
@@ -267,7 +262,8 @@ class SpilledChunks(MappedChunks):
         self.chunks.append(written)
 
     def copy(self, file: IO[bytes]) -> list[Chunk]:
-        """Copy all chunks, not through the mapping, whose pages would count as memory of this process."""
+        """Copy all chunks to another, empty file and return their positions. Raises OSError."""
+        # Not through the mapping, whose pages would count as memory of this process.
         self._file.seek(0)
         shutil.copyfileobj(self._file, file, 1 << 20)
         return list(self.chunks)
