@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 from worker_fixtures import home_with, write_shim
 
+import mosaic_lab as mosaic
+
+HILL, PEAK = mosaic.Stage("Hill-v0", steps=100), mosaic.Stage("Peak-v0", steps=100)
+
 _METADATA = """
 from mosaic_contract import describe_worker
 
