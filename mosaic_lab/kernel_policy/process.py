@@ -58,7 +58,7 @@ class PolicyProcess:
         self._process = start_process(
             command,
             stderr=self._log.fileno(),
-            cwd=Path(command[0]).parent,  # the first place of imports: nobody else writes there
+            cwd=Path(command[0]).parent,  # imported from first, so no shared folder
             env=variables,
             pass_fds=[self._memory],
             warm=None if warm is None else warm.fileno(),

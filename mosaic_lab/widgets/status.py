@@ -82,7 +82,7 @@ _channel: StatusChannel | None = None
 
 
 def announce(root: Path | str) -> None:
-    """Tell the page that ``root`` is the store of the latest `Lab`, if in a Jupyter kernel. Never blocks."""
+    """Send the page ``root`` as the store of the latest `Lab`, if in a Jupyter kernel. Never blocks."""
     global _channel
     shell = notebook_shell()
     if shell is None:

@@ -21,7 +21,7 @@ import { workspacePlugin } from './workspace/plugin.ts';
 const plugins: JupyterFrontEndPlugin<unknown>[] = [
   {
     id: 'mosaic-lab:mark',
-    description: 'Tells widgets which version of the extension the page has.',
+    description: 'Provides the version of the extension to widgets.',
     autoStart: true,
     activate: () => markPage(document.body)
   },
