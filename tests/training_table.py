@@ -11,6 +11,7 @@ import statistics
 import sys
 import tempfile
 import time
+from operator import truediv
 from typing import Any
 
 from environment_table import FAMILIES, PAGE
@@ -44,7 +45,7 @@ KEYWORDS: dict[str, dict[str, Any]] = {
 }
 """The keywords of libraries, of families (stable-retro has one emulator per process), and of both: 30 epochs
 take minutes on a CPU where networks are large."""
-FIRST_STEPS, START_SECONDS, MEASURED_SECONDS = 16, 300.0, 10.0  # later than what compiles a first step
+FIRST_STEPS, START_SECONDS, MEASURED_SECONDS = 16, 300.0, 6.0  # later than what compiles a first step
 NOTE = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
 SPEED = re.compile(r"[\d,]+( \(\d+\.\d\d\))?")
 PAIRS = 3
@@ -104,8 +105,10 @@ def cell(lab: Lab, library: str, family: str) -> str:
         training = {**keywords, "env": ENVIRONMENTS[family], "wrappers": wrappers}
         try:
             measured, served = trained(lab, library, training)
-            ratio = "" if served else f" ({ratio_of_served(lab, library, training):.2f})"
-            return f"{measured:,.0f}{ratio}"
+            if served:
+                return f"{measured:,.0f}"
+            ratio, measured = against_served(lab, library, training, measured)
+            return f"{measured:,.0f} ({ratio:.2f})"
         except MosaicError as problem:
             reason = str(problem)
     return in_general(reason, ENVIRONMENTS[family])
@@ -129,10 +132,16 @@ def in_general(reason: str, env_id: str) -> str:
     return text.replace("|", "\\|")
 
 
-def ratio_of_served(lab: Lab, library: str, training: dict[str, Any]) -> float:
-    """The median over pairs of trainings of the speed with a served environment divided by that without."""
-    pairs = [[trained(lab, library, training | more)[0] for more in (SERVED, {})] for _ in range(PAIRS)]
-    return statistics.median(served / own for served, own in pairs)
+def against_served(lab: Lab, library: str, training: dict[str, Any], first: float) -> tuple[float, float]:
+    """Median over pairs of trainings of the speed with a served environment divided by that without, and the
+    median of the latter; ``first`` is that of a training which has already run."""
+    served: list[float] = []
+    own = [first]
+    for pair in range(PAIRS):
+        served.append(trained(lab, library, training | SERVED)[0])
+        if pair:
+            own.append(trained(lab, library, training)[0])
+    return statistics.median(map(truediv, served, own)), statistics.median(own)
 
 
 def speed(run: Run) -> float:
