@@ -53,6 +53,7 @@ def hook_settings(plan: ScriptPlan, fd: int) -> dict[str, Any]:
         "fd": fd,
         "shim_pid": os.getpid(),
         "legacy": plan.upstream.legacy,
+        "cuda": plan.hyperparameters.get("cuda", False),
         "capture_video": bool(plan.hyperparameters.get("capture_video")),
         "wrappers": () if algorithm.games else config.wrappers,
         "games": algorithm.games,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -139,6 +140,15 @@ def test_the_release_takes_discrete_observations_and_its_own_environments(worker
     bullet = worker.train(algorithm="sac", env_id="InvertedPendulumBulletEnv-v0", total_timesteps=150)
     assert bullet.code == 0, bullet.log
     assert bullet.episodes
+
+
+def test_a_gpu_that_pytorch_does_not_find_is_refused(worker: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Upstream's scripts would train on the CPU without a word."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "63")
+    run = worker.train(algorithm="ppo", **worker.small["ppo"])
+    assert run.code != 0 and not run.checkpoints
+    (failed,) = run.events("run_failed")
+    assert re.match("PyTorch .* finds none of this run's GPUs .* or choose gpus=0", failed["error"])
 
 
 def test_served_environments_are_trained_in_alike(worker: Any) -> None:

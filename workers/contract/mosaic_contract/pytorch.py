@@ -87,24 +87,31 @@ def in_sequence(*modules: Any) -> Callable[[Any], Any]:
 
 def torch_device(requested: str) -> str:
     """Return PyTorch's name of the requested device: "cpu", "cuda", "cuda:0", or "auto", a GPU if one is
-    visible, else the CPU. Raises `ConfigError` for a GPU if PyTorch finds none, and for "auto" if it finds
-    none of those that the run was given. Imports torch."""
-    torch = import_module("torch")
-    if torch.cuda.is_available() or requested == "cpu":
+    visible, else the CPU. Raises `ConfigError` for a GPU if PyTorch finds none, and for "auto" as
+    `check_visible_gpus` does. Imports torch."""
+    if requested == "cpu":
+        return requested
+    if check_visible_gpus():
         return "cuda" if requested == "auto" else requested
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible:
-        raise ConfigError(
-            f"device={requested!r}, and PyTorch {torch.__version__} finds none of this run's GPUs "
-            f"(CUDA_VISIBLE_DEVICES={visible}): install a PyTorch that fits their driver, or choose "
-            "gpus=0 and device='cpu'"
-        )
     if requested == "auto":
         return "cpu"
     raise ConfigError(
         f"device={requested!r}, and no GPU is visible to this run: give it one (lab.train(..., gpus=1)), or "
         "choose device='auto' or 'cpu'"
     )
+
+
+def check_visible_gpus() -> bool:
+    """Return whether PyTorch finds a GPU. Raises `ConfigError` if it finds none of those that the run was
+    given. Imports torch."""
+    torch = import_module("torch")
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible and not torch.cuda.is_available():
+        raise ConfigError(
+            f"PyTorch {torch.__version__} finds none of this run's GPUs (CUDA_VISIBLE_DEVICES={visible}): "
+            "install a PyTorch that fits their driver, or choose gpus=0"
+        )
+    return bool(torch.cuda.is_available())
 
 
 def torch_bytes(state: Any) -> bytes:

@@ -28,6 +28,7 @@ from mosaic_contract.process_exits import (
     report_os_exit,
     stack_text,
 )
+from mosaic_contract.pytorch import check_visible_gpus
 from mosaic_contract.signals import keep_handlers
 
 from .channel import HookChannel
@@ -123,6 +124,8 @@ class Training:
                 raise RuntimeError(
                     "the checkpoint was not restored: this script has no main loop of the known form"
                 )
+            if self.settings["cuda"]:
+                check_visible_gpus()  # without one, the script uses the CPU
             self._last_progress = (time.monotonic(), self.steps)
             self.started = True  # from here on the channel's thread reports
         else:
