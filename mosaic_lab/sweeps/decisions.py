@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from mosaic_lab.sweeps.segments import FACTOR
 from mosaic_lab.sweeps.space import Choice, Distribution, Space, Suggest, from_json, to_json
 from mosaic_lab.sweeps.trials import Proposal, Trial, TrialState
 
@@ -27,11 +28,6 @@ if TYPE_CHECKING:
 REPORTS = 27
 """Number of intermediate values per trial, evenly spaced: a power of the reduction factor, so that they
 include the rungs of ASHA and Hyperband.
-"""
-FACTOR = 3
-"""Reduction factor: about one in three trials that reach a rung of ASHA or Hyperband continues.
-
-The rungs are at a ninth and a third of the steps.
 """
 _STARTUP = 5
 """Number of trials before the median rule applies."""

@@ -19,9 +19,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mosaic_lab.sweeps.plan import SweepPlan
-from mosaic_lab.sweeps.segments import FACTOR, NextSegment
+from mosaic_lab.sweeps.segments import FACTOR
 from mosaic_lab.sweeps.space import Choice, Distribution, Range, Space, to_json
-from mosaic_lab.sweeps.trials import Proposal, SegmentSource, Trial, TrialState
+from mosaic_lab.sweeps.trials import NextSegment, Proposal, SegmentSource, Trial, TrialState
 
 SHARE = 0.25
 """Share of the members that are replaced by copies of as many best members, rounded down but at least one."""
@@ -34,18 +34,17 @@ PART = 0.1
 
 
 class Population:
-    """Decides how a population of ``size`` members continues, through ``rounds`` segments each."""
+    """Decides how a population continues, whose members are the trials of ``plan``."""
 
-    def __init__(self, space: Space, size: int, rounds: int, seed: int, maximize: bool) -> None:
-        self._space = space
-        self._size = size
-        self._rounds = rounds
-        self._seed = seed
-        self._maximize = maximize
+    def __init__(self, plan: SweepPlan) -> None:
+        self._space = plan.space
+        self._size = plan.request.trials
+        self._seed = plan.request.seed
+        self._maximize = plan.request.mode == "max"
 
-    def next(self, trials: Sequence[Trial]) -> NextSegment | None:
+    def next(self, trials: Sequence[Trial]) -> Proposal | NextSegment | None:
         if len(trials) < self._size:
-            return NextSegment(self._drawn(self._generator(0, len(trials))))
+            return self._drawn(self._generator(0, len(trials)))
         alive = [trial for trial in trials if trial.alive]
         newest = max((trial.schedule[-1].place for trial in alive), default=0)
         waiting = [trial for trial in alive if trial.state is TrialState.WAITING]
@@ -65,7 +64,7 @@ class Population:
         parameters = ends[source.trial].parameters
         if source.trial != member.number:
             parameters = explored(parameters, self._space, self._generator(place, member.number))
-        return NextSegment(_proposal(parameters, self._space), member.number, place, source)
+        return NextSegment(member.number, place, _proposal(parameters, self._space), source)
 
     def _drawn(self, generator: random.Random) -> Proposal:
         parameters = {
@@ -153,14 +152,14 @@ class Promotion:
         self._plan = plan
         self._exhausted = False
 
-    def next(self, trials: Sequence[Trial]) -> NextSegment | None:
+    def next(self, trials: Sequence[Trial]) -> Proposal | NextSegment | None:
         for rung in reversed(range(len(self._plan.stops) - 1)):
             if (best := self._promoted(trials, rung)) is not None:
                 return _to_next_rung(best)
         if len(trials) < self._plan.request.trials and not self._exhausted:
             proposal = self._plan.decisions(trials).propose()
             if proposal is not None:
-                return NextSegment(proposal)
+                return proposal
             self._exhausted = True
         last = self._last(trials)
         return None if last is None else _to_next_rung(last)
@@ -200,4 +199,4 @@ def _waits_at(trial: Trial, rung: int) -> bool:
 
 def _to_next_rung(trial: Trial) -> NextSegment:
     place = trial.schedule[-1].place
-    return NextSegment(trial.proposal, trial.number, place + 1, SegmentSource(trial.number, place))
+    return NextSegment(trial.number, place + 1, trial.proposal, SegmentSource(trial.number, place))

@@ -25,10 +25,10 @@ from mosaic_lab.sweeps.decisions import REPORTS
 from mosaic_lab.sweeps.plan import SweepPlan
 from mosaic_lab.sweeps.population import Population, Promotion
 from mosaic_lab.sweeps.request import POPULATION
-from mosaic_lab.sweeps.segments import NextSegment, SegmentScheduler
+from mosaic_lab.sweeps.segments import SegmentScheduler
 from mosaic_lab.sweeps.trial_log import TrialWriter
 from mosaic_lab.sweeps.trial_runs import TrialRuns, new_run_ids
-from mosaic_lab.sweeps.trials import STOPPED, SavedCheckpoint, Trial, TrialState
+from mosaic_lab.sweeps.trials import STOPPED, NextSegment, Proposal, SavedCheckpoint, Trial, TrialState
 from mosaic_lab.telemetry.column_cache import ColumnCache
 
 logger = logging.getLogger(__name__)
@@ -206,9 +206,8 @@ class WholeTrials(SweepRunner):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        unnoticed = [
-            runs for runs in self._live if runs.cancelled
-        ]  # stopped after the sweep's process had ended
+        # Those stopped after the sweep's process had ended.
+        unnoticed = [runs for runs in self._live if runs.cancelled]
         stopped = {runs.trial.number for runs in unnoticed}
         self._live = [runs for runs in self._live if runs not in unnoticed] + [
             self._resumed(trial) for trial in self._log.trials if trial.stopped or trial.number in stopped
@@ -288,18 +287,8 @@ class SegmentedTrials(SweepRunner):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        plan = self._plan
-        self._scheduler: SegmentScheduler = (
-            Population(
-                plan.space,
-                plan.request.trials,
-                len(plan.stops),
-                plan.request.seed,
-                plan.request.mode == "max",
-            )
-            if plan.request.sampler == POPULATION
-            else Promotion(plan)
-        )
+        kind = Population if self._plan.request.sampler == POPULATION else Promotion
+        self._scheduler: SegmentScheduler = kind(self._plan)
 
     def _look(self) -> None:
         super()._look()
@@ -316,23 +305,23 @@ class SegmentedTrials(SweepRunner):
         """Record the next segment: the first cancelled by a stop, else the scheduler's next."""
         trials = self._log.trials
         stopped = next((_repeated(trial) for trial in trials if trial.stopped), None)
-        step = stopped or self._scheduler.next(trials)
-        if step is None:
+        following = stopped or self._scheduler.next(trials)
+        if following is None:
             return None
-        stop, runs = self._plan.stops[step.place], new_run_ids(self._plan)
-        if step.trial is None:
-            return self._log.propose(step.proposal, runs, stop=stop)
-        source = step.source
-        before = None if source is None else trials[source.trial].segment(source.place)
-        saved = {} if before is None else before.saved
-        return self._log.go_on(step.trial, step.place, stop, step.proposal, runs, source, saved)
+        stops, runs = self._plan.stops, new_run_ids(self._plan)
+        if isinstance(following, Proposal):
+            return self._log.propose(following, runs, stop=stops[0])
+        source = following.source
+        earlier = None if source is None else trials[source.trial].segment(source.place)
+        checkpoints = {} if earlier is None else earlier.saved
+        return self._log.propose_segment(following, stops[following.place], runs, checkpoints)
 
     def _record(self, runs: TrialRuns, result: Result) -> None:
         trial = runs.trial
         if result.state is TrialState.COMPLETED and trial.segments[-1].stop < self._plan.stops[-1]:
             saved, missing = runs.checkpoints()
             if not missing and result.value is not None:
-                self._log.pause(trial, result.value, result.values, saved)
+                self._log.end_segment(trial, result.value, result.values, saved)
             else:
                 reason = f"seed {missing[0]} saved no checkpoint to continue from"
                 self._log.end(trial, *result._replace(state=TrialState.FAILED, reason=reason, value=None))
@@ -344,4 +333,4 @@ class SegmentedTrials(SweepRunner):
 
 def _repeated(trial: Trial) -> NextSegment:
     stopped = trial.segments[-1]
-    return NextSegment(trial.proposal, trial.number, stopped.place, stopped.source)
+    return NextSegment(trial.number, stopped.place, trial.proposal, stopped.source)

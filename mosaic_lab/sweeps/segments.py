@@ -7,35 +7,28 @@ promotes trials instead of stopping them. Both are functions of the sweep's log 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from mosaic_lab.sweeps.request import POPULATION, SweepRequest
 from mosaic_lab.sweeps.space import Space
-from mosaic_lab.sweeps.trials import Proposal, SegmentSource, Trial, TrialSegment
+from mosaic_lab.sweeps.trials import NextSegment, Proposal, Trial, TrialSegment
 from mosaic_lab.validation import Problems
 
 PROMOTION = "asha-promotion"
 """The pruner of a sweep whose trials are in segments; `POPULATION` is the sampler."""
 FACTOR = 3
-"""Reduction factor of ASHA: one in three trials that complete a rung continues to the next."""
+"""Reduction factor: about one in three trials that reach a rung of ASHA or Hyperband, at a ninth and a third
+of the steps, continues to the next."""
 MOST_RUNS = 10_000
 """Maximum number of runs of all trials: each segment has one per seed."""
-
-
-class NextSegment(NamedTuple):
-    """The segment to train next: of a new trial (``trial`` None), or of an existing trial at ``place``."""
-
-    proposal: Proposal
-    trial: int | None = None
-    place: int = 0
-    source: SegmentSource | None = None
 
 
 class SegmentScheduler(Protocol):
     """Decides which segment of which trial a sweep trains next."""
 
-    def next(self, trials: Sequence[Trial]) -> NextSegment | None:
-        """Return the next segment given the log; None if no segment is due yet, or at the end."""
+    def next(self, trials: Sequence[Trial]) -> Proposal | NextSegment | None:
+        """Return the proposal of a new trial, or the next segment of one of ``trials``; None if neither is
+        due yet, or at the end."""
 
 
 def population_stops(total: int, interval: int) -> tuple[int, ...]:

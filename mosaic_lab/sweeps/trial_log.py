@@ -16,6 +16,7 @@ from typing import Any
 from mosaic_contract.codec import encode_line, is_sealed, seal
 
 from mosaic_lab.sweeps.trials import (
+    NextSegment,
     Proposal,
     SavedCheckpoint,
     SegmentSource,
@@ -29,7 +30,7 @@ from mosaic_lab.telemetry.decoding import decode_message
 
 PROPOSED, RESUMED, REPORTED, ENDED = "trial_proposed", "trial_resumed", "trial_reported", "trial_ended"
 BEGAN = "trial_began"
-CONTINUED, PAUSED = "segment_proposed", "segment_ended"
+SEGMENT_PROPOSED, SEGMENT_ENDED = "segment_proposed", "segment_ended"
 
 
 class TrialLog:
@@ -92,9 +93,9 @@ class TrialLog:
             trial.pruned = message["prune"]
         elif (message := decode_message(line, RESUMED)) is not None:
             _resume(self._trials[message["trial"]], message)
-        elif (message := decode_message(line, CONTINUED)) is not None:
+        elif (message := decode_message(line, SEGMENT_PROPOSED)) is not None:
             _continue(self._trials[message["trial"]], message)
-        elif (message := decode_message(line, PAUSED)) is not None:
+        elif (message := decode_message(line, SEGMENT_ENDED)) is not None:
             trial = self._trials[message["trial"]]
             _set_values(trial, TrialState.WAITING, message)
             trial.segments[-1].saved = _by_seed(message["checkpoints"])
@@ -183,33 +184,27 @@ class TrialWriter(TrialLog):
         """Record that the first of a queued trial's runs has been in training since ``began``."""
         self._write(BEGAN, {"trial": trial.number, "began": began})
 
-    def go_on(
-        self,
-        trial: int,
-        place: int,
-        stop: int,
-        proposal: Proposal,
-        runs: Mapping[int, str],
-        source: SegmentSource | None,
-        checkpoints: Mapping[int, str],
+    def propose_segment(
+        self, segment: NextSegment, stop: int, runs: Mapping[int, str], checkpoints: Mapping[int, str]
     ) -> Trial:
-        """Record a further segment of a trial before its runs start."""
-        about = {"trial": trial, "place": place, "stop": stop, **proposal._asdict(), "runs": _texts(runs)}
-        origin = {"source": source, "checkpoints": _texts(checkpoints)}
-        self._write(CONTINUED, {**about, **origin, "state": TrialState.QUEUED})
-        return self._trials[trial]
+        """Record a further segment of a trial before its runs start. It begins with the ``checkpoints`` and
+        ends at the step ``stop``."""
+        about = {"trial": segment.trial, "place": segment.place, "stop": stop, **segment.proposal._asdict()}
+        origin = {"runs": _texts(runs), "source": segment.source, "checkpoints": _texts(checkpoints)}
+        self._write(SEGMENT_PROPOSED, {**about, **origin, "state": TrialState.QUEUED})
+        return self._trials[segment.trial]
 
     def report(self, trial: Trial, step: int, value: float, rungs: Mapping[str, float], prune: bool) -> None:
         """Record an intermediate value, and whether it prunes the trial."""
         about = {"trial": trial.number, "step": step, "value": value}
         self._write(REPORTED, {**about, "rungs": dict(rungs), "prune": prune})
 
-    def pause(
+    def end_segment(
         self, trial: Trial, value: float, values: Mapping[int, float], checkpoints: Mapping[int, str]
     ) -> None:
         """Record the end of a segment, and its checkpoints, from which others continue."""
         about = {"trial": trial.number, "value": value, "values": _texts(values)}
-        self._write(PAUSED, {**about, "checkpoints": _texts(checkpoints)})
+        self._write(SEGMENT_ENDED, {**about, "checkpoints": _texts(checkpoints)})
 
     def end(
         self,

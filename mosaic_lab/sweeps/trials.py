@@ -39,6 +39,15 @@ class SegmentSource(NamedTuple):
     place: int
 
 
+class NextSegment(NamedTuple):
+    """The segment that a trial trains next, at ``place``, with the values of its ``proposal``."""
+
+    trial: int
+    place: int
+    proposal: Proposal
+    source: SegmentSource | None
+
+
 class SavedCheckpoint(NamedTuple):
     """A checkpoint: its path relative to the run store, and the step at which it was saved."""
 

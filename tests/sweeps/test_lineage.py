@@ -21,7 +21,7 @@ from mosaic_lab.sweeps.request import SweepRequest
 from mosaic_lab.sweeps.segments import lineage
 from mosaic_lab.sweeps.space import Space
 from mosaic_lab.sweeps.trial_log import TrialWriter
-from mosaic_lab.sweeps.trials import Trial, TrialState
+from mosaic_lab.sweeps.trials import Proposal, Trial, TrialState
 
 SPACE = Space({"rate": search.loguniform(1e-5, 1e-1), "width": search.choice([32, 64, 128])})
 TRAINING = TrainingPlan(TrainRequest(worker="climber"), [], {"total_timesteps": 10_000})
@@ -38,15 +38,16 @@ def gain(parameters: dict[str, Any]) -> float:
 def searched(folder: Path, order: random.Random) -> list[Trial]:
     """The trials of a population of which up to five train at once, and end in any order."""
     log = TrialWriter(folder)
-    course = Population(SPACE, REQUEST.trials, len(PLAN.stops), REQUEST.seed, True)
+    population = Population(PLAN)
     running: list[Trial] = []
     while True:
-        while len(running) < 5 and (step := course.next(log.trials)) is not None:
-            stop, runs = PLAN.stops[step.place], {1: f"run {len(log.trials)}-{step.place}"}
-            if step.trial is None:
-                running.append(log.propose(step.proposal, runs, stop=stop))
+        while len(running) < 5 and (following := population.next(log.trials)) is not None:
+            if isinstance(following, Proposal):
+                runs = {1: f"run {len(log.trials)}-0"}
+                running.append(log.propose(following, runs, stop=PLAN.stops[0]))
             else:
-                running.append(log.go_on(step.trial, step.place, stop, step.proposal, runs, step.source, {}))
+                runs = {1: f"run {len(log.trials)}-{following.place}"}
+                running.append(log.propose_segment(following, PLAN.stops[following.place], runs, {}))
         if not running:
             log.close()
             return log.trials
@@ -55,7 +56,7 @@ def searched(folder: Path, order: random.Random) -> list[Trial]:
         before = log.trials[source.trial].segment(source.place) if source is not None else None
         value = gain(trial.parameters) + (before.value or 0.0 if before is not None else 0.0)
         if trial.segments[-1].stop < PLAN.total_timesteps:
-            log.pause(trial, value, {1: value}, {1: "a checkpoint"})
+            log.end_segment(trial, value, {1: value}, {1: "a checkpoint"})
         else:
             log.end(trial, TrialState.COMPLETED, "", value, {1: value}, trial.segments[-1].stop)
 
