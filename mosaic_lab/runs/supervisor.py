@@ -174,37 +174,32 @@ class Supervisor:
             "module": recorded_module(config.get("env_id"), variables),
             "gpus": candidates,
         }
+        recorded = {
+            "worker": worker,
+            "label": label or default_label(worker, config),
+            "group": group,
+            "hyperparameters": hyperparameters,
+            "environment_names": sorted([*variables, RUN_DIR_VARIABLE]),
+            "gpus": gpus if isinstance(gpus, int) else list(gpus),
+            "threads": threads,
+            "grace_seconds": grace_seconds,
+            "max_running": self.max_running,
+            "warm": self.warm is not None,
+            "films": films,
+            "steps": steps,
+            "parent": parent,
+            "sweep": dict(sweep) if sweep is not None else None,
+            "curriculum": dict(curriculum) if curriculum is not None else None,
+            "starts_runs": starts_runs,
+            "takes_slot": takes_slot,
+            "on": on,
+            "restarts": restarts,
+            "notebook": this_notebook(),
+            "created": time.time(),
+        }
         with self._new_folder(worker, config, run_id) as (folder, lock):
-            write_json(folder.state_path, queued("starting", time.time()).to_dict())
-            write_json(folder.config_path, {**config, "run_id": folder.run_id, "run_dir": str(folder.path)})
-            write_json(folder.provenance_path, origin)
-            if request is not None:
-                write_json(folder.request_path, request)
-            recorded = {
-                "worker": worker,
-                "label": label or default_label(worker, config),
-                "group": group,
-                "hyperparameters": hyperparameters,
-                "command": [*command, "--config", str(folder.config_path)],
-                "environment_names": sorted([*variables, RUN_DIR_VARIABLE]),
-                "gpus": gpus if isinstance(gpus, int) else list(gpus),
-                "threads": threads,
-                "grace_seconds": grace_seconds,
-                "max_running": self.max_running,
-                "warm": self.warm is not None,
-                "films": films,
-                "steps": steps,
-                "parent": parent,
-                "sweep": dict(sweep) if sweep is not None else None,
-                "curriculum": dict(curriculum) if curriculum is not None else None,
-                "starts_runs": starts_runs,
-                "takes_slot": takes_slot,
-                "on": on,
-                "restarts": restarts,
-                "notebook": this_notebook(),
-                "created": time.time(),
-            }
-            write_json(folder.launch_path, recorded)
+            recorded["command"] = [*command, "--config", str(folder.config_path)]
+            _write_documents(folder, config, recorded, origin, request)
             launch = self._launch(folder, recorded, variables, candidates, count)
             if cluster is not None:
                 passed = {name: variables[name] for name in (*pass_env_vars, *(env_vars or {}))}
@@ -340,6 +335,22 @@ class Supervisor:
                 reason = error.strerror or error
                 raise MosaicError(f"cannot create a run folder in {self.store.root}: {reason}") from error
         raise MosaicError(f"{self.store.root} has a run folder {run_id or 'of every name that was tried'}")
+
+
+def _write_documents(
+    folder: RunFolder,
+    config: Mapping[str, Any],
+    launch: Mapping[str, Any],
+    origin: Mapping[str, Any],
+    request: Mapping[str, Any] | None,
+) -> None:
+    """Write the JSON files of a new run. Its state is the first, so that no reader sees a run without one."""
+    write_json(folder.state_path, queued("starting", time.time()).to_dict())
+    write_json(folder.config_path, {**config, "run_id": folder.run_id, "run_dir": str(folder.path)})
+    write_json(folder.provenance_path, origin)
+    if request is not None:
+        write_json(folder.request_path, request)
+    write_json(folder.launch_path, launch)
 
 
 def this_notebook() -> str | None:
