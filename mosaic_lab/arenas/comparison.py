@@ -27,12 +27,11 @@ from mosaic_lab.arenas.driver import Driver, Lockstep
 from mosaic_lab.arenas.lane import Lane, LaneState
 from mosaic_lab.arenas.liveness import Liveness
 from mosaic_lab.arenas.plan import ArenaPlan, ArenaSetup, passed_to
-from mosaic_lab.arenas.planning import plan_arenas
+from mosaic_lab.arenas.planning import check_seed, plan_arenas
 from mosaic_lab.arenas.replays import Replay, Replays
 from mosaic_lab.arenas.replays.played_episode import lane_episode
 from mosaic_lab.arenas.replays.replaying import Progress, replay_episode
 from mosaic_lab.arenas.request import CompareRequest
-from mosaic_lab.arenas.request_checks import check_seed
 from mosaic_lab.arenas.snapshot import snapshot
 from mosaic_lab.arenas.tables import episode_rows, results_table, steps_table
 from mosaic_lab.arenas.transcript import DESCRIPTION, Transcript, comparison_transcript

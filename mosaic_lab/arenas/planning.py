@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import islice
+from operator import index
 from typing import Any
 
-from mosaic_contract.codec import with_tuples
+from mosaic_contract import ConfigError
+from mosaic_contract.arena.start import Start
+from mosaic_contract.codec import with_tagged_tuples, with_tuples
 from msgspec import structs
 
 from mosaic_lab import workers
 from mosaic_lab.arenas.plan import ArenaPlan
-from mosaic_lab.arenas.request import CompareRequest
-from mosaic_lab.arenas.request_checks import (
-    check_env_kwargs,
-    check_family,
-    check_pass_env_vars,
-    check_seeds,
-    check_start,
-    check_variables,
-)
+from mosaic_lab.arenas.request import MOST_EPISODES, CompareRequest
 from mosaic_lab.errors import ConfigurationError, MosaicError
-from mosaic_lab.operators import OperatorSpec, as_operator
+from mosaic_lab.operators import OperatorSpec, as_operator, passive
 from mosaic_lab.operators.chess_players import engine_problem
 from mosaic_lab.operators.providers import missing_key
-from mosaic_lab.operators.spec import Fallback
+from mosaic_lab.operators.spec import Fallback, as_json
 from mosaic_lab.policies import DEFAULT
-from mosaic_lab.validation import Problems
-from mosaic_lab.workers.families import same_environment
+from mosaic_lab.validation import Problems, no_seeds
+from mosaic_lab.workers.families import family_of, same_environment
 
 POLICIES = "policies"
 """The name of the lane created by ``policies=``."""
+_LARGEST_SEED = 2**32 - 1
+_NAMED = 10  # seeds in a message
 
 
 def plan_arenas(request: CompareRequest, problems: Problems, recorded: bool = False) -> ArenaPlan:
@@ -41,7 +40,7 @@ def plan_arenas(request: CompareRequest, problems: Problems, recorded: bool = Fa
     """
     request = request.checked(problems)
     if request.start is not None:
-        request = structs.replace(request, start=check_start(request.start, problems))
+        request = structs.replace(request, start=_check_start(request.start, problems))
     lanes = LaneOperators(problems, request.deadline, request.fallback, recorded)
     lanes.add_lanes(request.operators, request.policies)
     plan = ArenaPlan(
@@ -49,10 +48,10 @@ def plan_arenas(request: CompareRequest, problems: Problems, recorded: bool = Fa
         env_id=request.env or "",
         operators=lanes.operators,
         lanes=lanes.lanes,
-        seeds=check_seeds(request.seeds, problems),
+        seeds=_check_seeds(request.seeds, problems),
         settings=_settings(request, lanes.operators.values(), problems),
-        pass_env_vars=check_pass_env_vars(request.pass_env_vars, problems),
-        family=check_family(request.env, request.family, problems),
+        pass_env_vars=_check_pass_env_vars(request.pass_env_vars, problems),
+        family=_check_family(request.env, request.family, problems),
     )
     for worker in sorted({spec.worker for spec in lanes.operators.values() if spec.worker is not None}):
         try:
@@ -68,7 +67,7 @@ def _settings(
     """Return the environment's keyword arguments: ``env_kwargs``, otherwise those used to train its
     policies."""
     if request.env_kwargs is not None or request.env is None:
-        return check_env_kwargs(request.env_kwargs, problems)
+        return _check_env_kwargs(request.env_kwargs, problems)
     trained = [
         (spec.name, dict(spec.env_settings))
         for spec in operators
@@ -159,8 +158,8 @@ class LaneOperators:
         if id(value) not in self._keys:
             operator = as_operator(value).with_(**self._changes)
             if not (self._recorded and operator.is_recorded):
-                check_available(operator)
-                check_variables(operator.name, operator.pass_env_vars)
+                _check_available(operator)
+                _check_variables(operator.name, operator.pass_env_vars)
             if alone and operator.name == operator.worker:
                 operator = operator.with_(name=label)  # two operators of a kind draw different random numbers
             key = self._keys[id(value)] = str(len(self._keys) + 1)
@@ -168,7 +167,7 @@ class LaneOperators:
         return self._keys[id(value)]
 
 
-def check_available(operator: OperatorSpec) -> None:
+def _check_available(operator: OperatorSpec) -> None:
     """Raise ConfigurationError if the key of its endpoint is not set, or its engine is not installed or does
     not support the requested Elo.
     """
@@ -177,3 +176,92 @@ def check_available(operator: OperatorSpec) -> None:
             raise ConfigurationError(text)
     if operator.category == "engine" and (text := engine_problem(operator.settings)):
         raise ConfigurationError(text)
+
+
+def check_seed(seed: Any) -> int:
+    """Return a seed that every library accepts. Raises ConfigurationError."""
+    try:
+        number = index(seed)
+    except TypeError:
+        number = -1
+    if isinstance(seed, bool) or not 0 <= number <= _LARGEST_SEED:
+        raise ConfigurationError(f"seed {seed!r}: must be an integer from 0 to {_LARGEST_SEED}")
+    return number
+
+
+def _check_seeds(seeds: Any, problems: Problems) -> list[int]:
+    if isinstance(seeds, str | bytes) or not isinstance(seeds, Iterable):
+        problems.add("seeds", no_seeds(seeds))
+        return []
+    numbers = []
+    wrong = 0
+    for seed in islice(seeds, MOST_EPISODES + 1):
+        try:
+            numbers.append(check_seed(seed))
+        except ConfigurationError as error:
+            problems.add("seeds", str(error))
+            wrong += 1
+            if wrong == _NAMED:
+                return []
+    if not numbers and not wrong:
+        problems.add("seeds", "seeds is empty: give at least one")
+    if len(numbers) > MOST_EPISODES:
+        problems.add("seeds", f"seeds has more than {MOST_EPISODES:,} seeds, the maximum")
+    elif twice := sorted(number for number, times in Counter(numbers).items() if times > 1):
+        more = f" and {len(twice) - _NAMED:,} others" if len(twice) > _NAMED else ""
+        problems.add(
+            "seeds",
+            f"seeds has duplicates: {', '.join(map(str, twice[:_NAMED]))}{more}. "
+            "For several episodes per seed use lab.evaluate's episodes=; "
+            'seed_sequence="fixed" repeats the same environment',
+        )
+    return numbers
+
+
+def _check_env_kwargs(env_kwargs: Any, problems: Problems) -> dict[str, Any]:
+    try:
+        return as_json("the environment", with_tagged_tuples(env_kwargs or {}))
+    except ConfigurationError as error:
+        problems.add("env_kwargs", str(error))
+        return {}
+
+
+def _check_start(start: Any, problems: Problems) -> Any:
+    """Return where episodes begin as JSON has it."""
+    try:
+        start = as_json("start", {"start": list(start) if isinstance(start, tuple) else start})["start"]
+        Start.of(start)
+        return start
+    except (ConfigError, ConfigurationError) as error:
+        problems.add("start", str(error))
+        return None
+
+
+def _check_family(env: Any, family: Any, problems: Problems) -> str:
+    if env is None and problems.found:
+        return ""
+    try:
+        return family_of(env, family)
+    except MosaicError as error:
+        problems.add("env" if family is None else "family", str(error))
+        return ""
+
+
+def _check_pass_env_vars(pass_env_vars: Any, problems: Problems) -> list[str]:
+    """Return the names in ``pass_env_vars``; each must be set in this process."""
+    try:
+        names = passive().with_(pass_env_vars=pass_env_vars).pass_env_vars
+        _check_variables("the environment", names)
+        return list(names)
+    except ConfigurationError as error:
+        problems.add("pass_env_vars", str(error))
+        return []
+
+
+def _check_variables(whose: str, names: Iterable[str]) -> None:
+    """Raise ConfigurationError if a variable is not set in this process."""
+    if missing := [name for name in names if name not in os.environ]:
+        are = "is" if len(missing) == 1 else "are"
+        raise ConfigurationError(
+            f"pass_env_vars of {whose} names {', '.join(missing)}, which {are} not set in this process"
+        )

@@ -36,9 +36,9 @@ from mosaic_lab.arenas.exchange_index import (
     Turn,
 )
 from mosaic_lab.arenas.plan import EXCHANGES
+from mosaic_lab.arenas.planning import check_seed
 from mosaic_lab.arenas.replays import Replay, Replays
 from mosaic_lab.arenas.replays.replaying import Progress
-from mosaic_lab.arenas.request_checks import check_seed
 from mosaic_lab.arenas.tables import prompt_text
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.files import open_file

@@ -14,7 +14,7 @@ from mosaic_contract.codec import with_tuples
 from msgspec import structs
 
 from mosaic_lab.arenas.plan import PREPARED, ArenaPlan
-from mosaic_lab.arenas.request_checks import MOST_EPISODES
+from mosaic_lab.arenas.request import MOST_EPISODES
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.operators import OperatorSpec

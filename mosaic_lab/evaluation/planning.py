@@ -15,7 +15,7 @@ from msgspec import structs
 
 from mosaic_lab.arenas.plan import ArenaPlan
 from mosaic_lab.arenas.planning import plan_arenas
-from mosaic_lab.arenas.request_checks import MOST_EPISODES
+from mosaic_lab.arenas.request import MOST_EPISODES
 from mosaic_lab.engines import clusters
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.budgets import check_budget
