@@ -8,18 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.engines.mirror import PLACEMENT
 from mosaic_lab.errors import ArgumentError, MosaicError
-from mosaic_lab.keeper.files import folders_in
-from mosaic_lab.keeper.run_store import RunStore
 from mosaic_lab.keeper.states import State
 from mosaic_lab.keeper.warm_workers import WARM_WORKERS
-from mosaic_lab.number_format import duration, memory
-from mosaic_lab.run_table import NOTHING_TO_STOP, RunList
+from mosaic_lab.run_table import NOTHING_TO_STOP, RunList, alive_notice, new_store_notice
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor
 from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.runs.request import STEP_TIMEOUT
 from mosaic_lab.runs.run import DEFAULT_GRACE
 from mosaic_lab.runs.run_names import find_group, use_store
-from mosaic_lab.runs.supervisor import this_notebook
 from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.validation import checked_methods
@@ -65,9 +61,9 @@ class Lab(Trainer):
         runs = self.supervisor.runs()
         self._reattach(runs)
         if not self.root.exists():
-            print(_new_store(self.root))
+            print(new_store_notice(self.root))
         if alive := [run for run in runs if run.alive]:
-            print(_still_alive(alive, self.root))
+            print(alive_notice(alive, self.root))
 
     def _reattach(self, runs: Iterable[Run]) -> None:
         """Resume following runs on clusters whose local keepers were killed, for example by a reboot."""
@@ -523,42 +519,3 @@ class Lab(Trainer):
     def __repr__(self) -> str:
         runs = self.supervisor.runs()
         return f"<Lab {self.root}: {len(runs)} runs, {sum(run.alive for run in runs)} alive>"
-
-
-def _new_store(root: Path) -> str:
-    """Return the notice about a new store, with the nearest store of this name in a parent folder."""
-    line = f"{root} does not exist: the first run creates this run store."
-    above = (folder / root.name for folder in root.parent.parents)
-    if other := next((store for store in above if folders_in(store) and RunStore(store).folders()), None):
-        count = len(RunStore(other).folders())
-        line += (
-            f'\nA store with {count} run{"s" if count > 1 else ""} is in {other}: Lab("{other}") opens it.'
-        )
-    return line
-
-
-def _still_alive(runs: list[Run], root: Path) -> str:
-    """Return the notice about alive runs, for users who restarted the kernel to free memory. Runs of other
-    notebooks are only counted, because the notice is saved in the notebook."""
-    here = this_notebook()
-    own = [run for run in runs if run.notebook == here]
-    others = len(runs) - len(own)
-    lines = []
-    if own:
-        lines.append(f"{'1 run is' if len(own) == 1 else f'{len(own)} runs are'} still alive in {root}:")
-        lines += map(_alive_line, own)
-        lines.append(f'`run = lab.run("{own[-1].id}")` gets one: `run` shows it live, `run.stop()` ends it.')
-        lines.append("lab.stop_all() ends all.")
-    if others:
-        count = "1 run that was" if others == 1 else f"{others} runs that were"
-        verb = "is" if others == 1 else "are"
-        lines.append(f"{count} started elsewhere {verb} alive in {root}: lab.runs lists all.")
-    return "\n".join(lines)
-
-
-def _alive_line(run: Run) -> str:
-    used, elapsed = run.memory_mb, run.elapsed
-    facts = [str(run.state), as_kind(run).progress_text]
-    facts.append("" if used is None else memory(used))
-    facts.append("" if elapsed is None else f"for {duration(elapsed)}")
-    return f"  {run.id}  " + ", ".join(fact for fact in facts if fact)

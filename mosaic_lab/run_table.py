@@ -1,4 +1,4 @@
-"""Runs as a table, in text and in HTML."""
+"""Runs as a table, in text and in HTML, and the notices of a new `Lab` about its store."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, overload
 from mosaic_contract.config import nearest
 
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.keeper.files import folders_in
+from mosaic_lab.keeper.run_store import RunStore
 from mosaic_lab.keeper.states import State
-from mosaic_lab.number_format import duration, number
+from mosaic_lab.number_format import duration, memory, number
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.annotations import checked_tags, read_annotations
 from mosaic_lab.runs.exporting import export
 from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.runs.kinds import as_kind, kind_of
+from mosaic_lab.runs.supervisor import this_notebook
 from mosaic_lab.text_table import shortened, text_table
 from mosaic_lab.validation import checked_methods
 
@@ -223,3 +226,41 @@ def _fits(run: Run, words: list[str], wanted: set[str]) -> bool:
     return all(
         re.search(rf"\b{word}\b", everything) if word.isdecimal() else word in everything for word in words
     )
+
+
+def new_store_notice(root: Path) -> str:
+    """Return the notice about a new store, with the nearest store of this name in a parent folder."""
+    line = f"{root} does not exist: the first run creates this run store."
+    above = (folder / root.name for folder in root.parent.parents)
+    if other := next((store for store in above if folders_in(store) and RunStore(store).folders()), None):
+        count = len(RunStore(other).folders())
+        line += (
+            f'\nA store with {count} run{"s" if count > 1 else ""} is in {other}: Lab("{other}") opens it.'
+        )
+    return line
+
+
+def alive_notice(runs: list[Run], root: Path) -> str:
+    """Return the notice about alive runs, for users who restarted the kernel to free memory. Runs of other
+    notebooks are only counted, because the notice is saved in the notebook."""
+    own = [run for run in runs if run.notebook == this_notebook()]
+    others = len(runs) - len(own)
+    lines = []
+    if own:
+        lines.append(f"{'1 run is' if len(own) == 1 else f'{len(own)} runs are'} still alive in {root}:")
+        lines += map(_alive_line, own)
+        lines.append(f'`run = lab.run("{own[-1].id}")` gets one: `run` shows it live, `run.stop()` ends it.')
+        lines.append("lab.stop_all() ends all.")
+    if others:
+        count = "1 run that was" if others == 1 else f"{others} runs that were"
+        verb = "is" if others == 1 else "are"
+        lines.append(f"{count} started elsewhere {verb} alive in {root}: lab.runs lists all.")
+    return "\n".join(lines)
+
+
+def _alive_line(run: Run) -> str:
+    used, elapsed = run.memory_mb, run.elapsed
+    facts = [str(run.state), as_kind(run).progress_text]
+    facts.append("" if used is None else memory(used))
+    facts.append("" if elapsed is None else f"for {duration(elapsed)}")
+    return f"  {run.id}  " + ", ".join(fact for fact in facts if fact)
