@@ -73,8 +73,12 @@ class ScriptPlan(PlannedTraining):
             if self.hyperparameters[name]:
                 yield f"{name}: services on the network are switched off in this worker; leave it out"
 
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        return parameters_of(self.upstream.script(self.algorithm.script))
+
     def checked(self, problems: Iterable[str]) -> dict[str, Any]:
-        parameters = parameters_of(self.upstream.script(self.algorithm.script))
+        parameters = self.parameters
         saved = self.resume_from[1]["hyperparameters"] if self.resume_from else {}
         others = SWITCHED_OFF | (set(saved) - set(parameters))  # from a checkpoint of another script
         hyperparameters = {name: value for name, value in self.hyperparameters.items() if name not in others}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from mosaic_contract import LineSplitter, Telemetry, UpstreamFailed
-from mosaic_contract.episode_logger import EpisodeLogger, with_losses
+from mosaic_contract.episode_logger import EpisodeLogger
 
 LOSSES = {
     "policy_loss": ["losses/policy_loss", "losses/actor_loss"],
@@ -20,7 +20,7 @@ class Translator(EpisodeLogger):
     """
 
     def __init__(self, telemetry: Telemetry) -> None:
-        super().__init__(telemetry)
+        super().__init__(telemetry, losses=LOSSES)
         self.finished = False
         self.failure: UpstreamFailed | None = None
         self._lines = LineSplitter()
@@ -45,7 +45,7 @@ class Translator(EpisodeLogger):
 
     def _write_values(self) -> None:
         if self._values:
-            self.metrics(with_losses(self._values, LOSSES))
+            self.library_metrics(self._values)
             self._values = {}
 
     def _reach(self, step: int) -> None:

@@ -4,9 +4,9 @@ Each action is repeated for four frames of the emulator. A policy observes the l
 decision; each image is the pixel-wise maximum of two consecutive frames, in grayscale, 84×84 pixels.
 Trainings use the signs of rewards.
 
-For a training, `make` and `wrappers.wrap` preprocess the environment. An operator receives whole frames from
-an arena, and `as_trained` applies the same preprocessing to it. NumPy, Gymnasium and OpenCV are imported on
-first use.
+For a training, `preprocessed` and `wrappers.wrap` preprocess the environment. An operator receives whole
+frames from an arena, and `as_trained` applies the same preprocessing to it. NumPy, Gymnasium and OpenCV are
+imported on first use.
 """
 
 from __future__ import annotations
@@ -16,10 +16,7 @@ import random
 from importlib import import_module
 from typing import Any, Mapping, Sequence
 
-from mosaic_contract import registry
-from mosaic_contract.checked_environment import checked
 from mosaic_contract.errors import ConfigError
-from mosaic_contract.gymnasium_wrappers import Wrapper, limited
 from mosaic_contract.operators import Operator
 from mosaic_contract.spaces import make_space
 
@@ -94,14 +91,9 @@ class Pictures:
         return cv2.cvtColor(small, cv2.COLOR_RGB2GRAY)
 
 
-def make(env_id: str, wrappers: Sequence[Wrapper], **settings: Any) -> Any:
-    """Make a checked Gymnasium environment for a training.
-
-    With the wrapper "atari", its steps and observations are preprocessed, but its rewards are the game's
-    own. With a time limit, it truncates its episodes. Raises the errors of `gymnasium.make`.
-    """
-    env = checked(registry.make(env_id, **settings), env_id)
-    return limited(_game_class()(env) if ATARI in wrappers else env, wrappers)
+def preprocessed(env: Any) -> Any:
+    """Return a game with preprocessed steps and observations; its rewards are the game's own."""
+    return _game_class()(env)
 
 
 def signs_of_rewards(env: Any) -> Any:

@@ -7,8 +7,10 @@ import functools
 import logging
 import sys
 from importlib import import_module
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
+from mosaic_contract import registry
+from mosaic_contract.atari import ATARI, preprocessed
 from mosaic_contract.environment_check import (
     EpisodeCheck,
     ReturnsCheck,
@@ -17,6 +19,7 @@ from mosaic_contract.environment_check import (
     close,
     offers,
 )
+from mosaic_contract.gymnasium_wrappers import Wrapper, limited
 from mosaic_contract.spaces import from_zero, start_of
 from mosaic_contract.training_recorder import TrainingRecorder, training_recorder
 
@@ -24,6 +27,16 @@ _STATISTICS = "episode"
 """The key of `info` for the episode statistics of library wrappers, which accept nothing else there."""
 
 log = logging.getLogger("mosaic_contract")
+
+
+def make_for_training(env_id: str, wrappers: Sequence[Wrapper] = (), **settings: Any) -> Any:
+    """Make a checked Gymnasium environment for a training, to be completed by `wrappers.wrap`.
+
+    With the wrapper "atari", its steps and observations are preprocessed, but its rewards are the game's
+    own. With a time limit, it truncates its episodes. Raises the errors of `registry.make`.
+    """
+    env = checked(registry.make(env_id, **settings), env_id)
+    return limited(preprocessed(env) if ATARI in wrappers else env, wrappers)
 
 
 def checked(env: Any, env_id: str, records: bool = True) -> Any:

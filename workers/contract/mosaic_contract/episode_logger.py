@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import Any, Iterable, Mapping, Sequence, Union
 
 from mosaic_contract.fastlane import TrainingFrames
@@ -18,18 +19,20 @@ _SPEED_SECONDS = 1.0  # between two speed metrics
 Losses = Mapping[str, Sequence[str]]
 """A library's names of its losses by their common names, as patterns of `fnmatch`; the first match is used:
 ``{"policy_loss": ["*/actor_loss"], "value_loss": ["*/critic_loss", "*/td_loss"]}``."""
+_NO_LOSSES: Losses = MappingProxyType({})
 
 
 class EpisodeLogger:
     """Counter of steps and logger of episodes and metrics, for shims with environments in their own process.
 
     `steps` counts over all environments, starting at the step of a resumed checkpoint; `rate` is the latest
-    speed in steps per second, None at first.
+    speed in steps per second, None at first. `losses` are the library's names of its losses.
     """
 
-    def __init__(self, telemetry: Telemetry, steps: int = 0) -> None:
+    def __init__(self, telemetry: Telemetry, steps: int = 0, losses: Losses = _NO_LOSSES) -> None:
         self.telemetry = telemetry
         self.steps = steps
+        self._losses = losses
         self.rate: float | None = None
         self._latest: dict[str, float] = {}
         self._returns: deque[float] = deque(maxlen=_RECENT)
@@ -84,6 +87,16 @@ class EpisodeLogger:
     def metrics(self, values: Mapping[str, Any]) -> None:
         """Log metrics at the current step: the numbers among `values`."""
         self._latest.update(self.telemetry.metrics(self.steps, values))
+
+    def library_metrics(self, values: Mapping[str, Any], writer: Any = None, step: int | None = None) -> None:
+        """Log the library's metrics at the current step, with its losses also under their common names.
+
+        With a `writer`, the metrics are also written for TensorBoard; see `scalars`.
+        """
+        numbers = self.telemetry.numbers(values)
+        self.metrics(with_losses(numbers, self._losses))
+        if writer is not None:
+            self.scalars(writer, numbers, step)
 
     def scalars(self, writer: Any, values: Mapping[str, float], step: int | None = None) -> None:
         """Write metrics for TensorBoard at the current or another step; `writer` is a SummaryWriter.

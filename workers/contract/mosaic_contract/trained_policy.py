@@ -193,14 +193,15 @@ class TrainedOperator:
 
         return PolicyQueries(
             self._space,
-            {ACTION: lambda xs, memory: self._act(xs, memory)[0], **self._checked_answers()},
+            {ACTION: lambda xs, memory: self._act(xs, memory)[0], **self._array_answers()},
             None if observe is None else input_of,
             lambda: self._memory,
             memoryless=self._discrete and self._deterministic and self._memory is None and self._alone,
         )
 
     def answers(self) -> Mapping[str, Answer]:
-        """Return the answers to queries besides actions, whose inputs are float32."""
+        """Return the answers to queries besides actions: functions of float32 inputs that return tensors,
+        called without gradients."""
         return {}
 
     def initial_memory(self, count: int = 1) -> Any:
@@ -214,11 +215,17 @@ class TrainedOperator:
         """Return continuous actions within the bounds of the action space."""
         return self._numpy.clip(action, self.actions.low, self.actions.high)
 
-    def _checked_answers(self) -> dict[str, Answer]:
-        def checked(answer: Answer) -> Answer:
-            return lambda xs, memory: answer(self._numpy.asarray(xs, "float32"), memory)
+    def _array_answers(self) -> dict[str, Answer]:
+        torch = import_module("torch")
 
-        return {name: checked(answer) for name, answer in self.answers().items()}
+        def of_arrays(answer: Answer) -> Answer:
+            def array(xs: Any, memory: Any) -> Any:
+                with torch.inference_mode():
+                    return answer(self._numpy.asarray(xs, "float32"), memory).numpy()
+
+            return array
+
+        return {name: of_arrays(answer) for name, answer in self.answers().items()}
 
     def _act(self, xs: Any, memory: Any) -> tuple[Any, Any]:
         """Return the actions for N inputs, with the operator's exploration, and the new recurrent state."""

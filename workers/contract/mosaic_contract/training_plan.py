@@ -24,6 +24,7 @@ from mosaic_contract.config import TrainingConfig, nearest
 from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.errors import ConfigError
 from mosaic_contract.gymnasium_wrappers import resume_statistics
+from mosaic_contract.hyperparameters import Parameter, check_hyperparameters
 from mosaic_contract.telemetry import Telemetry
 
 DescribedCheckpoint = Tuple[Path, "dict[str, Any]"]
@@ -43,7 +44,7 @@ class PlannedTraining:
     adapted: translates the library's other spellings of names and values in the configuration.
     probed: checks the environment.
     misfits: reasons why the algorithm cannot be trained, independent of hyperparameters.
-    checked: the hyperparameters, validated, with defaults.
+    parameters: the declarations of the hyperparameters; `checked` validates the values by them.
     disagreements: combinations of individually valid values that are not valid together.
 
     `resume_from` is the checkpoint that the training resumes from, with its description; None to begin at
@@ -104,10 +105,15 @@ class PlannedTraining:
         each."""
         return ()
 
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """The hyperparameters of the algorithm in this environment, by name."""
+        raise NotImplementedError
+
     def checked(self, problems: Iterable[str]) -> dict[str, Any]:
         """Return all hyperparameters: the given values, validated, and defaults. Raises `ConfigError`, with
         the `problems` before its own."""
-        raise NotImplementedError
+        return check_hyperparameters(self.hyperparameters, self.parameters, problems)
 
     def disagreements(self) -> Iterable[str]:
         """Yield, one sentence each, values that are valid alone but not together or not in this

@@ -56,6 +56,16 @@ class Telling(unittest.TestCase):
         latest = {"episode_return": 29.0, "episode_length": 7.0, "loss": 0.5}
         self.assertEqual(self.logger.final_metrics, {"steps": 100, **self.logger.mean_return, **latest})
 
+    def test_a_librarys_losses_are_reported_under_common_names_too(self):
+        losses = {"policy_loss": ["*/actor_loss"]}
+        logger = EpisodeLogger(self.logger.telemetry, 100, losses)
+        written = []
+        writer = mock.Mock(add_scalar=lambda *scalar: written.append(scalar))
+        logger.library_metrics({"update": {"actor_loss": 1.5, "name": "adam"}}, writer, 7)
+        (line,) = self.lines()
+        self.assertEqual(line["payload"]["values"], {"update/actor_loss": 1.5, "policy_loss": 1.5})
+        self.assertEqual(written, [("update/actor_loss", 1.5, 7)])
+
     def test_the_speed_is_reported_once_a_second(self):
         self.assertIsNone(self.logger.rate)
         with mock.patch("time.monotonic") as clock:

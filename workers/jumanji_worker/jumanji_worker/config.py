@@ -6,7 +6,7 @@ import importlib
 from dataclasses import dataclass
 from typing import Any, Iterable, Mapping
 
-from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
+from mosaic_contract import ConfigError, Parameter, TrainingConfig
 from mosaic_contract.environment_check import unmakeable
 from mosaic_contract.hyperparameters import env_kwargs_of, not_widths
 from mosaic_contract.training_plan import PlannedTraining
@@ -44,11 +44,11 @@ class JumanjiPlan(PlannedTraining):
 
     @property
     def bound(self) -> Mapping[str, str]:
-        return bound(parameters_of(self.config.algorithm, self.config.env_id))
+        return bound(self.parameters)
 
-    def checked(self, problems: Iterable[str]) -> dict[str, Any]:
-        parameters = parameters_of(self.config.algorithm, self.config.env_id)
-        return check_hyperparameters(self.hyperparameters, parameters, problems)
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        return parameters_of(self.config.algorithm, self.config.env_id)
 
     def disagreements(self) -> Iterable[str]:
         wrong = list(not_widths(self.hyperparameters))

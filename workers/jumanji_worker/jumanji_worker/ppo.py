@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow_probability.substrates.jax.distributions as distributions
 from jumanji.wrappers import VmapAutoResetWrapper
 from mosaic_contract.checkpoints import Checkpoints
-from mosaic_contract.episode_logger import EpisodeLogger, with_losses
+from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.fastlane import TrainingFrames
 from mosaic_contract.hyperparameters import env_kwargs_of
 from sbx import PPO as Upstream
@@ -29,7 +29,7 @@ from .episode_statistics import FIELDS, RecordEpisodeStatistics, StatisticsState
 from .hyperparameters import OWN_OF_PPO
 from .pytree_files import from_file
 from .spaces import ActionConversion, Choose, Vector
-from .telemetry import LOSSES, BatchReporter, CompileTime
+from .telemetry import BatchReporter, CompileTime
 
 _NEXT = "next_obs"  # upstream's name of an episode's last observation
 _NEVER = -1e9
@@ -146,8 +146,7 @@ class Log(KVWriter):
         self._logger = logger
 
     def write(self, key_values: dict[str, Any], key_excluded: Any, step: int = 0) -> None:
-        values = self._logger.telemetry.numbers(key_values)
-        self._logger.metrics(with_losses(values, LOSSES))
+        self._logger.library_metrics(key_values)
 
     def close(self) -> None:
         """Do nothing: there is nothing to close."""

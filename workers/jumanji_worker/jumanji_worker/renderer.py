@@ -65,7 +65,7 @@ def make_frames(
     config: TrainingConfig, env: Any, count: int, state: Callable[[], StatisticsState]
 ) -> TrainingFrames:
     """Return the frames of a training on a batch of `count` environments."""
-    frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, count)
+    frames = TrainingFrames.of(config, count)
     if config.fastlane.enabled:
         try:
             renderer = Renderer(env)

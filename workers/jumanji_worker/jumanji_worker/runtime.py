@@ -22,13 +22,14 @@ from .config import JumanjiPlan, module_of
 from .pytree_files import to_bytes
 from .renderer import make_frames
 from .spaces import ActionConversion
+from .telemetry import LOSSES
 
 _STOP_SECONDS = 4.0  # for the current step or update after a signal
 
 
 def train(plan: JumanjiPlan, telemetry: Telemetry) -> Mapping[str, Any]:
     """Train to the end and return the final metrics. After a signal, training ends with a checkpoint."""
-    logger = EpisodeLogger(telemetry, plan.start_step)
+    logger = EpisodeLogger(telemetry, plan.start_step, LOSSES)
     training = _Training(plan, logger)
     with suppress(Cancelled):
         training.run()

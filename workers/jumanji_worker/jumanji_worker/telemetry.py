@@ -11,7 +11,7 @@ from typing import Any, Iterable, Mapping
 
 import jax
 import numpy as np
-from mosaic_contract.episode_logger import EpisodeLogger, with_losses
+from mosaic_contract.episode_logger import EpisodeLogger
 
 from .episode_statistics import FIELDS, LENGTH, FinishedEpisode, finished_episodes
 
@@ -65,7 +65,7 @@ class BatchReporter:
         if last or self._logger.steps - self._last_sent >= _UPDATE_STEPS:
             self._last_sent = self._logger.steps
             values = {name: float(np.mean(value)) for name, value in metrics.items() if name not in each}
-            self._logger.metrics(with_losses(values, LOSSES))
+            self._logger.library_metrics(values)
 
     def _step(self) -> None:
         self._logger.steps += self._count - 1

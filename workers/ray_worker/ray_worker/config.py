@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Iterable, Iterator, Mapping
 
-from mosaic_contract import TrainingConfig, check_hyperparameters
+from mosaic_contract import Parameter, TrainingConfig, check_hyperparameters
 from mosaic_contract.gymnasium_wrappers import NORMALIZE_REWARD, with_statistics
 from mosaic_contract.hyperparameters import ENV_KWARGS, env_kwargs_of, not_widths
 from mosaic_contract.training_plan import DescribedCheckpoint, PlannedTraining
@@ -100,12 +100,15 @@ class RllibPlan(PlannedTraining):
         yield from misfits(self.algorithm, self.spec, filters=bool(values.get(FILTERS)))
         yield from policies.problems_of(values.get(POLICIES, SHARED), self.spec)
 
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        return parameters_of(self.algorithm.name)
+
     def checked(self, problems: Iterable[str]) -> dict[str, Any]:
         values = {
             name: value for name, value in self.hyperparameters.items() if name not in (POLICIES, *ALIASES)
         }
-        parameters = parameters_of(self.algorithm.name)
-        checked = check_hyperparameters(numbers_as_words(self.algorithm.name, values), parameters, problems)
+        checked = check_hyperparameters(numbers_as_words(values, self.parameters), self.parameters, problems)
         if FILTERS in checked and checked[FILTERS] is None:
             checked[FILTERS] = default_filters(self.spec)
         return {**checked, POLICIES: self.hyperparameters.get(POLICIES, SHARED)}

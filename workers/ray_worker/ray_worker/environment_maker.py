@@ -59,11 +59,12 @@ def make_wrapped(
 ) -> Any:
     """Make an environment for a training, with wrappers of the contract. Rewards of Atari games are not
     transformed, as in upstream's own preset for them."""
-    from mosaic_contract.atari import ATARI, make
+    from mosaic_contract.atari import ATARI
+    from mosaic_contract.checked_environment import make_for_training
     from mosaic_contract.wrappers import wrap
 
     if module is None:
-        env = make(env_id, wrappers, render_mode=render_mode, **keywords)
+        env = make_for_training(env_id, wrappers, render_mode=render_mode, **keywords)
     else:
         env = make_checked(module, env_id, keywords, render_mode)
     return wrap(env, [name for name in wrappers if name != ATARI], env_id)

@@ -124,10 +124,9 @@ def _parameter(name: str, value: Any, meaning: str) -> Parameter:
     return Parameter(name, kind, value, meaning, _CHOICES.get(name, ()))
 
 
-def numbers_as_words(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def numbers_as_words(values: Mapping[str, Any], parameters: Mapping[str, Parameter]) -> dict[str, Any]:
     """Return the hyperparameters with numbers as strings if the default is the word "auto": a parameter has
     one type."""
-    parameters = parameters_of(name)
     return {
         key: str(value)
         if key in _WORDS and key in parameters and parameters[key].type is str and type(value) in (int, float)

@@ -123,11 +123,7 @@ class RllibOperator(TrainedOperator):
         return answers
 
     def _answer(self, function: Callable[[Any], Any]) -> Answer:
-        def answer(xs: Any, memory: Any) -> Any:
-            with torch.inference_mode():
-                return function(self._batch(xs, None)).numpy()
-
-        return answer
+        return lambda xs, memory: function(self._batch(xs, None))
 
     def _logits(self, batch: dict[str, Any]) -> Any:
         return self._outputs(batch)["action_dist_inputs"]

@@ -84,6 +84,5 @@ def _report_remote_frames(plan: RllibPlan, algorithm: Any, stack: ExitStack) -> 
         lambda _: socket.gethostname(), local_env_runner=False
     )
     if hosts and hosts[0] != socket.gethostname():
-        frames = TrainingFrames(plan.config.env_id, plan.config.run_dir, plan.config.fastlane, 1)
-        stack.callback(frames.close)
+        frames = stack.enter_context(TrainingFrames.of(plan.config, 1))
         frames.end(f"the environments are on {hosts[0]}, and frames are seen on their own machine only")

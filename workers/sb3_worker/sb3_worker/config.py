@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Iterable, Iterator, Mapping
 
-from mosaic_contract import TrainingConfig, check_hyperparameters
+from mosaic_contract import Parameter, TrainingConfig
 from mosaic_contract.config import nearest
 from mosaic_contract.hyperparameters import env_kwargs_of, not_widths
 from mosaic_contract.training_plan import PlannedTraining
@@ -43,8 +43,9 @@ class Sb3Plan(PlannedTraining):
     def misfits(self) -> Iterable[str]:
         return misfits(self.algorithm, self.spec)
 
-    def checked(self, problems: Iterable[str]) -> dict[str, Any]:
-        return check_hyperparameters(self.hyperparameters, parameters_of(self.algorithm.name), problems)
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        return parameters_of(self.algorithm.name)
 
     def disagreements(self) -> Iterable[str]:
         return [

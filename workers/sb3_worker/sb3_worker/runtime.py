@@ -9,7 +9,7 @@ from typing import Any, Iterator, Mapping
 
 from mosaic_contract import Cancelled, Telemetry
 from mosaic_contract.checkpoints import Checkpoints
-from mosaic_contract.episode_logger import EpisodeLogger, with_losses
+from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.pytorch import torch_device
 from mosaic_contract.signals import signals_held
 from stable_baselines3.common.base_class import BaseAlgorithm
@@ -36,7 +36,7 @@ def train(plan: Sb3Plan, telemetry: Telemetry) -> Mapping[str, Any]:
     """Train to the end and return the final metrics. After a signal, training ends with a checkpoint."""
     config = plan.config
     device = torch_device(plan.hyperparameters["device"])
-    logger = EpisodeLogger(telemetry, plan.start_step)
+    logger = EpisodeLogger(telemetry, plan.start_step, LOSSES)
     with ExitStack() as stack:
         envs = stack.enter_context(environments(config, plan.environments, logger))
         model = make_model(plan, envs, device)
@@ -75,8 +75,7 @@ class _Metrics(KVWriter):
         self._logger = logger
 
     def write(self, key_values: dict[str, Any], key_excluded: Any, step: int = 0) -> None:
-        values = self._logger.telemetry.numbers(key_values)
-        self._logger.metrics(with_losses(values, LOSSES))
+        self._logger.library_metrics(key_values)
 
     def close(self) -> None:
         """Do nothing: there is nothing to close."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, Iterator
 
 import gymnasium
 from mosaic_contract import TrainingConfig
-from mosaic_contract.atari import make as make_environment
+from mosaic_contract.checked_environment import make_for_training
 from mosaic_contract.environment_server.served import begin_steps
 from mosaic_contract.episode_logger import EpisodeLogger, TrainingEpisode
 from mosaic_contract.fastlane import TrainingFrames
@@ -24,11 +24,9 @@ from .environments import mask_of
 @contextmanager
 def environments(config: TrainingConfig, count: int, logger: EpisodeLogger) -> Iterator[DummyVecEnv]:
     """Make `count` environments of the run, with frames; they are closed at the end."""
-    with ExitStack() as stack:
-        frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, count)
-        stack.callback(frames.close)
-        keywords = env_kwargs_of(config.hyperparameters)
-        make = functools.partial(make_environment, config.env_id, config.wrappers, **keywords)
+    keywords = env_kwargs_of(config.hyperparameters)
+    make = functools.partial(make_for_training, config.env_id, config.wrappers, **keywords)
+    with TrainingFrames.of(config, count) as frames:
 
         def make_one(index: int) -> gymnasium.Env[Any, Any]:
             env = frames.make(make)
@@ -36,7 +34,8 @@ def environments(config: TrainingConfig, count: int, logger: EpisodeLogger) -> I
             return wrap(Monitor(Sb3Environment(env, episode)), config.wrappers, config.env_id)
 
         makers = [functools.partial(make_one, index) for index in range(count)]
-        yield stack.enter_context(closing(Sb3Environments(makers)))
+        with closing(Sb3Environments(makers)) as envs:
+            yield envs
 
 
 class Sb3Environments(DummyVecEnv):

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Iterable, Iterator, Mapping
 
-from mosaic_contract import TrainingConfig, check_hyperparameters
+from mosaic_contract import Parameter, TrainingConfig
 from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.hyperparameters import env_kwargs_of, not_widths
 from mosaic_contract.training_plan import PlannedTraining
@@ -49,8 +49,12 @@ class TianshouPlan(PlannedTraining):
         games = game_problems(self.algorithm, self.config.wrappers) if in_turns else ()
         return [*misfits(self.algorithm, self.spec), *games]
 
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        return parameters_of(self.algorithm.name)
+
     def checked(self, problems: Iterable[str]) -> dict[str, Any]:
-        values = check_hyperparameters(self.hyperparameters, parameters_of(self.algorithm.name), problems)
+        values = super().checked(problems)
         if values.get("dataset"):
             values["dataset"] = str((self.config.launch_dir / Path(values["dataset"]).expanduser()).resolve())
         return values
@@ -58,7 +62,7 @@ class TianshouPlan(PlannedTraining):
     def disagreements(self) -> Iterable[str]:
         values = self.hyperparameters
         problems = list(_disagreements(values))
-        widths = parameters_of(self.algorithm.name)["hidden_sizes"].default
+        widths = self.parameters["hidden_sizes"].default
         if is_pictures(self.spec.observation_space) and values["hidden_sizes"] != widths:
             problems.append(
                 "hidden_sizes: upstream's convolutional networks have widths of their own; leave it out"

@@ -95,7 +95,7 @@ class TianshouOperator(TrainedOperator):
         if (critic := getattr(policy, CRITIC, None)) is not None:
             values = vector_network(critic[0]) or critic[0]
             answers["value"] = lambda xs, memory: values(xs).flatten()
-        return {name: _of_arrays(answer) for name, answer in answers.items()}
+        return answers
 
     @functools.cached_property
     def _is_categorical(self) -> bool:
@@ -177,16 +177,6 @@ def _make(path: Path, described: dict[str, Any]) -> Policy:
 
 def _part(state: dict[str, Any], prefix: str) -> dict[str, Any]:
     return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
-
-
-def _of_arrays(answer: Answer) -> Answer:
-    """Return the answer as an array instead of a tensor."""
-
-    def array(xs: Any, memory: Any) -> Any:
-        with torch.inference_mode():
-            return answer(xs, memory).numpy()
-
-    return array
 
 
 def _spaces(described: dict[str, Any]) -> tuple[Any, Any]:

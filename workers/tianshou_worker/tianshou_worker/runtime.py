@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from mosaic_contract import Cancelled, Telemetry
 from mosaic_contract.checkpoints import Checkpoints
-from mosaic_contract.episode_logger import EpisodeLogger, with_losses
+from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.pytorch import torch_device
 from tianshou.algorithm.algorithm_base import Algorithm, Policy
 from tianshou.data import Batch, Collector, PrioritizedVectorReplayBuffer, ReplayBuffer, VectorReplayBuffer
@@ -66,7 +66,8 @@ def train(plan: TianshouPlan, telemetry: Telemetry) -> Mapping[str, Any]:
     offline = plan.algorithm.offline
     buffer: Any = dataset if offline else _buffer(plan)
     learn = learn_offline if offline else _learn
-    logger = EpisodeLogger(telemetry, plan.start_step)
+    losses = IMITATION_LOSSES if plan.algorithm.name == "il" else LOSSES
+    logger = EpisodeLogger(telemetry, plan.start_step, losses)
     checkpoints = checkpoints_of(plan, algorithm, logger)
     with suppress(Cancelled):
         learn(buffer, plan, algorithm, logger, checkpoints)
@@ -188,8 +189,6 @@ def learn_offline(
 
     with ExitStack() as stack:
         log = GradientLog(logger, plan.config.tensorboard_dir, after_each_step)
-        if plan.algorithm.name == "il":
-            log.losses = IMITATION_LOSSES
         stack.callback(log.finalize)
         evaluated = stack.enter_context(environments(plan.config, episodes, logger, counted=False))
         parameters = OfflineTrainerParams(
@@ -218,16 +217,13 @@ class TianshouLogger(TensorboardLogger):
             update_interval=max(1, steps // collection),  # counted in collections
             write_flush=False,
         )
-        self.losses = LOSSES
         self._logger = logger
 
     def write(self, step_type: str, step: int, data: dict[str, Any]) -> None:
         scope = step_type.partition("/")[0]
         if scope == "info":
             return
-        values = self._logger.telemetry.numbers({scope: data})
-        self._logger.metrics(with_losses(values, self.losses))
-        self._logger.scalars(self.writer, values)
+        self._logger.library_metrics({scope: data}, self.writer)
 
 
 class GradientLog(TianshouLogger):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, Iterator
 
 import gymnasium
 from mosaic_contract import TrainingConfig
-from mosaic_contract.atari import make as make_environment
+from mosaic_contract.checked_environment import make_for_training
 from mosaic_contract.environment_server.served import begin_steps
 from mosaic_contract.episode_logger import EpisodeLogger, TrainingEpisode
 from mosaic_contract.fastlane import TrainingFrames
@@ -34,13 +34,11 @@ def environments(
     Steps of environments that are not `counted` do not count as training steps. With an `opponent`, the
     environments are turn-based games.
     """
-    with ExitStack() as stack:
-        frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, count)
-        stack.callback(frames.close)
-        keywords = env_kwargs_of(config.hyperparameters)
-        make = functools.partial(make_environment, config.env_id, config.wrappers, **keywords)
-        if opponent is not None:
-            make = functools.partial(make_game, config.env_id, **keywords)
+    keywords = env_kwargs_of(config.hyperparameters)
+    make = functools.partial(make_for_training, config.env_id, config.wrappers, **keywords)
+    if opponent is not None:
+        make = functools.partial(make_game, config.env_id, **keywords)
+    with TrainingFrames.of(config, count) as frames:
 
         def make_one(index: int) -> Any:
             env = frames.make(make)
@@ -50,9 +48,9 @@ def environments(
             return wrap(TianshouEnvironment(env, episode), config.wrappers, config.env_id)
 
         makers = [functools.partial(make_one, index) for index in range(count)]
-        envs = stack.enter_context(closing(TianshouEnvironments(makers)))
-        envs.seed(config.seed)
-        yield envs
+        with closing(TianshouEnvironments(makers)) as envs:
+            envs.seed(config.seed)
+            yield envs
 
 
 class TianshouEnvironments(DummyVectorEnv):

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Iterable, Iterator, Mapping
 
-from mosaic_contract import ConfigError, Parameter, TrainingConfig, check_hyperparameters
+from mosaic_contract import ConfigError, Parameter, TrainingConfig
 from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
 from mosaic_contract.hyperparameters import env_kwargs_of, not_widths
 from mosaic_contract.training_plan import PlannedTraining
@@ -56,16 +56,9 @@ class XuancePlan(PlannedTraining):
         spec = self.spec
         yield from misfits(self.algorithm, spec)
         only = spec.kind == CONTINUOUS
-        fixed = CONTINUOUS_ACTION in self._known and not spec.chooses
+        fixed = CONTINUOUS_ACTION in self.parameters and not spec.chooses
         if fixed and self.hyperparameters.get(CONTINUOUS_ACTION, only) is not only:
             yield f"{CONTINUOUS_ACTION}: {spec.env_id} has {spec.kind} actions only; leave it out"
-
-    def checked(self, problems: Iterable[str]) -> dict[str, Any]:
-        parameters = dict(self._known)
-        if CONTINUOUS_ACTION in parameters and not self.spec.chooses:
-            only = self.spec.kind == CONTINUOUS
-            parameters[CONTINUOUS_ACTION] = replace(parameters[CONTINUOUS_ACTION], default=only)
-        return check_hyperparameters(self.hyperparameters, parameters, problems)
 
     def disagreements(self) -> Iterable[str]:
         games = _MAY_BE_EMPTY_FOR_GAMES if self.spec.configured == GAMES else ()
@@ -82,16 +75,20 @@ class XuancePlan(PlannedTraining):
             )
 
     @property
-    def _known(self) -> Mapping[str, Parameter]:
+    def parameters(self) -> Mapping[str, Parameter]:
         """The parameters as configured by upstream for the environment, if it has a configuration."""
-        algorithm, configured = self.algorithm, self.spec.configured
+        algorithm, spec, configured = self.algorithm, self.spec, self.spec.configured
         parameters = parameters_of(
             algorithm.name, configured if configured in algorithm.configured else algorithm.kind
         )
-        if configured == GAMES and max(self.spec.observation_space.shape[:2]) < _ATARI_SIDE:
-            small = {name: replace(parameters[name], default=sizes) for name, sizes in _SMALL.items()}
-            return {**parameters, **small}
-        return parameters
+        defaults: dict[str, Any] = {}
+        if configured == GAMES and max(spec.observation_space.shape[:2]) < _ATARI_SIDE:
+            defaults |= _SMALL
+        if CONTINUOUS_ACTION in parameters and not spec.chooses:
+            defaults[CONTINUOUS_ACTION] = spec.kind == CONTINUOUS
+        return parameters | {
+            name: replace(parameters[name], default=default) for name, default in defaults.items()
+        }
 
     @property
     def environments(self) -> int:

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Mapping, Sequence
 
 from mosaic_contract import ConfigError, registry
-from mosaic_contract.atari import make as make_environment
-from mosaic_contract.checked_environment import checked
+from mosaic_contract.checked_environment import checked, make_for_training
 from mosaic_contract.codec import with_tagged_tuples
 from mosaic_contract.environment_check import offers, probe
 from mosaic_contract.environment_spec import CONTINUOUS, EnvironmentSpec, space_kind
@@ -78,7 +77,7 @@ def make(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if pettingzoo_module(env_id) is None:
-            return make_environment(env_id, wrappers, render_mode=render_mode, **keywords)
+            return make_for_training(env_id, wrappers, render_mode=render_mode, **keywords)
         return checked(_make_team(env_id, keywords, continuous, render_mode), env_id)
 
 

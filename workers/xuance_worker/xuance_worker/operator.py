@@ -144,11 +144,7 @@ class XuancePolicies:
             return policy(self._normalized(nothing))[2]
 
     def _answer(self, function: Callable[[Any], Any]) -> Answer:
-        def answer(xs: Any, memory: Any) -> Any:
-            with torch.inference_mode():
-                return function(self._normalized(xs)).numpy()
-
-        return answer
+        return lambda xs, memory: function(self._normalized(xs))
 
     def _act_in_team(self, agent: str, xs: Any, memory: Any, deterministic: bool) -> tuple[Any, Any]:
         """Return the actions of one agent, computed for the whole team as upstream requires. Each action

@@ -10,7 +10,7 @@ from contextlib import ExitStack, closing, suppress
 from typing import Any, Mapping
 
 from mosaic_contract import Cancelled, Telemetry
-from mosaic_contract.episode_logger import EpisodeLogger, with_losses
+from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.fastlane import TrainingFrames
 
 from .checkpoints import checkpoints_of, restore
@@ -29,8 +29,7 @@ def train(plan: XuancePlan, telemetry: Telemetry) -> Mapping[str, Any]:
     """Train to the end and return the final metrics. After a signal, training ends with a checkpoint."""
     config = plan.config
     with ExitStack() as stack:
-        frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, plan.environments)
-        stack.callback(frames.close)
+        frames = stack.enter_context(TrainingFrames.of(config, plan.environments))
         logger = XuanceLogger(telemetry, plan.start_step, on_policy=plan.algorithm.on_policy)
         agent = make_training_agent(plan, TrainingContext(plan, logger, frames))
         stack.callback(agent.train_envs.close)
@@ -53,7 +52,7 @@ class XuanceLogger(EpisodeLogger):
     """The logger for upstream's agents. `writer` is upstream's, once it exists."""
 
     def __init__(self, telemetry: Telemetry, steps: int, *, on_policy: bool) -> None:
-        super().__init__(telemetry, steps)
+        super().__init__(telemetry, steps, LOSSES)
         self.writer: Any = None
         self._every = 0 if on_policy else _UPDATE_STEPS
         self._last_sent = steps - _UPDATE_STEPS
@@ -68,5 +67,4 @@ class XuanceLogger(EpisodeLogger):
             if self.steps - self._last_sent < self._every:
                 return
             self._last_sent = self.steps
-        self.metrics(with_losses(values, LOSSES))
-        self.scalars(self.writer, values, step)
+        self.library_metrics(values, self.writer, step)

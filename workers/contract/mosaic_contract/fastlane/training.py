@@ -18,7 +18,7 @@ from mosaic_contract.fastlane.render import RENDER_MODE, draw
 from mosaic_contract.fastlane.writer import FrameWriter
 
 if TYPE_CHECKING:
-    from mosaic_contract.config import FastlaneConfig
+    from mosaic_contract.config import FastlaneConfig, TrainingConfig
 
 Score = Callable[[], tuple[float, float]]
 
@@ -27,8 +27,8 @@ class TrainingFrames:
     """Publisher of the frames of one training, each an image of as many `environments` as the grid has
     places.
 
-    `due` returns whether to `publish` now, `end` ends the frames with a reason, and `close` must be called at
-    the end of the training.
+    `due` returns whether to `publish` now, and `end` ends the frames with a reason. Call `close` at the end
+    of the training, or use it in a `with` statement.
     """
 
     def __init__(
@@ -42,6 +42,17 @@ class TrainingFrames:
         self.due = self._writer.due
         self.end = self._writer.end
         self.close = self._writer.close
+
+    @classmethod
+    def of(cls, config: TrainingConfig, environments: int) -> TrainingFrames:
+        """Return the publisher of a training with this configuration."""
+        return cls(config.env_id, config.run_dir, config.fastlane, environments)
+
+    def __enter__(self) -> TrainingFrames:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def make(self, make: Callable[..., Any]) -> Any:
         """Return `make()`, or `make(render_mode="rgb_array")` if the environment will be shown. Raises the

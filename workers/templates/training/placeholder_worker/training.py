@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterator
 
 import numpy
 from mosaic_contract import Telemetry, TrainingConfig, check_hyperparameters, registry
-from mosaic_contract.checked_environment import checked
+from mosaic_contract.checked_environment import make_for_training
 from mosaic_contract.checkpoints import Checkpoints
 from mosaic_contract.environment_check import probe
 from mosaic_contract.environment_spec import DISCRETE, EnvironmentSpec
@@ -47,16 +47,11 @@ def spec_of(env_id: str) -> EnvironmentSpec:
     return spec
 
 
-def make(env_id: str, render_mode: str | None = None) -> Any:
-    """Return an environment to train on, with checked return values and actions that count from 0."""
-    return checked(registry.make(env_id, render_mode), env_id)
-
-
 def train(config: TrainingConfig, telemetry: Telemetry) -> dict[str, float]:
     """Train to the end of the episode that contains the last step; return the final metrics. A request to
     stop can raise `Cancelled` at any line."""
-    frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, environments=1)
-    env = frames.make(functools.partial(make, config.env_id))
+    frames = TrainingFrames.of(config, environments=1)
+    env = frames.make(functools.partial(make_for_training, config.env_id))
     logger = EpisodeLogger(telemetry)
     episode = TrainingEpisode(env, 0, logger, frames)
     search = Search(config, env)
