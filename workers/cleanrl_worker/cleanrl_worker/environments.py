@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from dataclasses import dataclass
 from typing import Any, Mapping, Sequence
 
@@ -35,7 +34,6 @@ def spec_of(
     environments. Raises `ConfigError` for an environment that cannot be made here, and for `wrappers` on an
     environment of the old gym.
     """
-    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     env, _ = probe(env_id, functools.partial(_make_either, env_id, keywords, legacy))
     modes = env.metadata.get("render_modes") or env.metadata.get("render.modes") or ()
     is_old = isinstance(env, FromGym)
@@ -65,7 +63,6 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> A
     Raises `ConfigError` for an id that neither has and for unsupported settings, else the environment's own
     errors.
     """
-    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     import gymnasium
     from mosaic_contract.arena import check_gymnasium_settings  # trainings do not need this
 

@@ -149,10 +149,6 @@ def _environment(plan: ScriptPlan, fd: int) -> dict[str, str]:
     return {
         **os.environ,
         "PYTHONSAFEPATH": "1",  # folders of the run are not packages
-        "PYGAME_HIDE_SUPPORT_PROMPT": "1",
-        "SDL_NO_SIGNAL_HANDLERS": "1",  # SDL would swallow SIGTERM
-        "SDL_VIDEODRIVER": "dummy",
-        "MPLBACKEND": "Agg",
         "MPLCONFIGDIR": caches,
         "TORCHINDUCTOR_CACHE_DIR": caches,
         "XDG_CACHE_HOME": caches,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import os
 import re
 import sys
 import warnings
@@ -37,7 +36,6 @@ _KEEPS_STATE = re.compile(  # across resets: later episodes of the same object d
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
     """Create an environment, with `settings` as keyword arguments. Raises `ConfigError` for an unknown id,
     with the nearest known ones, and for an unsupported paradigm; also any error of the environment itself."""
-    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # from PettingZoo modules without its registry
         maker = _maker(env_id, dict(settings), render_mode)

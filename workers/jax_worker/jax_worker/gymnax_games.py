@@ -5,7 +5,6 @@ Ids are upstream's with the prefix "gymnax/".
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 from mosaic_contract.arena import EnvironmentFacts
@@ -106,8 +105,6 @@ def ids() -> list[str]:
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> GymnaxEnvironment:
-    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-    os.environ.setdefault("SDL_AUDIODRIVER", "dummy")  # rendering classic control also opens the mixer
     from .gymnax_environment import GymnaxEnvironment
 
     return GymnaxEnvironment(env_id, env_id.removeprefix(_PREFIX), settings, render_mode)

@@ -55,7 +55,6 @@ def prepare() -> None:
         "JAX_COMPILATION_CACHE_DIR": str(Path(sys.prefix, "jax-cache")),
         "JAX_COMPILATION_CACHE_MAX_SIZE": str(_CACHE_BYTES),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(_CACHED_FROM),
-        "MPLBACKEND": "Agg",
         "NPROC": threads,  # XLA starts as many threads
         "PJRT_NPROC": threads,  # the same in later versions
         "TF_CPP_MIN_LOG_LEVEL": "3",  # avoids pages of processor features for every program from the cache

@@ -6,7 +6,6 @@ games. This module implements the part of the interface that an arena needs.
 
 from __future__ import annotations
 
-import os
 from typing import Any, Iterable, Mapping
 
 from mosaic_contract.arena import NumberedAgents, make_gymnasium
@@ -35,8 +34,6 @@ _SECOND = {
 
 def make_agents_at_once(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> AgentsAtOnce:
     """Create a registered environment, with `settings` as keywords. Raises `ConfigError` for unknown ones."""
-    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-    os.environ.setdefault("SDL_AUDIODRIVER", "dummy")  # rendering also opens the mixer
     return AgentsAtOnce(make_gymnasium(env_id, settings, render_mode))
 
 

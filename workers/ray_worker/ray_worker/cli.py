@@ -10,9 +10,6 @@ from .algorithms import ALGORITHMS
 
 _PROCESS_VARIABLES = {
     "OMP_NUM_THREADS": "1",  # two threads on busy cores slow DQN and SAC down severely
-    "SDL_VIDEODRIVER": "dummy",
-    "SDL_AUDIODRIVER": "dummy",
-    "SDL_NO_SIGNAL_HANDLERS": "1",  # SDL would swallow SIGTERM
     "RAY_USAGE_STATS_ENABLED": "0",  # no usage statistics are sent
     "RAY_DEDUP_LOGS": "0",
     "RAY_worker_niceness": "0",  # with Ray's 15, runners get hardly any processor time on a busy machine

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from dataclasses import dataclass
 from typing import Any, Iterator, Mapping
 
@@ -15,8 +14,6 @@ from mosaic_contract.spaces import describe_space
 from mosaic_contract.wrappers import advice
 
 from .algorithms import ALGORITHMS, Sb3Algorithm
-
-os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 SMALLEST_IMAGE = 36
 """Minimum height and width for upstream's convolutions."""

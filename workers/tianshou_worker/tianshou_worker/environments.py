@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from typing import Any, Iterator, Mapping, Sequence
 
 from mosaic_contract.arena import make_gymnasium
@@ -14,9 +13,6 @@ from mosaic_contract.registry import make
 
 from .algorithms import ALGORITHMS, VALUE, TianshouAlgorithm
 from .self_play import is_own_game, make_game, spec_of_game
-
-os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-
 
 ATARI_SIDE = 36
 """Minimum side length of images for upstream's convolutions, in pixels."""

@@ -29,6 +29,4 @@ if __name__ == "__main__":
     defer_imports("xuance.torch", "wandb")
     # Progress bars do not belong in a log. If disabled, upstream's recurrent loop would miss its own bar.
     os.environ.setdefault("TQDM_DELAY", "1e9")
-    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
-    os.environ.setdefault("SDL_NO_SIGNAL_HANDLERS", "1")  # SDL would swallow SIGTERM
     sys.exit(main(WORKER))

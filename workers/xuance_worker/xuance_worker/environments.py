@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
-import os
 import warnings
 from dataclasses import dataclass, field
 from typing import Any, Mapping, Sequence
@@ -20,8 +19,6 @@ from mosaic_contract.gymnasium_wrappers import Wrapper
 from mosaic_contract.pettingzoo_ids import parallel_module, pettingzoo_ids, pettingzoo_module
 
 from .algorithms import ALGORITHMS, GAMES, XuanceAlgorithm
-
-os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 _CONTINUOUS_KEYWORD = "continuous_actions"
 """The keyword of environments with discrete actions by default that can be made continuous."""
