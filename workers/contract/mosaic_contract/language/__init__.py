@@ -1,7 +1,17 @@
 """Language models as operators, for the shims that call one.
 
-A shim calls a `LanguageModel`, which handles the vendor's SDK, recording, replay, retries and the budget.
-SDKs and the local model are imported on first use; the package itself needs only the standard library.
+SDKs and the local model are imported on first use; the package itself needs only the standard library. In
+the order of a step, from an observation to an action and back:
+
+- `operator`: the operator of the workers `llm` and `vlm`
+- prompt: `prompt_settings`, `describers` (observations as text), `prompts`, `strategies` (forms of answers)
+- action: `action_chooser` requests an answer, and once more if it has no legal action; `parsing` reads it
+- call: `model`, which every shim uses, by its `settings`; `exchange` defines turns and exchanges
+- recording: `exchange_store` writes, reuses and replays exchanges, by `recording`, `budget` and `prices`
+- endpoint: `openai_api` and `anthropic_api`, each an `endpoint` with `http_bounds` and a `streamed_reply`, or
+  `local`; `retries` repeats failed attempts
+
+`balrog` defines BALROG's agents.
 """
 
 from mosaic_contract.language.exchange import Exchange, Parsed, Turn

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 from mosaic_contract.errors import ConfigError
+from mosaic_contract.language.describers.spaces import form_of
 from mosaic_contract.language.endpoint import chosen
 from mosaic_contract.language.exchange import Choices, Exchange, Parsed, Turn
 from mosaic_contract.language.model import LanguageModel
 from mosaic_contract.language.parsing import Actions, action_text, reasoning_in
+from mosaic_contract.language.prompt_settings import PromptSettings
 from mosaic_contract.language.settings import BUNDLED, LOCAL
-from mosaic_contract.language.strategies import DEFAULT, Ask, OwnStrategy, Strategy
+from mosaic_contract.language.strategies import DEFAULT, Ask, OwnStrategy, strategy_of
 from mosaic_contract.noop import first_legal, noop_action
 from mosaic_contract.operators import AgentSetup, Decision
 
 _LONGEST_ANSWER = 2_000  # characters of an answer repeated in later prompts
 _LONGEST_REASONING = 20_000  # characters
 _MOST_LISTED = 100  # legal actions that a prompt lists
-_TYPED = {chr(code) for code in range(32, 127)}
-_NAMES = {" ": "space", "\n": "new line", "\t": "tab", ",": "comma", "-": "hyphen"}
 _WRONG = {
     "empty": "It was empty.",
     "truncated": "It was cut off at the limit of its length: be brief.",
@@ -86,28 +86,24 @@ class ChosenAction:
 
 
 class ActionChooser:
-    """The action selection of one agent.
+    """The action selection of one agent, by the `strategy` in its settings.
 
-    `names` are the names of the actions of a Discrete space, None if unknown. `structured`: the endpoint
-    restricts answers to the legal actions; None: only for the bundled model, which otherwise rarely names an
-    action. In a Text space, an answer is one of the step's legal moves, without these any string of the space
-    (local models only), and the prompt stays the same. `strategy` is how the model answers otherwise. Raises
-    `ConfigError` for spaces of another type.
+    `names` are the names of the actions of a Discrete space, None if unknown. If `settings.structured`, the
+    endpoint restricts answers to the legal actions; None: only for the bundled model, which otherwise rarely
+    names an action, and only if answers have nothing besides it. In a Text space, an answer is one of the
+    step's legal moves, without these any string of the space (local models only), and the prompt stays the
+    same. Raises `ConfigError` for spaces of another type.
     """
 
-    def __init__(
-        self,
-        setup: AgentSetup,
-        names: Sequence[str] | None,
-        structured: bool | None,
-        strategy: Strategy = DEFAULT,
-    ) -> None:
+    def __init__(self, setup: AgentSetup, names: Sequence[str] | None, settings: PromptSettings) -> None:
+        self.strategy = strategy_of(settings.strategy)
+        self._own = OwnStrategy(settings.strategy) if isinstance(settings.strategy, Mapping) else None
         if setup.action_space is None:
             raise ConfigError("a language model needs the action space of its agent in init_agent")
-        self.strategy = strategy
         self._space = setup.action_space
         self._actions = Actions(setup.action_space, names)
         listable = self._actions.discrete or self._space.get("type") == "Text"
+        structured = settings.structured
         if structured and not listable:
             raise ConfigError(
                 f"structured restricts the answer to a list of actions, and a {self._space.get('type')} "
@@ -116,10 +112,11 @@ class ActionChooser:
         game = str(setup.settings.get("env_id") or setup.game_name)
         self._noop = noop_action(setup.action_space, setup.settings.get("action_meanings"), game).action
         bundled = setup.settings.get("provider") == LOCAL and setup.settings.get("model") == BUNDLED
-        self._restricts = listable and bundled if structured is None else structured
+        writes_more = settings.messages or settings.theory_of_mind or self.strategy.reasons
+        self._restricts = listable and bundled and not writes_more if structured is None else structured
         self.structured = self._restricts and self._actions.discrete
         # Whether an answer is the name of an action and nothing else.
-        self._is_name = self.structured or (strategy.bare and self._actions.discrete)
+        self._is_name = self.structured or (self.strategy.bare and self._actions.discrete)
 
     @property
     def answering(self) -> str:
@@ -127,7 +124,7 @@ class ActionChooser:
         strategy, discrete = self.strategy, self._actions.discrete
         if self._is_name:
             return "Answer with one of the legal actions, word for word, and with nothing else."
-        action = "action" if discrete else _form(self._space)
+        action = "action" if discrete else form_of(self._space)
         if strategy.bare:
             return f"Answer with one line, ACTION: and {action}, and with nothing else."
         line = strategy.form(action)
@@ -162,12 +159,7 @@ class ActionChooser:
         return Options(actions, legal, default, _choices_text(names, self._space))
 
     def choose(
-        self,
-        model: LanguageModel,
-        turns: Sequence[Turn],
-        options: Options,
-        own: OwnStrategy | None = None,
-        context: Mapping[str, Any] | None = None,
+        self, model: LanguageModel, turns: Sequence[Turn], options: Options, context: Mapping[str, Any]
     ) -> ChosenAction:
         """Send a dialog to a model, by the user's strategy if there is one, which is given the `context`.
         After an answer without a legal action, send it once more with the reason."""
@@ -176,13 +168,13 @@ class ActionChooser:
             return self.strategy.parse(options.actions, answer, options.legal)
 
         choices = options.choices if self._restricts else None
-        if own is None:
+        if self._own is None:
             first = model.ask(turns, parse, choices=choices)
             exchanges, answer, faults, action = [first], first.answer, first.faults, first.action
         else:
-            answer, exchanges = own.answer(turns, self._free_ask(model, options, parse), **(context or {}))
-            found = parse(chosen(answer))
-            faults, action = found.faults, found.action
+            answer, exchanges = self._own.answer(turns, self._free_ask(model, options, parse), **context)
+            parsed = parse(chosen(answer))
+            faults, action = parsed.faults, parsed.action
         if action is None:
             again = [
                 *turns,
@@ -257,60 +249,4 @@ def _choices_text(names: Sequence[str], space: Mapping[str, Any]) -> str:
         shown = ", ".join(names[:_MOST_LISTED])
         more = len(names) - _MOST_LISTED
         return f"Legal actions: {shown}" + (f", and {more} more of the same form" if more > 0 else "")
-    return f"Legal actions: {_form(space)}"
-
-
-def _form(space: Mapping[str, Any]) -> str:
-    """Describe the form of an action of a described space, for a prompt."""
-    kind = space.get("type")
-    if kind == "Box":
-        shape = space.get("shape") or []
-        bounds = ""
-        if not isinstance(space.get("low"), list) and not isinstance(space.get("high"), list):
-            bounds = f", each from {space.get('low')} to {space.get('high')}"
-        if not shape:
-            return f"a number{bounds}"
-        nested = "" if len(shape) == 1 else f" in nested lists of the shape {list(shape)}"
-        count = 1
-        for length in shape:
-            count *= length
-        return f"a JSON list of {count} number{'s' if count != 1 else ''}{nested}{bounds}"
-    if kind == "MultiDiscrete":
-        starts = space.get("start", 0)
-        tops = f"from {starts} up, of so many choices each: {space.get('nvec')}"
-        return f"a JSON list of whole numbers, {tops}"
-    if kind == "MultiBinary":
-        return f"a JSON list of zeros and ones of the shape {list(space.get('shape') or [space.get('n')])}"
-    if kind == "Discrete":
-        start = int(space.get("start", 0))
-        return f"a whole number from {start} to {start + int(space['n']) - 1}"
-    if kind == "Text":
-        return _text_form(space)
-    parts = space.get("spaces")
-    if kind == "Tuple" and isinstance(parts, Sequence):
-        return "a JSON list of " + "; ".join(_form(part) for part in parts)
-    if kind == "Dict" and isinstance(parts, Mapping):
-        return "a JSON object with " + "; ".join(f"{name!r}: {_form(part)}" for name, part in parts.items())
-    return f"an action of a space of the type {kind}"
-
-
-def _text_form(space: Mapping[str, Any]) -> str:
-    """Describe the form of an action of a described Text space, for a prompt. Its characters are listed
-    unless they include every character that can be typed."""
-    least, most = space.get("min_length", 0), space.get("max_length", "a few")
-    length = f"at most {most}" if not least else f"exactly {most}" if least == most else f"{least} to {most}"
-    characters = sorted(set(space.get("characters") or _TYPED))
-    form = f"a text of one line, {length} characters"
-    return form if set(characters) >= _TYPED else f"{form}, of these only: {', '.join(_runs(characters))}"
-
-
-def _runs(characters: Sequence[str]) -> Iterator[str]:
-    """Yield sorted characters, with runs of three and more as "a-z"."""
-    first = 0
-    for at in range(1, len(characters) + 1):
-        if at < len(characters) and ord(characters[at]) == ord(characters[at - 1]) + 1:
-            continue
-        run = characters[first:at]
-        names = [_NAMES.get(character, character) for character in run]
-        yield from [f"{names[0]}-{names[-1]}"] if len(run) > 2 else names
-        first = at
+    return f"Legal actions: {form_of(space)}"

@@ -88,8 +88,8 @@ class AnthropicEndpoint(Endpoint):
     def _add(self, part: Any, kind: Any, writing: StreamedReply) -> None:
         if kind == "tool_use":
             writing.fault("tool_call")
-        said = (getattr(part, name, None) for name in ("text", "thinking"))
-        writing.add(*(text if isinstance(text, str) else None for text in said))
+        texts = (getattr(part, name, None) for name in ("text", "thinking"))
+        writing.add(*(text if isinstance(text, str) else None for text in texts))
 
     def _end(self, message: Any, writing: StreamedReply) -> None:
         reason = getattr(message, "stop_reason", None)

@@ -134,7 +134,7 @@ class Endpoint:
         if not isinstance(answer, dict):
             raise ValueError(f"an answer that is not a JSON object: {text}")
         if answer.get("error"):
-            raise AttemptFailed(self._shown(_said(answer) or "an error without a message"))
+            raise AttemptFailed(self._shown(_reported_message(answer) or "an error without a message"))
         if self.whole_key not in answer:
             raise ValueError(f"an answer without {self.whole_key}: {text}")
         module, name = self.whole_class
@@ -185,7 +185,7 @@ class Endpoint:
             "consecutive turns": alternate,
             "stream": "stream" in request and _NO_STREAM.search(text),
         }
-        newly_refused = {name for name, said in refused.items() if said} - self._left_out
+        newly_refused = {name for name, rejects in refused.items() if rejects} - self._left_out
         self._left_out |= newly_refused
         return bool(newly_refused)
 
@@ -237,8 +237,8 @@ class Endpoint:
             raise EndpointFailed(f"{where}: the SDK failed on the answer ({kind}: {text})") from error
         headers = getattr(getattr(error, "response", None), "headers", {})
         if status is None or status < 400 or status in (408, 409) or status >= 500:
-            said = f"status {status}: {text}" if status and status >= 400 else text
-            raise AttemptFailed(said, required_wait(headers, ""), writing.partial()) from None
+            reason = f"status {status}: {text}" if status and status >= 400 else text
+            raise AttemptFailed(reason, required_wait(headers, ""), writing.partial()) from None
         if status == 402 or (status == 429 and "insufficient_quota" in text):
             raise EndpointFailed(
                 f"{where}: the account has no credit left ({text}): add credit, and start again"
@@ -327,16 +327,16 @@ def _key_of(settings: ModelSettings) -> str | None:
 
 def _message_of(error: Exception) -> str:
     """Return an SDK's error in one line: the endpoint's message, if any."""
-    said = _said(getattr(error, "body", None))
-    text = said or str(getattr(error, "message", "") or error)
+    message = _reported_message(getattr(error, "body", None))
+    text = message or str(getattr(error, "message", "") or error)
     if is_web_page(text):
         return _of_web_page(text)
-    if not said and error.__cause__ is not None:
+    if not message and error.__cause__ is not None:
         text = f"{text} {error.__cause__}"
     return " ".join(text[:_MOST_SEARCHED].split()) or type(error).__name__
 
 
-def _said(body: Any) -> str:
+def _reported_message(body: Any) -> str:
     """Return the message in the body of an error, with its code; empty if there is none."""
     inner = body.get("error", body) if isinstance(body, dict) else body
     if not isinstance(inner, dict):

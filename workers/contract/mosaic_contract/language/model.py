@@ -56,12 +56,12 @@ class LanguageModel:
 
     def begin_episode(self, seed: int | None, episode_index: int) -> None:
         """Set the episode that the next calls belong to. A seed of None keeps the last seed."""
-        left = self._begun
+        previous = self._begun
         self._seed = self._seed if seed is None else seed
         self._episode, self._step, self._call = episode_index, 0, 0
         self._begun = (self._seed, episode_index)
-        if left is not None and left != self._begun:
-            self._exchanges.forget(left)
+        if previous is not None and previous != self._begun:
+            self._exchanges.forget(previous)
 
     def begin_step(self, step_index: int) -> None:
         """Set the step of the episode that the next calls belong to."""

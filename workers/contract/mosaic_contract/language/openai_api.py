@@ -72,17 +72,17 @@ class OpenAIEndpoint(Endpoint):
         if usage is not None:
             _count(usage, writing)
         for choice in choices[:1] if isinstance(choices, list) else ():
-            said = getattr(choice, "delta", None) or getattr(choice, "message", None)
-            if isinstance(said, dict):  # a whole message in a stream
-                said = import_module("openai.types.chat").ChatCompletionMessage.construct(**said)
-            text, thoughts = parts_of(getattr(said, "content", None))
-            refusal = getattr(said, "refusal", None)
-            extra = getattr(said, "model_extra", None) or {}
+            message = getattr(choice, "delta", None) or getattr(choice, "message", None)
+            if isinstance(message, dict):  # a whole message in a stream
+                message = import_module("openai.types.chat").ChatCompletionMessage.construct(**message)
+            text, thoughts = parts_of(getattr(message, "content", None))
+            refusal = getattr(message, "refusal", None)
+            extra = getattr(message, "model_extra", None) or {}
             apart = extra.get("reasoning_content") or extra.get("reasoning")
             writing.add(text or parts_of(refusal)[0], thoughts + "".join(parts_of(apart)))
             if refusal:
                 writing.fault("refused")
-            if getattr(said, "tool_calls", None):
+            if getattr(message, "tool_calls", None):
                 writing.fault("tool_call")
             reason = getattr(choice, "finish_reason", None)
             writing.finished = writing.finished or bool(reason)

@@ -14,7 +14,6 @@ from mosaic_contract.language.model import LanguageModel
 from mosaic_contract.language.parsing import messages_in
 from mosaic_contract.language.prompt_settings import PromptSettings
 from mosaic_contract.language.prompts import TEXT, example_turns, step_text, system_text
-from mosaic_contract.language.strategies import OwnStrategy, strategy_of
 from mosaic_contract.operators import AgentSetup, Decision
 
 _LONGEST_HISTORY = 200_000  # characters
@@ -31,11 +30,8 @@ class LanguageOperator:
     def __init__(self, setup: AgentSetup) -> None:
         self._settings = settings = PromptSettings.read(setup.settings)
         self._describer = Describer(setup)
-        self._strategy = strategy_of(settings.strategy)
-        self._own = OwnStrategy(settings.strategy) if isinstance(settings.strategy, Mapping) else None
-        writes = settings.messages or settings.theory_of_mind or self._strategy.reasons  # more than an action
-        structured = False if settings.structured is None and writes else settings.structured
-        self._chooser = ActionChooser(setup, self._describer.names, structured, self._strategy)
+        self._chooser = ActionChooser(setup, self._describer.names, settings)
+        self._strategy = self._chooser.strategy
         self.game = str(setup.settings.get("env_id") or setup.game_name or "unnamed")
         self._agent = setup.player_id
         self._others, mates = (
@@ -68,8 +64,10 @@ class LanguageOperator:
         self._note = self._plan = ""
         self._steps = 0
         self._memory: dict[str, Any] = {}
-        shown = [one for one in self._settings.examples if seed is None or one.get("seed") != seed]
-        self._opening = [Turn("system", self._system), *example_turns(shown, self._chooser)]
+        examples = self._settings.examples
+        if seed is not None:
+            examples = [example for example in examples if example.get("seed") != seed]
+        self._opening = [Turn("system", self._system), *example_turns(examples, self._chooser)]
 
     def select_action(
         self,
@@ -115,7 +113,7 @@ class LanguageOperator:
             "observation": text,
             "step_index": step,
         }
-        choice = self._chooser.choose(self._model, turns, options, self._own, context)
+        choice = self._chooser.choose(self._model, turns, options, context)
         self._note = self.note(choice.note, choice.name)
         self._plan = self._strategy.plan(choice.answer, self._plan)
         self._past.append((turn, choice.remembered))
@@ -142,12 +140,12 @@ class LanguageOperator:
 
     def _recent(self) -> list[Turn]:
         """Return the latest turns within the limits of a prompt. Older ones are left out whole."""
-        kept: list[Turn] = []
+        turns: list[Turn] = []
         length = tokens = 0
-        for said, answer in reversed(self._past):
-            length += len(said) + len(answer)
-            tokens += text_tokens(said) + text_tokens(answer)
+        for user_text, answer in reversed(self._past):
+            length += len(user_text) + len(answer)
+            tokens += text_tokens(user_text) + text_tokens(answer)
             if length > _LONGEST_HISTORY or tokens > (self._most_tokens or tokens):
                 break
-            kept[:0] = [Turn("user", said), Turn("assistant", answer)]
-        return kept
+            turns[:0] = [Turn("user", user_text), Turn("assistant", answer)]
+        return turns

@@ -19,7 +19,7 @@ PATIENCE = 180.0
 """Total seconds that the attempts of a call wait for rate limits, most of which are per minute."""
 
 _DURATION = r"(?:[\d.]+ ?(?:ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)[ ,]*)+"
-_SAID = re.compile(rf"(?:try again|retry) (?:in|after) ({_DURATION})(?![a-z])", re.I)
+_REQUIRED = re.compile(rf"(?:try again|retry) (?:in|after) ({_DURATION})(?![a-z])", re.I)
 _PART = re.compile(r"([\d.]+) ?([a-z]+)", re.I)
 _UNITS = {"ms": 1e-3, "mil": 1e-3, "m": 60.0, "s": 1.0, "h": 3600.0}  # by prefix
 _EPOCH = 1e8  # larger numbers are Unix times, in seconds or milliseconds
@@ -94,8 +94,8 @@ def required_wait(headers: Mapping[str, str], text: str) -> float | None:
     text of its error ("try again in 20s"), else from the reset time of a limit; None if it has none of these.
     """
     seconds = _retry_after(headers)
-    if seconds is None and (said := _SAID.search(text)):
-        seconds = _seconds(said[1])
+    if seconds is None and (match := _REQUIRED.search(text)):
+        seconds = _seconds(match[1])
     return _reset(headers) if seconds is None else seconds
 
 

@@ -65,8 +65,8 @@ class Strategy:
     def plan(self, answer: str, plan: str) -> str:
         """Return the plan in an answer, or `plan`, the previous one, if the answer does not change it."""
         match = _PLAN.search(answer) if self.plans else None
-        found = match[1].strip() if match else ""
-        return plan if not found or found.lower().startswith(_NO_CHANGE) else found
+        new_plan = match[1].strip() if match else ""
+        return plan if not new_plan or new_plan.lower().startswith(_NO_CHANGE) else new_plan
 
 
 DEFAULT = Strategy()
@@ -103,7 +103,7 @@ class OwnStrategy:
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self._function, self._file = attribute_of(settings)
-        self._taken = keywords_of(self._function, self._file, ("a prompt", "ask"), CONTEXT)
+        self._accepted = keywords_of(self._function, self._file, ("a prompt", "ask"), CONTEXT)
 
     def answer(self, turns: Sequence[Turn], ask: Ask, **context: Any) -> tuple[str, list[Exchange]]:
         """Return the function's answer, and the exchanges that it has made."""
@@ -131,7 +131,7 @@ class OwnStrategy:
         ]
         answer: Any = None
         try:
-            answer = self._function(prompt, send, **{name: context.get(name) for name in self._taken})
+            answer = self._function(prompt, send, **{name: context.get(name) for name in self._accepted})
         except USER_ERRORS as error:
             if not failures:
                 raise ConfigError(f"the strategy failed: {error_text(error, self._file)}") from error

@@ -89,8 +89,8 @@ class Describer:
         """Return the observations of other agents, by agent; empty if the rules hide them."""
         if not self._describer.shares:
             return {}
-        said = (description or {}).get("teammates")
-        descriptions: Mapping[str, Any] = said if isinstance(said, Mapping) else {}
+        described = (description or {}).get("teammates")
+        descriptions: Mapping[str, Any] = described if isinstance(described, Mapping) else {}
         read = self._describer.of_other or self._describer.observe
         return {
             agent: self._read(read, seen, descriptions.get(agent))
@@ -114,11 +114,11 @@ def _own_describer(settings: Mapping[str, Any]) -> Callable[..., str]:
     later for errors of the user's code and results that are not strings.
     """
     function, file = attribute_of(settings)
-    taken = keywords_of(function, file, ("an observation",), CONTEXT)
+    accepted = keywords_of(function, file, ("an observation",), CONTEXT)
 
     def describe(observation: Any, **context: Any) -> str:
         try:
-            text = function(observation, **{name: context.get(name) for name in taken})
+            text = function(observation, **{name: context.get(name) for name in accepted})
         except USER_ERRORS as error:
             raise ConfigError(f"the describer failed: {error_text(error, file)}") from error
         if not isinstance(text, str) or not text.strip():

@@ -1,9 +1,10 @@
-"""Any observation as text, from the description of its space: names, bounds, rounded numbers."""
+"""Observations and the forms of actions as text, from the descriptions of their spaces: names, bounds,
+rounded numbers."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterator, Mapping, Sequence
 
 from mosaic_contract.codec import as_number
 from mosaic_contract.language.describers.environment_describer import EnvironmentDescriber, number
@@ -14,6 +15,8 @@ MOST_NUMBERS = 200
 _MOST_TEXT = 20_000  # characters of a text observation
 _MOST_DEPTH = 8
 _MASK = "action_mask"  # shown as the list of legal actions instead
+_TYPED = {chr(code) for code in range(32, 127)}
+_NAMES = {" ": "space", "\n": "new line", "\t": "tab", ",": "comma", "-": "hyphen"}
 
 
 def describer(space: Mapping[str, Any] | None) -> EnvironmentDescriber:
@@ -98,3 +101,57 @@ def _range(space: Mapping[str, Any]) -> str:
         return ""
     low, high = as_number(low), as_number(high)
     return f" (each from {_one(low)} to {_one(high)})" if math.isfinite(low) and math.isfinite(high) else ""
+
+
+def form_of(space: Mapping[str, Any]) -> str:
+    """Return the form of an action of a space."""
+    kind = space.get("type")
+    if kind == "Box":
+        shape = space.get("shape") or []
+        bounds = ""
+        if not isinstance(space.get("low"), list) and not isinstance(space.get("high"), list):
+            bounds = f", each from {space.get('low')} to {space.get('high')}"
+        if not shape:
+            return f"a number{bounds}"
+        nested = "" if len(shape) == 1 else f" in nested lists of the shape {list(shape)}"
+        count = math.prod(shape)
+        return f"a JSON list of {count} number{'s' if count != 1 else ''}{nested}{bounds}"
+    if kind == "MultiDiscrete":
+        starts = space.get("start", 0)
+        tops = f"from {starts} up, of so many choices each: {space.get('nvec')}"
+        return f"a JSON list of whole numbers, {tops}"
+    if kind == "MultiBinary":
+        return f"a JSON list of zeros and ones of the shape {list(space.get('shape') or [space.get('n')])}"
+    if kind == "Discrete":
+        start = int(space.get("start", 0))
+        return f"a whole number from {start} to {start + int(space['n']) - 1}"
+    if kind == "Text":
+        return _text_form(space)
+    parts = space.get("spaces")
+    if kind == "Tuple" and isinstance(parts, Sequence):
+        return "a JSON list of " + "; ".join(form_of(part) for part in parts)
+    if kind == "Dict" and isinstance(parts, Mapping):
+        return "a JSON object with " + "; ".join(f"{name!r}: {form_of(part)}" for name, part in parts.items())
+    return f"an action of a space of the type {kind}"
+
+
+def _text_form(space: Mapping[str, Any]) -> str:
+    """Return the form of an action of a Text space, which lists its characters unless they include every
+    character that can be typed."""
+    least, most = space.get("min_length", 0), space.get("max_length", "a few")
+    length = f"at most {most}" if not least else f"exactly {most}" if least == most else f"{least} to {most}"
+    characters = sorted(set(space.get("characters") or _TYPED))
+    form = f"a text of one line, {length} characters"
+    return form if set(characters) >= _TYPED else f"{form}, of these only: {', '.join(_runs(characters))}"
+
+
+def _runs(characters: Sequence[str]) -> Iterator[str]:
+    """Yield sorted characters, with runs of three and more as "a-z"."""
+    first = 0
+    for at in range(1, len(characters) + 1):
+        if at < len(characters) and ord(characters[at]) == ord(characters[at - 1]) + 1:
+            continue
+        run = characters[first:at]
+        names = [_NAMES.get(character, character) for character in run]
+        yield from [f"{names[0]}-{names[-1]}"] if len(run) > 2 else names
+        first = at
