@@ -62,7 +62,7 @@ class ModelPlayer:
         self._model.close()
 
     def _decided(self, position: Position, dialog: Dialog, exchanges: Sequence[Exchange]) -> Decision:
-        said: dict[str, Any] = {
+        report: dict[str, Any] = {
             "reasoning": "\n".join(
                 dict.fromkeys(exchange.reasoning or exchange.answer for exchange in exchanges)
             ),
@@ -71,8 +71,8 @@ class ModelPlayer:
             "exchanges": [exchange.to_dict() for exchange in exchanges],
         }
         if dialog.move is not None:
-            return Decision(position.legal[dialog.move], dialog.move, **said)
+            return Decision(position.legal[dialog.move], dialog.move, **report)
         if self._on_failure == FORFEIT:
-            return Decision(None, forfeit=dialog.failure, **said)
+            return Decision(None, forfeit=dialog.failure, **report)
         move = self._generator.choice(sorted(position.legal))
-        return Decision(position.legal[move], f"{move} (at random: {dialog.failure})", **said)
+        return Decision(position.legal[move], f"{move} (at random: {dialog.failure})", **report)

@@ -186,9 +186,9 @@ class _Columns:
     def take(self) -> dict[str, Any]:
         """Return the values as arrays by name, and begin again."""
         numpy = import_module("numpy")
-        taken = {name: numpy.array(values) for (name, _, _), values in zip(self._leaves, self._values)}
+        arrays = {name: numpy.array(values) for (name, _, _), values in zip(self._leaves, self._values)}
         self.clear()
-        return taken
+        return arrays
 
 
 def read_recording(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -184,7 +184,7 @@ class OperatorServer:
         """Select an action for each of several agents, in episodes of their own."""
         agents = [self.agent(player_id) for player_id in command["player_ids"]]
         nothing = [None] * len(agents)
-        given = {
+        hints_of_all = {
             "action_mask": unpack(command.get("action_masks")) or nothing,
             "info": unpack(command.get("infos")) or nothing,
             "step_index": command.get("step_indices") or nothing,
@@ -194,7 +194,7 @@ class OperatorServer:
             return {"type": "actions_selected", "actions": pack(agents[0].queries.select(observations))}
         actions = []
         for row, (agent, observation) in enumerate(zip(agents, observations)):
-            hints = {name: given.get(name, nothing)[row] for name in agent.hints}
+            hints = {name: hints_of_all.get(name, nothing)[row] for name in agent.hints}
             decision = agent.select_action(observation, **hints)
             if isinstance(decision, Decision):
                 if decision != Decision(decision.action, decision.action_str):

@@ -48,7 +48,7 @@ class PolicyQueries:
         """Return an array with a row for each of several observations, in arrays with a row for each."""
         inputs = observations
         if self.observe is not None:
-            inputs = _joined([self.observe(one, False) for one in _rows(observations)])
+            inputs = _joined([self.observe(observation, False) for observation in _rows(observations)])
         return self.answers[what](inputs, None)
 
     @property
@@ -62,7 +62,7 @@ class PolicyQueries:
         """Return the actions for an array of observations, in an array with a row for each, computed
         `WIDTH` at a time. If `selects`, they are the actions of any episode."""
         if self.observe is not None:
-            observations = _joined([self.observe(one, False) for one in observations])
+            observations = _joined([self.observe(observation, False) for observation in observations])
         numpy = import_module("numpy")
         actions = []
         for first in range(0, len(observations), WIDTH):
@@ -74,8 +74,8 @@ class PolicyQueries:
 
     def answer_alone(self, what: str, observation: Any) -> Any:
         """Return the answer for the observation that follows on the operator's last action."""
-        one = observation if self.observe is None else self.observe(observation, True)
-        return self.answers[what](_joined([one]), self.state())[0]
+        network_input = observation if self.observe is None else self.observe(observation, True)
+        return self.answers[what](_joined([network_input]), self.state())[0]
 
 
 def queries_of(operator: Any) -> PolicyQueries | None:
@@ -96,7 +96,7 @@ def _rows(observations: Any) -> Sequence[Any]:
 
 def _joined(inputs: Sequence[Any]) -> Any:
     if isinstance(inputs[0], Mapping):
-        return {key: _joined([one[key] for one in inputs]) for key in inputs[0]}
+        return {key: _joined([parts[key] for parts in inputs]) for key in inputs[0]}
     if isinstance(inputs[0], tuple):
         return tuple(map(_joined, zip(*inputs)))
     numpy = import_module("numpy")

@@ -221,7 +221,7 @@ def _show_run(folder: str) -> None:
     warm worker's."""
     stat = Path("/proc/self/stat").read_bytes()
     begin, end = map(int, stat[stat.rindex(b")") + 2 :].split()[47:49])
-    found = ctypes.string_at(begin, end - begin).find(f"{RUN_DIR}=".encode())
-    place, value = begin + found + len(RUN_DIR) + 1, folder.encode()
-    if found >= 0 and len(value) < end - place:
+    offset = ctypes.string_at(begin, end - begin).find(f"{RUN_DIR}=".encode())
+    place, value = begin + offset + len(RUN_DIR) + 1, folder.encode()
+    if offset >= 0 and len(value) < end - place:
         ctypes.memmove(place, value.ljust(end - place, b"\0"), end - place)

@@ -26,8 +26,8 @@ def keep_handlers() -> None:
     own_pid, replaced = os.getpid(), set()
 
     def keeping(signalnum: int, handler: Any) -> Any:
-        kept = signal.getsignal(signalnum)
-        if signalnum not in _SIGNALS or handler == kept or os.getpid() != own_pid:
+        own_handler = signal.getsignal(signalnum)
+        if signalnum not in _SIGNALS or handler == own_handler or os.getpid() != own_pid:
             return _set_handler(signalnum, handler)
         if signalnum not in replaced:
             replaced.add(signalnum)
@@ -36,7 +36,7 @@ def keep_handlers() -> None:
                 "%s is kept for stopping the run: its handler is not replaced by %r (line %d of %s)",
                 *(signal.Signals(signalnum).name, handler, caller.f_lineno, caller.f_code.co_filename),
             )
-        return kept
+        return own_handler
 
     signal.signal = keeping
 

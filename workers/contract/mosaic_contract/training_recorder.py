@@ -104,12 +104,12 @@ class TrainingRecorder:
 
 def _keywords(env: Any) -> Mapping[str, Any]:
     """Return the keyword arguments of an environment that are JSON."""
-    found = {}
+    keywords = {}
     for name, value in dict(getattr(env.spec, "kwargs", None) or {}).items():
         try:
             json.dumps(value)
         except (TypeError, ValueError):
             continue
-        found[name] = value
-    found.pop("render_mode", None)
-    return found
+        keywords[name] = value
+    keywords.pop("render_mode", None)
+    return keywords

@@ -37,10 +37,12 @@ def attribute_of(settings: Mapping[str, Any]) -> tuple[Any, Path]:
     return getattr(module, attribute), file
 
 
-def keywords_of(function: Any, file: Path, given: Sequence[str], keywords: Sequence[str]) -> Sequence[str]:
+def keywords_of(
+    function: Any, file: Path, positional: Sequence[str], keywords: Sequence[str]
+) -> Sequence[str]:
     """Return the `keywords` that a function of the user's accepts. Raises `ConfigError` if it is not a
-    function, or cannot be called with the arguments that `given` describes and these keywords."""
-    name, arguments = getattr(function, "__name__", "it"), " and ".join(given)
+    function, or cannot be called with the arguments that `positional` describes and these keywords."""
+    name, arguments = getattr(function, "__name__", "it"), " and ".join(positional)
     if not callable(function) or isinstance(function, type):
         raise ConfigError(f"{name} of {file.name} is not a function of {arguments}")
     try:
@@ -49,15 +51,15 @@ def keywords_of(function: Any, file: Path, given: Sequence[str], keywords: Seque
         return ()
     parameters = signature.parameters.values()
     any_keyword = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
-    taken = tuple(keyword for keyword in keywords if any_keyword or keyword in signature.parameters)
+    accepted = tuple(keyword for keyword in keywords if any_keyword or keyword in signature.parameters)
     try:
-        signature.bind(*(object() for _ in given), **dict.fromkeys(taken))
+        signature.bind(*(object() for _ in positional), **dict.fromkeys(accepted))
     except TypeError as error:
         raise ConfigError(
             f"{name} of {file.name} cannot be called with {arguments} ({error}); it may also take, by name: "
             f"{', '.join(keywords)}"
         ) from None
-    return taken
+    return accepted
 
 
 def error_text(error: BaseException, file: Path) -> str:

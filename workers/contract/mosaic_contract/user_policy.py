@@ -49,14 +49,14 @@ class UserPolicy:
         if inspect.iscoroutinefunction(call):
             raise ConfigError(f"{policy!r:.200} is an async function: give one that returns the action")
         self._call: Callable[..., Any] = call
-        self._masked, self._taken = _taken(call, _OF_MODELS if self._predicts else ())
+        self._masked, self._accepted = _accepted(call, _OF_MODELS if self._predicts else ())
 
     def select_action(self, observation: Any, memory: Optional[Memory] = None, **context: Any) -> Any:
         """Return the answer of the user's code. ``memory`` is updated; None: no state is kept."""
         if self._predicts:
             return self._predict(observation, {} if memory is None else memory, context)
         mask = (context.get("action_mask"),) if self._masked else ()
-        return self._call(observation, *mask, **{name: context.get(name) for name in self._taken})
+        return self._call(observation, *mask, **{name: context.get(name) for name in self._accepted})
 
     def _predict(self, observation: Any, memory: Memory, context: Mapping[str, Any]) -> Any:
         agent = context.get("agent")
@@ -67,7 +67,7 @@ class UserPolicy:
             "deterministic": True,
             "action_masks": context.get("action_mask"),
         }
-        answer = self._call(observation, **{name: available.get(name) for name in self._taken})
+        answer = self._call(observation, **{name: available.get(name) for name in self._accepted})
         action, memory[agent] = answer if type(answer) is tuple and len(answer) == 2 else (answer, None)
         return action
 
@@ -84,7 +84,7 @@ class UserPolicy:
             end(total_reward, steps)
 
 
-def _taken(function: Callable[..., Any], of_models: Sequence[str]) -> Tuple[bool, Tuple[str, ...]]:
+def _accepted(function: Callable[..., Any], of_models: Sequence[str]) -> Tuple[bool, Tuple[str, ...]]:
     """Return whether a function takes the action mask as its second parameter, and the keywords it accepts.
 
     ``of_models``: the keywords of a model's ``predict``, empty for others. Raises `ConfigError` if the
@@ -97,23 +97,23 @@ def _taken(function: Callable[..., Any], of_models: Sequence[str]) -> Tuple[bool
     parameters = list(signature.parameters.values())
     names = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
     takes_any = not of_models and any(p.kind is p.VAR_KEYWORD for p in parameters)
-    taken = tuple(name for name in (*CONTEXT, *of_models) if takes_any or name in names)
+    accepted = tuple(name for name in (*CONTEXT, *of_models) if takes_any or name in names)
     required = [
         p
         for p in parameters[1:]
         if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
     ]
-    masked = not of_models and len(required) == 1 and required[0].name not in taken
+    masked = not of_models and len(required) == 1 and required[0].name not in accepted
     if masked:
-        taken = tuple(name for name in taken if name != "action_mask")
+        accepted = tuple(name for name in accepted if name != "action_mask")
     try:
-        signature.bind(object(), *[object()] * masked, **dict.fromkeys(taken))
+        signature.bind(object(), *[object()] * masked, **dict.fromkeys(accepted))
     except TypeError as error:
         raise ConfigError(
             f"{function!r:.200} cannot be called with an observation, nor with an observation and an action "
             f"mask ({error}); it may also take, by name: {', '.join(CONTEXT)}"
         ) from None
-    return masked, taken
+    return masked, accepted
 
 
 def _takes_seed(reset: Callable[..., Any]) -> bool:

@@ -53,7 +53,7 @@ def policy_of(path: Path, described: Mapping[str, Any], env: Any, *, determinist
 
     def choose(observation: Any, key: Any) -> Any:
         action, _ = policy(jax.tree.map(lambda array: array[None], observation), key)
-        return actions.said(action[0])
+        return actions.to_arena(action[0])
 
     return choose
 

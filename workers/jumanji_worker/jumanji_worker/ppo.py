@@ -101,7 +101,7 @@ class BatchVecEnv(VecEnv):
         return np.array(vectors), rewards, dones, infos
 
     def _stepped(self, state: StatisticsState, actions: Any) -> Any:
-        state, timestep = self.env.step(state, jax.vmap(self.actions.played)(actions))
+        state, timestep = self.env.step(state, jax.vmap(self.actions.to_jumanji)(actions))
         last = timestep.extras[_NEXT]
         return (
             state,
@@ -216,9 +216,9 @@ class Learner:
         """Learn to the end, or until a stop is requested."""
         self._envs.reporter = BatchReporter(logger, self._plan.count)
         self._model.set_logger(Logger(None, [Log(logger)]))
-        left = self._plan.steps - self._plan.start_step
+        remaining = self._plan.steps - self._plan.start_step
         watch = JumanjiCallback(stop, logger, frames, checkpoints)
-        self._model.learn(left, callback=watch, reset_num_timesteps=False)
+        self._model.learn(remaining, callback=watch, reset_num_timesteps=False)
 
 
 class MaskedActor(Actor):

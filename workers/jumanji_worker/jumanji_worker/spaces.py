@@ -40,11 +40,11 @@ class ActionConversion:
         else:
             self.space = jumanji_specs_to_gym_spaces(spec)
 
-    def played(self, action: Any) -> Any:
+    def to_jumanji(self, action: Any) -> Any:
         """Return an action in Jumanji's form (a JAX array)."""
         return jnp.stack(jnp.unravel_index(action, self._counts)) if self._joint else jnp.asarray(action)
 
-    def said(self, action: Any) -> Any:
+    def to_arena(self, action: Any) -> Any:
         """Return the arena's form of a Jumanji action (a JAX array)."""
         return jnp.ravel_multi_index(tuple(action), self._counts, mode="clip") if self._joint else action
 

@@ -57,16 +57,16 @@ def parse(arguments: Sequence[str]) -> Any:
         if isinstance(default, bool):
             kind = {"action": argparse.BooleanOptionalAction}
         parser.add_argument(f"--{option}", dest=field, default=default, **kind)
-    given = vars(parser.parse_args(arguments))
+    options = vars(parser.parse_args(arguments))
     try:
-        parameters.model.path = str(model_path(given["model"]))
+        parameters.model.path = str(model_path(options["model"]))
     except ConfigError as error:
         parser.error(str(error))
     for field in _FIELDS.values():
         place, _, name = field.rpartition(".")
-        setattr(attrgetter(place)(parameters) if place else parameters, name, given[field])
-    parameters.hostnames = [given["host"]]
-    parameters.model_alias = {given["alias"] or given["model"]}
+        setattr(attrgetter(place)(parameters) if place else parameters, name, options[field])
+    parameters.hostnames = [options["host"]]
+    parameters.model_alias = {options["alias"] or options["model"]}
     parameters.ui = False
     parameters.cors_origins = "http://localhost"  # pages of other sites may not use it
     return parameters

@@ -20,7 +20,7 @@ from typing import Any, Mapping
 
 GROUP = "mosaic.workers"
 
-_KEPT = Path(__file__).with_name("introduction.json")
+_CACHE = Path(__file__).with_name("introduction.json")
 _OPTION = re.compile(r"""["'](--[a-z][a-z0-9-]*)["']""")
 _SPACES = {
     "discrete": "Discrete",
@@ -57,14 +57,14 @@ def introduction() -> Introduction:
     folder = _folder(worker.module)
     stamp = _stamp(folder)
     with suppress(OSError, ValueError, TypeError):
-        kept = Introduction(**json.loads(_KEPT.read_text(encoding="utf-8")))
-        if kept.stamp == stamp and kept.name == adapter.name:
-            return kept
+        cached = Introduction(**json.loads(_CACHE.read_text(encoding="utf-8")))
+        if cached.stamp == stamp and cached.name == adapter.name:
+            return cached
     new = _find_out(adapter, worker, folder, stamp)
     with suppress(OSError):  # without write access, the package is read each time
-        part = _KEPT.with_name(f".{os.getpid()}.json")
+        part = _CACHE.with_name(f".{os.getpid()}.json")
         part.write_text(json.dumps(asdict(new)), encoding="utf-8")
-        part.replace(_KEPT)
+        part.replace(_CACHE)
     return new
 
 

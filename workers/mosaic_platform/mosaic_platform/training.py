@@ -156,12 +156,12 @@ def _check(worker: Introduction, config: TrainingConfig) -> None:
         except subprocess.TimeoutExpired:
             raise ConfigError(f"the dry run of {worker.name} took more than {_CHECK_SECONDS:g} s") from None
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
-        raise ConfigError(f"{worker.name} refuses the configuration: " + " / ".join(_reason(said)))
+        output = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
+        raise ConfigError(f"{worker.name} refuses the configuration: " + " / ".join(_reason(output)))
 
 
-def _reason(said: list[str]) -> list[str]:
+def _reason(output: list[str]) -> list[str]:
     """Return the last lines of a program's output, without the indented ones of a traceback or a usage
     above them."""
-    below = max((number for number, line in enumerate(said, 1) if line.startswith(" ")), default=0)
-    return (said[below:] or said)[-_SHOWN_LINES:]
+    below = max((number for number, line in enumerate(output, 1) if line.startswith(" ")), default=0)
+    return (output[below:] or output)[-_SHOWN_LINES:]

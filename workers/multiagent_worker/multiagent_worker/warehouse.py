@@ -64,13 +64,13 @@ def _around(inner: Any, me: Any) -> list[str]:
     lines = []
     for y in range(max(0, me.y - reach), min(height, me.y + reach + 1)):
         for x in range(max(0, me.x - reach), min(width, me.x + reach + 1)):
-            things = []
+            contents = []
             if (x, y) in shelves:
-                things.append(_shelf(inner, shelves[x, y]))
+                contents.append(_shelf(inner, shelves[x, y]))
             if (x, y) in robots:
-                things.append(f"a robot that looks {robots[x, y].dir.name.lower()}")
-            if things:
-                lines.append(f"- at ({x}, {y}): {', '.join(things)}")
+                contents.append(f"a robot that looks {robots[x, y].dir.name.lower()}")
+            if contents:
+                lines.append(f"- at ({x}, {y}): {', '.join(contents)}")
     return lines or ["- nothing"]
 
 

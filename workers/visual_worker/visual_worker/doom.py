@@ -74,8 +74,8 @@ def facts_of(env: Any, agent: str) -> EnvironmentFacts:
     inner = env.unwrapped
     buttons = [button.name for button in inner.game.get_available_buttons()]
     presses = _presses(inner, buttons)
-    rest = env.spec.id.removeprefix("Vizdoom")
-    task = next((text for begin, text in _SCENARIOS.items() if rest.startswith(begin)), "")
+    name = env.spec.id.removeprefix("Vizdoom")
+    task = next((text for begin, text in _SCENARIOS.items() if name.startswith(begin)), "")
     keys = {}
     for button in buttons:
         for key in _keys_of(button):

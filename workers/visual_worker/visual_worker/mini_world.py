@@ -50,11 +50,11 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> A
 
 def facts_of(env: Any, agent: str) -> EnvironmentFacts:
     names = [action.name for action in env.unwrapped.actions][: int(env.action_space.n)]
-    rest = env.spec.id.removeprefix(_PREFIX)
-    task = next(text for begin, text in _TASKS.items() if rest.startswith(begin))
+    name = env.spec.id.removeprefix(_PREFIX)
+    task = next(text for begin, text in _TASKS.items() if name.startswith(begin))
     return EnvironmentFacts(
-        [name.replace("_", " ") for name in names],
-        {_KEYS[name]: number for number, name in enumerate(names)},
+        [action.replace("_", " ") for action in names],
+        {_KEYS[action]: number for number, action in enumerate(names)},
         instructions=f"You move through rooms, and see what is in front of you. {task}",
     )
 

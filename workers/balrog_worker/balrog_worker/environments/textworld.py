@@ -132,8 +132,8 @@ class TextWorld(TextEnvironment):
 
     def _shown(self, text: str, info: dict[str, Any]) -> str:
         """Return the game's text without its banner, its solution and the final prompt."""
-        said = text.rpartition(info["objective"])[2] if info["objective"] else text
-        self.long_term = said.rpartition("\n>")[0].strip() or said.strip()
+        shown = text.rpartition(info["objective"])[2] if info["objective"] else text
+        self.long_term = shown.rpartition("\n>")[0].strip() or shown.strip()
         return self.long_term[:_MOST_TEXT]
 
 

@@ -93,11 +93,11 @@ class EnvironmentAdapter(ABC):
 
     def last_observations(self) -> dict[str, Any]:
         """Return the observations at the end of an episode, of the agents that have one."""
-        found = {}
+        observations = {}
         for agent in self.agents:
             with suppress(Exception):  # of an agent that has left, in some environments
-                found[agent] = self.observe(agent).observation
-        return found
+                observations[agent] = self.observe(agent).observation
+        return observations
 
     @abstractmethod
     def step(self, actions: Mapping[str, Any]) -> None:

@@ -128,8 +128,8 @@ class KernelOperator(ArenaOperator):
             call.fail("error", str(message["error"])[:2000])
             return True
         if message.get("default"):  # a human player in real time who holds no key
-            action, said = call.rules.default(call.mask)
-            message = {"action": action, "action_str": said}
+            action, name = call.rules.default(call.mask)
+            message = {"action": action, "action_str": name}
         call.settle(message)
         return True
 

@@ -99,8 +99,8 @@ class Conversation:
         """Send a command and return its answer, of one of the expected types. Raises `CheckFailed`."""
         line = command if isinstance(command, bytes) else encode_line(command, OPERATING_LINE_LIMIT)
         kinds = (kind,) if isinstance(kind, str) else kind
-        said = what or json.loads(line)["cmd"]
-        expected = f"{' or '.join(kinds)} within {seconds:g} s ({said})"
+        name = what or json.loads(line)["cmd"]
+        expected = f"{' or '.join(kinds)} within {seconds:g} s ({name})"
         assert self.process.popen.stdin is not None
         try:
             self.process.popen.stdin.write(line)
@@ -132,8 +132,8 @@ class Conversation:
         """Wait for the process to exit. Raises `CheckFailed` if it does not exit in time with this code, or
         if stdout has more lines than answers."""
         expect_exit(self.process, code, seconds, when)
-        more = self.process.lines()[self._answers_read :]
-        self.require(not more, "one line on stdout for each command", more[:1])
+        unread = self.process.lines()[self._answers_read :]
+        self.require(not unread, "one line on stdout for each command", unread[:1])
 
     def _next(self, expected: str, deadline: float) -> Answer:
         while True:

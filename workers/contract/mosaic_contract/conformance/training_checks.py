@@ -69,8 +69,8 @@ class TrainingChecks:
                 expect_exit(process, 2, START_SECONDS, what)
                 failed = [m for m in process.messages() if m.get("event") == "run_failed"]
             errors = [message.get("payload", {}) for message in failed]
-            one = [error.get("error_type") for error in errors] == ["ConfigError"]
-            require(one, f"one run_failed with error_type ConfigError ({what})", errors, process)
+            is_refused = [error.get("error_type") for error in errors] == ["ConfigError"]
+            require(is_refused, f"one run_failed with error_type ConfigError ({what})", errors, process)
             error = errors[0].get("error")
             require(named in str(error), f"an error that names {named!r} ({what})", repr(error), process)
             require(process.log_tail(), f"the error on stderr too, for people ({what})", "nothing on stderr")
