@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ __all__ = [
     "lane",
     "mosaic_home",
     "operators",
+    "operators_of",
     "talk",
     "test_conformance",
     "training_worker_fixture",
@@ -78,10 +80,16 @@ def lab(worker: WorkerEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.fixture(scope="session")
-def operators(worker: TrainingWorker) -> Iterator[Conversation]:
-    """One process in which operators act from checkpoints."""
-    with worker.operators() as conversation:
-        yield conversation
+def operators_of() -> Iterator[Callable[[TrainingWorker], Conversation]]:
+    """A function that returns the one process of a worker in which its operators act."""
+    with ExitStack() as stack:
+        yield functools.cache(lambda worker: stack.enter_context(worker.operators()))
+
+
+@pytest.fixture
+def operators(worker: TrainingWorker, operators_of: Callable[[TrainingWorker], Conversation]) -> Conversation:
+    """The process in which the worker's operators act from checkpoints."""
+    return operators_of(worker)
 
 
 def test_conformance(worker: Any) -> None:

@@ -132,6 +132,23 @@ class TrainingWorker:
         log = trial.stderr_path.read_text()
         return Finished(path.parent, trial.messages(), trial.code, log, trial.leftovers)
 
+    def resume(
+        self,
+        checkpoint: Path,
+        during: Callable[[ObservedProcess], object] = lambda trial: None,
+        *,
+        stop_at: int | None = None,
+        **config: Any,
+    ) -> Finished:
+        """Train on from a checkpoint to the end, with episodes after it only."""
+        run = self.train(during, **config, checkpoint={"resume_from": str(checkpoint), "stop_at": stop_at})
+        assert run.code == 0, run.log
+        (loaded,) = run.events("checkpoint_loaded")
+        step = json.loads(checkpoint.with_suffix(".json").read_text())["step"]
+        assert (loaded["checkpoint_path"], loaded["step"]) == (str(checkpoint), step)
+        assert all(at > step > 0 for at, _ in run.returns)
+        return run
+
     def output_of(self, *arguments: str) -> Any:
         """Return the JSON that the worker's interpreter prints last."""
         command = [self.python, *arguments]

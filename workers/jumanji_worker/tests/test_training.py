@@ -103,12 +103,9 @@ def test_a_training_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(worker: A
     half = whole.checkpoints[len(whole.checkpoints) // 2 - 1]
     viewer = Viewer()
 
-    resumed = {"checkpoint": {"resume_from": str(half)}, "fastlane": {"grid": 2}}
-    on = worker.train(viewer, algorithm="a2c", **worker.small["a2c"], **resumed)
-    assert on.code == 0, on.log
-    (loaded,) = on.events("checkpoint_loaded")
-    assert loaded["step"] == int(half.stem.partition("-")[2]) > 0
-    assert on.returns == [(step, total) for step, total in whole.returns if step > loaded["step"]] != []
+    on = worker.resume(half, viewer, algorithm="a2c", **worker.small["a2c"], fastlane={"grid": 2})
+    at = int(half.stem.partition("-")[2])
+    assert on.returns == [(step, total) for step, total in whole.returns if step > at] != []
     assert dict(on.series("total_loss"))[800] == dict(whole.series("total_loss"))[800]
     assert viewer.sizes == {(400, 804)}
 

@@ -95,10 +95,7 @@ def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
     step = int(saved.stem.removeprefix("step-"))
     longer = {"env_id": "Pendulum-v1", "total_timesteps": step + 100}  # the rest is the checkpoint's
     address = worker.cluster.address
-    on = worker.train(algorithm="sac", **longer, address=address, checkpoint={"resume_from": str(saved)})
-    assert on.code == 0, on.log
-    (loaded,) = on.events("checkpoint_loaded")
-    assert loaded["step"] == step
+    on = worker.resume(saved, algorithm="sac", **longer, address=address)
     assert on.events("run_started")[0]["config"]["hyperparameters"]["fcnet_hiddens"] == [32]
     assert min(payload["step"] for payload in on.events("metrics")) > step
     assert on.metrics["env_runners/num_env_steps_sampled_lifetime"] > step

