@@ -185,19 +185,10 @@ def _take_stdin() -> int:
 
 
 def _dispatch(worker: Worker, arguments: argparse.Namespace, telemetry: Telemetry) -> Results:
-    metadata, capabilities = worker.metadata()
     if arguments.describe:
-        document = {
-            "metadata": metadata.to_dict(),
-            "capabilities": capabilities.to_dict(),
-            "hyperparameters": {
-                algorithm: [parameter.to_dict() for parameter in parameters]
-                for algorithm, parameters in worker.hyperparameters().items()
-            },
-            "environments": list(worker.environments()),
-        }
-        _print(telemetry, document)
+        _print(telemetry, _described(worker))
         return None
+    metadata, capabilities = worker.metadata()
     if worker.resolve is None or worker.train is None:
         raise ConfigError(f"{metadata.name} does not train; its modes: {', '.join(capabilities.modes)}")
     raw = read_config_file(arguments.config)
@@ -234,6 +225,20 @@ def _dispatch(worker: Worker, arguments: argparse.Namespace, telemetry: Telemetr
         record_training(config.run_dir)
     train = functools.partial(worker.train, config if plan is resolved else plan)
     return _train(train, metadata.name, config, resolved, telemetry)
+
+
+def _described(worker: Worker) -> dict[str, Any]:
+    """Return the answer to `--describe`."""
+    metadata, capabilities = worker.metadata()
+    return {
+        "metadata": metadata.to_dict(),
+        "capabilities": capabilities.to_dict(),
+        "hyperparameters": {
+            algorithm: [parameter.to_dict() for parameter in parameters]
+            for algorithm, parameters in worker.hyperparameters().items()
+        },
+        "environments": list(worker.environments()),
+    }
 
 
 def _check_capabilities(

@@ -9,7 +9,7 @@ from typing import Any
 from mosaic_contract.language.action_chooser import ActionChooser
 from mosaic_contract.language.budget import text_tokens
 from mosaic_contract.language.describers import Describer
-from mosaic_contract.language.exchange import Turn
+from mosaic_contract.language.exchange import Exchange, Turn
 from mosaic_contract.language.model import LanguageModel
 from mosaic_contract.language.parsing import messages_in
 from mosaic_contract.language.prompt_settings import PromptSettings
@@ -117,11 +117,7 @@ class LanguageOperator:
         self._note = self.note(choice.note, choice.name)
         self._plan = self._strategy.plan(choice.answer, self._plan)
         self._past.append((turn, choice.remembered))
-        sent: list[dict[str, str]] = []
-        if self._settings.messages:
-            for exchange in choice.exchanges:  # a repaired answer often repeats the messages of the first
-                sent += [new for new in messages_in(exchange.answer, self._others) if new not in sent]
-        return choice.decision(sent)
+        return choice.decision(self._messages(choice.exchanges) if self._settings.messages else ())
 
     def text(self, observation: Any, **context: Any) -> str:
         """Return the observation in words."""
@@ -137,6 +133,15 @@ class LanguageOperator:
 
     def close(self) -> None:
         self._model.close()
+
+    def _messages(self, exchanges: Sequence[Exchange]) -> list[dict[str, str]]:
+        """Return the messages in the answers of a step, each once: a repaired answer often repeats those of
+        the first."""
+        messages: list[dict[str, str]] = []
+        for exchange in exchanges:
+            in_answer = messages_in(exchange.answer, self._others)
+            messages += [message for message in in_answer if message not in messages]
+        return messages
 
     def _recent(self) -> list[Turn]:
         """Return the latest turns within the limits of a prompt. Older ones are left out whole."""
