@@ -35,7 +35,7 @@ from mosaic_lab.operators import rl
 from mosaic_lab.runs.checkpoint_runner import CheckpointRunner, TrainingEnded, run_in_background
 from mosaic_lab.runs.checkpoints import EVALUATIONS, RETURN, Checkpoint, CheckpointFollower, mean_returns
 from mosaic_lab.runs.run_process import RunAborted, RunCurtailed
-from mosaic_lab.runs.stopping import end
+from mosaic_lab.runs.stopping import end_run
 
 MOST_WAITING = 10
 """Maximum number of checkpoints that wait for their evaluation."""
@@ -160,7 +160,7 @@ class CheckpointEvaluator(CheckpointRunner):
         self._returns[checkpoint.step] = mean.value
         if (goal := self._goal(mean)) and not self.training.status().state.finished:
             grace = self.training.document(self.training.launch_path).get("grace_seconds", 0.0)
-            end(self.training, grace, wait=False, goal=goal)
+            end_run(self.training, grace, wait=False, goal=goal)
 
     def _goal(self, mean: Estimate) -> str:
         """Return why the training can end; empty if it should continue."""

@@ -10,14 +10,14 @@ from mosaic_contract.fastlane import Hud
 
 from mosaic_lab.fastlane import Packet
 from mosaic_lab.fastlane.pictures import mp4
-from mosaic_lab.runs.films import film_path
+from mosaic_lab.runs.films import checkpoint_film_path
 
 
 def write_film(run: Path, step: int) -> None:
     """A film of two seconds whose brightness is that of its step."""
     pixels = np.full((120, 160, 3), 40 + step // 500, np.uint8).tobytes()
     packets = [Packet(i, i / 10, 160, 120, 3, "raw", pixels, Hud()) for i in range(20)]
-    path = film_path(run, step)
+    path = checkpoint_film_path(run, step)
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(mp4(packets))
     about = {"step": step, "checkpoint": f"{step}.pt", "return": step / 1000, "length": 20, "seed": 1}

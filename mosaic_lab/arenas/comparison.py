@@ -33,7 +33,7 @@ from mosaic_lab.arenas.replays.played_episode import lane_episode
 from mosaic_lab.arenas.replays.replaying import Progress, replay_episode
 from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.arenas.snapshot import snapshot
-from mosaic_lab.arenas.tables import episode_rows, results_table, steps_table
+from mosaic_lab.arenas.tables import comparison_table, episode_rows, steps_table
 from mosaic_lab.arenas.transcript import DESCRIPTION, Transcript, comparison_transcript
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, warn_user
 from mosaic_lab.keeper.environment_variables import compose_variables
@@ -120,7 +120,7 @@ class Comparison:
         """
         with self._driver.lock:
             rows = episode_rows(self._lockstep.lanes)
-        return results_table(rows)
+        return comparison_table(rows)
 
     def steps(self, lane: int | str | Lane) -> pd.DataFrame:
         """Return a table of every step of a lane, read from its telemetry.

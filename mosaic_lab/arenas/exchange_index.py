@@ -72,7 +72,7 @@ class Selection(Struct, frozen=True, forbid_unknown_fields=True):
 EVERYTHING = Selection()
 
 
-class Turn(Struct):
+class PromptTurn(Struct):
     """A turn of a recorded prompt."""
 
     role: str = ""
@@ -90,7 +90,7 @@ class Entry(Struct):
     step_index: Annotated[int, Meta(ge=0, le=1 << 62)]
     call: Whole
     started: float
-    prompt: list[Turn]
+    prompt: list[PromptTurn]
     answer: str
     parsed: str | None
     faults: list[str]

@@ -59,7 +59,7 @@ def episode_rows(lanes: Sequence[Lane], newest: int = 0) -> list[dict[str, Any]]
     return [_episode_row(lane, episode) for lane, episode in ended[-newest:]]
 
 
-def results_table(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
+def comparison_table(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
     """Return the rows as a table."""
     return table_of(rows, _EPISODES)
 

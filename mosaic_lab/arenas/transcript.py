@@ -32,8 +32,8 @@ from mosaic_lab.arenas.exchange_index import (
     Entry,
     ExchangeIndex,
     Numbers,
+    PromptTurn,
     Selection,
-    Turn,
 )
 from mosaic_lab.arenas.plan import EXCHANGES
 from mosaic_lab.arenas.planning import check_seed
@@ -339,7 +339,7 @@ def _seconds(entry: Entry) -> float:
     return (entry.latency_ms or 0.0) / 1000
 
 
-def _message(turn: Turn) -> dict[str, Any]:
+def _message(turn: PromptTurn) -> dict[str, Any]:
     role = turn.role if turn.role in ("system", "user", "assistant") else "user"
     images = [{"type": "image", "image": f"attachment://{name[:32]}"} for name in turn.images]
     return {"role": role, "content": [{"type": "text", "text": turn.text}, *images] if images else turn.text}

@@ -9,8 +9,8 @@ from typing import Any
 
 from mosaic_lab.cli.parsing import add_command
 from mosaic_lab.engines import clusters
-from mosaic_lab.engines.bridge_environment import OPEN, check
-from mosaic_lab.engines.capacity import Needs, refusal, waits_for
+from mosaic_lab.engines.bridge_environment import OPEN, describe_cluster
+from mosaic_lab.engines.capacity import Needs, waits_for, why_impossible
 from mosaic_lab.engines.clusters import FOLDER, Cluster
 from mosaic_lab.engines.engine import Node
 from mosaic_lab.engines.job import amounts
@@ -83,7 +83,7 @@ def _list(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> int:
     cluster = clusters.find(arguments.name)
-    answer = check(cluster, lambda line: print(line, flush=True))
+    answer = describe_cluster(cluster, lambda line: print(line, flush=True))
     for line in _described(cluster, answer):
         print(line)
     return 0
@@ -100,7 +100,7 @@ def _described(cluster: Cluster, answer: Mapping[str, Any]) -> list[str]:
     ]
     lines += [f"  {node.name}: {amounts(node.cpus, node.gpus)}{_labels(node.labels)}" for node in nodes]
     needs = Needs(1 if cluster.cpus is None else cluster.cpus, cluster.gpus, cluster.labels)
-    if why := refusal(needs, nodes, cluster.name):
+    if why := why_impossible(needs, nodes, cluster.name):
         lines.append(f"A run that needs {needs} can never start: {why}.")
     elif wait := waits_for(needs, nodes, cluster.name):
         lines.append(f"A run that needs {needs} would be queued: {wait}.")

@@ -138,7 +138,7 @@ def _opened(path: Path, into: Path | None, run_code: bool) -> Bundle:
     """Unpack a bundle; print its contents, and how the installed workers' versions differ from the bundle's.
     Raises ConfigurationError, leaving no files, if running its code requires consent."""
     from mosaic_lab.evaluation import launch, planning
-    from mosaic_lab.evaluation.fingerprints import text_of
+    from mosaic_lab.evaluation.fingerprints import changes_text
     from mosaic_lab.evaluation.sharing import open_bundle
     from mosaic_lab.evaluation.sharing.bundle import lock_name
 
@@ -155,7 +155,7 @@ def _opened(path: Path, into: Path | None, run_code: bool) -> Bundle:
     for note in filter(None, (bundle.unchecked, bundle.unrecorded)):
         print(note)
     for name, texts in bundle.changes().items():
-        print(f"worker '{name}' differs here: {text_of(texts)}")
+        print(f"worker '{name}' differs here: {changes_text(texts)}")
         print(
             f"  the versions of the bundle: {bundle.path / lock_name(name)}. That list came with it and is "
             "not vetted: read it, and look up every name and version in it, before you install any of them"

@@ -63,7 +63,7 @@ def head(info: WorkerInfo) -> str:
     return text_table(lines)
 
 
-def algorithms(name: str, description: dict[str, Any]) -> str:
+def algorithms_text(name: str, description: dict[str, Any]) -> str:
     """Return one row per algorithm: its properties and number of hyperparameters."""
     by_algorithm: dict[str, list[Any]] = description["hyperparameters"]
     facts: dict[str, dict[str, Any]] = description["capabilities"].get("algorithm_facts", {})
@@ -77,7 +77,7 @@ def algorithms(name: str, description: dict[str, Any]) -> str:
     return f"\n{count}; the hyperparameters of one: mosaic-lab workers list {name} --algorithm NAME\n{shown}"
 
 
-def hyperparameters(description: dict[str, Any], only: str | None) -> str:
+def hyperparameters_text(description: dict[str, Any], only: str | None) -> str:
     """Return a table of the hyperparameters of all algorithms, or of one."""
     by_algorithm: dict[str, list[dict[str, Any]]] = description["hyperparameters"]
     chosen = {name: rows for name, rows in by_algorithm.items() if only in (None, name)}
@@ -99,7 +99,7 @@ def hyperparameters(description: dict[str, Any], only: str | None) -> str:
     )
 
 
-def environments(name: str, ids: Sequence[str]) -> str:
+def environments_text(name: str, ids: Sequence[str]) -> str:
     """Return environment ids grouped by prefix; long groups are shortened."""
     tops = {_beginning(env_id, "") for env_id in ids}
     shared = tops.pop() if len(tops) == 1 else ""

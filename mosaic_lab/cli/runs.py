@@ -139,7 +139,7 @@ def _show(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def results(run: Run) -> list[tuple[str, str]]:
+def result_facts(run: Run) -> list[tuple[str, str]]:
     """Return the known results of a run so far, as names and texts."""
     elapsed, saved = run.elapsed, run.checkpoints
     facts = []
@@ -183,7 +183,7 @@ def _progress(run: Run) -> list[tuple[str, str]]:
         ("reason", run.reason),
         ("progress", as_kind(run).progress_text),
         ("started", time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(begun[0])) if begun else ""),
-        *results(run),
+        *result_facts(run),
         ("videos", str(videos) if videos.is_dir() and any(videos.iterdir()) else ""),
         ("folder", str(run.path)),
     ]

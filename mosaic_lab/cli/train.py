@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_lab.cli.parsing import INTERRUPTED, show_until
-from mosaic_lab.cli.runs import add_store, results
+from mosaic_lab.cli.runs import add_store, result_facts
 from mosaic_lab.errors import ConfigurationError, RunFailed
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration
@@ -222,7 +222,7 @@ def _report(group: RunGroup) -> int:
         try:
             run.wait(0)
             print(f"{run.label}: {run.state}, {run.reason}")
-            if facts := results(run):
+            if facts := result_facts(run):
                 print(text_table(facts, indent="  "))
             if films := Films(run.folder).status:
                 print(f"  {films}")

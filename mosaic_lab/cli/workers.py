@@ -201,11 +201,11 @@ def _list_one(info: WorkerInfo, arguments: argparse.Namespace) -> int:
         description = workers.describe(info.worker_environment)
         only = info.worker_environment.algorithm(arguments.algorithm)
         if description["hyperparameters"] and not only:
-            _say(profiles.algorithms(info.name, description))
+            _say(profiles.algorithms_text(info.name, description))
         if description["hyperparameters"] or only:
-            _say(profiles.hyperparameters(description, only))
+            _say(profiles.hyperparameters_text(description, only))
         if ids := description["environments"]:
-            _say(profiles.environments(info.name, ids))
+            _say(profiles.environments_text(info.name, ids))
     return 0
 
 

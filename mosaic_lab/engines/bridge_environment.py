@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_lab.engines.clusters import Cluster
-from mosaic_lab.engines.code_archive import pack, unpack
+from mosaic_lab.engines.code_archive import pack_code, unpack_code
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.workers.home import ProgressCallback, home, installer_lock
@@ -41,12 +41,12 @@ _OLDEST_PYTHON = (3, 11)
 
 def bridge_code() -> Path:
     """Return the folder of our code for the bridge, without packages installed alongside it."""
-    return unpack(_archive(), home())
+    return unpack_code(_archive(), home())
 
 
 @cache
 def _archive() -> bytes:
-    return pack(bundled_folder())
+    return pack_code(bundled_folder())
 
 
 def bridge_command(python: Path, settings: dict[str, Any]) -> list[str]:
@@ -62,7 +62,7 @@ def bridge_variables(cluster: Cluster) -> dict[str, str]:
     return {**kept, **cluster.token_variables(), "RAY_USAGE_STATS_ENABLED": "0"}
 
 
-def check(cluster: Cluster, progress: ProgressCallback = print) -> dict[str, Any]:
+def describe_cluster(cluster: Cluster, progress: ProgressCallback = print) -> dict[str, Any]:
     """Return the cluster's description: ``nodes``, ``ray`` and ``python``. Builds the required environment.
     Raises MosaicError with the reason if the cluster cannot be reached."""
     recorded = _recorded().get(cluster.address) or [RAY_VERSION, platform.python_version()]
@@ -85,7 +85,7 @@ def bridge_python(cluster: Cluster, progress: ProgressCallback) -> Path:
     MosaicError.
     """
     if cluster.address not in _recorded():
-        check(cluster, progress)
+        describe_cluster(cluster, progress)
         if not cluster.has_token:
             progress(f"{cluster.name} ({cluster.address}): {OPEN}")
     return _ensure(_recorded()[cluster.address], progress)

@@ -29,7 +29,7 @@ class Needs:
         return [node for node in self.labelled(nodes) if node.cpus >= self.cpus and node.gpus >= self.gpus]
 
 
-def refusal(needs: Needs, nodes: Sequence[Node], cluster: str) -> str | None:
+def why_impossible(needs: Needs, nodes: Sequence[Node], cluster: str) -> str | None:
     """Return why no node can ever run it; None if one can."""
     if needs.possible(nodes):
         return None

@@ -20,7 +20,7 @@ _UNUSED = 90 * 86_400.0  # seconds after which code that no process has used is 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # so that equal content gives equal archives
 
 
-def pack(shims: Path) -> bytes:
+def pack_code(shims: Path) -> bytes:
     """Return the archive of this package, without its user interfaces, and of the folder ``shims``."""
     package = Path(__file__).resolve().parents[1]
     files = {path: f"mosaic_lab/{path.name}" for path in package.glob("*.py")}
@@ -36,7 +36,7 @@ def pack(shims: Path) -> bytes:
     return buffer.getvalue()
 
 
-def unpack(archive: bytes, home: Path) -> Path:
+def unpack_code(archive: bytes, home: Path) -> Path:
     """Return the folder below ``home`` with the archive's content, created by the first process. Also deletes
     versions of our code that have been unused for months."""
     folder = home / "code" / hashlib.sha256(archive).hexdigest()[:16]

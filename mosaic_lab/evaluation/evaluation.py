@@ -24,7 +24,7 @@ from mosaic_lab.engines.clusters import process_variables
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation.budgets import BUDGET_SPENT, budget_to_go_on
 from mosaic_lab.evaluation.episode_log import Record, key_of, settled
-from mosaic_lab.evaluation.fingerprints import Lock, changed, changes, locks_of, text_of
+from mosaic_lab.evaluation.fingerprints import Lock, changed, changes, changes_text, locks_of
 from mosaic_lab.evaluation.parts import GRACE_SECONDS, PARTS, parts_text
 from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan, Key
 from mosaic_lab.evaluation.pool import ARENAS, Stall, read_stalls
@@ -175,7 +175,7 @@ class Evaluation(Results):
         if others := changes(self.locks, locks_of(self.locks)):
             name, texts = next(iter(others.items()))
             raise MosaicError(
-                f"worker '{name}' has changed since {self.id} started: {text_of(texts)}. The remaining "
+                f"worker '{name}' has changed since {self.id} started: {changes_text(texts)}. The remaining "
                 "episodes "
                 "would be played with other versions: install the earlier versions, or start a new evaluation"
             )

@@ -196,13 +196,15 @@ def changes(then: Mapping[str, Lock], now: Mapping[str, Lock]) -> dict[str, list
     return {name: texts for name, texts in changes.items() if texts}
 
 
-def differing(then: Mapping[str, str], now: Mapping[str, str]) -> dict[str, tuple[str | None, str | None]]:
+def differing_versions(
+    then: Mapping[str, str], now: Mapping[str, str]
+) -> dict[str, tuple[str | None, str | None]]:
     """Return the (then, now) versions that differ, by name; None for an absent package."""
     names = sorted({*then, *now}, key=str.lower)
     return {name: (then.get(name), now.get(name)) for name in names if then.get(name) != now.get(name)}
 
 
-def text_of(texts: list[str]) -> str:
+def changes_text(texts: list[str]) -> str:
     """Return the changes of one worker in one line."""
     more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
     return ", ".join(texts[:_NAMED]) + more
@@ -211,7 +213,7 @@ def text_of(texts: list[str]) -> str:
 def _changes(then: Lock, now: Lock | None) -> list[str]:
     if now is None:
         return ["it is not installed here"]
-    python = differing({"Python": then.python}, {"Python": now.python})
-    pairs = {**python, **differing(then.packages, now.packages)}
+    python = differing_versions({"Python": then.python}, {"Python": now.python})
+    pairs = {**python, **differing_versions(then.packages, now.packages)}
     texts = [f"{name} {before or 'none'} (here {after or 'none'})" for name, (before, after) in pairs.items()]
     return texts + (["the worker's own code"] if then.code != now.code else [])

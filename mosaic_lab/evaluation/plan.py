@@ -20,7 +20,7 @@ from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.operators.tables import algorithm_table, lane_table
 from mosaic_lab.runs.provenance import module_path
-from mosaic_lab.runs.request import compact
+from mosaic_lab.runs.request import compact_seeds
 from mosaic_lab.runs.run_record import RunRecord
 from mosaic_lab.workers.families import family_of
 
@@ -168,7 +168,7 @@ class EvaluationPlan(ArenaPlan):
             policies=None,
             deadline=None,  # those of the operators
             fallback=None,
-            seeds=compact(self.seeds),
+            seeds=compact_seeds(self.seeds),
             episodes=self.request.episodes,
             seed_sequence=self.request.seed_sequence,
             replay=self.replay,

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.episode_log import PlayedEvaluation, key_of
-from mosaic_lab.evaluation.fingerprints import changed, differing, outcomes
+from mosaic_lab.evaluation.fingerprints import changed, differing_versions, outcomes
 from mosaic_lab.evaluation.plan import EvaluationPlan, episode_text
 from mosaic_lab.evaluation.recordings import replayed
 
@@ -110,7 +110,7 @@ def check_by_replay(played: PlayedEvaluation, sample: int | None, start: Start) 
     versions = {
         label: texts
         for label, now in again.versions.items()
-        if (texts := differing(played.versions.get(label, {}), now))
+        if (texts := differing_versions(played.versions.get(label, {}), now))
     }
     if not differences:
         again.remove()

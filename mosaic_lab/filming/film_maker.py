@@ -21,7 +21,7 @@ from mosaic_lab.keeper.run_store import RunFolder, write_json
 from mosaic_lab.operators import OperatorSpec, rl
 from mosaic_lab.runs.checkpoint_runner import CheckpointRunner, TrainingEnded
 from mosaic_lab.runs.checkpoints import FILMS, Checkpoint, CheckpointFollower
-from mosaic_lab.runs.films import Films, film_path
+from mosaic_lab.runs.films import Films, checkpoint_film_path
 from mosaic_lab.runs.run_process import RunCurtailed
 
 _PROBLEM_LIMIT = 2_000  # characters
@@ -153,7 +153,7 @@ class FilmMaker(CheckpointRunner):
     # ------------------------------------------------------------------ files
 
     def _write(self, checkpoint: Checkpoint, filmed: FilmedEpisode, seed: int) -> None:
-        path = film_path(self.training.path, checkpoint.step)
+        path = checkpoint_film_path(self.training.path, checkpoint.step)
         about = {
             "return": sum(filmed.returns.values()),
             "returns": filmed.returns,
@@ -182,7 +182,7 @@ class FilmMaker(CheckpointRunner):
         self._backlog.settle(checkpoint)
 
     def _describe(self, checkpoint: Checkpoint, about: Mapping[str, Any]) -> None:
-        path = film_path(self.training.path, checkpoint.step).with_suffix(".json")
+        path = checkpoint_film_path(self.training.path, checkpoint.step).with_suffix(".json")
         name = os.path.relpath(checkpoint.path, self.training.path)
         write_json(path, {"step": checkpoint.step, "checkpoint": name, **about})
 
@@ -190,7 +190,7 @@ class FilmMaker(CheckpointRunner):
     def _films_folder(self) -> Iterator[None]:
         """Create the folder of the films, unless the training's folder was removed: it must not reappear."""
         try:
-            film_path(self.training.path, 0).parent.mkdir(exist_ok=True)
+            checkpoint_film_path(self.training.path, 0).parent.mkdir(exist_ok=True)
             yield
         except FileNotFoundError:
             raise TrainingEnded(f"run {self.training.run_id} was removed") from None

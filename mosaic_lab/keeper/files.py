@@ -90,7 +90,7 @@ def append_line(path: Path, line: bytes) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
 
-def kind_of(path: str) -> str | None:
+def irregular_kind(path: str) -> str | None:
     """Return the kind of a path that is not a regular file, such as "a folder"; None for a regular or missing
     file."""
     try:

@@ -22,7 +22,7 @@ from typing import Any
 from mosaic_lab.errors import MosaicError, UnknownRun
 from mosaic_lab.keeper import locks
 from mosaic_lab.keeper.environment_variables import KEEPER_VARIABLE
-from mosaic_lab.keeper.files import folder_in, folders_in, kind_of, list_folders, open_file
+from mosaic_lab.keeper.files import folder_in, folders_in, irregular_kind, list_folders, open_file
 from mosaic_lab.keeper.processes import lives, place
 from mosaic_lab.keeper.states import RunStatus, State, Transition, queued
 from mosaic_lab.keeper.tail import final_message, is_there
@@ -188,7 +188,7 @@ class RunFolder:
         """Return the obstacles to reading the run, such as ``its config.json is a folder``; empty without
         any. Of its JSON files, those that seem ``empty`` may be damaged."""
         folder = str(self.path)  # joined as text: a list asks this of thousands of runs
-        obstacles = {name: kind for name in _READ if (kind := kind_of(f"{folder}/{name}")) is not None}
+        obstacles = {name: kind for name in _READ if (kind := irregular_kind(f"{folder}/{name}")) is not None}
         for path in empty:
             if path.name not in obstacles and (damage := _damage(path)):
                 obstacles[path.name] = f"damaged ({damage})"

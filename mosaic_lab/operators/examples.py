@@ -22,7 +22,7 @@ from mosaic_lab.validation import Problems, checked
 _LARGEST = 16 << 20  # bytes of a file
 
 
-class RecordedEpisode(Protocol):
+class EndedEpisode(Protocol):
     """An ended episode: who played it, its return (None if it failed), and its file, None without one."""
 
     operator: str
@@ -86,7 +86,7 @@ def is_examples_file(value: Any) -> bool:
     return isinstance(value, str | Path) and str(value).endswith(".json")
 
 
-def _recorded(source: Any) -> Sequence[RecordedEpisode]:
+def _recorded(source: Any) -> Sequence[EndedEpisode]:
     found: Any = run_or_path(source)
     found = as_kind(found) if isinstance(found, Run) else found
     if not hasattr(found, "recorded_episodes"):
@@ -94,11 +94,11 @@ def _recorded(source: Any) -> Sequence[RecordedEpisode]:
             f"{source!r:.200} has no episodes: give an evaluation or a comparison with "
             'record="observations", or a list of {"observations": [text, …], "actions": [text, …]}'
         )
-    episodes: Sequence[RecordedEpisode] = found.recorded_episodes()
+    episodes: Sequence[EndedEpisode] = found.recorded_episodes()
     return episodes
 
 
-def _texts(episode: RecordedEpisode, steps: int) -> dict[str, Any]:
+def _texts(episode: EndedEpisode, steps: int) -> dict[str, Any]:
     """Return an episode as a language model would read and write it."""
     from mosaic_contract.language.describers import Describer  # not needed to declare operators
 

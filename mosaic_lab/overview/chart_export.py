@@ -61,7 +61,7 @@ class ChartFile(NamedTuple):
     content: bytes
 
 
-def export(charts: Sequence[ExportedChart], format: str, pool: ColumnPool) -> ChartFile:
+def export_charts(charts: Sequence[ExportedChart], format: str, pool: ColumnPool) -> ChartFile:
     """Return charts as one file; ``format`` is "csv", "png" or "svg".
 
     A CSV file has all points in view at full resolution, as reported by the runs, regardless of smoothing,
@@ -81,13 +81,13 @@ def export(charts: Sequence[ExportedChart], format: str, pool: ColumnPool) -> Ch
         drawn = [curves(chart.runs, chart.request, pool, READ_SECONDS) for chart in charts]
         for chart_curves in drawn:
             _check_read(chart_curves.read)
-        content = picture(charts, drawn, format)
+        content = charts_picture(charts, drawn, format)
     metrics = {chart.request.metric for chart in charts}
     name = re.sub(r"[^\w.-]+", "-", metrics.pop()).strip("-.") if len(metrics) == 1 else ""
     return ChartFile(f"{name or 'charts'}.{format}", TYPES[format], content)
 
 
-def picture(
+def charts_picture(
     charts: Sequence[ExportedChart], drawn: Sequence[Curves], format: str = "png", background: str = "white"
 ) -> bytes:
     """Return drawn charts as a PNG or SVG, in two columns if there are several.

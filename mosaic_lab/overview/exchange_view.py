@@ -75,7 +75,7 @@ def shown_exchanges(lane: Mapping[str, Any], agent: str, picture: Picture) -> di
     move: Mapping[str, Any] = next((move for move in moves if move["agent"] == chosen), {})
     calls = list(move.get("exchanges") or ())
     sent = [
-        [move["agent"], str(message.get("to"))[:200], shortened(str(message.get("text")), 500)]
+        [move["agent"], str(message.get("to"))[:200], without_middle(str(message.get("text")), 500)]
         for move in moves
         for message in move.get("messages") or ()
     ]
@@ -112,7 +112,7 @@ def total_facts(spending: Mapping[str, Any] | None) -> list[tuple[str, str, str]
     ]
 
 
-def shortened(text: str, most: int) -> str:
+def without_middle(text: str, most: int) -> str:
     """Return text of about ``most`` characters at most; the middle is replaced by the number of omitted
     characters."""
     if len(text) <= most:
@@ -144,7 +144,7 @@ def _call(
     return {
         "note": note,
         "turns": [_turn(turn, length, picture) for turn in turns],
-        "reasoning": shortened(str(call.get("reasoning") or ""), ANSWER_LENGTH),
+        "reasoning": without_middle(str(call.get("reasoning") or ""), ANSWER_LENGTH),
         "answer": _answer(call),
         "facts": _facts(call),
         "faults": [_fault(name) for name in faults_of(call)],
@@ -167,7 +167,7 @@ def _turn(turn: Mapping[str, Any], length: int, picture: Picture) -> dict[str, A
     images = turn.get("images")
     return {
         "role": str(turn.get("role", ""))[:40],
-        "text": shortened(str(turn.get("text") or ""), length),
+        "text": without_middle(str(turn.get("text") or ""), length),
         "images": [dict(picture(image)) for image in images[:MOST_IMAGES]]
         if isinstance(images, list)
         else [],
@@ -179,9 +179,13 @@ def _answer(call: Mapping[str, Any]) -> tuple[str, str, str]:
     text, words = str(call.get("answer") or ""), str(call.get("parsed") or "")
     at = text.rfind(words) if words else -1
     if at < 0:
-        return shortened(text, ANSWER_LENGTH), "", ""
+        return without_middle(text, ANSWER_LENGTH), "", ""
     end, half = at + len(words), ANSWER_LENGTH // 2
-    return shortened(text[:at], half), shortened(text[at:end], half), shortened(text[end:], half)
+    return (
+        without_middle(text[:at], half),
+        without_middle(text[at:end], half),
+        without_middle(text[end:], half),
+    )
 
 
 def _facts(call: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -45,7 +45,7 @@ def training_form(worker: str, algorithm: str | None = None) -> Schema:
     Raises WorkerEnvironmentError for an unknown worker, ConfigurationError for an algorithm that it does not
     have.
     """
-    info, described = workers.info(worker), description(worker)
+    info, described = workers.info(worker), worker_description(worker)
     tables = described["hyperparameters"]
     if algorithm is not None and algorithm not in tables:
         raise ConfigurationError(f"{worker} has no algorithm {algorithm!r}; it has {', '.join(tables)}")
@@ -231,7 +231,7 @@ def _seeds(default: str | None, description: str) -> Schema:
 # ------------------------------------------------------------------------ what workers say
 
 
-def description(worker: str) -> Mapping[str, Any]:
+def worker_description(worker: str) -> Mapping[str, Any]:
     """Return a worker's description of itself (`workers.describe`); empty if it is not installed."""
     installed = workers.find(worker)
     if installed is None or not installed.valid:
@@ -247,7 +247,7 @@ def _described(worker: str, created: float) -> Mapping[str, Any]:
 
 
 def _provided(worker: str) -> list[str]:
-    return list(description(worker)["environments"])
+    return list(worker_description(worker)["environments"])
 
 
 def _environments(described: Mapping[str, Any] | None = None) -> list[str]:
@@ -263,7 +263,7 @@ def _environments(described: Mapping[str, Any] | None = None) -> list[str]:
 
 def _training_code(values: Mapping[str, Any], lab: str, taken: Collection[str]) -> str:
     worker, algorithm = str(values.get("worker", "")), values.get("algorithm")
-    table = {row["name"]: row for row in description(worker)["hyperparameters"].get(algorithm, ())}
+    table = {row["name"]: row for row in worker_description(worker)["hyperparameters"].get(algorithm, ())}
     seeds = Code(_seeds_code(values.get("seeds", "1")))
     keywords = {name: values[name] for name in _TRAINING if values.get(name) is not None}
     if (wrappers := _json_value("wrappers", values.get("wrappers"))) is not None:

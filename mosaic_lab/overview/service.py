@@ -22,7 +22,7 @@ from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.keeper.files import check_inside, folder_in
 from mosaic_lab.keeper.run_store import COMPARISONS, RunStore
-from mosaic_lab.overview.chart_export import MOST_CHARTS, ExportedChart, export
+from mosaic_lab.overview.chart_export import MOST_CHARTS, ExportedChart, export_charts
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
 from mosaic_lab.overview.curve_model import ChartRequest, CurveRequest, Name
 from mosaic_lab.overview.curves import curves, metric_names
@@ -33,7 +33,7 @@ from mosaic_lab.overview.run_points import step_places
 from mosaic_lab.overview.transcripts import ExchangeParams, FileParams, MeansParams, PageParams, Transcripts
 from mosaic_lab.overview.workers import worker_rows
 from mosaic_lab.runs import Run
-from mosaic_lab.runs.films import film
+from mosaic_lab.runs.films import film_content
 from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.runs.kinds import code_of, of_class
 from mosaic_lab.sanitize import sanitize
@@ -145,7 +145,7 @@ class Service:
                 f"{method!r:.100} is not a query of a run store. Actions on runs need a "
                 "kernel: run mosaic_lab.Lab() in a notebook"
             )
-        return query.answer(self, converted(method, params, query.params))
+        return query.answer(self, converted_params(method, params, query.params))
 
     def changes(self, params: ChangesParams) -> Answer:
         """Return the rows that changed since a version, and the ids of removed runs.
@@ -175,7 +175,7 @@ class Service:
 
     def export(self, params: ExportParams) -> Answer:
         charts = [ExportedChart(self.runs(chart.runs), chart) for chart in params.charts]
-        file = export(charts, params.format, self._columns)
+        file = export_charts(charts, params.format, self._columns)
         return {"name": file.name, "type": file.type}, [file.content]
 
     def details(self, params: DetailsParams) -> Answer:
@@ -222,7 +222,7 @@ class Service:
         }, frames
 
     def film(self, params: FilmParams) -> Answer:
-        kind, data = film(self.run(params.run).folder, params.step)
+        kind, data = film_content(self.run(params.run).folder, params.step)
         return {"type": kind}, [data]
 
     def _transcript(self, name: str) -> Transcript:
@@ -289,7 +289,7 @@ METHODS = {
 """The methods for pages, by their names in `js/src/shared/run-api.ts`."""
 
 
-def converted(method: str, params: object, into: type[P]) -> P:
+def converted_params(method: str, params: object, into: type[P]) -> P:
     """Return the parameters of a method. Raises ConfigurationError if they are not valid."""
     try:
         return msgspec.convert(params, into)

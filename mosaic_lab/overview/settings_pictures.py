@@ -100,7 +100,7 @@ def scale_of(values: Sequence[Any]) -> Scale:
     return Scale(low=low, high=high, log=low > 0 and high / low >= LOG_FROM, numbers=numbers)
 
 
-def differing(runs: Sequence[PicturedRun]) -> list[str]:
+def differing_names(runs: Sequence[PicturedRun]) -> list[str]:
     """Return the names of the settings in which these runs differ, the common ones first."""
     common = ("worker", "algorithm", "env", "seed")
     names = dict.fromkeys(

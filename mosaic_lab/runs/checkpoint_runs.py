@@ -91,7 +91,7 @@ def players_of(argument: str, run: Run, progress: Callable[[str], None]) -> Chec
     return checkpoint_players(argument, worker, environments_of(configs), progress)
 
 
-def check_training(run: Run) -> None:
+def check_is_training(run: Run) -> None:
     """Raise ConfigurationError if a run has no checkpoints that can play."""
     if run.worker in BACKGROUND or run.total_timesteps is None:
         raise ConfigurationError(f"run {run.id} is not a training: its worker is {run.worker}")
@@ -185,7 +185,7 @@ def resume_background(supervisor: Supervisor, run: Run, env_vars: Mapping[str, s
 
 def films_to_make(run: Run, films: Any) -> str | list[int]:
     """Return the checkpoints of a training to film: a mode, or steps. Raises ConfigurationError."""
-    check_training(run)
+    check_is_training(run)
     if not isinstance(films, str):
         return _existing_steps(run, films)
     if films not in MODES:

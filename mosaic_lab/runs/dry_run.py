@@ -64,7 +64,7 @@ def dry_run(
         raise MosaicError(f"the worker could not check the configuration (exit code {code}):\n{said}")
 
 
-def sweep() -> None:
+def remove_abandoned() -> None:
     """Remove the folders of dry runs whose process was killed before it could remove them."""
     name = re.compile(rf"{_prefix()}(\d+)-(\d+)-\w+")
     for folder in Path(tempfile.gettempdir()).glob(f"{_prefix()}*"):

@@ -42,7 +42,7 @@ _STRIP_BYTES = 6 << 20  # of all films in a strip, which a notebook keeps; other
 _STRIP_WIDTH = 240
 
 
-def film_path(folder: Path, step: int) -> Path:
+def checkpoint_film_path(folder: Path, step: int) -> Path:
     """Return the path of the film of the checkpoint at ``step``, in the run folder ``folder``."""
     return folder / FOLDER / f"{step}.mp4"
 
@@ -203,7 +203,7 @@ class Films(Sequence[Film]):
         return strip(self, notes if self else ["no films", *notes])
 
 
-def film(folder: RunFolder, step: int) -> tuple[str, bytes]:
+def film_content(folder: RunFolder, step: int) -> tuple[str, bytes]:
     """Return the type and the bytes of a film. Raises MosaicError if there is none."""
     return TYPE, Films(folder).at(step).read()
 
@@ -246,14 +246,14 @@ def strip(films: Sequence[Film], notes: Iterable[str]) -> str:
     return f'<div style="{row}">{"".join(reversed(shown))}</div>{below}'
 
 
-def caption(film: Film) -> str:
+def film_caption(film: Film) -> str:
     """Return the caption of a film: ``step 1,000: return 23.5, 23 steps``."""
     cut = "" if film.complete else ", cut off"
     return f"step {film.step:,}: return {number(film.episode_return)}, {film.length:,} steps{cut}"
 
 
 def _figure(film: Film, poster: bytes, data: bytes | None) -> str:
-    text = html.escape(caption(film))
+    text = html.escape(film_caption(film))
     picture = f"data:image/png;base64,{b64encode(poster).decode()}"
     size = f'style="width:{_STRIP_WIDTH}px; max-height:{_STRIP_WIDTH}px; background:#000; object-fit:contain"'
     if data is None:

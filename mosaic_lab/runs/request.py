@@ -141,7 +141,7 @@ def arguments_of(request: type[Request]) -> Mapping[str, Argument]:
     return {field.name: _argument(field, hints[field.name]) for field in structs.fields(request)}
 
 
-def compact(seeds: Iterable[int]) -> range | list[int]:
+def compact_seeds(seeds: Iterable[int]) -> range | list[int]:
     """Return seeds as a range if three or more are consecutive, else as a list."""
     listed = seeds if isinstance(seeds, range) else [operator.index(seed) for seed in seeds]
     consecutive = range(listed[0], listed[0] + len(listed)) if len(listed) > 2 else None

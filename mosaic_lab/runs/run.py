@@ -15,7 +15,7 @@ from mosaic_lab.keeper.tail import final_message, last_lines
 from mosaic_lab.runs.annotations import annotate
 from mosaic_lab.runs.checkpoints import background_runs, policy_of
 from mosaic_lab.runs.run_record import RunRecord
-from mosaic_lab.runs.stopping import end
+from mosaic_lab.runs.stopping import end_run
 from mosaic_lab.validation import checked_methods
 
 if TYPE_CHECKING:
@@ -283,11 +283,11 @@ class Run(RunRecord):
         patience = float(self._launch.get("grace_seconds", DEFAULT_GRACE)) if grace is None else grace
         beside = background_runs(self.folder)
         for folder in beside:
-            end(folder, patience, wait=False)
-        if end(self.folder, patience, wait, reason):
+            end_run(folder, patience, wait=False)
+        if end_run(self.folder, patience, wait, reason):
             self._announce_end()
         for folder in beside if wait else ():
-            end(folder, patience, wait)
+            end_run(folder, patience, wait)
         return self
 
     def result_table(self) -> pd.DataFrame | None:

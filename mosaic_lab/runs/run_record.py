@@ -15,7 +15,7 @@ from mosaic_lab.keeper.states import Outcome, RunStatus, State
 from mosaic_lab.keeper.tail import is_count, last_lines, progress, recent_values, started_config
 from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.isolation import isolated
-from mosaic_lab.runs.stopping import survivors
+from mosaic_lab.runs.stopping import living_processes
 from mosaic_lab.sanitize import sanitize
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ class RunRecord:
 
     def explained(self, status: RunStatus) -> str:
         """Return why the run is in this state, including processes of a lost run that are still alive."""
-        if status.state is State.LOST and (left := survivors(self.folder, status)):
+        if status.state is State.LOST and (left := living_processes(self.folder, status)):
             pids = ", ".join(str(process.pid) for process in left[:5])
             return f"{status.reason}; still alive: process {pids}. run.stop() ends what is left"
         if not status.state.finished and self.folder.disk_full():
@@ -226,7 +226,9 @@ class RunRecord:
     def lives(self, status: RunStatus) -> bool:
         """Return `alive` for a status read earlier."""
         return (
-            bool(survivors(self.folder, status)) if status.state is State.LOST else not status.state.finished
+            bool(living_processes(self.folder, status))
+            if status.state is State.LOST
+            else not status.state.finished
         )
 
     @property
@@ -299,7 +301,7 @@ class RunRecord:
 
         status = self.status
         if status.state is State.LOST:
-            left = survivors(self.folder, status)
+            left = living_processes(self.folder, status)
             return orphans.resident_mb(left) if left else None
         if status.state.finished or status.keeper_pid is None or status.place != place():
             return None

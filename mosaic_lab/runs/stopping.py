@@ -21,7 +21,7 @@ _POLL = 0.025  # seconds between polls while waiting
 _MARGIN = 30.0  # seconds beyond the grace period for ending stray processes and writing the outcome
 
 
-def end(folder: RunFolder, grace: float, wait: bool, reason: str = "", goal: str = "") -> bool:
+def end_run(folder: RunFolder, grace: float, wait: bool, reason: str = "", goal: str = "") -> bool:
     """Send SIGTERM to the run's processes and SIGKILL after ``grace`` seconds. Return whether the end was
     awaited.
 
@@ -44,7 +44,7 @@ def end(folder: RunFolder, grace: float, wait: bool, reason: str = "", goal: str
     return wait
 
 
-def survivors(folder: RunFolder, status: RunStatus) -> list[psutil.Process]:
+def living_processes(folder: RunFolder, status: RunStatus) -> list[psutil.Process]:
     """Return the living processes of a lost run, if it ran on this machine since its last boot."""
     from mosaic_lab.keeper import orphans
 
@@ -67,7 +67,7 @@ def _wake_keeper(status: RunStatus) -> None:
 def _wait(folder: RunFolder, grace: float) -> None:
     deadline = time.monotonic() + grace + _MARGIN
     while not (status := folder.status()).state.finished or (
-        status.state is State.LOST and survivors(folder, status)
+        status.state is State.LOST and living_processes(folder, status)
     ):
         if UNSENT in status.reason:
             raise RunTimeout(f"run {folder.run_id} has not ended: {status.reason}")

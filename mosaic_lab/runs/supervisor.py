@@ -69,7 +69,7 @@ class Supervisor:
         self.max_running = max_running or cpu_cores()
         self.warm = WARM_WORKERS if warm else None
         fastlane.sweep()  # left behind by runs that were killed with their keepers
-        dry_run.sweep()
+        dry_run.remove_abandoned()
 
     def runs(self) -> list[Run]:
         """Return all runs of the store, oldest first."""

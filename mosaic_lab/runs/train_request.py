@@ -23,7 +23,7 @@ from mosaic_lab.runs.checkpoint_path import checkpoint_path
 from mosaic_lab.runs.checkpoints import Checkpoint
 from mosaic_lab.runs.films import FilmMode
 from mosaic_lab.runs.group import RunGroup
-from mosaic_lab.runs.request import SECONDS, Code, Request, call, compact, indented, literal
+from mosaic_lab.runs.request import SECONDS, Code, Request, call, compact_seeds, indented, literal
 from mosaic_lab.runs.run import DEFAULT_GRACE, Run
 from mosaic_lab.runs.run_record import RunRecord
 from mosaic_lab.runs.stages import WINDOW, Stage
@@ -101,7 +101,7 @@ class TrainRequest(Request, kw_only=True, frozen=True):
     def __post_init__(self) -> None:
         if isinstance(self.evaluate, Mapping) and isinstance(seeds := self.evaluate.get("seeds"), range):
             structs.force_setattr(self, "evaluate", {**self.evaluate, "seeds": list(seeds)})
-        structs.force_setattr(self, "hyperparameters", nested(self.hyperparameters))
+        structs.force_setattr(self, "hyperparameters", nested_hyperparameters(self.hyperparameters))
 
     @classmethod
     def of(cls, keywords: Mapping[str, Any]) -> TrainRequest:
@@ -132,7 +132,7 @@ class TrainRequest(Request, kw_only=True, frozen=True):
     def written(self) -> tuple[Sequence[str], Mapping[str, Any]]:
         keywords = self.keywords("seed")
         if self.evaluate is not None and "seeds" in self.evaluate:
-            keywords["evaluate"] = {**self.evaluate, "seeds": compact(self.evaluate["seeds"])}
+            keywords["evaluate"] = {**self.evaluate, "seeds": compact_seeds(self.evaluate["seeds"])}
         if self.curriculum is not None:
             stages = ",\n    ".join(indented(_stage_code(stage)) for stage in self.curriculum)
             keywords["curriculum"] = Code(f"[\n    {stages},\n]")
@@ -303,7 +303,7 @@ def wrapper_list(given_wrappers: Sequence[str | Mapping[str, Any]], on: str | No
     return wrappers
 
 
-def nested(hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
+def nested_hyperparameters(hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return hyperparameters with dotted names, such as "env_kwargs.gravity", as entries of tables."""
     tables = {name: value for name, value in hyperparameters.items() if "." not in name}
     for name in hyperparameters.keys() - tables.keys():

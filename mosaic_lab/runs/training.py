@@ -23,7 +23,7 @@ from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor
 from mosaic_lab.runs.checkpoint_runs import (
     CheckpointPlayers,
-    check_training,
+    check_is_training,
     checked_evaluation,
     checkpoint_players,
     environments_of,
@@ -387,7 +387,7 @@ class Trainer:
         `make_films`.
         """
         run = self.supervisor.run(run)
-        check_training(run)
+        check_is_training(run)
         settings = checked_evaluation({"seeds": seeds})
         players = self._players("evaluate", run)
         start = partial(start_background_run, self.supervisor, run, players)

@@ -8,7 +8,7 @@ from typing import Any
 
 from mosaic_lab.runs.run import Run
 from mosaic_lab.runs.supervisor import Supervisor
-from mosaic_lab.runs.train_request import TrainRequest, nested
+from mosaic_lab.runs.train_request import TrainRequest, nested_hyperparameters
 
 SPACES = ("agents", "observation_space", "action_space")
 """Fields of a worker's dry run that describe the environment's spaces, read by
@@ -55,7 +55,8 @@ class TrainingPlan:
         stop_at: int | None = None,
         **more: Any,
     ) -> Run:
-        """Start a run, with ``changes`` to its hyperparameters, or, as in `nested`, to entries of tables.
+        """Start a run, with ``changes`` to its hyperparameters, or to entries of tables, as in
+        `nested_hyperparameters`.
 
         ``resume_from`` and ``stop_at`` replace those of the request: the run ends at that step with a
         checkpoint, while its schedules still count to ``total_timesteps``. ``more`` are further arguments of
@@ -68,7 +69,7 @@ class TrainingPlan:
         config = {
             **self.config,
             "seed": seed,
-            "hyperparameters": nested({**self.config["hyperparameters"], **changes}),
+            "hyperparameters": nested_hyperparameters({**self.config["hyperparameters"], **changes}),
             "checkpoint": {**self.config["checkpoint"], **segment},
         }
         hyperparameters = self.hyperparameters
@@ -83,7 +84,9 @@ class TrainingPlan:
             grace_seconds=request.grace_seconds,
             worker_environment=self.worker_environment,
             program=self.program,
-            hyperparameters=None if hyperparameters is None else nested({**hyperparameters, **changes}),
+            hyperparameters=None
+            if hyperparameters is None
+            else nested_hyperparameters({**hyperparameters, **changes}),
             films=request.films,
             steps=None if changes or segment else self.steps,
             on=request.on,

@@ -25,7 +25,7 @@ from msgspec import Meta
 
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.keeper.files import confine
-from mosaic_lab.overview.service import Params, Service, converted
+from mosaic_lab.overview.service import Params, Service, converted_params
 from mosaic_lab.overview.stores import find_stores
 from mosaic_lab.overview.watching import Changes, ChangeWatcher
 from mosaic_lab.server.wire import PayloadKind, frame, payload
@@ -75,7 +75,9 @@ class Reader:
                 self._reply(number, asdict(search) | {"root": str(self.root)}, [])
                 return
             if request["method"] == "follow":
-                self._follow(number, converted("follow", request["params"], FollowParams), request["wait"])
+                self._follow(
+                    number, converted_params("follow", request["params"], FollowParams), request["wait"]
+                )
                 return
             service, _ = self._store(request["store"])
             self._reply(number, *service.answer(request["method"], request["params"]))

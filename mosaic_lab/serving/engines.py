@@ -14,7 +14,7 @@ _LONGEST_LINE = 300  # characters of a log line in a failure
 
 
 @dataclass(frozen=True)
-class Engine:
+class ServingEngine:
     """A program that serves a model with OpenAI's API.
 
     ``subcommand`` starts the server. ``model`` is the option for the model, empty for a positional argument,
@@ -74,7 +74,7 @@ _FAULTS = {
     "it refuses an option": "unrecognized arguments|error: invalid argument|error: argument ",
 }
 
-LLAMA_CPP = Engine(
+LLAMA_CPP = ServingEngine(
     "llama.cpp",
     subcommand=(),
     model="--model",
@@ -98,7 +98,7 @@ LLAMA_CPP = Engine(
     },
 )
 
-VLLM = Engine(
+VLLM = ServingEngine(
     "vllm",
     subcommand=("serve",),
     model="",

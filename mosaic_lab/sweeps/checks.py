@@ -48,7 +48,7 @@ class Example:
         return distribution.values[self._number // 2 % len(distribution.values)]
 
 
-def examples(space: Space) -> list[dict[str, Any]]:
+def example_trials(space: Space) -> list[dict[str, Any]]:
     """Return the hyperparameters of the distinct examples.
 
     Raises ConfigurationError if a search function fails.
@@ -69,7 +69,7 @@ def check_space(
     """Add a problem for each search value that does not fit the hyperparameters of ``what``. Return the other
     values of two trials that differ as much as possible, for the worker to check."""
     try:
-        sampled = examples(space)
+        sampled = example_trials(space)
     except ConfigurationError as error:
         problems.add("search", str(error))
         return [{}]

@@ -12,7 +12,7 @@ from msgspec import Meta, structs
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.runs.checkpoints import RETURN
 from mosaic_lab.runs.hardware import cpu_cores
-from mosaic_lab.runs.request import Code, Request, compact, literal
+from mosaic_lab.runs.request import Code, Request, compact_seeds, literal
 from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.sweeps.space import (
     Choice,
@@ -94,7 +94,7 @@ class SweepRequest(Request, kw_only=True, frozen=True):
         """Return the given arguments as a file of ``mosaic-lab sweep`` has them; `of_json` reads it. A search
         function is recorded by its source."""
         space = space_of(self.search)
-        without_parts = structs.replace(self, seeds=compact(self.seeds), training=None, search=None)
+        without_parts = structs.replace(self, seeds=compact_seeds(self.seeds), training=None, search=None)
         content = super(SweepRequest, without_parts).to_json()
         del content["training"]
         content["search"] = space.code or {
@@ -109,7 +109,7 @@ class SweepRequest(Request, kw_only=True, frozen=True):
         space = space_of(self.search)
         if space.code is not None:
             raise ValueError("a search function is not written as code")
-        keywords = self.given("search", "trials", "seeds") | {"seeds": compact(self.seeds)}
+        keywords = self.given("search", "trials", "seeds") | {"seeds": compact_seeds(self.seeds)}
         keywords["search"] = {
             name: Code(_code_of(distribution)) for name, distribution in space.parameters.items()
         }

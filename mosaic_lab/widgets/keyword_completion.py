@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.errors import MosaicError
-from mosaic_lab.overview.forms import description
+from mosaic_lab.overview.forms import worker_description
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.workers.catalog import find
 
@@ -105,4 +105,4 @@ def _hyperparameters(worker: str, algorithm: str) -> list[str]:
 
 def _describe(worker: str, created: float) -> None:
     with suppress(MosaicError):  # no completions
-        _described[worker, created] = description(worker)["hyperparameters"]
+        _described[worker, created] = worker_description(worker)["hyperparameters"]

@@ -28,7 +28,7 @@ from mosaic_lab.workers.worker_environment import (
     FREEZE,
     RECORD,
     THIRD_PARTY,
-    Request,
+    InstallRequest,
     WorkerEnvironment,
     pins_of,
     read_environment,
@@ -39,7 +39,7 @@ _CONTRACT = "mosaic-contract"
 _COPY, _ADAPTER_COPY = "shim", "adapter"  # copies of the sources, next to the virtual environment
 
 
-def build(shim: Shim, request: Request, uv: Uv) -> WorkerEnvironment:
+def build(shim: Shim, request: InstallRequest, uv: Uv) -> WorkerEnvironment:
     """Build a new environment next to any older one, check that its worker responds, then make it current."""
     choice = choose_source(shim, request.source)
     uv.say(f"worker '{shim.name}' from {choice.source or 'its own pins'}: {choice.reason}")
@@ -83,7 +83,9 @@ def refresh(worker_environment: WorkerEnvironment, shim: Shim, uv: Uv) -> Worker
     return record(changed, worker_environment.freeze_path.parent, uv)
 
 
-def register(name: str, interpreter: Interpreter, request: Request, uv: Uv) -> WorkerEnvironment:
+def register_environment(
+    name: str, interpreter: Interpreter, request: InstallRequest, uv: Uv
+) -> WorkerEnvironment:
     """Record an environment that was created elsewhere, unchanged."""
     uv.say(f"worker '{name}' is in {interpreter.prefix} already: registering it as it is")
     with new_folder(name) as folder:
@@ -122,7 +124,7 @@ def new_folder(name: str) -> Iterator[Path]:
         raise
 
 
-def sweep(name: str) -> list[Path]:
+def remove_leftovers(name: str) -> list[Path]:
     """Remove folders without a record: leftovers of killed installers, and older environments. Return the
     folders that are kept because processes still run from them."""
     current = read_environment(name)
@@ -163,7 +165,7 @@ def folder_size(folder: Path) -> int:
     return total
 
 
-def _make_venv(shim: Shim, request: Request, venv: Path, uv: Uv) -> Path:
+def _make_venv(shim: Shim, request: InstallRequest, venv: Path, uv: Uv) -> Path:
     wanted = request.python or shim.python
     ours = f"{sys.version_info.major}.{sys.version_info.minor}"
     # uv may not find the interpreter of this process by itself.
@@ -182,7 +184,7 @@ def _packages(shim: Shim, folder: Path, extra: str | None) -> list[str]:
 
 
 def _install_packages(
-    ours: list[str], choice: ChosenSource, shim: Shim, request: Request, python: Path, uv: Uv
+    ours: list[str], choice: ChosenSource, shim: Shim, request: InstallRequest, python: Path, uv: Uv
 ) -> str | None:
     """Install the shim with its pins, then upstream without its dependencies.
 

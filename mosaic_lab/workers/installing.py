@@ -20,7 +20,7 @@ from mosaic_lab.workers.uv import Uv
 from mosaic_lab.workers.worker_environment import (
     RECORD,
     THIRD_PARTY,
-    Request,
+    InstallRequest,
     WorkerEnvironment,
     read_environment,
 )
@@ -60,9 +60,15 @@ def install(
         )
         return here
     platform = shim is not None and shim.adapter is not None  # also if an installed one is given by name
-    request = Request(_absolute_source(shim, source), torch, _absolute_python(python), tuple(also), platform)
+    request = InstallRequest(
+        _absolute_source(shim, source), torch, _absolute_python(python), tuple(also), platform
+    )
     recorded = read_environment(name)
-    if recorded and request == Request(platform=platform) and (shim is None or shim == recorded.shim()):
+    if (
+        recorded
+        and request == InstallRequest(platform=platform)
+        and (shim is None or shim == recorded.shim())
+    ):
         request = recorded.request
     # A checkout's contents may have changed since it was installed.
     again = source is not None and shim is not None and source not in {entry.name for entry in shim.sources}
@@ -87,7 +93,7 @@ def ensure(name: str, progress: ProgressCallback = print) -> WorkerEnvironment:
         progress(f"worker '{name}': its Python, {recorded.python}, is gone: building its environment again")
     elif shim:
         progress(f"worker '{name}' is not installed: building its environment in {worker_folder(name)}, once")
-    request = recorded.request if recorded else Request()
+    request = recorded.request if recorded else InstallRequest()
     return _provide(name, shim, request, progress, INSTALL_SECONDS, again=False, replace=False)
 
 
@@ -121,7 +127,7 @@ def remove(name: str, progress: ProgressCallback = print) -> None:
 def _provide(
     name: str,
     shim: Shim | None,
-    request: Request,
+    request: InstallRequest,
     progress: ProgressCallback,
     timeout: float,
     again: bool,
@@ -144,9 +150,9 @@ def _provide(
             return _up_to_date(present, uv)
         if present and present.origin == THIRD_PARTY and not _is_from(present, place):
             uv.say(f"worker '{name}' was the one in {present.shim_folder or present.root}: it is replaced")
-        building.sweep(name)
+        building.remove_leftovers(name)
         if foreign is not None:
-            worker_environment = building.register(name, foreign, request, uv)
+            worker_environment = building.register_environment(name, foreign, request, uv)
         elif shim is not None:
             worker_environment = building.build(shim, request, uv)
         else:
@@ -155,7 +161,7 @@ def _provide(
                 + (f", and the environment of {request.python} does not have it" if request.python else "")
                 + f". Register one that has: mosaic-lab workers install {name} --python PATH"
             )
-        _report(worker_environment, building.sweep(name), uv)
+        _report(worker_environment, building.remove_leftovers(name), uv)
         if worker_environment.replaces_ours:
             uv.say(replacement(worker_environment))
         return worker_environment
@@ -219,7 +225,7 @@ def _absolute_source(shim: Shim | None, source: str | None) -> str | None:
     return str(Path(source).expanduser().resolve())
 
 
-def _satisfies(present: WorkerEnvironment, shim: Shim | None, request: Request) -> bool:
+def _satisfies(present: WorkerEnvironment, shim: Shim | None, request: InstallRequest) -> bool:
     """Whether the present environment satisfies the request; defaults in the request match any value."""
     built_from = present.shim()
     return (

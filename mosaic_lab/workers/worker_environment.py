@@ -28,7 +28,7 @@ FREEZE = "freeze.txt"
 
 
 @dataclass(frozen=True)
-class Request:
+class InstallRequest:
     """The user's request: the source, the torch build and the Python (None: the shim's default), requirements
     in addition to the shim's, and whether the worker is a MOSAIC platform worker."""
 
@@ -67,7 +67,7 @@ class WorkerEnvironment:
     shim_folder: Path | None = None
     shim_fingerprint: str | None = None
     pins: list[str] = field(default_factory=list)
-    request: Request = Request()
+    request: InstallRequest = InstallRequest()
     refreshing: bool = False
 
     def command(self) -> list[str]:
@@ -202,5 +202,5 @@ def _from_record(record: Mapping[str, Any]) -> WorkerEnvironment:
     values["metadata"] = WorkerMetadata.from_dict(values["metadata"])
     values["capabilities"] = WorkerCapabilities.from_dict(values["capabilities"])
     request = values["request"]
-    values["request"] = Request(**{**request, "also": tuple(request.get("also", ()))})
+    values["request"] = InstallRequest(**{**request, "also": tuple(request.get("also", ()))})
     return WorkerEnvironment(**values)

@@ -10,7 +10,7 @@ from support import start_learner
 from written_films import write_film
 
 from mosaic_lab.runs import Supervisor
-from mosaic_lab.runs.films import film_path
+from mosaic_lab.runs.films import checkpoint_film_path
 
 SHOW = "import mosaic_lab as mosaic\nrun = mosaic.Lab().runs[0]\nrun"
 BUSY = "import pathlib, time\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.05)"
@@ -66,10 +66,10 @@ def test_films_of_a_run_play_in_its_panel_while_a_cell_runs(
         click(chart, part)
         expect(player.locator("figcaption")).to_have_text(f"step {step},000: return {step}, 20 steps")
 
-    film_path(run.path, STEPS[0]).write_bytes(b"damaged")
+    checkpoint_film_path(run.path, STEPS[0]).write_bytes(b"damaged")
     strip.nth(0).click()
     expect(player.get_by_role("alert")).to_contain_text("The film cannot be played")
-    film_path(run.path, STEPS[0]).unlink()
+    checkpoint_film_path(run.path, STEPS[0]).unlink()
     expect(strip).to_have_count(4, timeout=SOON_MS)
 
     (folder / "go").touch()

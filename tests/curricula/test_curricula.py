@@ -21,7 +21,7 @@ from mosaic_lab.cli import main
 from mosaic_lab.fastlane.montage import INK
 from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.keeper.states import State
-from mosaic_lab.overview.chart_export import ExportedChart, export
+from mosaic_lab.overview.chart_export import ExportedChart, export_charts
 from mosaic_lab.overview.column_pool import ColumnPool
 from mosaic_lab.overview.curve_model import ChartRequest
 from mosaic_lab.overview.curves import CurveRequest, curves
@@ -334,7 +334,7 @@ def test_the_workspace_marks_the_stages_and_means_where_they_begin_on_average(
     assert len(thin) == 2 and not any(line.marks for line in thin)
     answer, _ = curves(runs[:1], CurveRequest("skill"), pool).answer()
     assert answer["lines"][0]["marks"][1] == {"x": 100, "label": "2 Peak-v0"}
-    marked = export([ExportedChart(runs[:1], ChartRequest("skill"))], "svg", pool).content
+    marked = export_charts([ExportedChart(runs[:1], ChartRequest("skill"))], "svg", pool).content
     assert b"2 Peak-v0" in marked
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mosaic_lab.engines import bridge_environment
-from mosaic_lab.engines.bridge_environment import bridge_python, check
+from mosaic_lab.engines.bridge_environment import bridge_python, describe_cluster
 from mosaic_lab.engines.clusters import Cluster
 from mosaic_lab.engines.engine import Unreachable
 from mosaic_lab.engines.ray.connection import WrongVersions, explained
@@ -54,9 +54,9 @@ def test_what_the_cluster_says_of_its_versions_is_built_and_remembered(
     own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = FakeCluster(monkeypatch, "2.55.1", "3.12.4")
-    assert check(CLUSTER, print)["ray"] == "2.55.1"
+    assert describe_cluster(CLUSTER, print)["ray"] == "2.55.1"
     assert fake.tried[1:] == [("2.55.1", "3.12.4")]
-    check(CLUSTER, print)
+    describe_cluster(CLUSTER, print)
     assert fake.tried[2:] == [("2.55.1", "3.12.4")]
     assert bridge_python(CLUSTER, print) == Path("2.55.1", "3.12.4")
     assert len(fake.tried) == 3, "a run's start checks no cluster that was checked"
@@ -65,9 +65,9 @@ def test_what_the_cluster_says_of_its_versions_is_built_and_remembered(
 def test_versions_of_a_profile_are_tried_first(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = FakeCluster(monkeypatch, "2.55.1", "3.12.4", says=False)
     with pytest.raises(MosaicError, match=r"cluster gpu-lab \(10\.0\.0\.5:6379\): it has others"):
-        check(CLUSTER, print)
+        describe_cluster(CLUSTER, print)
     named = Cluster("gpu-lab", "10.0.0.5:6379", ray_version="2.55.1", python="3.12.4")
-    assert check(named, print)["python"] == "3.12.4"
+    assert describe_cluster(named, print)["python"] == "3.12.4"
     assert fake.tried[1:] == [("2.55.1", "3.12.4")]
 
 

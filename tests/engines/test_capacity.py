@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mosaic_lab.engines.capacity import Needs, refusal, waits_for
+from mosaic_lab.engines.capacity import Needs, waits_for, why_impossible
 from mosaic_lab.engines.engine import Node
 
 
@@ -42,7 +42,7 @@ def test_what_is_busy(needs: Needs, nodes: list[Node], sentence: str | None) -> 
 )
 def test_what_is_free_on_several_nodes_is_no_room(needs: Needs, nodes: list[Node], sentence: str) -> None:
     assert waits_for(needs, nodes, "gpu-lab") == sentence
-    assert refusal(needs, nodes, "gpu-lab") is None
+    assert why_impossible(needs, nodes, "gpu-lab") is None
 
 
 def test_nodes_that_are_not_eligible_do_not_count() -> None:
@@ -67,4 +67,4 @@ def test_nodes_that_are_not_eligible_do_not_count() -> None:
     ],
 )
 def test_what_is_impossible(needs: Needs, sentence: str) -> None:
-    assert refusal(needs, [node(2, 2, 1, 1), node(3, 3)], "gpu-lab") == sentence
+    assert why_impossible(needs, [node(2, 2, 1, 1), node(3, 3)], "gpu-lab") == sentence

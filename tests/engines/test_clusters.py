@@ -117,7 +117,7 @@ def test_the_check_says_what_a_run_would_wait_for(
     zone = {"zone": "a"}
     free_elsewhere = [Node("n1", 2, 0, 1, 0, zone), Node("n2", 2, 0, 1, 0, zone), Node("n3", 8, 0, 8, 0)]
     answer = {"nodes": [asdict(node) for node in free_elsewhere], "ray": "2.60.0", "python": "3.11.7"}
-    monkeypatch.setattr("mosaic_lab.cli.clusters.check", lambda cluster, progress: answer)
+    monkeypatch.setattr("mosaic_lab.cli.clusters.describe_cluster", lambda cluster, progress: answer)
     main(["clusters", "check", "gpu-lab"])
     said = capsys.readouterr().out
     assert "3 nodes with 12 CPUs in total; 10 CPUs free" in said

@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from mosaic_lab.engines.code_archive import pack, unpack
+from mosaic_lab.engines.code_archive import pack_code, unpack_code
 
 DAY = 86_400
 
@@ -25,4 +25,4 @@ def test_code_that_no_run_has_used_for_months_is_deleted(tmp_path: Path) -> None
 def unpacked(home: Path, shims: Path, version: str) -> Path:
     shims.mkdir(exist_ok=True)
     (shims / "version.py").write_text(version)
-    return unpack(pack(shims), home)
+    return unpack_code(pack_code(shims), home)

@@ -174,7 +174,7 @@ def test_an_episode_that_its_environment_does_not_repeat_is_shown_as_recorded(
     for step in replay:
         for shown in (step.observations["agent_0"], step.pixels):
             np.testing.assert_array_equal(shown, observed[step.index])
-    monkeypatch.setattr(archive.unpack, "__defaults__", (archive.Limits(members=3),))
+    monkeypatch.setattr(archive.unpack_bundle, "__defaults__", (archive.Limits(members=3),))
     with pytest.raises(MosaicError, match="the maximum is 3; recordings=False leaves out its recordings"):
         played.bundle(tmp_path / "large.zip")
 

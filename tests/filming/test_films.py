@@ -22,7 +22,7 @@ from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed
 from mosaic_lab.filming.film_maker import KEPT, Backlog
 from mosaic_lab.overview.service import Service
 from mosaic_lab.runs import Run, RunGroup
-from mosaic_lab.runs.films import film
+from mosaic_lab.runs.films import film_content
 
 PATIENCE = 300.0
 """Seconds: films get what other processes leave of the processor."""
@@ -91,7 +91,7 @@ def test_a_real_training(cleanrl_environment: object, lab: mosaic.Lab) -> None:
         assert len(shown) == one.length + 2, "the state before the first step, and the last one to its end"
         assert shown[0].shape == (214, 320, 3)
         assert one.path.stat().st_size < 500_000
-        assert film(run.folder, one.step) == ("video/mp4", one.path.read_bytes())
+        assert film_content(run.folder, one.step) == ("video/mp4", one.path.read_bytes())
     replay = run.replay_checkpoint(films[0].step)
     assert (len(replay), replay.seed, replay.difference) == (films[0].length, 3, None)
     with pytest.raises(ConfigurationError, match="no episode of step 1 was recorded: the newest"):
@@ -203,7 +203,7 @@ def test_the_last_of_a_group(lab: mosaic.Lab) -> None:
     with pytest.raises(ConfigurationError, match=r"has no checkpoint of step 7; .* 100, 200, 300"):
         lab.make_films(run, [7])
     with pytest.raises(MosaicError, match="has no film of step 200: the newest are of steps 100, 300"):
-        film(run.folder, 200)
+        film_content(run.folder, 200)
 
 
 @pytest.mark.usefixtures("cinema")

@@ -97,7 +97,7 @@ def test_recordings_that_others_made_are_refused_by_what_is_wrong_with_them(
     }
     for what, (change, says) in HOSTILE.items():
         path = tmp_path / "hostile.zip"
-        archive.pack(path, members | change(members), about)
+        archive.pack_bundle(path, members | change(members), about)
         with pytest.raises(MosaicError, match=rf"'exchanges/.*{says}"):
             open_bundle(path, tmp_path / "into")
         assert not (tmp_path / "into").exists(), what
@@ -106,7 +106,7 @@ def test_recordings_that_others_made_are_refused_by_what_is_wrong_with_them(
         (members[name].replace(b'"answer"', b'"Answer"', 1), "line 1: the checksum does not match"),
         (members[name][:-10], r"line \d: it is cut off"),
     ):
-        archive.pack(path, members | {name: content}, about)
+        archive.pack_bundle(path, members | {name: content}, about)
         with pytest.raises(MosaicError, match=says):
             open_bundle(path, tmp_path / "into")
 
@@ -160,11 +160,11 @@ def test_pictures_of_a_vision_model_go_along(
         ({f"exchanges/images/{hashlib.sha256(b'<svg/>').hexdigest()}.png": b"<svg/>"}, "is not a PNG image"),
     ]
     for change, says in hostile:
-        archive.pack(tmp_path / "hostile.zip", members | change, about)
+        archive.pack_bundle(tmp_path / "hostile.zip", members | change, about)
         with pytest.raises(MosaicError, match=says):
             open_bundle(tmp_path / "hostile.zip", tmp_path / "never")
     del members[picture]
-    archive.pack(tmp_path / "hostile.zip", members, about)
+    archive.pack_bundle(tmp_path / "hostile.zip", members, about)
     with pytest.raises(MosaicError, match=r"its image [0-9a-f]{64} is missing"):
         open_bundle(tmp_path / "hostile.zip", tmp_path / "never")
 

@@ -14,7 +14,7 @@ from PIL import Image
 
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.overview import chart_export
-from mosaic_lab.overview.chart_export import ExportedChart, export
+from mosaic_lab.overview.chart_export import ExportedChart, export_charts
 from mosaic_lab.overview.column_pool import ColumnPool
 from mosaic_lab.overview.curve_model import ChartRequest
 from mosaic_lab.overview.service import Service
@@ -42,7 +42,7 @@ def runs(tmp_path: Path) -> list[Run]:
 
 def test_a_csv_has_all_points_in_view_whatever_is_drawn(runs: list[Run], pool: ColumnPool) -> None:
     request = ChartRequest("loss", start=500, end=1000, points=16, smoothing=0.9, group_by=())
-    file = export(
+    file = export_charts(
         [ExportedChart(runs[:2], request), ExportedChart(runs[:1], ChartRequest("other", end=20))],
         "csv",
         pool,
@@ -58,14 +58,14 @@ def test_a_csv_has_all_points_in_view_whatever_is_drawn(runs: list[Run], pool: C
     assert set(table["name"]) == {"seed 1", "seed 2", runs[0].label}
     assert table[table["metric"] == "other"]["value"].isna().tolist() == [True] * 3
     assert (len(table), table["time"].min()) == (51 * 2 + 3, START)
-    nothing = export([ExportedChart(runs, ChartRequest("none"))], "csv", pool).content
+    nothing = export_charts([ExportedChart(runs, ChartRequest("none"))], "csv", pool).content
     assert nothing == b"run,name,metric,step,time,value\n"
 
 
 def test_a_spreadsheet_calculates_nothing_that_a_run_is_called(runs: list[Run], pool: ColumnPool) -> None:
     runs[0].name = '=HYPERLINK("http://example.org")'
     chart = ExportedChart(runs[:1], ChartRequest("loss", end=20))
-    table = pd.read_csv(io.BytesIO(export([chart], "csv", pool).content))
+    table = pd.read_csv(io.BytesIO(export_charts([chart], "csv", pool).content))
     assert set(table["name"]) == {f"'{runs[0].name}"} and table["value"].min() == 0.0
 
 
@@ -77,13 +77,15 @@ def test_pictures_have_what_is_drawn(runs: list[Run], pool: ColumnPool, x: str) 
         ExportedChart(runs, ChartRequest("loss", x, group_by=("worker",), low=-1, high=5)),
         ExportedChart(runs, ChartRequest("none", x)),
     ]
-    svg = export(charts, "svg", pool)
+    svg = export_charts(charts, "svg", pool)
     assert (svg.name, svg.type) == ("charts.svg", "image/svg+xml")
     ElementTree.fromstring(svg.content)
     assert b"#123abc" in svg.content
-    png = export(charts[:1], "png", pool)
+    png = export_charts(charts[:1], "png", pool)
     assert (png.name, png.type) == ("loss.png", "image/png")
-    single, several = (Image.open(io.BytesIO(one.content)) for one in (png, export(charts, "png", pool)))
+    single, several = (
+        Image.open(io.BytesIO(one.content)) for one in (png, export_charts(charts, "png", pool))
+    )
     assert single.width == several.width and several.height == pytest.approx(2 * single.height, abs=2)
 
 
@@ -92,20 +94,20 @@ def test_what_cannot_be_exported_is_refused(
 ) -> None:
     chart = ExportedChart(runs, ChartRequest("loss"))
     with pytest.raises(ConfigurationError, match="one of csv, png, svg, not 'gif'"):
-        export([chart], "gif", pool)
+        export_charts([chart], "gif", pool)
     for count in (0, 25):
         with pytest.raises(ConfigurationError, match=f"cannot export {count} charts"):
-            export([chart] * count, "png", pool)
+            export_charts([chart] * count, "png", pool)
     with pytest.raises(ConfigurationError, match=re.escape("#rrggbb, not 'red;}'")):
         ChartRequest("loss", colors={"run1": "red;}"})
     monkeypatch.setattr(chart_export, "MOST_ROWS", 599)
     with pytest.raises(ConfigurationError, match="599 points at most"):
-        export([chart], "csv", pool)
+        export_charts([chart], "csv", pool)
     monkeypatch.setattr(chart_export, "READ_SECONDS", 0.0)
     monkeypatch.setattr("mosaic_lab.overview.column_pool.FIRST_BYTES", 100)
     for format in ("csv", "png"):
         with pytest.raises(MosaicError, match="export again in a minute"):
-            export([chart], format, ColumnPool(ColumnCache(runs[0].path.parent / "other")))
+            export_charts([chart], format, ColumnPool(ColumnCache(runs[0].path.parent / "other")))
 
 
 def test_a_page_requests_it_of_a_store(runs: list[Run]) -> None:

@@ -79,7 +79,7 @@ def test_only_folders_of_runs_are_read(tmp_path: Path) -> None:
 def test_a_form_of_an_unknown_kind_is_refused_before_a_worker_describes_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forms, "description", lambda worker: pytest.fail(f"{worker} was started"))
+    monkeypatch.setattr(forms, "worker_description", lambda worker: pytest.fail(f"{worker} was started"))
     for method, params in (("forms", {}), ("code", {"values": {}})):
         with pytest.raises(ConfigurationError, match="there is no form 'league'; the forms are training"):
             answer(Service(tmp_path), method, kind="league", **params)

@@ -8,7 +8,7 @@ import pytest
 from mosaic_contract.hyperparameters import Parameter
 
 from mosaic_lab import ConfigurationError, search
-from mosaic_lab.sweeps.checks import check_space, examples, misspelt_metric
+from mosaic_lab.sweeps.checks import check_space, example_trials, misspelt_metric
 from mosaic_lab.sweeps.space import TrialSearch, space_of
 from mosaic_lab.validation import Problems
 
@@ -110,7 +110,7 @@ def test_only_a_misspelt_common_metric_is_refused(metric: str, meant: str) -> No
 
 def test_examples_have_every_choice_with_both_ends() -> None:
     space = space_of({"a": search.uniform(0, 1), "b": ["x", "y", "z"], "c": [False, True]})
-    found = examples(space)
+    found = example_trials(space)
     assert {(one["a"], one["b"]) for one in found} == {(end, name) for end in (0.0, 1.0) for name in "xyz"}
     assert {one["c"] for one in found} == {False, True} and len(found) == 6
-    assert len(examples(space_of({"a": list(range(1000))}))) == 100, "their number is bounded"
+    assert len(example_trials(space_of({"a": list(range(1000))}))) == 100, "their number is bounded"

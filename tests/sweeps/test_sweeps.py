@@ -18,7 +18,7 @@ from mosaic_lab.keeper.states import State
 from mosaic_lab.overview.index import RunIndex
 from mosaic_lab.runs.kinds import code_of
 from mosaic_lab.sweeps.sweep import read_sweep
-from mosaic_lab.widgets.overview.workspace import charted
+from mosaic_lab.widgets.overview.workspace import charted_runs
 from mosaic_lab.widgets.sweeps.sweep_panel import SweepPanel
 
 WALK: dict[str, Any] = {"algorithm": "walk", "env": "Hill-v0", "metric": "height"}
@@ -44,7 +44,7 @@ def test_the_best_trial_is_found_and_each_is_an_ordinary_run(lab: mosaic.Lab) ->
     sweep.wait(120)
     assert (sweep.state, sweep.done, sweep.progress) == (State.COMPLETED, 4, 1.0)
     trials = {run.id for run in sweep.trial_runs}
-    assert {run.id for run in charted([sweep])} == {run.id for run in charted(lab.runs)} == trials
+    assert {run.id for run in charted_runs([sweep])} == {run.id for run in charted_runs(lab.runs)} == trials
     frame = sweep.trials()
     assert list(frame["state"]) == ["completed"] * 4
     rates = frame["parameters.learning_rate"]

@@ -16,13 +16,13 @@ sys.path += [str(Path(__file__).resolve().parents[3] / part) for part in ("", "w
 import ray
 
 from mosaic_lab.engines.bridge import main
-from mosaic_lab.engines.code_archive import pack
+from mosaic_lab.engines.code_archive import pack_code
 from mosaic_lab.engines.engine import Unreachable
 from mosaic_lab.engines.ray.connection import WrongVersions
 from mosaic_lab.engines.ray.engine import RayEngine
 
 
-def description(cluster: str, address: str) -> dict[str, Any]:
+def cluster_description(cluster: str, address: str) -> dict[str, Any]:
     """Return the cluster's ``nodes`` or the ``problem``, and its versions ``ray`` and ``python`` if known."""
     try:
         nodes = [asdict(node) for node in RayEngine(cluster, address, b"").nodes()]
@@ -35,8 +35,8 @@ def description(cluster: str, address: str) -> dict[str, Any]:
 
 settings = json.loads(sys.argv[1])
 if settings.get("socket"):
-    archive = pack(Path(__file__).resolve().parents[3] / "workers")
+    archive = pack_code(Path(__file__).resolve().parents[3] / "workers")
     engine = RayEngine(settings["cluster"], settings["address"], archive)
     main(Path(settings["socket"]), engine, settings["cluster"])
 else:
-    print(json.dumps(description(settings["cluster"], settings["address"])))
+    print(json.dumps(cluster_description(settings["cluster"], settings["address"])))

@@ -17,7 +17,7 @@ import ray
 from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from mosaic_lab.engines.capacity import Needs, refusal, waits_for
+from mosaic_lab.engines.capacity import Needs, waits_for, why_impossible
 from mosaic_lab.engines.engine import (
     Increment,
     JobRefused,
@@ -284,7 +284,7 @@ class RayEngine:
 
     def _check(self, job: Job) -> None:
         """Raise JobRefused if no node can ever provide the job's resources."""
-        if why := refusal(_needs(job), self.nodes(), self._cluster):
+        if why := why_impossible(_needs(job), self.nodes(), self._cluster):
             raise JobRefused(why)
 
     def _waits_for(self, job: Job) -> str:

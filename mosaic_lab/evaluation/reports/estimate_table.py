@@ -108,15 +108,15 @@ def latex_table(table: pd.DataFrame, estimates: Sequence[str], caption: str, lab
     Each value is followed by its interval in brackets, with the same number of decimals in a column. The best
     of several is bold.
     """
-    rows = [[escaped(str(name)) for name in table.index]]
+    rows = [[_latex(str(name)) for name in table.index]]
     for name in estimates:
         rows.append(_column(table, name))
-    heads = [escaped(str(table.index.name or "")).capitalize(), *map(_title, estimates)]
+    heads = [_latex(str(table.index.name or "")).capitalize(), *map(_title, estimates)]
     body = [" & ".join(cells) + r" \\" for cells in zip(*rows, strict=True)]
     lines = [
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{escaped(caption)}}}",
+        rf"\caption{{{_latex(caption)}}}",
         *([rf"\label{{{label}}}"] if label else []),
         rf"\begin{{tabular}}{{l{'r' * len(estimates)}}}",
         r"\toprule",
@@ -130,13 +130,13 @@ def latex_table(table: pd.DataFrame, estimates: Sequence[str], caption: str, lab
     return "\n".join(lines) + "\n"
 
 
-def escaped(text: str) -> str:
+def _latex(text: str) -> str:
     """Return text with the characters that are special in LaTeX escaped."""
     return _SPECIAL.sub(lambda match: _ESCAPED[match[0]], text)
 
 
 def _title(name: str) -> str:
-    return AVERAGES.get(name, escaped(name.replace("_", " ")).capitalize())
+    return AVERAGES.get(name, _latex(name.replace("_", " ")).capitalize())
 
 
 def _column(table: pd.DataFrame, name: str) -> list[str]:
@@ -155,4 +155,4 @@ def _column(table: pd.DataFrame, name: str) -> list[str]:
 
 
 def _number(value: float, decimals: int) -> str:
-    return escaped(DASH if math.isnan(value) else f"{value:.{decimals}f}".replace("-", "−"))
+    return _latex(DASH if math.isnan(value) else f"{value:.{decimals}f}".replace("-", "−"))

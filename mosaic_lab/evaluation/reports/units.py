@@ -67,8 +67,8 @@ def in_units(
     single seed, the numbers describe that one environment.
     """
     if label in plan.trainings:
-        return [float(np.mean(own)) for own in nested(played, values, "operator")]
-    return nested(played, values, "seed") if _by_seed(plan) else list(values)
+        return [float(np.mean(own)) for own in grouped(played, values, "operator")]
+    return grouped(played, values, "seed") if _by_seed(plan) else list(values)
 
 
 def comparable_scores(plan: EvaluationPlan, pair: Sequence[Played]) -> list[Any]:
@@ -76,14 +76,14 @@ def comparable_scores(plan: EvaluationPlan, pair: Sequence[Played]) -> list[Any]
     or episodes on both: those of an algorithm within their trainings."""
     algorithms = [label in plan.trainings for label, _ in pair]
     return [
-        nested(played, [record["return"] for record in played])
+        grouped(played, [record["return"] for record in played])
         if algorithm and not all(algorithms)
         else scores_of(plan, label, played)
         for algorithm, (label, played) in zip(algorithms, pair, strict=True)
     ]
 
 
-def nested(played: Sequence[Record], values: Sequence[float], by: str = "operator") -> list[list[float]]:
+def grouped(played: Sequence[Record], values: Sequence[float], by: str = "operator") -> list[list[float]]:
     """Return the values of episodes by training (a lane each), or by another field of their records."""
     groups: dict[object, list[float]] = {}
     for record, value in zip(played, values, strict=True):

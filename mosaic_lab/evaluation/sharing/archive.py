@@ -56,7 +56,9 @@ class Limits:
         return size > self.small and size > self.ratio * compressed
 
 
-def unpack(path: Path, folder: Path, layout: re.Pattern[str], limits: Limits = Limits()) -> dict[str, Any]:
+def unpack_bundle(
+    path: Path, folder: Path, layout: re.Pattern[str], limits: Limits = Limits()
+) -> dict[str, Any]:
     """Write the members of a bundle to a new ``folder`` and return its manifest.
 
     ``layout`` matches valid member names. Raises MosaicError for an invalid zip file, a member with another
@@ -85,7 +87,7 @@ def unpack(path: Path, folder: Path, layout: re.Pattern[str], limits: Limits = L
         raise MosaicError(f"{path.name} cannot be read as a zip file: {error}") from None
 
 
-def pack(path: Path, files: Mapping[str, bytes | Path], about: Mapping[str, Any]) -> None:
+def pack_bundle(path: Path, files: Mapping[str, bytes | Path], about: Mapping[str, Any]) -> None:
     """Write the files, given by their names in the bundle, and a manifest that includes ``about``. The same
     files give the same bytes. Raises OSError."""
     listed: dict[str, dict[str, Any]] = {}

@@ -42,7 +42,7 @@ from mosaic_lab.evaluation.fingerprints import Lock, changed, changes, fingerpri
 from mosaic_lab.evaluation.plan import EvaluationPlan, Key
 from mosaic_lab.evaluation.replaying import recorded_episodes, replay
 from mosaic_lab.evaluation.reports.tables import differing_row, results_table
-from mosaic_lab.evaluation.sharing.archive import TooLarge, danger_in_arrays, pack, unpack
+from mosaic_lab.evaluation.sharing.archive import TooLarge, danger_in_arrays, pack_bundle, unpack_bundle
 from mosaic_lab.evaluation.sharing.bundle_recordings import LAYOUT, check_recording, recording_files
 from mosaic_lab.evaluation.sharing.bundle_script import (
     ENVIRONMENT,
@@ -104,7 +104,7 @@ def open_bundle(path: Path | str, into: Path | str) -> Bundle:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise MosaicError(f"{folder} exists already: choose a new or empty folder to unpack {path.name} into")
     try:
-        manifest = unpack(path, folder.resolve(), _LAYOUT)
+        manifest = unpack_bundle(path, folder.resolve(), _LAYOUT)
         bundle = Bundle(folder.resolve(), path.name, manifest)
         bundle.check()
     except BaseException:
@@ -385,7 +385,7 @@ def write_bundle(
     try:
         with tempfile.TemporaryDirectory(prefix=".bundle-", dir=target.absolute().parent) as temporary:
             draft = Path(temporary) / target.name
-            pack(draft, files, about)
+            pack_bundle(draft, files, about)
             open_bundle(draft, Path(temporary) / "opened")  # verify that a recipient can open it
             os.replace(draft, target)  # noqa: PTH105
     except OSError as error:

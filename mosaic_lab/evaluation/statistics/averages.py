@@ -81,7 +81,7 @@ def summary(
     Raises ConfigurationError for scores that `read_scores` rejects, operators that lack some of the others'
     tasks, and a target that is not a finite number.
     """
-    resampling.check(rng, resamples, confidence)
+    resampling.check_resampling(rng, resamples, confidence)
     if not isinstance(operators, Mapping) or not operators:
         raise ConfigurationError(
             f"there are no operators to summarise; pass {{name: scores}}, not {operators!r:.80}"

@@ -48,7 +48,7 @@ def performance_profile(
     if a task has a single episode (or run). Raises ConfigurationError for missing or non-finite scores or
     thresholds.
     """
-    resampling.check(rng, resamples, confidence)
+    resampling.check_resampling(rng, resamples, confidence)
     sample = read_scores(scores, "scores")
     grid = _grid(thresholds, "thresholds")
     size = len(sample.values)
@@ -97,7 +97,7 @@ def learning_curve(
     Raises ConfigurationError for no runs, runs without common steps, ``steps`` outside of them, decreasing
     steps and non-finite values.
     """
-    resampling.check(rng, resamples, confidence)
+    resampling.check_resampling(rng, resamples, confidence)
     if average not in _AVERAGES:
         raise ConfigurationError(f"average must be 'mean' or 'iqm', not {average!r}")
     read = [_run(*run, f"run {index}") for index, run in enumerate(runs)]

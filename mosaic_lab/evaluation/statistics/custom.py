@@ -50,7 +50,7 @@ def statistic(
     """
     from scipy.stats import DegenerateDataWarning, bootstrap
 
-    resampling.check(rng, resamples, confidence)
+    resampling.check_resampling(rng, resamples, confidence)
     tasks, flat = _tasks(scores, each_task)
     if interval not in get_args(Interval):
         raise ConfigurationError(f'interval={interval!r}: must be "percentile" or "bca"')

@@ -53,7 +53,7 @@ def paired_difference(
 
     Raises ConfigurationError for non-finite scores, different lengths, and no shared seed.
     """
-    resampling.check(rng, resamples, confidence)
+    resampling.check_resampling(rng, resamples, confidence)
     seeds_first, means_first = _by_seed(*first, "first operator")
     seeds_second, means_second = _by_seed(*second, "second operator")
     if seeds_first.dtype.kind != seeds_second.dtype.kind:
@@ -102,7 +102,7 @@ def mean_difference(
     Both operators are resampled independently, within tasks (percentile bootstrap). Shapes: `Scores`. Raises
     ConfigurationError as `probability_of_improvement` does.
     """
-    resampling.check(rng, resamples, confidence)
+    resampling.check_resampling(rng, resamples, confidence)
     ours, theirs = read_scores(first, "first operator"), read_scores(second, "second operator")
     same_tasks({"first": ours, "second": theirs})
     means = [replicate([sample], None, rng, resamples)[0, :, MEAN] for sample in (ours, theirs)]
@@ -128,7 +128,7 @@ def probability_of_improvement(
     Raises ConfigurationError for scores that `read_scores` rejects and for tasks that one of the operators
     lacks.
     """
-    resampling.check(rng, resamples, confidence)
+    resampling.check_resampling(rng, resamples, confidence)
     ours, theirs = read_scores(first, "first operator"), read_scores(second, "second operator")
     same_tasks({"first": ours, "second": theirs})
     pairs = list(zip(_by_task(ours), _by_task(theirs), strict=True))

@@ -101,7 +101,7 @@ def elo(
     Raises ConfigurationError for no games, a player against itself, other results, and players not connected
     by a chain of games, whose ratings would be unrelated.
     """
-    resampling.check(rng, resamples, confidence)
+    resampling.check_resampling(rng, resamples, confidence)
     if not math.isfinite(anchor):
         raise ConfigurationError(f"anchor must be a finite number, not {anchor!r}")
     table = _table(first, second, _results(results))

@@ -36,7 +36,7 @@ class Estimate:
     confidence: float = CONFIDENCE
 
 
-def check(rng: np.random.Generator, resamples: int, confidence: float) -> None:
+def check_resampling(rng: np.random.Generator, resamples: int, confidence: float) -> None:
     """Raise ConfigurationError unless ``rng`` is a Generator, resamples >= 1 and 0 < confidence < 1."""
     if not isinstance(rng, np.random.Generator):
         raise ConfigurationError(

@@ -33,7 +33,7 @@ WIDTH_SCALE = 0.86
 """Points in this picture per pixel of a chart in the page."""
 
 
-def picture(
+def chart_picture(
     lines: Sequence[Line],
     x_label: str,
     title: str,

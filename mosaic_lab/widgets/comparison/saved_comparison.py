@@ -20,12 +20,12 @@ from mosaic_lab.fastlane.montage import MontageTile, montage
 from mosaic_lab.fastlane.source import forget
 from mosaic_lab.overview.exchange_view import (
     NO_PICTURE,
-    shortened,
     shown_exchanges,
     speaking_agents,
     total_facts,
+    without_middle,
 )
-from mosaic_lab.widgets.charts.static_chart import picture as chart_picture
+from mosaic_lab.widgets.charts.static_chart import chart_picture as chart_picture
 from mosaic_lab.widgets.charts.static_chart import stacked
 from mosaic_lab.widgets.comparison.page_state import Y_LABEL, episodes_table, return_lines
 from mosaic_lab.widgets.frames.saved_frames import LastFrame
@@ -231,11 +231,11 @@ def call_html(call: Mapping[str, Any]) -> str:
     turns = "".join(
         f"<b>{escape(turn['role'])}</b>"
         + "".join(f" [{escape(image['text'])}]" for image in turn["images"])
-        + f"{_PRE}{escape(shortened(turn['text'], length))}</pre>"
+        + f"{_PRE}{escape(without_middle(turn['text'], length))}</pre>"
         for turn in call["turns"]
     )
-    before, marked, after = (escape(shortened(part, MOST_LENGTH // 3)) for part in call["answer"])
-    parts = {"reasoning": escape(shortened(call["reasoning"], MOST_LENGTH))} if call["reasoning"] else {}
+    before, marked, after = (escape(without_middle(part, MOST_LENGTH // 3)) for part in call["answer"])
+    parts = {"reasoning": escape(without_middle(call["reasoning"], MOST_LENGTH))} if call["reasoning"] else {}
     parts["answer"] = before + (f"<b>{marked}</b>" if marked else "") + after
     written = "".join(f"<b>{name}</b>{_PRE}{part}</pre>" for name, part in parts.items())
     note = f"<i>{escape(call['note'])}</i><br>" if call["note"] else ""

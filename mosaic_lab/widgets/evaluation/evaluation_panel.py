@@ -15,7 +15,7 @@ from mosaic_lab.widgets.evaluation.result_panel import ResultPanel
 from mosaic_lab.widgets.evaluation.snapshot_reader import EvaluationSnapshot, SnapshotReader
 from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames
 from mosaic_lab.widgets.page.saved_form import Caption, html_notes, table_html
-from mosaic_lab.widgets.runs.run_view import Notice, warning
+from mosaic_lab.widgets.runs.run_view import Notice, warning_notice
 
 MOST_FAILURES = 5
 MOST_STALLS = 3
@@ -83,17 +83,19 @@ class EvaluationPanel(ResultPanel[EvaluationSnapshot]):
     def notices(self) -> list[Notice]:
         notices = super().notices()
         stalls = self._evaluation.stalls
-        notices += [warning(str(stall)) for stall in stalls[:MOST_STALLS]]
+        notices += [warning_notice(str(stall)) for stall in stalls[:MOST_STALLS]]
         if len(stalls) > MOST_STALLS:
-            notices.append(warning(f"and {_counted(len(stalls) - MOST_STALLS)} more"))
+            notices.append(warning_notice(f"and {_counted(len(stalls) - MOST_STALLS)} more"))
         snapshot = self.reader.latest
         if snapshot is not None and snapshot.damage:
             notices.append({"level": "error", "text": snapshot.damage})
         said = " ".join(notice["text"] for notice in notices)
         failures = [] if snapshot is None else [one for one in snapshot.failures if not _is_in(one, said)]
-        notices += [warning(f"{_counted(count)} failed: {text}") for text, count in failures[:MOST_FAILURES]]
+        notices += [
+            warning_notice(f"{_counted(count)} failed: {text}") for text, count in failures[:MOST_FAILURES]
+        ]
         if omitted := sum(count for _, count in failures[MOST_FAILURES:]):
-            notices.append(warning(f"and {_counted(omitted)} more failed in other ways"))
+            notices.append(warning_notice(f"and {_counted(omitted)} more failed in other ways"))
         return notices
 
 

@@ -18,7 +18,7 @@ from msgspec import UNSET, Meta, UnsetType
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.overview.curve_model import Name
-from mosaic_lab.overview.service import Params, RunId, RunParams, Service, converted
+from mosaic_lab.overview.service import Params, RunId, RunParams, Service, converted_params
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.continuation import continue_training
 from mosaic_lab.runs.curriculum import Curriculum
@@ -90,7 +90,7 @@ class RunActions:
     def act(self, method: str, params: object, report: Report) -> dict[str, Any]:
         """Execute an action requested by the page, and return the answer. Raises MosaicError."""
         action = ACTIONS[method]
-        return action.act(self, converted(method, params, action.params), report) or {}
+        return action.act(self, converted_params(method, params, action.params), report) or {}
 
     def stop(self, params: ActedOnParams, report: Report) -> None:
         """Request the runs to stop, and return at once; the page sees them end."""

@@ -14,13 +14,18 @@ from mosaic_lab.arenas.exchange_index import Selection
 from mosaic_lab.chart_style import color
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation import Evaluation
-from mosaic_lab.overview.chart_export import READ_SECONDS, ExportedChart, picture
+from mosaic_lab.overview.chart_export import READ_SECONDS, ExportedChart, charts_picture
 from mosaic_lab.overview.column_pool import ColumnPool
 from mosaic_lab.overview.curve_model import ChartRequest
 from mosaic_lab.overview.curves import curves, metric_names
 from mosaic_lab.overview.difference import difference
 from mosaic_lab.overview.results import whole_row
-from mosaic_lab.overview.settings_pictures import PicturedRun, differing, parallel_picture, scatter_picture
+from mosaic_lab.overview.settings_pictures import (
+    PicturedRun,
+    differing_names,
+    parallel_picture,
+    scatter_picture,
+)
 from mosaic_lab.runs import Run, Supervisor
 from mosaic_lab.runs.kinds import as_kind, kind_of
 from mosaic_lab.runs.run_names import AnyRuns, find_runs
@@ -83,7 +88,7 @@ class RunWorkspace:
         if view in ("difference", "transcript"):
             return None  # a table, shown in the caption
         if view in ("parallel", "scatter") and (runs := self._pictured(state)):
-            names = differing(runs)
+            names = differing_names(runs)
             if view == "scatter":
                 return scatter_picture(runs, state["scatterX"] or (names or ["seed"])[0], state["result"])
             shown = [name for name in state["axes"] or names if name != state["result"]]
@@ -92,7 +97,7 @@ class RunWorkspace:
         if not charts:
             return None
         drawn = [curves(chart.runs, chart.request, self._pool, READ_SECONDS) for chart in charts]
-        return picture(charts, drawn, background="none")
+        return charts_picture(charts, drawn, background="none")
 
     def _pictured(self, state: Mapping[str, Any]) -> list[PicturedRun]:
         places = {run.id: place for place, run in enumerate(self._runs)} | state["colors"]
@@ -182,10 +187,10 @@ def workspace(runs: AnyRuns) -> RunWorkspace:
     if len(stores) > 1:
         listed = ", ".join(map(str, sorted(stores)))
         raise ConfigurationError(f"a workspace shows runs of one run store, not of {len(stores)}: {listed}")
-    return RunWorkspace(charted(chosen))
+    return RunWorkspace(charted_runs(chosen))
 
 
-def charted(chosen: Sequence[Run]) -> list[Run]:
+def charted_runs(chosen: Sequence[Run]) -> list[Run]:
     """Return the runs to chart, with a sweep replaced by its trials; runs without curves are omitted unless
     there are no others.
 

@@ -97,7 +97,7 @@ def run_views(runs: Sequence[Run], alone: bool) -> tuple[str, list[RunView]]:
     ]
 
 
-def metric_names(views: Sequence[RunView]) -> list[str]:
+def panel_metrics(views: Sequence[RunView]) -> list[str]:
     """Return the metrics of all runs for charts, in the usual order."""
     return charted(name for view in views for name in view.feed.names)
 

@@ -26,7 +26,7 @@ from mosaic_lab.table_files import csv_text, write_csv
 from mosaic_lab.telemetry.metrics import COMMON_NAMES, default_metric
 from mosaic_lab.widgets.charts.chart import Window
 from mosaic_lab.widgets.charts.chart_stack import ChartStack
-from mosaic_lab.widgets.charts.static_chart import picture, stacked
+from mosaic_lab.widgets.charts.static_chart import chart_picture, stacked
 from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames
 from mosaic_lab.widgets.page.background import in_background
 from mosaic_lab.widgets.page.panel_widgets import Controls
@@ -39,10 +39,10 @@ from mosaic_lab.widgets.runs.run_chart import (
     ChartSettings,
     chart_content,
     legend_entry,
-    metric_names,
+    panel_metrics,
     run_views,
 )
-from mosaic_lab.widgets.runs.run_view import Notice, RunView, info
+from mosaic_lab.widgets.runs.run_view import Notice, RunView, info_notice
 from mosaic_lab.widgets.runs.summary import header_summary, runs_table
 from mosaic_lab.widgets.runs.system_charts import SystemCharts
 
@@ -184,12 +184,12 @@ class RunPanel(FollowingPanel):
 
     def _misspelt(self, settings: ChartSettings) -> str:
         """Return the metric that a chosen one may have meant; empty if a chosen one is drawn."""
-        names = [] if self._hidden is None else metric_names(self.views)
+        names = [] if self._hidden is None else panel_metrics(self.views)
         hints = [nearest(name, names) for name in settings.metrics if name not in names]
         return "".join(hint for hint in hints if hint.endswith("?"))
 
     def _choose_metric(self) -> None:
-        names = metric_names(self.views)
+        names = panel_metrics(self.views)
         default = default_metric(names)
         self.controls.names = names
         for part in (self.controls, self.chart.box):  # a run that failed early has nothing to draw
@@ -213,14 +213,14 @@ class RunPanel(FollowingPanel):
     def notices(self) -> list[Notice]:
         notices = super().notices()
         if self.finished and not self._attached and any(view.feed.behind for view in self.views):
-            notices.append(info(_CUT_SHORT))
+            notices.append(info_notice(_CUT_SHORT))
         if any(view.feed.agents > 1 for view in self.views):
-            notices.append(info(_SEVERAL_AGENTS))
-        notices += map(info, self._fallbacks())
-        notices += map(info, self._notes)
+            notices.append(info_notice(_SEVERAL_AGENTS))
+        notices += map(info_notice, self._fallbacks())
+        notices += map(info_notice, self._notes)
         if len(notices) > MOST_NOTICES:
             omitted = len(notices) - MOST_NOTICES + 1
-            notices = [*notices[: MOST_NOTICES - 1], info(f"and {omitted} more notices")]
+            notices = [*notices[: MOST_NOTICES - 1], info_notice(f"and {omitted} more notices")]
         return notices
 
     def _fallbacks(self) -> Iterable[str]:
@@ -300,7 +300,7 @@ class RunPanel(FollowingPanel):
             content = self._content()
         return stacked(
             [
-                picture(
+                chart_picture(
                     lines,
                     content.x_label,
                     " · ".join(filter(None, (heading, metric, settings.kind))),

@@ -38,11 +38,11 @@ _HEALTH_TEXT = {
 Notice = dict[str, str]
 
 
-def info(text: str) -> Notice:
+def info_notice(text: str) -> Notice:
     return {"level": "info", "text": text}
 
 
-def warning(text: str) -> Notice:
+def warning_notice(text: str) -> Notice:
     return {"level": "warning", "text": text}
 
 
@@ -167,10 +167,10 @@ class RunView:
         silence = time.monotonic() - self.news_at
         if self.status.state is State.RUNNING and silence > SILENCE_SECONDS:
             seconds = f"{silence // 10 * 10:.0f} s"
-            notices.append(warning(f"no sign of life for {seconds} (heartbeats come every 5 s)"))
+            notices.append(warning_notice(f"no sign of life for {seconds} (heartbeats come every 5 s)"))
         if self.feed.missing and not self.finished:
-            notices.append(warning(f"{self.run.path / 'telemetry.jsonl'} was deleted"))
+            notices.append(warning_notice(f"{self.run.path / 'telemetry.jsonl'} was deleted"))
         for name, count in self.feed.health.counts().items():
             if count and name in _HEALTH_TEXT:
-                notices.append(warning(f"{count:,} {_HEALTH_TEXT[name]}"))
+                notices.append(warning_notice(f"{count:,} {_HEALTH_TEXT[name]}"))
         return notices

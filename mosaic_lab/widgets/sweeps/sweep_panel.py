@@ -20,7 +20,7 @@ from mosaic_lab.sweeps.table import Intervals
 from mosaic_lab.sweeps.trials import Trial, TrialState
 from mosaic_lab.widgets.evaluation.result_panel import ResultPanel, ResultReader, due_again
 from mosaic_lab.widgets.page.saved_form import Caption, table_html
-from mosaic_lab.widgets.runs.run_view import Notice, warning
+from mosaic_lab.widgets.runs.run_view import Notice, warning_notice
 
 SAVED_ROWS = 20
 """Number of trials in the static form: the best ones."""
@@ -119,7 +119,9 @@ class SweepPanel(ResultPanel[SweepSnapshot]):
         failed = [trial for trial in trials if trial.state is TrialState.FAILED]
         if failed:
             count = "1 trial" if len(failed) == 1 else f"{len(failed):,} trials"
-            notices.append(warning(f"{count} failed, the last, {failed[-1].number}: {failed[-1].reason}"))
+            notices.append(
+                warning_notice(f"{count} failed, the last, {failed[-1].number}: {failed[-1].reason}")
+            )
         return notices
 
 

@@ -23,7 +23,7 @@ def about(members: Members) -> dict[str, Any]:
 def bundled(path: Path, members: Members, changed: Members, **facts: Any) -> Path:
     """A bundle with other files, whose manifest vouches for all of them."""
     files = {name: content for name, content in members.items() if name != "manifest.json"} | changed
-    archive.pack(path, files, about(members) | facts)
+    archive.pack_bundle(path, files, about(members) | facts)
     return path
 
 

@@ -133,7 +133,7 @@ def test_what_comes_out_otherwise_elsewhere(
     inside[played] = b"".join(steps)
     lock = inside["locks/gymnasium.txt"].replace(b"\ngymnasium==", b"\ngymnasium==0.").split(b"\n")
     inside["locks/gymnasium.txt"] = b"\n".join(lock)
-    archive.pack(tmp_path / "forged.zip", inside, {n: v for n, v in manifest.items() if n != "files"})
+    archive.pack_bundle(tmp_path / "forged.zip", inside, {n: v for n, v in manifest.items() if n != "files"})
     runs = str(tmp_path / "elsewhere")
     into = str(tmp_path / "into")
     assert main(["evaluate", str(tmp_path / "forged.zip"), "--verify", "--into", into, "--store", runs]) == 1

@@ -115,7 +115,7 @@ def test_bombs(tmp_path: Path, members: Members) -> None:
     with pytest.raises(
         MosaicError, match=r"'steps/\d-\w+\.\d/telemetry.jsonl' is the largest of [\d,]+ bytes total"
     ):
-        archive.unpack(honest, tmp_path / "into", re.compile(".*"), archive.Limits(total=10_000))
+        archive.unpack_bundle(honest, tmp_path / "into", re.compile(".*"), archive.Limits(total=10_000))
 
 
 def test_sizes_that_lie(tmp_path: Path, members: Members) -> None:

@@ -14,7 +14,7 @@ from mosaic_lab.evaluation import learning_curve
 from mosaic_lab.overview.averages import Curve, mean_over_runs, smooth
 from mosaic_lab.runs import RunGroup
 from mosaic_lab.widgets.charts.chart import Chart, Line, Window, log_ticks, round_ticks, stack, step_ticks
-from mosaic_lab.widgets.charts.static_chart import picture
+from mosaic_lab.widgets.charts.static_chart import chart_picture
 from mosaic_lab.widgets.runs.run_chart import ChartSettings, chart_content, run_views
 
 
@@ -90,7 +90,7 @@ def test_few_runs_are_drawn_beside_their_mean_and_a_band_is_shown_whole(tmp_path
     assert many.label == "mean of 6, 95% CI" and many.thin == ()
     assert many.band is not None
     for line in (few, many):
-        one, other = (picture([replace(line, label=name)], "steps", "") for name in ("a", "b"))
+        one, other = (chart_picture([replace(line, label=name)], "steps", "") for name in ("a", "b"))
         assert one != other, "a saved picture says which line is the mean"
     observed = np.concatenate([view.curve("episode_return", "step", 1000)[1] for view in views])
     assert observed.min() <= many.band[1].min() and many.band[1].max() <= observed.max()
@@ -112,7 +112,7 @@ def test_a_band_that_reaches_zero_reaches_the_foot_of_a_logarithmic_axis() -> No
     chart.limit(6, 7.5)
     assert chart.figure.axes[1].tick_values.tolist() == [6, 7.5], "ticks are those of the visible part"
     cut = replace(line, band=outline(at[:2], mean[:2] - 5, mean[:2] + 5))
-    assert picture([line], "steps", "", log=True) != picture([cut], "steps", "", log=True)
+    assert chart_picture([line], "steps", "", log=True) != chart_picture([cut], "steps", "", log=True)
 
 
 @pytest.mark.parametrize("log", [False, True])
@@ -201,7 +201,7 @@ def test_an_axis_over_a_few_steps_has_a_tick_for_each() -> None:
 
 def test_a_picture_shows_a_run_of_one_point() -> None:
     one, none = (
-        picture(
+        chart_picture(
             [Line("a", "a", "#d9534f", (np.array([1.0]), np.array([value])))],
             "steps",
             "",
