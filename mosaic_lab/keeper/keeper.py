@@ -26,7 +26,7 @@ from mosaic_lab.keeper.locks import LockedFolder
 from mosaic_lab.keeper.logs import BoundedLog
 from mosaic_lab.keeper.outcome import Evidence, classify
 from mosaic_lab.keeper.ready_worker import ReadyWorker
-from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.keeper.run_store import RunFolder, requested_steps
 from mosaic_lab.keeper.state_writer import StateWriter
 from mosaic_lab.keeper.states import Outcome, State
 from mosaic_lab.keeper.system_metrics import SystemMetrics
@@ -250,12 +250,7 @@ class Keeper:
         return "" if step is None else f"at step {step:,}" + (f" of {total:,}" if total else "")
 
     def _requested(self) -> int | None:
-        """Return the step at which the training was to end."""
-        config = self.folder.document(self.folder.config_path)
-        checkpoint = config.get("checkpoint")
-        stop = checkpoint.get("stop_at") if isinstance(checkpoint, dict) else None
-        total = config.get("total_timesteps") if stop is None else stop
-        return int(total) if is_count(total) else None
+        return requested_steps(self.folder.document(self.folder.config_path))
 
     def _whole_updates(self) -> tuple[int, int] | None:
         """Return the step at which a completed training ended and the requested step, if they differ because

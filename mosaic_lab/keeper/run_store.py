@@ -13,7 +13,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +25,7 @@ from mosaic_lab.keeper.environment_variables import KEEPER_VARIABLE
 from mosaic_lab.keeper.files import folder_in, folders_in, irregular_kind, list_folders, open_file
 from mosaic_lab.keeper.processes import lives, place
 from mosaic_lab.keeper.states import RunStatus, State, Transition, queued
-from mosaic_lab.keeper.tail import final_message, is_there
+from mosaic_lab.keeper.tail import final_message, is_count, is_there
 from mosaic_lab.sanitize import sanitize, well_formed
 
 COMPARISONS = "comparisons"
@@ -45,6 +45,14 @@ _LARGEST_JSON = 16 << 20  # bytes; a state file has one or two thousand, a prove
 def is_run_id(name: str) -> bool:
     """Return whether a folder of this name in a run store belongs to a run, even if its files are missing."""
     return _RUN_ID.fullmatch(name) is not None
+
+
+def requested_steps(config: Mapping[str, Any]) -> int | None:
+    """Return the step at which a training was to end; for a segment of a longer training, its last step."""
+    checkpoint = config.get("checkpoint")
+    stop = checkpoint.get("stop_at") if isinstance(checkpoint, dict) else None
+    total = config.get("total_timesteps") if stop is None else stop
+    return int(total) if is_count(total) else None
 
 
 def comparison_lives(folder: Path) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.keeper.processes import place
-from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.keeper.run_store import RunFolder, requested_steps
 from mosaic_lab.keeper.states import Outcome, RunStatus, State
 from mosaic_lab.keeper.tail import is_count, last_lines, progress, recent_values, started_config
 from mosaic_lab.runs.annotations import read_annotations
@@ -139,10 +139,7 @@ class RunRecord:
     @property
     def requested_timesteps(self) -> int | None:
         """The requested last step; for a segment of a longer training, the last step of the segment."""
-        checkpoint = self.config.get("checkpoint")
-        stop = checkpoint.get("stop_at") if isinstance(checkpoint, dict) else None
-        total = self.config.get("total_timesteps") if stop is None else stop
-        return total if isinstance(total, int) else None
+        return requested_steps(self.config)
 
     @property
     def planned_timesteps(self) -> int | None:
