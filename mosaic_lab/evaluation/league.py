@@ -311,9 +311,9 @@ def expanded(
 ) -> tuple[dict[str, OperatorSpec], dict[str, Trained]]:
     """Return the new players by name, and the origins of those that come from trainings.
 
-    A run of the ``store``, or its name, stands for its checkpoints, a group for the checkpoints of all its
-    runs. Players whose names are
-    ``known`` are left out. Raises ConfigurationError with all problems.
+    The players of a run of the ``store``, or of its name, are its checkpoints, those of a group the
+    checkpoints of all its runs. Checkpoints that are among ``members`` are left out. Raises
+    ConfigurationError with all problems.
     """
     problems = Problems()
     if not isinstance(players, Mapping) or not players:
@@ -353,7 +353,7 @@ def lanes_of(
     sides: tuple[str, str],
     opponents: Iterable[str],
 ) -> dict[str, dict[str, OperatorSpec]]:
-    """Return the games of new players against each other and against ``opponents`` from ``known``, each on
+    """Return the games of new players against each other and against ``opponents`` from ``members``, each on
     both sides, as the operators of an evaluation. Raises ConfigurationError if no game remains."""
     opponents = list(opponents)
     if unknown := [name for name in opponents if name not in members]:

@@ -173,7 +173,7 @@ class Code(str):
 
 def call(function: str, positional: Sequence[str], keywords: Mapping[str, Any]) -> str:
     """Return a call in one line if it is short, otherwise with one argument per line. ``positional`` are
-    code, ``named`` are values or `Code`."""
+    code, ``keywords`` are values or `Code`."""
     plain = {name: value for name, value in keywords.items() if name.isidentifier() and not iskeyword(name)}
     other = {name: value for name, value in keywords.items() if name not in plain}
     arguments = [*positional, *(f"{name}={literal(value)}" for name, value in plain.items())]
