@@ -172,13 +172,13 @@ def _check_recorded(played: int, failed: int, recorded: int) -> None:
 
 def _folder_of(path: Path | str) -> Path:
     """Return the folder of a dataset, whose name is its Minari id, with a version."""
-    given = Path(path).expanduser().resolve()
-    name = given.name.removesuffix(".hdf5")
+    target = Path(path).expanduser().resolve()
+    name = target.name.removesuffix(".hdf5")
     name = name if re.search(r"-v\d+$", name) else f"{name}-v0"
-    folder = given.with_name(name)
+    folder = target.with_name(name)
     if not _NAME.fullmatch(name):
         raise ConfigurationError(
-            f"{given.name!r} is not a valid name of a dataset: use letters, digits, - and _, such as "
+            f"{target.name!r} is not a valid name of a dataset: use letters, digits, - and _, such as "
             "'played-v0'"
         )
     if folder.exists() and not _is_ours(folder):

@@ -141,8 +141,8 @@ class ArenaSetup:
         if self.warm is None:
             return {}
         names = {spec.worker for spec in operators if spec.worker and self._may_be_warm(spec)}
-        found = {name: self.warm.get(self.commands[name], self.variables) for name in names}
-        return {name: worker for name, worker in found.items() if worker is not None}
+        workers = {name: self.warm.get(self.commands[name], self.variables) for name in names}
+        return {name: worker for name, worker in workers.items() if worker is not None}
 
     def _may_be_warm(self, spec: OperatorSpec) -> bool:
         return spec.category == "rl" and not spec.code and not spec.pass_env_vars

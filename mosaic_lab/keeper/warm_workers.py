@@ -254,8 +254,8 @@ def _key(command: Sequence[str], variables: Mapping[str, str]) -> tuple[Any, ...
 
 
 def _free_mb() -> int:
-    found = re.search(r"^MemAvailable:\s*(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
-    return int(found[1]) // 1000 if found else 0
+    available = re.search(r"^MemAvailable:\s*(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
+    return int(available[1]) // 1000 if available else 0
 
 
 def _inherited() -> tuple[Any, ...]:

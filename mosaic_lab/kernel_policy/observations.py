@@ -58,9 +58,9 @@ def _arranged(space: Space, observation: Any, path: str, parts: dict[str, int | 
         parts[path] = None
         return observation
     shape = tuple(space["shape"])
-    given = observation.shape if isinstance(observation, np.ndarray) else _shape(observation)
-    batch = len(given) == len(shape) + 1 and given[1:] == shape
-    rows = parts[path] = given[0] if batch else None
+    observed = observation.shape if isinstance(observation, np.ndarray) else _shape(observation)
+    batch = len(observed) == len(shape) + 1 and observed[1:] == shape
+    rows = parts[path] = observed[0] if batch else None
     if rows == 0:
         raise Misfit("has no rows", path)
     try:

@@ -87,14 +87,14 @@ def is_examples_file(value: Any) -> bool:
 
 
 def _recorded(source: Any) -> Sequence[EndedEpisode]:
-    found: Any = run_or_path(source)
-    found = as_kind(found) if isinstance(found, Run) else found
-    if not hasattr(found, "recorded_episodes"):
+    played: Any = run_or_path(source)
+    played = as_kind(played) if isinstance(played, Run) else played
+    if not hasattr(played, "recorded_episodes"):
         raise ConfigurationError(
             f"{source!r:.200} has no episodes: give an evaluation or a comparison with "
             'record="observations", or a list of {"observations": [text, …], "actions": [text, …]}'
         )
-    episodes: Sequence[EndedEpisode] = found.recorded_episodes()
+    episodes: Sequence[EndedEpisode] = played.recorded_episodes()
     return episodes
 
 
@@ -108,8 +108,8 @@ def _texts(episode: EndedEpisode, steps: int) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"{episode.recording} cannot be read: {error}") from None
     spaces = {name: described[name] for name in ("observation_space", "action_space")}
-    known = {name: described.get(name) for name in ("env_id", "action_meanings")}
-    describer = Describer(AgentSetup("agent_0", settings=known, **spaces))
+    settings = {name: described.get(name) for name in ("env_id", "action_meanings")}
+    describer = Describer(AgentSetup("agent_0", settings=settings, **spaces))
     actions = Actions(spaces["action_space"], describer.names)
     if actions.discrete and describer.names is None and "action_meanings" not in described:
         raise ConfigurationError(

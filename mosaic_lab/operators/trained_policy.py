@@ -93,8 +93,8 @@ def _agent(spec: OperatorSpec, agent: str | None) -> str:
     if spec.agents is None:
         return agent or ALONE
     if agent is None or agent not in spec.agents:
-        given = "" if agent is None else f", not of {agent!r}"
+        other = "" if agent is None else f", not of {agent!r}"
         raise ConfigurationError(
-            f"the checkpoint has the policies of {', '.join(spec.agents)}{given}: choose one with agent="
+            f"the checkpoint has the policies of {', '.join(spec.agents)}{other}: choose one with agent="
         )
     return agent

@@ -46,8 +46,8 @@ class Checkpoint:
 
 def policy_of(source: Any, deterministic: bool, **options: Any) -> Policy:
     """Return the policy of a checkpoint, or of a run's newest one."""
-    made = import_module("mosaic_lab.operators.trained_policy")  # built on runs, and imported when used
-    policy: Policy = made.policy(source, deterministic, **options)
+    module = import_module("mosaic_lab.operators.trained_policy")  # built on runs, and imported when used
+    policy: Policy = module.policy(source, deterministic, **options)
     return policy
 
 

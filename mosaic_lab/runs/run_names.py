@@ -63,15 +63,15 @@ def find_run(run: Run | str, store: RunStore | None = None, display: RunDisplay 
         raise UnknownRun(f"no run {run!r}: give its id or its name as a string")
     if (folder := store.exact(run)) is not None:
         return Run(folder, display)
-    seen = _all(store, display) if run else []
-    if found := next(_called(seen, run), None):
-        return _only(found, run, store)
+    named = _all(store, display) if run else []
+    if called := next(_called(named, run), None):
+        return _only(called, run, store)
     try:
         return Run(store.folder(run), display)
     except UnknownRun as error:
-        if found := _shown_as([one.run for one in seen], run):
-            return _only(found, run, store)
-        hint = _suggestion(seen, run) or _comparison_called(store, run)
+        if shown := _shown_as([entry.run for entry in named], run):
+            return _only(shown, run, store)
+        hint = _suggestion(named, run) or _comparison_called(store, run)
         raise UnknownRun(f"{error}{hint}") from None
 
 
@@ -80,11 +80,11 @@ def exact_run(name: str, store: RunStore, display: RunDisplay | None = None) -> 
     nearest runs, if there is none or several have the name."""
     if (folder := store.exact(name)) is not None:
         return Run(folder, display)
-    found = next(_displayed(_all(store, display), name), [])
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise UnknownRun(_several(found, name, store))
+    displayed = next(_displayed(_all(store, display), name), [])
+    if len(displayed) == 1:
+        return displayed[0]
+    if displayed:
+        raise UnknownRun(_several(displayed, name, store))
     near = find_run(name, store)
     raise UnknownRun(f"no run has the whole id or name {name!r}: give {near.id} if you mean it")
 
@@ -98,15 +98,15 @@ def find_group(name: str, groups: Mapping[str, RunGroup], root: Path) -> RunGrou
         group for key, group in groups.items() if name in (title_and_labels(group)[0], group_label(key))
     ]
     runs = [run for group in groups.values() for run in group]
-    found = titled or [group for group in groups.values() if _is_titled(group, name, runs)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        called = ", ".join(str(group.name) for group in found[-_NAMED:])
-        raise UnknownRun(f"{name!r} is the title of {len(found)} groups in {root}: give a name ({called})")
-    names = sorted(groups, key=lambda one: SequenceMatcher(None, one, name).ratio(), reverse=True)
-    known = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
-    raise UnknownRun(f"no group {name!r} in {root} (groups: {known or 'none'})")
+    titled = titled or [group for group in groups.values() if _is_titled(group, name, runs)]
+    if len(titled) == 1:
+        return titled[0]
+    if titled:
+        called = ", ".join(str(group.name) for group in titled[-_NAMED:])
+        raise UnknownRun(f"{name!r} is the title of {len(titled)} groups in {root}: give a name ({called})")
+    names = sorted(groups, key=lambda other: SequenceMatcher(None, other, name).ratio(), reverse=True)
+    listed = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+    raise UnknownRun(f"no group {name!r} in {root} (groups: {listed or 'none'})")
 
 
 def find_runs(runs: AnyRuns) -> list[Run]:
@@ -142,7 +142,7 @@ def resumed_title(run: Run) -> str:
     return f"{run.name} (resumed)" if place == 1 else f"{run.name} (resumed {place})"
 
 
-class _Seen(NamedTuple):
+class _NamedRun(NamedTuple):
     """A run, with the names of itself and its group."""
 
     run: Run
@@ -151,34 +151,34 @@ class _Seen(NamedTuple):
     name: str
 
 
-def _all(store: RunStore, display: RunDisplay | None = None) -> list[_Seen]:
+def _all(store: RunStore, display: RunDisplay | None = None) -> list[_NamedRun]:
     """Return the runs of a store with their names, without unreadable ones."""
     runs = (Run(folder, display) for folder in store.folders())
     return [names for run in runs if (names := isolated(partial(_names, run), lambda reason: None))]
 
 
-def _names(run: Run) -> _Seen:
-    return _Seen(run, run.group or "", run.label, run.name)
+def _names(run: Run) -> _NamedRun:
+    return _NamedRun(run, run.group or "", run.label, run.name)
 
 
-def _displayed(seen: Sequence[_Seen], text: str) -> Iterator[list[Run]]:
+def _displayed(named: Sequence[_NamedRun], text: str) -> Iterator[list[Run]]:
     """Yield the runs that are displayed under this name, and those with this title of a resumed run."""
-    if called := [one.run for one in seen if one.name == text]:
+    if called := [entry.run for entry in named if entry.name == text]:
         yield called
-    if (title := _RESUMED.fullmatch(text)) and (resumed := _resumed(seen, title[1])):
+    if (title := _RESUMED.fullmatch(text)) and (resumed := _resumed(named, title[1])):
         yield resumed[int(title[2] or 1) - 1 :][:1]
 
 
-def _called(seen: Sequence[_Seen], text: str) -> Iterator[list[Run]]:
+def _called(named: Sequence[_NamedRun], text: str) -> Iterator[list[Run]]:
     """Yield the runs of this name, for each way in which it may be meant."""
-    yield from _displayed(seen, text)
-    if called := [one.run for one in seen if one.label == text]:
+    yield from _displayed(named, text)
+    if called := [entry.run for entry in named if entry.label == text]:
         yield called
 
 
-def _resumed(seen: Sequence[_Seen], name: str) -> list[Run]:
+def _resumed(named: Sequence[_NamedRun], name: str) -> list[Run]:
     """Return the runs of this name that continue others, in the order of their titles' numbers."""
-    return [one.run for one in seen if one.name == name and source_of(one.run) is not None]
+    return [entry.run for entry in named if entry.name == name and source_of(entry.run) is not None]
 
 
 def _is_titled(group: RunGroup, text: str, runs: Sequence[Run]) -> bool:
@@ -215,11 +215,11 @@ def _several(runs: Sequence[Run], text: str, store: RunStore) -> str:
     return f"{text!r} is the name of {len(runs)} runs in {store.root} ({names}): give an id"
 
 
-def _suggestion(seen: Sequence[_Seen], text: str) -> str:
+def _suggestion(named: Sequence[_NamedRun], text: str) -> str:
     """Return how to name a group, or the name or label most similar to this unknown one."""
-    if text and any(one.group == text for one in seen):
+    if text and any(entry.group == text for entry in named):
         return f". It is a group: lab.group({text!r})"
-    names = {name.casefold(): name for one in seen for name in (one.label, one.name) if name}
+    names = {name.casefold(): name for entry in named for name in (entry.label, entry.name) if name}
     near = get_close_matches(text.casefold(), names, 1, 0.8)
     return f"; did you mean {names[near[0]]!r}?" if near else ""
 

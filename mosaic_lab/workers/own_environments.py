@@ -35,8 +35,8 @@ def check_environment_id(env: Any) -> None:
     name, module = owner.__name__, owner.__module__
     name = name if name.isidentifier() else "make_env"  # a lambda
     refused = f"env={name}: give an id, not {kind}: a worker is another process, and "
-    if known := _id_of(env):
-        advice = own_id(known) or f' Give env="{known}"'
+    if env_id := _id_of(env):
+        advice = own_id(env_id) or f' Give env="{env_id}"'
         raise ConfigurationError(f"{refused}makes the environment itself.{advice}")
     source = "my_env" if module == "__main__" else module
     where = "Give" if _installed(module) else f"With it in a file {source.rpartition('.')[2]}.py, give"
@@ -49,9 +49,9 @@ def check_environment_id(env: Any) -> None:
 def _id_of(env: Any) -> str | None:
     """Return the id of an environment that Gymnasium or PettingZoo has made, or None."""
     metadata = getattr(env, "metadata", None)
-    made = getattr(getattr(env, "spec", None), "id", None)
+    registered = getattr(getattr(env, "spec", None), "id", None)
     named = metadata.get("name") if isinstance(metadata, dict) and not inspect.isclass(env) else None
-    return next((one for one in (made, named) if isinstance(one, str) and one), None)
+    return next((name for name in (registered, named) if isinstance(name, str) and name), None)
 
 
 def own_id(env_id: str) -> str:
