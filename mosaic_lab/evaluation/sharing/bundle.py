@@ -359,12 +359,7 @@ def write_bundle(
         files |= {f"{ENVIRONMENT}/{name}": file for name, file in inside.items()}
     script = json.dumps(script_of(plan, places), indent=1)
     files[SCRIPT] = script.encode() + b"\n"
-    with open_file(evaluation.folder.telemetry_path) as file:
-        files[EPISODES] = b"".join(line for line in file if _EPISODE in line)
-    files[CSV] = csv_text(evaluation.results()).encode()
-    arenas = {record["arena"] for record in evaluation.records() if record["arena"]}
-    files |= {steps_name(arena): evaluation.arena_path(arena) / "telemetry.jsonl" for arena in arenas}
-    files |= {lock_name(name): lock.to_text().encode() for name, lock in evaluation.locks.items()}
+    files |= _results(evaluation)
     if recordings:
         files |= recording_files(evaluation.recording)
         for record in _recorded(evaluation.records()):
@@ -394,6 +389,16 @@ def write_bundle(
         hint = "; recordings=False leaves out its recordings" if recordings else ""
         raise TooLarge(f"{error}{hint}") from None
     return target
+
+
+def _results(evaluation: Evaluation) -> dict[str, bytes | Path]:
+    """Return the episodes with their steps, and the versions of the workers that played them."""
+    with open_file(evaluation.folder.telemetry_path) as file:
+        episodes = b"".join(line for line in file if _EPISODE in line)
+    files: dict[str, bytes | Path] = {EPISODES: episodes, CSV: csv_text(evaluation.results()).encode()}
+    arenas = {record["arena"] for record in evaluation.records() if record["arena"]}
+    files |= {steps_name(arena): evaluation.arena_path(arena) / "telemetry.jsonl" for arena in arenas}
+    return files | {lock_name(name): lock.to_text().encode() for name, lock in evaluation.locks.items()}
 
 
 def _checkpoints(plan: EvaluationPlan, files: dict[str, bytes | Path]) -> dict[str, str]:
