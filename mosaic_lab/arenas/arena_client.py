@@ -145,10 +145,14 @@ class ArenaClient(ArenaProcess):
         self._expect(command["cmd"])
         self.send(command)
 
-    def step(self) -> None:
-        """Request a step."""
+    def step(self, held: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+        """Request a step, with the answers for these agents. Raises as `send` for answers that cannot be
+        sent."""
+        if held:
+            self.send({"cmd": "step", "held": held})
+        else:
+            self.send_line(_STEP)
         self._expect("step")
-        self.send_line(_STEP)
 
     def seat(self, assignment: Assignment, batch: int = 1) -> None:
         """Send the operators; ``batch`` is the number of episodes that are played together."""

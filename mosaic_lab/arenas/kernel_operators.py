@@ -1,8 +1,8 @@
 """Operators that run in the kernel: user-supplied functions and human players.
 
-Each function runs in its own thread per lane (`OperatorThread`). A human's request stays open until answered
-or, in real time (``realtime``), is answered at once with the key being held. The methods of `KernelOperators`
-are called by the comparison's thread.
+Each function runs in its own thread per lane (`OperatorThread`). A human's request stays open until answered.
+In real time (``realtime``) nobody is asked: the action of the key being held is sent with the step. The
+methods of `KernelOperators` are called by the comparison's thread.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import traceback
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,7 +87,8 @@ class KernelOperators:
         self._answer = answer
         self._post = post
         self._threads: dict[str, OperatorThread] = {}
-        self._held: defaultdict[str, _HeldKeys] = defaultdict(_HeldKeys)
+        self._held_keys: defaultdict[str, _HeldKeys] = defaultdict(_HeldKeys)
+        self._held: dict[str, dict[str, Any]] = {}  # the answers for the current step
         self.open: dict[Any, ActionRequest] = {}
         """Open requests to human players, by id."""
 
@@ -111,10 +112,19 @@ class KernelOperators:
             self._thread(key, spec.function).request(message)
             return
         request = ActionRequest(message["id"], agent, self._legal(agent, unpack(message.get("action_mask"))))
-        if spec.settings.get("realtime"):
-            self._answer({"cmd": "answer", "id": request.id, **self._now(spec, request)})
+        if agent in self._held:  # the arena did not take it from the step
+            self._answer({"cmd": "answer", "id": request.id, **self._held[agent]})
         else:
             self.open[request.id] = request
+
+    def held(self, turn: Collection[str]) -> dict[str, dict[str, Any]]:
+        """Return the answers for the next step of the agents in ``turn`` played in real time."""
+        self._held = {
+            agent: self._now(agent, spec)
+            for agent, spec in self.people.items()
+            if agent in turn and spec.settings.get("realtime")
+        }
+        return self._held
 
     def withdraw(self, request_id: Any) -> None:
         """Drop a request withdrawn by the arena."""
@@ -137,7 +147,7 @@ class KernelOperators:
             action = moves[action]
         spec = self.people[agent]
         if spec.settings.get("realtime"):
-            self._held[agent].change(action)
+            self._held_keys[agent].change(action)
             return True
         request = next((pending for pending in self.open.values() if pending.agent == agent), None)
         if request is None:
@@ -150,7 +160,7 @@ class KernelOperators:
     def begin(self, seed: int, episode_index: int) -> None:
         """Begin an episode and drop open requests of the previous one."""
         self.open.clear()
-        self._held.clear()
+        self._held_keys.clear()
         for key, agents, operator in self._code():
             own_seed = operator_seed(seed, self._operators[key].name, agents[0])
             self._thread(key, operator).begin(own_seed, episode_index)
@@ -203,9 +213,9 @@ class KernelOperators:
             if spec.function is not None
         ]
 
-    def _now(self, spec: OperatorSpec, request: ActionRequest) -> dict[str, Any]:
-        """Return the real-time answer: the held key's action, else the default."""
-        action = self._held[request.agent].play()
+    def _now(self, agent: str, spec: OperatorSpec) -> dict[str, Any]:
+        """Return the answer in real time: the held key's action, else the default."""
+        action = self._held_keys[agent].play()
         if action is not None:
             return {"action": pack(action)}
         default = spec.settings.get("default")

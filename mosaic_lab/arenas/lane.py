@@ -269,9 +269,14 @@ class Lane:
     def go(self) -> None:
         """Make one step, if the lane is ready."""
         if self.arena is not None and self.state is LaneState.READY:
+            assert self._opened is not None
             self.state = LaneState.STEPPING
             self.now.since = time.monotonic()
-            self.arena.step()
+            held = self._opened.kernel_operators.held(self.now.turn)
+            try:
+                self.arena.step(held)
+            except Exception:  # an action that cannot be sent: `_answer` reports it when the arena asks
+                self.arena.step()
 
     def act(self, agent: str, action: Any) -> bool:
         """Play a human's action for an agent; return whether one was due. Raises ConfigurationError."""

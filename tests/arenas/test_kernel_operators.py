@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,10 @@ from support import wait_until
 
 from mosaic_lab import operators
 from mosaic_lab.arenas import Comparison
+from mosaic_lab.arenas.environment_info import EnvironmentInfo
+from mosaic_lab.arenas.kernel_operators import KernelOperators
 from mosaic_lab.errors import ConfigurationError, RunFailed, RunTimeout
+from mosaic_lab.policies import Assignment
 
 CARTPOLE = "CartPole-v1"
 
@@ -253,6 +257,31 @@ def test_in_real_time_the_environment_does_not_wait(start_comparison: Compare) -
     for _ in range(4):
         step()
     assert played == [[0, 1, 1, 0, 1, 0, 1, 0], [1] * 8]
+
+
+def test_an_action_in_real_time_that_cannot_be_sent_fails_the_step(start_comparison: Compare) -> None:
+    comparison = start_comparison(CARTPOLE, {"you": operators.human(realtime=True)})
+    comparison.act("you", "agent_0", {0, 1})
+    with pytest.raises(RunFailed, match="the action cannot be sent"):
+        comparison.step()
+
+
+def test_an_arena_that_asks_in_real_time_gets_the_answer_of_the_step(tmp_path: Path) -> None:
+    me = operators.human(realtime=True)
+    spaces = {"agent_0": {"observation": {"type": "Text"}, "action": {"type": "Discrete", "n": 3}}}
+    environment = EnvironmentInfo("Walk-v0", "single_agent", ["agent_0"], spaces)
+    answers: list[Any] = []
+    played = KernelOperators(
+        Assignment({"me": me}, {"agent_0": "me"}), environment, tmp_path, answers.append, lambda call: call()
+    )
+    for action in (2, None):  # a tap
+        played.act("agent_0", action, {})
+    for request in (1, 2):
+        held = played.held(["agent_0"])
+        played.receive({"operator": "me", "agent": "agent_0", "id": request})
+        assert answers[-1] == {"cmd": "answer", "id": request, **held["agent_0"]}
+    assert [answer.get("action") for answer in answers] == [2, None]
+    assert played.held([]) == {}
 
 
 def test_a_callback_may_press_buttons(start_comparison: Compare) -> None:

@@ -22,6 +22,16 @@ class InTheKernel(Arenas):
     def test_a_person_is_sent_no_observation(self):
         self.assertNotIn("observation", self.sit(category="human"))
 
+    def test_is_not_asked_for_an_answer_that_comes_with_the_step(self):
+        self.lane.send("answer", id=self.sit(category="human")["id"], action=2)
+        self.lane.wait_for("stepped")
+        self.lane.unasked.clear()
+        held = {"agent_0": {"action": 1, "action_str": "held"}}
+        move = self.lane.do("stepped", "step", held=held)["moves"][0]
+        self.assertEqual((move["action"], move["action_str"], move["fault"]), (1, "held", None))
+        move = self.lane.do("stepped", "step", held={"agent_0": {"default": True}})["moves"][0]
+        self.assertEqual((move["fault"], self.lane.unasked), (None, []))
+
     def test_a_question_is_withdrawn_at_the_deadline(self):
         ask = self.sit(deadline=0.2, fallback="default")
         self.assertEqual(self.lane.wait_for("withdrawn")["id"], ask["id"])

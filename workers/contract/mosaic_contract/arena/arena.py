@@ -282,7 +282,7 @@ class Arena:
             raise ArenaError("there is no episode: send reset first")
         if episode.done:
             raise ArenaError("the episode has ended: send reset to begin another")
-        calls = self._advance(episode)
+        calls = self._advance(episode, command.get("held") or {})
         self._record(episode, calls)  # first, so that a reader of "stepped" finds the step in the telemetry
         described = {} if episode.done else _described(arena)
         self._kernel.send({"type": "stepped", **episode.step_message(arena.environment, calls), **described})
@@ -313,18 +313,18 @@ class Arena:
                 seats.pause(delay)
             elif not episode.steps % _LOOK_STEPS:
                 seats.handle_pending()
-            calls = self._advance(episode)
+            calls = self._advance(episode, {})
             statistics.add(calls)
             self._record(episode, calls)
             frames.changed()
         episode_message = {**episode.to_message(), "operators": statistics.to_message()}
         self._kernel.send({"type": "played", "episode": episode_message})
 
-    def _advance(self, episode: ArenaEpisode) -> list[Call]:
-        """Advance the episode by one step of all agents whose turn it is."""
+    def _advance(self, episode: ArenaEpisode, held: Mapping[str, Mapping[str, Any]]) -> list[Call]:
+        """Advance the episode by one step of all agents whose turn it is; `held` as in `Seats.decide`."""
         environment, seats, recorder = self._arena.environment, self._arena.seats, self._arena.recorder
         episode.begin()
-        calls = seats.decide(environment, self._arena.description.rules, episode.steps)
+        calls = seats.decide(environment, self._arena.description.rules, episode.steps, held)
         episode.count_faults(calls)
         if episode.forfeit is not None:
             environment.rewards = dict.fromkeys(environment.agents, 0.0)

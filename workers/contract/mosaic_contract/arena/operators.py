@@ -124,14 +124,19 @@ class KernelOperator(ArenaOperator):
         call = self._open.pop(identity, None) if isinstance(identity, int) else None
         if call is None:
             return False
+        self.settle(call, message)
+        return True
+
+    @staticmethod
+    def settle(call: Call, message: Mapping[str, Any]) -> None:
+        """Settle a call with the kernel's answer."""
         if "error" in message:
             call.fail("error", str(message["error"])[:2000])
-            return True
+            return
         if message.get("default"):  # a human player in real time who holds no key
             action, name = call.rules.default(call.mask)
             message = {"action": action, "action_str": name}
         call.settle(message)
-        return True
 
 
 class InProcessOperator(ArenaOperator):

@@ -240,10 +240,15 @@ class Seats:
     # ------------------------------------------------------------------ requests
 
     def decide(
-        self, environment: EnvironmentAdapter, rules: Mapping[str, ActionRules], step_index: int
+        self,
+        environment: EnvironmentAdapter,
+        rules: Mapping[str, ActionRules],
+        step_index: int,
+        held: Mapping[str, Mapping[str, Any]],
     ) -> list[Call]:
         """Request an action of every agent whose turn it is and wait for the answers, unless one forfeits.
-        Raises `ArenaError`, and `Abandoned` if the kernel sends another command."""
+        `held` are answers that are known already. Raises `ArenaError`, and `Abandoned` if the kernel sends
+        another command."""
         calls: list[Call] = []
         self._kernel.check()
         self._hints.begin_step()
@@ -255,7 +260,10 @@ class Seats:
                 calls.append(call)
                 call.extras = self._hints.of(agent, operator)
                 self._watchdog.enter(OPERATORS)
-                operator.request(call)
+                if agent in held:
+                    KernelOperator.settle(call, held[agent])
+                else:
+                    operator.request(call)
             while waiting := [call for call in calls if not call.done]:
                 self._poll.watch_writable()
                 self._poll.wait(
