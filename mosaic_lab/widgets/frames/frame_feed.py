@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mosaic_contract.fastlane import Frame
 
 JUDGE_SECONDS = 1.0
-SHORTEST_POLL, LONGEST_POLL, ENDED_POLL = 0.004, 0.1, 1.0
+SHORTEST_POLL, LONGEST_POLL, ENDED_POLL = 0.002, 0.1, 1.0
 """Limits on the seconds between two polls for a new frame, which are a tenth of the time since the last one.
 """
 RECORD_SECONDS = 1 / 15
