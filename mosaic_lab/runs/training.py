@@ -177,9 +177,9 @@ class Trainer:
                 environments of one agent.
             wrappers: wrappers of the environment, innermost first: names, and tables of a name with its
                 parameters, such as ``["grey", {"resize": [64, 64]}, {"frame_stack": 4}]``. ``"flat"`` makes
-                vectors of observations, ``"one_hot"`` before it encodes the images of MiniGrid and BabyAI,
-                ``"normalize_observation"`` uses running statistics, ``{"rescale_action": [-1, 1]}`` rescales
-                actions. In trainings only: ``"normalize_reward"``, ``{"time_limit": 200}``.
+                vectors of observations, ``"one_hot"`` before it encodes the images of MiniGrid, BabyAI and
+                multigrids, ``"normalize_observation"`` uses running statistics, ``{"rescale_action": [-1,
+                1]}`` rescales actions. In trainings only: ``"normalize_reward"``, ``{"time_limit": 200}``.
                 ``"my.py:Wrapper"`` is a Gymnasium wrapper in a file. They are recorded in checkpoints, with
                 their statistics, and applied wherever the policy acts. Default: none.
             env_processes: number of processes that step the training's environments at the same time, served

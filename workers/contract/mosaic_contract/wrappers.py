@@ -6,11 +6,11 @@ imported when a transform is made.
 
 "flat" converts any observation to a vector: arrays are flattened, a discrete value becomes one-hot, a
 MiniGrid mission becomes word counts (word order is lost), and the parts of a dict are concatenated in the
-order of their names. "one_hot", used before it, encodes each cell of a MiniGrid image as one-hot object,
-colour and state. "image" is the image of a dict alone, for convolutions. "atari", used first, is the standard
-preprocessing of Atari games; `atari` defines its actions and frames. "channels_last", used after it, is for
-libraries whose convolutions expect (height, width, channels), "scaled" for libraries that expect values from
--1 to 1.
+order of their names. "one_hot", used before it, encodes each cell of an image of MiniGrid, multigrid or
+mosaic-multigrid as one-hot object, colour and state. "image" is the image of a dict alone, for convolutions.
+"atari", used first, is the standard preprocessing of Atari games; `atari` defines its actions and frames.
+"channels_last", used after it, is for libraries whose convolutions expect (height, width, channels), "scaled"
+for libraries that expect values from -1 to 1.
 """
 
 from __future__ import annotations
@@ -50,8 +50,12 @@ Description = Mapping[str, Any]
 Observe = Callable[[Any], Any]
 
 _ADVISED = (("one_hot", "flat"), ("flat",))
-_CELL = (11, 6, 3)
-"""Numbers of objects, colours and states that a cell of a MiniGrid image can have."""
+_CELLS: Mapping[str, tuple[Sequence[int], ...]] = {
+    "uint8": (range(11), range(6), range(3)),
+    "int64": (range(14), range(6), (*range(4), *range(100, 104))),
+}
+"""The objects, colours and states that a cell of an image can have, by its dtype: MiniGrid's, and those of
+multigrid and mosaic-multigrid, in which 100 is added to the direction of an agent with a ball."""
 _WORDS = (
     "a", "after", "and", "at", "avoid", "ball", "behind", "blue", "box", "door", "end", "fetch", "find",
     "from", "front", "get", "go", "goal", "green", "grey", "hallway", "in", "key", "lava", "left", "matching",
@@ -200,11 +204,17 @@ def _one_hot(space: Description) -> ObservationTransform:
     parts = inner if isinstance(inner, Mapping) and "mission" in inner else {}
     image = parts.get("image", {})
     shape = image.get("shape", ())
-    if len(shape) != 3 or shape[2] != len(_CELL) or image["dtype"] != "uint8":
-        raise _Misfit("needs MiniGrid's encoded 'image', a Box(height×width×3) of uint8, beside a 'mission'")
+    cell = _CELLS.get(image.get("dtype", ""), ())
+    if len(shape) != 3 or shape[2] != len(cell):
+        raise _Misfit(
+            "needs MiniGrid's encoded 'image', a Box(height×width×3) of uint8 (of multigrid, int64), beside "
+            "a 'mission'"
+        )
     numpy = import_module("numpy")
-    choices = [numpy.arange(count, dtype=numpy.uint8) for count in _CELL]
-    encoded = {"type": "Box", "shape": [*shape[:2], sum(_CELL)], "dtype": "uint8", "low": 0, "high": 1}
+    choices = [numpy.array(values, image["dtype"]) for values in cell]
+    encoded = {
+        "type": "Box", "shape": [*shape[:2], sum(map(len, cell))], "dtype": "uint8", "low": 0, "high": 1,
+    }  # fmt: skip
 
     def observe(observation: Any) -> Any:
         cells = numpy.asarray(observation["image"])

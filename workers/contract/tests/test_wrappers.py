@@ -50,6 +50,15 @@ def test_cells_as_zeros_and_ones() -> None:
     assert [np.flatnonzero(cell).tolist() for cell in cells] == [[2, 11 + 5, 17], [6, 11, 17 + 1]]
 
 
+def test_cells_of_team_games_have_further_objects_and_players_with_a_ball() -> None:
+    space = {**GRID, "spaces": {**GRID["spaces"], "image": {**GRID["spaces"]["image"], "dtype": "int64"}}}
+    encoded = observation_transform(space, ["one_hot"], "Soccer-v0")
+    seen = encoded.observe({**SEEN, "image": np.array([[[11, 2, 0]], [[10, 1, 103]]])})["image"]
+    assert encoded.space["spaces"]["image"]["shape"] == [2, 1, 28] == list(seen.shape)
+    cells = seen.reshape(2, 28)
+    assert [np.flatnonzero(cell).tolist() for cell in cells] == [[11, 14 + 2, 20], [10, 14 + 1, 20 + 7]]
+
+
 def test_the_image_of_a_dict_by_its_name_or_its_dimensions() -> None:
     screen, ammunition = np.ones((2, 1, 3), np.uint8), np.zeros(1)
     parts = {"ammunition": {"type": "Box", "shape": [1]}, "screen": GRID["spaces"]["image"]}
