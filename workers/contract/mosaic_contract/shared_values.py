@@ -131,10 +131,10 @@ class SharedValues:
 
 
 def _has_plain_parts(value: Any) -> bool:
-    """Return whether a value is a dict or a list without arrays or further dicts or lists."""
+    """Return whether a value is a dict, a list or a tuple without arrays or further ones of these."""
     if type(value) is dict:
         return PLAIN.issuperset(map(type, value.values()))
-    return type(value) is list and PLAIN.issuperset(map(type, value))
+    return type(value) in (list, tuple) and PLAIN.issuperset(map(type, value))
 
 
 def _is_array(value: Any) -> bool:

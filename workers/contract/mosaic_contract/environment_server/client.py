@@ -181,9 +181,10 @@ class EnvironmentClient:
     def _message(self, line: bytes) -> Mapping[str, Any]:
         """Return an answer with copies of its arrays in memory."""
         message = decode_line(line)
-        for field in ("returned", "picture"):
-            if field in message:
-                message[field] = self._values.read(message[field])
+        if b'"__' in line:  # the mark of an array
+            for field in ("returned", "picture"):
+                if field in message:
+                    message[field] = self._values.read(message[field])
         return message
 
     def _error(self, message: Mapping[str, Any]) -> Exception:

@@ -107,19 +107,22 @@ class ContainerPart:
 
     def __init__(self, space: Description, memory: mmap.mmap, start: int) -> None:
         self._named = space["type"] == "Dict"
-        self._parts = {}
+        self._parts = []
         for key, inner in _items(space):
-            self._parts[key] = _part(inner, memory, start)
+            self._parts.append((key, str(key), _part(inner, memory, start)))
             start += _size(inner)
 
     def write(self, value: Any) -> Any:
         """Write a value. Return the parts that must be sent in a message, None if there are none."""
-        written = {str(key): part.write(value[key]) for key, part in self._parts.items()}
-        return {key: rest for key, rest in written.items() if rest is not None} or None
+        rest = {}
+        for key, name, part in self._parts:
+            if (written := part.write(value[key])) is not None:
+                rest[name] = written
+        return rest or None
 
     def read(self, message: Any) -> Any:
         rest = message or {}
-        values = {key: part.read(rest.get(str(key))) for key, part in self._parts.items()}
+        values = {key: part.read(rest.get(name)) for key, name, part in self._parts}
         return values if self._named else tuple(values.values())
 
 
