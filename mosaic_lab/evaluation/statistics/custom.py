@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from functools import reduce
+from inspect import signature
 from typing import Literal, get_args
 
 import numpy as np
@@ -42,7 +44,8 @@ def statistic(
     ``resample_tasks``, tasks too, for intervals that extend to similar tasks. ``interval`` is
     "percentile" or, for one task or ``each_task``, "bca": bias-corrected and accelerated (Efron 1987), for
     skewed statistics. BCa bounds are NaN where they are undefined, as for equal scores; all bounds are NaN
-    for a single run.
+    for a single run. ``function`` is called for each resample and, for "bca", each run left out; one with an
+    argument ``axis``, such as `numpy.std`, is called for many at once.
 
     Raises ConfigurationError for other shapes, scores that are not finite, a ``function`` that does not
     return a finite number, "bca" for several tasks at once, and ``resample_tasks`` for one task or tasks of
@@ -63,25 +66,30 @@ def statistic(
     if resample_tasks and (len(tasks) == 1 or len(lengths) > 1):
         raise ConfigurationError("resample_tasks=True needs scores of several tasks, (runs, tasks)")
 
-    def of_resample(*drawn: Ints) -> float:
-        chosen = drawn[len(tasks)] if resample_tasks else range(len(tasks))
-        columns = [tasks[task][runs] for task, runs in zip(chosen, drawn, strict=False)]
+    vectorised = (flat or each_task) and _is_vectorised(function, tasks[0])
+
+    def of_resamples(*drawn: Ints, axis: int = -1) -> Floats:
+        """Return the statistic of each resample; ``axis`` is scipy's, and the last."""
+        columns = _columns(tasks, drawn)
         if each_task:
-            return float(np.mean([_number(function, column) for column in columns]))
-        return _number(function, columns[0] if flat else np.stack(columns, axis=1))
+            total = reduce(np.add, (_values(function, column, 1, vectorised) for column in columns))
+            return np.asarray(total / len(tasks))
+        if flat:
+            return _values(function, columns[0], 1, vectorised)
+        return _values(function, np.stack(columns, axis=-1), 2, vectorised)
 
     indices = [np.arange(len(task)) for task in tasks] + ([np.arange(len(tasks))] if resample_tasks else [])
-    value = of_resample(*indices)
+    value = float(of_resamples(*indices))
     if min(lengths) < 2:
         return Estimate(value, math.nan, math.nan, confidence)
     with warnings.catch_warnings(), np.errstate(invalid="ignore"):
         warnings.simplefilter("ignore", DegenerateDataWarning)
         bounds = bootstrap(
             indices,
-            of_resample,
+            of_resamples,
             n_resamples=resamples,
             batch=max(1, _CELLS // max(lengths)),
-            vectorized=False,
+            vectorized=True,
             confidence_level=confidence,
             method=_METHODS[interval],
             rng=rng,
@@ -104,6 +112,41 @@ def _tasks(scores: ArrayLike | Sequence[ArrayLike], each_task: bool) -> tuple[li
     raise ConfigurationError(
         f"scores: the shape must be (runs,) or (runs, tasks), not {', '.join(map(str, shapes))}"
     )
+
+
+def _columns(tasks: Sequence[Floats], drawn: Sequence[Ints]) -> list[Floats]:
+    """Return the scores of each task in each resample, [..., runs], by the indices drawn: those of runs for
+    each task and, if tasks were drawn too, those of tasks."""
+    if len(drawn) > len(tasks):
+        every, chosen = np.stack(tasks), drawn[-1]
+        return [every[chosen[..., [place]], runs] for place, runs in enumerate(drawn[:-1])]
+    # The jackknife leaves out runs of one task: the others are the same in all of its resamples.
+    return [
+        task[runs[:1] if runs.ndim > 1 and runs.strides[0] == 0 else runs]
+        for task, runs in zip(tasks, drawn, strict=True)
+    ]
+
+
+def _values(function: Statistic, scores: Floats, axes: int, vectorised: bool) -> Floats:
+    """Return the statistic over the last ``axes`` of scores."""
+    if not vectorised:
+        rows = scores.reshape(-1, *scores.shape[-axes:])
+        return np.array([_number(function, row) for row in rows]).reshape(scores.shape[:-axes])
+    values = np.asarray(function(scores, axis=-1), np.float64)  # type: ignore[call-arg]
+    if not (finite := np.isfinite(values)).all():
+        _number(function, scores[~finite][0])
+    return values
+
+
+def _is_vectorised(function: Statistic, scores: Floats) -> bool:
+    """Return whether ``function`` has an argument ``axis`` by which it maps many arrays of scores at once."""
+    try:
+        if "axis" not in signature(function).parameters:
+            return False
+        both = np.asarray(function(np.stack([scores, scores]), axis=-1))  # type: ignore[call-arg]
+        return both.shape == (2,) and np.allclose(both, _number(function, scores))
+    except (TypeError, ValueError):
+        return False
 
 
 def _number(function: Statistic, scores: Floats) -> float:

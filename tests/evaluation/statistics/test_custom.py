@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,6 +69,24 @@ def test_a_statistic_of_each_task_is_averaged_over_tasks_of_any_lengths(interval
     ).confidence_interval
     assert ours.value == pytest.approx(np.mean([np.std(task) for task in tasks]))
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), rel=0.1)
+
+
+@pytest.mark.parametrize("each_task", [False, True])
+def test_a_statistic_with_an_axis_is_called_for_many_resamples_at_once(each_task: bool) -> None:
+    calls: list[int] = []
+
+    def spread(scores: NDArray[np.float64], axis: int | None = None) -> float:
+        calls.append(scores.ndim)
+        return np.std(scores, axis=axis)  # type: ignore[return-value]
+
+    scores = [SPREAD[:12, 0], SPREAD[:9, 1]] if each_task else SPREAD[:, 0]
+    how: dict[str, Any] = {"interval": "bca", "each_task": each_task}
+    at_once = statistic(scores, spread, rng=rng(), **how)
+    assert len(calls) < 20
+    each = statistic(scores, lambda run: np.std(run), rng=rng(), **how)  # type: ignore[arg-type,return-value]
+    assert (at_once.value, at_once.low, at_once.high) == pytest.approx((each.value, each.low, each.high))
+    with pytest.raises(ConfigurationError, match="the statistic returned nan"):
+        statistic([1.0, 2.0, 4.0], lambda run, axis=None: np.std(run, axis) / np.std(run, axis), rng=rng())
 
 
 def test_a_single_run_has_no_interval() -> None:
