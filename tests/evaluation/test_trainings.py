@@ -108,7 +108,7 @@ def test_a_table_for_print(played: Evaluation) -> None:
     found = played.summary()
     text = found.to_latex(label="tab:returns", columns=["mean", "iqm"])
     assert (
-        r"\caption{Estimates in CartPole-v1. 95\% stratified bootstrap intervals over 3 trainings $\times$"
+        r"\caption{Results in CartPole-v1 with 95\% stratified bootstrap intervals over 3 trainings $\times$"
         in text
     )
     assert r"Operator & Mean & IQM \\" in text
@@ -116,6 +116,10 @@ def test_a_table_for_print(played: Evaluation) -> None:
     best = found["mean"].idxmax()
     (row,) = (line for line in text.splitlines() if line.startswith(f"{best} & "))
     assert r"\textbf{" in row and "[" in row
+    lowest = found["mean"].idxmin()
+    (row,) = (line for line in text.splitlines() if line.startswith(f"{lowest} & "))
+    shown, printed = found.compact()["mean"][lowest], row.split(" & ")[1]
+    assert float(printed.split()[0]) == float(shown.split()[0]), "no digit of the summary is lost"
     with pytest.raises(ConfigurationError, match="'length': the estimates are mean, median, iqm"):
         found.to_latex(columns=["length"])
 

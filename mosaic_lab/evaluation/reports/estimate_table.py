@@ -33,7 +33,7 @@ _ESCAPED = {
     "−": "$-$",
     "–": "--",
 }
-_DIGITS = 3  # of a column's largest value
+_DIGITS = 3  # of a column's smallest value, as in the displayed table
 
 
 class Estimates(pd.DataFrame):
@@ -70,7 +70,7 @@ class Estimates(pd.DataFrame):
     def _caption(self) -> str:
         """Return the environment and what the intervals are over."""
         place = f" in {self.attrs['environment']}" if "environment" in self.attrs else ""
-        return f"Estimates{place}. {self.attrs.get('over', '95% bootstrap intervals')}."
+        return f"Results{place} with {self.attrs.get('over', '95% bootstrap intervals')}."
 
     def _repr_html_(self) -> str:
         note = f"<p>{escape(self.attrs['note'])}</p>" if "note" in self.attrs else ""
@@ -141,8 +141,8 @@ def _title(name: str) -> str:
 
 def _column(table: pd.DataFrame, name: str) -> list[str]:
     values = table[name]
-    largest = values.abs().max()
-    whole = math.floor(math.log10(largest)) + 1 if largest > 0 else 1
+    smallest = values[values != 0].abs().min()  # NaN without any
+    whole = math.floor(math.log10(smallest)) + 1 if smallest > 0 else 1
     decimals = min(max(0, _DIGITS - whole), _DIGITS)
     best = _BEST[name](values) if name in _BEST and len(values) > 1 else math.nan
     cells = []
