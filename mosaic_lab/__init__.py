@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mosaic_lab.arenas import Comparison
     from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout
     from mosaic_lab.evaluation import Evaluation, League, Suite
+    from mosaic_lab.evaluation.sharing import open_bundle
     from mosaic_lab.lab import Lab
     from mosaic_lab.operators.served_models import models
     from mosaic_lab.operators.trained_policy import policy
@@ -54,6 +55,7 @@ _HOME_OF = {
     "frame_wall": "mosaic_lab.widgets",
     "hyperparameters": "mosaic_lab.workers.tables",
     "models": "mosaic_lab.operators.served_models",
+    "open_bundle": "mosaic_lab.evaluation.sharing",
     "policy": "mosaic_lab.operators.trained_policy",
     "show": "mosaic_lab.widgets",
     "workspace": "mosaic_lab.widgets.overview.workspace",
@@ -80,6 +82,7 @@ __all__ = [
     "frame_wall",
     "hyperparameters",
     "models",
+    "open_bundle",
     "operators",
     "policies",
     "policy",

@@ -83,6 +83,11 @@ def identity(plan: EvaluationPlan) -> dict[str, Any]:
     return content
 
 
+def resampling_seed(plan: EvaluationPlan, rng: int | None) -> int:
+    """Return ``rng``, the seed of the resampling, by default derived from what is evaluated."""
+    return int(digest(identity(plan))[:8], 16) if rng is None else rng
+
+
 def _anywhere(spec: OperatorSpec) -> dict[str, Any]:
     """Return an operator's settings without machine-specific values."""
     if "policy" in spec.code:

@@ -91,7 +91,7 @@ def _folder_of(source: Any, find_run: FindRun) -> Path:
         folder = Path(path).expanduser().resolve()
         if folder.is_file() and folder.suffix == ".zip":
             raise ConfigurationError(
-                f"replay: {folder.name} is a bundle: open it, `mosaic_lab.evaluation.sharing.open_bundle("
+                f"replay: {folder.name} is a bundle: open it, `mosaic_lab.open_bundle("
                 f'"{folder.name}", into=FOLDER)`, and give that folder'
             )
         return folder

@@ -16,7 +16,7 @@ from mosaic_lab.arenas.tables import EpisodeSteps
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation.budgets import Spending
 from mosaic_lab.evaluation.episode_log import EpisodeLog, Record, lines_text
-from mosaic_lab.evaluation.fingerprints import digest, fingerprint, identity
+from mosaic_lab.evaluation.fingerprints import fingerprint, resampling_seed
 from mosaic_lab.evaluation.parts import arena_path
 from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan
 from mosaic_lab.evaluation.pool import VERSIONS
@@ -199,9 +199,7 @@ class Results(Run):
         the table's ``attrs`` beside the `environment`, and the same seed gives the same intervals. See
         `mosaic_lab.evaluation.summary`. Raises ConfigurationError if ``target`` is not a finite number.
         """
-        table = summary_table(self.plan, self.records(), target, self._seed(rng))
-        table.attrs["environment"] = self.environment
-        return table
+        return summary_table(self.plan, self.records(), target, self._seed(rng))
 
     def statistic(
         self, function: Statistic, interval: Interval = "percentile", rng: int | None = None
@@ -209,7 +207,8 @@ class Results(Run):
         """Return a statistic of your own for each operator, with its 95% bootstrap interval.
 
         ``function`` maps an array of scores, float64[n], to a number, such as `numpy.std` or ``lambda scores:
-        (scores >= 475).mean()``. Scores and ``rng`` are those of `summary`, with the mean for several
+        (scores >= 475).mean()``; it is called for each of 2,000 resamples, or for many at once if it has an
+        argument ``axis``. Scores and ``rng`` are those of `summary`, with the mean for several
         episodes on a fixed seed. ``interval`` is "percentile" or "bca"; see
         `mosaic_lab.evaluation.statistic`.
         """
@@ -260,7 +259,7 @@ class Results(Run):
         return f"{what} in {self.environment}, {self.done:,} of {self.total:,} episodes"
 
     def _seed(self, rng: int | None) -> int:
-        return int(digest(identity(self.plan))[:8], 16) if rng is None else rng
+        return resampling_seed(self.plan, rng)
 
     def balrog_results(self, folder: Path | str, others: Sequence[Results] = ()) -> pd.DataFrame:
         """Write the results of operators of `mosaic_lab.operators.balrog` in BALROG's own file formats into

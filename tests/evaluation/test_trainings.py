@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from evaluation.evaluation_fixtures import Evaluate
 from support import wait_until
@@ -19,7 +20,6 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation import Evaluation, MeanDifference, PairedDifference, statistic, summary
 from mosaic_lab.evaluation.fingerprints import digest, identity
 from mosaic_lab.evaluation.planning import plan_script
-from mosaic_lab.evaluation.sharing import open_bundle
 from mosaic_lab.operators import Algorithm
 from mosaic_lab.runs import RunGroup
 from mosaic_lab.runs.kinds import code_of
@@ -125,7 +125,10 @@ def test_a_table_for_print(played: Evaluation) -> None:
 
 
 def test_a_bundle_has_the_trainings_and_can_be_reproduced(played: Evaluation, tmp_path: Path) -> None:
-    bundle = open_bundle(played.bundle(tmp_path / "share.zip"), tmp_path / "opened")
+    bundle = mosaic.open_bundle(played.bundle(tmp_path / "share.zip"), into=tmp_path / "opened")
+    for stored, own in ((bundle.summary(), played.summary()), (bundle.results(), played.results())):
+        pd.testing.assert_frame_equal(stored, own)
+        assert stored.attrs == own.attrs
     assert bundle.plan.trainings == played.plan.trainings
     assert digest(identity(bundle.plan)) == digest(identity(played.plan))
     assert len(bundle.records()) == 16

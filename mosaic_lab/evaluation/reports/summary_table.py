@@ -40,6 +40,7 @@ from mosaic_lab.evaluation.statistics.resampling import Estimate
 from mosaic_lab.evaluation.statistics.scores import ONE_TASK, Scores
 from mosaic_lab.number_format import full_number
 from mosaic_lab.operators.spec import function_name
+from mosaic_lab.workers.families import shown_as
 
 if TYPE_CHECKING:
     from mosaic_lab.evaluation.reports.estimate_table import Estimates
@@ -90,7 +91,8 @@ def summary_table(
     ]
     notes += [_ZERO_SUM] if zero_sum else []
     trainings = {label: training_means(plan, label, played[label]) for label in plan.trainings}
-    return estimates_table(rows, "operator", rng=rng, over=over, note=" ".join(notes), trainings=trainings)
+    about = {"rng": rng, "over": over, "environment": shown_as(plan.env_id, plan.family)}
+    return estimates_table(rows, "operator", **about, note=" ".join(notes), trainings=trainings)
 
 
 def statistic_table(
@@ -112,7 +114,8 @@ def statistic_table(
         row = {"operator": label, "episodes": len(episodes), "failed": failed[label]}
         rows.append(row | {"statistic" if name == "lambda" else name: estimate})
     over = over_text(plan, played, INTERVALS[interval])
-    return estimates_table(rows, "operator", rng=rng, over=over, note=f"{over}.")
+    about = {"rng": rng, "over": over, "environment": shown_as(plan.env_id, plan.family)}
+    return estimates_table(rows, "operator", **about, note=f"{over}.")
 
 
 def _incomplete(plan: EvaluationPlan, records: Sequence[Record]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Bundles: written as a zip file, and unpacked, with the episodes and steps of an evaluation's folder::
+"""Bundles, unpacked: an evaluation from another machine as one zip file with::
 
 manifest.json     format, versions, fingerprint; size and SHA-256 of each file
 script.json       the evaluation: `mosaic-lab evaluate script.json` plays it
@@ -17,11 +17,8 @@ Observations and exchanges may be omitted.
 from __future__ import annotations
 
 import csv
-import json
-import os
 import re
 import shutil
-import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
@@ -35,32 +32,25 @@ from mosaic_lab.arenas.datasets import write_dataset
 from mosaic_lab.arenas.plan import EXCHANGES
 from mosaic_lab.arenas.replays import Replay, Replays
 from mosaic_lab.arenas.tables import EpisodeSteps
-from mosaic_lab.errors import ConfigurationError, MosaicError, warn_user
+from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation import planning
 from mosaic_lab.evaluation.episode_log import EpisodeLog, Record, damaged_lines
-from mosaic_lab.evaluation.fingerprints import Lock, changed, changes, fingerprint, locks_of
+from mosaic_lab.evaluation.fingerprints import Lock, changes, fingerprint, locks_of, resampling_seed
 from mosaic_lab.evaluation.plan import EvaluationPlan, Key
 from mosaic_lab.evaluation.replaying import recorded_episodes, replay
+from mosaic_lab.evaluation.reports.summary_table import summary_table
 from mosaic_lab.evaluation.reports.tables import differing_row, results_table
-from mosaic_lab.evaluation.sharing.archive import TooLarge, danger_in_arrays, pack_bundle, unpack_bundle
-from mosaic_lab.evaluation.sharing.bundle_recordings import LAYOUT, check_recording, recording_files
-from mosaic_lab.evaluation.sharing.bundle_script import (
-    ENVIRONMENT,
-    SCRIPT,
-    check_script,
-    models_text,
-    script_of,
-)
+from mosaic_lab.evaluation.sharing.archive import danger_in_arrays, unpack_bundle
+from mosaic_lab.evaluation.sharing.bundle_recordings import LAYOUT, check_recording
+from mosaic_lab.evaluation.sharing.bundle_script import ENVIRONMENT, SCRIPT, check_script, models_text
 from mosaic_lab.evaluation.sharing.weights import danger_in, danger_in_model
-from mosaic_lab.keeper.files import open_file
-from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.runs.provenance import source_files
-from mosaic_lab.table_files import csv_text
+from mosaic_lab.validation import checked
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from mosaic_lab.evaluation import Evaluation
+    from mosaic_lab.evaluation.reports.estimate_table import Estimates
 
 
 FORMAT = "mosaic-bundle/1"
@@ -76,7 +66,6 @@ _LAYOUT = re.compile(
     r"|locks/[^/]+\.txt|checkpoints/\d+/.+\.(pt|zip|json)|policies/\d+/.+"
 )
 _FACTS = ("mosaic_lab", "evaluation", "fingerprint")
-_EPISODE = b'"type":"episode"'
 
 
 def steps_name(arena: str) -> str:
@@ -88,7 +77,7 @@ def observations_name(record: Record) -> str:
     return f"steps/{record['arena']}/{OBSERVATIONS}/{record['recording']['file']}"
 
 
-def _recorded(records: Iterable[Record]) -> list[Record]:
+def with_observations(records: Iterable[Record]) -> list[Record]:
     """Return the episodes whose observations were recorded."""
     return [record for record in records if record.get("recording")]
 
@@ -97,9 +86,14 @@ def lock_name(worker: str) -> str:
     return f"locks/{worker}.txt"
 
 
+@checked
 def open_bundle(path: Path | str, into: Path | str) -> Bundle:
-    """Unpack an untrusted bundle into a new or empty folder. Raises MosaicError, naming the member, if the
-    bundle is rejected; its files are then removed."""
+    """Unpack a bundle, which need not be trusted, into a new or empty folder. Nothing in it is executed.
+
+    `Bundle.summary`, `Bundle.results` and `Bundle.replay` read it; ``mosaic-lab evaluate FILE --verify``
+    plays it again. Raises MosaicError, naming the member, if the bundle is rejected; its files are then
+    removed.
+    """
     path, folder = Path(path), Path(into)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise MosaicError(f"{folder} exists already: choose a new or empty folder to unpack {path.name} into")
@@ -114,7 +108,8 @@ def open_bundle(path: Path | str, into: Path | str) -> Bundle:
 
 
 class Bundle:
-    """An unpacked evaluation from another machine, in the folder ``path``. Created by `open_bundle`."""
+    """An unpacked evaluation from another machine, in the folder ``path``. Created by
+    `mosaic_lab.open_bundle`."""
 
     def __init__(self, path: Path, name: str, manifest: dict[str, Any]) -> None:
         self.path = path
@@ -198,6 +193,15 @@ class Bundle:
     def records(self) -> list[Record]:
         """The episodes, in the order of the plan."""
         return [self._episodes[job.key] for job in self.plan.jobs()]
+
+    def results(self) -> pd.DataFrame:
+        """Return a table with a row for each episode, as `Evaluation.results` does."""
+        return results_table(self.plan, self.records())
+
+    def summary(self, target: float | None = None, rng: int | None = None) -> Estimates:
+        """Return the estimates of the stored episodes, the same as those of `Evaluation.summary` where they
+        were played."""
+        return summary_table(self.plan, self.records(), target, resampling_seed(self.plan, rng))
 
     def steps(self, operator: str, seed: int, episode: int = 0) -> pd.DataFrame:
         """Return every step of every agent in one episode, as `Evaluation.steps` does. Raises
@@ -306,7 +310,8 @@ class Bundle:
                 raise self._refused(EPISODES, "names arenas that are not in it")
             now = fingerprint(self.manifest["mosaic_lab"], self.plan, self.versions, records)
             table = results_table(self.plan, records)
-            recorded = {observations_name(one): one["recording"]["sha256"] for one in _recorded(records)}
+            observed = with_observations(records)
+            recorded = {observations_name(one): one["recording"]["sha256"] for one in observed}
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise self._refused(EPISODES, f"cannot be read: {error!r:.200}") from None
         if there := self._observations:
@@ -335,113 +340,3 @@ class Bundle:
 
 def _no_run(name: str) -> NoReturn:
     raise MosaicError(f"a bundle may not name a run, such as {name!r:.100}")
-
-
-def write_bundle(
-    evaluation: Evaluation, path: Path | str, notebook: Path | str | None = None, recordings: bool = True
-) -> Path:
-    """Write a completed evaluation as one zip file; see `Evaluation.bundle`."""
-    target = Path(path)
-    if target.is_dir():
-        raise ConfigurationError(
-            f"{target} is a folder: give the bundle's file, such as {target / 'share.zip'}"
-        )
-    if target.suffix != ".zip":
-        raise ConfigurationError(f"{target}: the name of a bundle must end with .zip")
-    plan, fingerprint = evaluation.plan, evaluation.fingerprint()
-    if why := changed(plan):
-        raise MosaicError(why)
-    files: dict[str, bytes | Path] = {}
-    places = _checkpoints(plan, files) | _policies(plan.operators.values(), files)
-    if plan.module is not None:
-        module = Path(plan.module)
-        inside = {file.relative_to(module.parent).as_posix(): file for file in source_files(module)}
-        files |= {f"{ENVIRONMENT}/{name}": file for name, file in inside.items()}
-    script = json.dumps(script_of(plan, places), indent=1)
-    files[SCRIPT] = script.encode() + b"\n"
-    files |= _results(evaluation)
-    if recordings:
-        files |= recording_files(evaluation.recording)
-        for record in _recorded(evaluation.records()):
-            folder = evaluation.arena_path(record["arena"]) / OBSERVATIONS
-            files[observations_name(record)] = folder / record["recording"]["file"]
-    elif models := [spec for spec in plan.operators.values() if spec.is_language_model]:
-        text = f"without the recording, {target.name} is reproduced by calling {models_text(models)}"
-        warn_user(f"{text}, which needs a key and may give different answers", UserWarning)
-    if notebook is not None:
-        files[NOTEBOOK] = _notebook(Path(notebook))
-    about = {
-        "format": FORMAT,
-        "mosaic_lab": __version__,
-        "evaluation": evaluation.id,
-        "fingerprint": fingerprint,
-        "versions": evaluation.versions,
-    }
-    try:
-        with tempfile.TemporaryDirectory(prefix=".bundle-", dir=target.absolute().parent) as temporary:
-            draft = Path(temporary) / target.name
-            pack_bundle(draft, files, about)
-            open_bundle(draft, Path(temporary) / "opened")  # verify that a recipient can open it
-            os.replace(draft, target)  # noqa: PTH105
-    except OSError as error:
-        raise MosaicError(f"the bundle {target} cannot be written: {error}") from None
-    except TooLarge as error:
-        hint = "; recordings=False leaves out its recordings" if recordings else ""
-        raise TooLarge(f"{error}{hint}") from None
-    return target
-
-
-def _results(evaluation: Evaluation) -> dict[str, bytes | Path]:
-    """Return the episodes with their steps, and the versions of the workers that played them."""
-    with open_file(evaluation.folder.telemetry_path) as file:
-        episodes = b"".join(line for line in file if _EPISODE in line)
-    files: dict[str, bytes | Path] = {EPISODES: episodes, CSV: csv_text(evaluation.results()).encode()}
-    arenas = {record["arena"] for record in evaluation.records() if record["arena"]}
-    files |= {steps_name(arena): evaluation.arena_path(arena) / "telemetry.jsonl" for arena in arenas}
-    return files | {lock_name(name): lock.to_text().encode() for name, lock in evaluation.locks.items()}
-
-
-def _checkpoints(plan: EvaluationPlan, files: dict[str, bytes | Path]) -> dict[str, str]:
-    """Add the checkpoints' files to ``files``; return their places in the bundle by path."""
-    checkpoints = {
-        str(spec.settings["checkpoint"]) for spec in plan.operators.values() if "checkpoint" in spec.settings
-    }
-    places = {}
-    for number, path in enumerate(sorted(checkpoints & set(plan.digests)), 1):
-        checkpoint, folder = Path(path), f"checkpoints/{number}"
-        if checkpoint.is_dir():
-            places[path] = folder
-            inside = [file for file in checkpoint.rglob("*") if file.is_file()]
-            files |= {f"{folder}/{file.relative_to(checkpoint).as_posix()}": file for file in inside}
-        else:
-            places[path] = f"{folder}/policy{checkpoint.suffix}"
-            files[places[path]] = checkpoint
-            if (described := checkpoint.with_suffix(".json")).is_file():
-                files[f"{folder}/policy.json"] = described
-    return places
-
-
-def _policies(specs: Iterable[OperatorSpec], files: dict[str, bytes | Path]) -> dict[str, str]:
-    """Add the files of the user's code to ``files``; return the place of each of their folders."""
-    with_code = [(spec, code) for spec in specs for code in spec.code.values()]
-    folders = sorted({settings["folder"] for _, settings in with_code})
-    places = {folder: f"policies/{number}" for number, folder in enumerate(folders, 1)}
-    for spec, settings in with_code:
-        code = Path(settings["folder"], settings["file"])
-        package = code.parent / "__init__.py"
-        if package.exists() and package not in spec.files.values():
-            raise MosaicError(
-                f"{code} is part of a package: a bundle contains that only where files=[…] names what it "
-                f"needs of it, {package.name} included"
-            )
-        files |= {f"{places[settings['folder']]}/{name}": path for name, path in spec.files.items()}
-    return places
-
-
-def _notebook(path: Path) -> bytes:
-    try:
-        content = path.read_bytes()
-        json.loads(content)["cells"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ConfigurationError(f"{path} is not a notebook that can be read: {error!r:.200}") from None
-    return content
