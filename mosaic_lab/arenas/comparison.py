@@ -143,7 +143,8 @@ class Comparison:
 
         The default is all lanes side by side; with a list or several lanes, it returns `Replays`, with the
         first step in which they differ. The lanes themselves are not affected. ``progress`` is called with
-        the numbers of steps played and in total; by default, a long replay prints a line.
+        the numbers of steps played and in total; by default, a longer replay shows a line, as
+        `Run.wait` does.
 
         Raises ConfigurationError for a lane without such an episode, and MosaicError if its actions were not
         recorded or the environment cannot be made again.

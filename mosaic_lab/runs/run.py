@@ -46,6 +46,10 @@ class RunDisplay(Protocol):
         """Return a function that shows the progress of awaited runs in one line. Its argument says whether
         all have ended."""
 
+    def progress(self, text: Callable[[], str]) -> Callable[[bool], None]:
+        """Return a function that shows the current text in one line. Its argument says whether it is the
+        last one."""
+
     def run_ended(self, run: Run) -> None:
         """Update views of ``run`` after `wait` or `stop` has seen its end, or before it is deleted."""
 

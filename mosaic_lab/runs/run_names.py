@@ -46,6 +46,11 @@ def latest_root() -> Path | None:
     return None if _latest is None else _latest[0].root
 
 
+def latest_display() -> RunDisplay | None:
+    """Return the display of the latest `Lab`; None without one."""
+    return None if _latest is None else _latest[1]
+
+
 def find_run(run: Run | str, store: RunStore | None = None, display: RunDisplay | None = None) -> Run:
     """Return the run with this id or name; a `Run` is returned as it is.
 

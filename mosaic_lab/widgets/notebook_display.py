@@ -50,9 +50,13 @@ class NotebookDisplay:
         show_runs(list(runs), alone=False, metric=metric, interval=True)
 
     def waiting(self, runs: Sequence[Run]) -> Callable[[bool], None]:
-        """Return a function that shows the line of awaited runs. A notebook updates it at most once a second;
-        elsewhere it is printed to standard error every half minute."""
-        return (PrintedLine if notebook_shell() is None else WaitingLine)(runs).show
+        """Return a function that shows the line of awaited runs, see `progress`."""
+        return self.progress(partial(_waiting_line, runs))
+
+    def progress(self, text: Callable[[], str]) -> Callable[[bool], None]:
+        """Return a function that shows the current text in one line. A notebook updates it at most once a
+        second; elsewhere it is printed to standard error every half minute."""
+        return (PrintedLine if notebook_shell() is None else ProgressLine)(text).show
 
     def run_ended(self, run: Run) -> None:
         """Complete the static form of panels that show ``run``, once all their runs have ended."""
@@ -85,25 +89,25 @@ class NotebookDisplay:
         forget(run.path)
 
 
-class WaitingLine:
-    """One line of a cell's output with the progress of awaited runs."""
+class ProgressLine:
+    """One line of a cell's output with the progress of what the cell waits for."""
 
     every = 1.0
-    """Seconds between two updates, and before the first: runs that end earlier have no line."""
+    """Seconds between two updates, and before the first: what ends earlier has no line."""
 
-    def __init__(self, runs: Sequence[Run]) -> None:
-        self._runs = runs
-        self._due = time.monotonic() + WaitingLine.every
+    def __init__(self, text: Callable[[], str]) -> None:
+        self._text = text
+        self._due = time.monotonic() + ProgressLine.every
         self._shown = False
         self._handle = DisplayHandle()
 
     def show(self, ended: bool) -> None:
-        """Show the current progress, unless the line is recent; the end of all runs is always shown."""
+        """Show the current progress, unless the line is recent; the end is shown if there is a line."""
         now = time.monotonic()
         if now < self._due and not (self._shown and ended):
             return
         self._due = now + self.every
-        self._write(_waiting_line(self._runs))
+        self._write(self._text())
         self._shown = True
 
     def _write(self, text: str) -> None:
@@ -114,8 +118,8 @@ class WaitingLine:
             self._handle.display(bundle, raw=True)
 
 
-class PrintedLine(WaitingLine):
-    """The progress of awaited runs in the output of a script."""
+class PrintedLine(ProgressLine):
+    """The progress of what a script waits for, in its output."""
 
     every = 30.0
 
@@ -134,7 +138,8 @@ def _waiting_line(runs: Sequence[Run]) -> str:
 
 def _progress_line(run: Run) -> str:
     elapsed = run.elapsed
-    facts = (str(run.state), as_kind(run).progress_text, "" if elapsed is None else duration(elapsed))
+    doing = as_kind(run).progress_text or run.reason  # before the first step, what it waits for
+    facts = (str(run.state), doing, "" if elapsed is None else duration(elapsed))
     return ", ".join(fact for fact in facts if fact)
 
 

@@ -25,6 +25,7 @@ from mosaic_lab.cli import main
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.evaluation.sharing import archive, open_bundle
+from mosaic_lab.widgets.notebook_display import ProgressLine
 
 CARTPOLE = "CartPole-v1"
 NOISE = """
@@ -98,8 +99,15 @@ def test_an_episode_is_that_of_a_comparison_step_by_step(tmp_path: Path, played:
         played.steps("random", 20)
 
 
-def test_an_episode_is_replayed_from_its_actions(tmp_path: Path, played: Evaluation) -> None:
+def test_an_episode_is_replayed_from_its_actions(
+    tmp_path: Path, played: Evaluation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mosaic.Lab(tmp_path / "runs")
+    monkeypatch.setattr(ProgressLine, "every", 0.0)
+    capsys.readouterr()
     replay = played.replay("random", seed=3)
+    progress = "replaying: step 1 of 11\nreplaying: step 11 of 11\n"
+    assert capsys.readouterr() == ("", progress), "a script's results are on standard output"
     steps = played.steps("random", 3)
     assert (replay.difference, replay.verified, replay.versions) == (None, True, {})
     assert [step.actions["agent_0"] for step in replay] == steps["action"].tolist()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,11 @@ from mosaic_lab.arenas.replays.replay import Replay
 from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.environment_variables import compose_variables
+from mosaic_lab.runs.run_names import latest_display
 from mosaic_lab.workers.families import shown_as
 
 Progress = Callable[[int, int], None]
 """Called with the numbers of steps played and in total."""
-
-_QUIET_SECONDS = 3.0
 
 
 def replay_episode(
@@ -33,8 +31,8 @@ def replay_episode(
     players: Mapping[str, Any] | None = None,
 ) -> Replay:
     """Play an episode of the plan again. ``install`` is called with a line for each installation step;
-    ``progress`` prints a line of a long replay by default. ``players`` are the operators of a comparison that
-    begins at a step of the replay, by lane; default: the plan's.
+    ``progress`` shows a line of a longer replay by default, as `Run.wait` does. ``players`` are the operators
+    of a comparison that begins at a step of the replay, by lane; default: the plan's.
 
     Raises WorkerEnvironmentError or ConfigurationError if the environment's worker is missing or cannot make
     it, and MosaicError if the environment fails.
@@ -49,7 +47,7 @@ def replay_episode(
     environment = shown_as(plan.env_id, plan.family)
     if players is None:
         players = {label: plan.mapping(label) for label in plan.lanes}
-    playback = play(episode, setup, progress or _printed())
+    playback = play(episode, setup, progress or _shown())
     shown = ""
     if playback.difference is not None and episode.observed is not None:
         shown = show_recorded(playback, episode.observed, len(episode.steps))
@@ -58,16 +56,17 @@ def replay_episode(
     return replay
 
 
-def _printed() -> Progress:
-    """Return a function that prints a line of progress each second, of a replay longer than
-    `_QUIET_SECONDS`."""
-    due, shown = time.monotonic() + _QUIET_SECONDS, False
+def _shown() -> Progress:
+    """Return a function that shows the progress on the display of the latest `Lab`, if any."""
+    if (display := latest_display()) is None:
+        return lambda played, total: None
+    at = 0, 0
+    show = display.progress(lambda: f"replaying: step {at[0]:,} of {at[1]:,}")
 
     def report(played: int, total: int) -> None:
-        nonlocal due, shown
-        if (ended := played == total and shown) or time.monotonic() >= due:
-            due, shown = time.monotonic() + 1.0, True
-            print(f"\rreplaying: step {played:,} of {total:,}", end="\n" if ended else "", flush=True)
+        nonlocal at
+        at = played, total
+        show(played == total)
 
     return report
 
