@@ -215,7 +215,10 @@ def checked_evaluation(evaluate: Mapping[str, Any]) -> dict[str, Any]:
         )
     for name in evaluate:
         if name not in _EVALUATION:
-            raise ConfigurationError(f"evaluate has no {name!r}{nearest(str(name), _EVALUATION)}")
+            raise ConfigurationError(
+                f"evaluate has no {name!r}{nearest(str(name), _EVALUATION)}. Each checkpoint is evaluated: "
+                "checkpoint_every= of lab.train is the number of steps between two of them"
+            )
     numbers = evaluate.get("seeds", range(10))
     if isinstance(numbers, str | bytes) or not isinstance(numbers, Iterable):
         raise ConfigurationError(f"evaluate: seeds={numbers!r:.100} must be several integers, as range(10)")

@@ -227,3 +227,4 @@ def test_settings_that_cannot_be_are_refused_before_anything_starts(
         habit(lab, evaluate)
     assert reason in str(refused.value)
     assert not lab.runs
+        ({"every": 100}, "Each checkpoint is evaluated: checkpoint_every= of lab.train is the number of"),
