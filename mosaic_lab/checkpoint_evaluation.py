@@ -35,7 +35,7 @@ from mosaic_lab.operators import rl
 from mosaic_lab.runs.checkpoint_runner import CheckpointRunner, TrainingEnded, run_in_background
 from mosaic_lab.runs.checkpoints import EVALUATIONS, RETURN, Checkpoint, CheckpointFollower, mean_returns
 from mosaic_lab.runs.run_process import RunAborted, RunCurtailed
-from mosaic_lab.runs.stopping import end_run
+from mosaic_lab.runs.stopping import add_to_reason, end_run
 
 MOST_WAITING = 10
 """Maximum number of checkpoints that wait for their evaluation."""
@@ -158,9 +158,15 @@ class CheckpointEvaluator(CheckpointRunner):
         shutil.rmtree(self.folder.path / ARENAS, ignore_errors=True)  # otherwise a folder for each checkpoint
         self._settled.add(checkpoint.step)
         self._returns[checkpoint.step] = mean.value
-        if (goal := self._goal(mean)) and not self.training.status().state.finished:
+        if not (goal := self._goal(mean)):
+            return
+        status = self.training.status()
+        if not status.state.finished:
             grace = self.training.document(self.training.launch_path).get("grace_seconds", 0.0)
             end_run(self.training, grace, wait=False, goal=goal)
+        elif "its goal" not in status.reason:
+            note = f"its goal was reached at step {checkpoint.step:,}, evaluated after its end: {goal}"
+            add_to_reason(self.training, note)
 
     def _goal(self, mean: Estimate) -> str:
         """Return why the training can end; empty if it should continue."""

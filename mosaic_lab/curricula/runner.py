@@ -26,6 +26,7 @@ from mosaic_lab.runs.run_labels import default_label, new_run_id
 from mosaic_lab.runs.run_process import RunAborted, Runner
 from mosaic_lab.runs.stage_start import ended, next_stage, stage_start
 from mosaic_lab.runs.stages import Segment, read_segments, stage_starts, write_segments
+from mosaic_lab.runs.stopping import add_to_reason
 
 POLL_SECONDS = 0.25
 
@@ -91,6 +92,7 @@ class CurriculumRunner(Runner):
         if finished:
             self._record_end()
             self._check(self._run)
+            self._note_goal(self._run, self._relay)
             self._run = self._relay = None
         else:
             self._end_early(self._run, self._relay)
@@ -187,6 +189,15 @@ class CurriculumRunner(Runner):
         self._replace(replace(segment, reached=value))
         if run.state is not State.STOPPING:
             run.stop(wait=False, reason=f"its mean return is {value:.5g}")
+
+    def _note_goal(self, run: Run, relay: Relay) -> None:
+        """Add to the reason of a stage's run that its return was high enough, but at its end only."""
+        segment = self._segments[-1]
+        until, value = self._plan.stages[segment.stage].until, relay.mean_return
+        if segment.reached is None and until is not None and value is not None and value >= until:
+            add_to_reason(
+                run.folder, f"its goal was reached at its end: mean return {value:.5g}, until {until:g}"
+            )
 
     def _record_end(self) -> None:
         """Record the end of the run of a segment."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from mosaic_lab.errors import RunTimeout
+from mosaic_lab.keeper import locks
 from mosaic_lab.keeper.environment_variables import KEEPER_VARIABLE
 from mosaic_lab.keeper.processes import place, send_to
 from mosaic_lab.keeper.run_store import RunFolder, write_json
@@ -42,6 +44,21 @@ def end_run(folder: RunFolder, grace: float, wait: bool, reason: str = "", goal:
     if wait:
         _wait(folder, grace)
     return wait
+
+
+def add_to_reason(folder: RunFolder, note: str) -> None:
+    """Add a note to the reason of a completed run, unless it is alive again or cannot be written."""
+    deadline = time.monotonic() + _MARGIN
+    with suppress(OSError), ExitStack() as held:
+        while (lock := locks.take(folder.lock_path)) is None:  # its keeper is about to end
+            if not folder.status().state.finished or time.monotonic() > deadline:
+                return
+            time.sleep(_POLL)
+        held.callback(os.close, lock)
+        status = folder.status()
+        if status.state is State.COMPLETED:
+            noted = status.moved_to(status.state, f"{status.reason}; {note}", status.since)
+            write_json(folder.state_path, noted.to_dict())
 
 
 def living_processes(folder: RunFolder, status: RunStatus) -> list[psutil.Process]:

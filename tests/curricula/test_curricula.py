@@ -130,6 +130,19 @@ def test_a_return_ends_a_stage_early_and_the_steps_that_remain_are_the_last_ones
     assert first.state is State.CANCELLED and "its mean return is" in first.reason
 
 
+def test_a_return_that_is_seen_after_the_end_of_a_short_stage_is_noted(lab: mosaic.Lab) -> None:
+    curriculum = hike(lab, mosaic.Stage("Hill-v0", steps=60, until=25.0, window=4), PEAK, imports=3.0)
+    wait_until(lambda: any(run.state is State.RUNNING for run in curriculum.stage_runs))
+    (stage,), pid = curriculum.stage_runs, curriculum.status.worker_pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    stage.wait(60)
+    os.kill(pid, signal.SIGCONT)
+    curriculum.wait(60)
+    assert stage.reason == "ran to the end; its goal was reached at its end: mean return 26.25, until 25"
+    assert curriculum.reason == "ran to the end" and list(curriculum.stages()["end"]) == [60, 160]
+
+
 def test_a_stage_has_a_return_from_its_first_episode_on(lab: mosaic.Lab) -> None:
     curriculum = hike(lab, mosaic.Stage("Hill-v0", steps=20_000), PEAK)
     wait_until(lambda: not np.isnan(curriculum.stages()["return"][1]))
