@@ -17,6 +17,16 @@ test('a run that trained other steps than were requested says so', () => {
   assert.equal(text({ total_steps: 19_968, requested_steps: 19_968 }), '20k');
 });
 
+test('a run of an unknown number of steps has no progress before its first', () => {
+  const run = { total_trials: null, total_episodes: null, progress: null, state: 'running' };
+  const text = (row: object) =>
+    progressText({ ...run, total_steps: null, requested_steps: null, ...row } as RunRow);
+  assert.deepEqual(
+    [null, 0, 12].map(step => text({ step })),
+    ['', '', '12']
+  );
+});
+
 test('a trial that was pruned says so, and when', () => {
   const text = (reason: string) => outcomeText({ state: 'cancelled', reason } as RunRow);
   assert.equal(text('stopped on request (it ended by itself with exit code 0)'), 'cancelled');

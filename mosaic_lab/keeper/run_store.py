@@ -81,6 +81,7 @@ class RunFolder:
     state_path = _File("state.json")
     stop_path = _File("stop.json")
     stages_path = _File("stages.json")
+    waiting_path = _File("waiting.json")
     lock_path = _File("keeper.lock")
     keeper_log_path = _File("keeper.log")
     telemetry_path = _File("telemetry.jsonl")

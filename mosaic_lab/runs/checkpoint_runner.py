@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, ClassVar
 
 from mosaic_contract.heartbeat import Heartbeats
@@ -15,7 +15,7 @@ from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.keeper import locks
 from mosaic_lab.keeper.environment_variables import compose_variables
-from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.keeper.run_store import RunFolder, write_json
 from mosaic_lab.keeper.states import State
 from mosaic_lab.keeper.warm_workers import WARM_WORKERS
 from mosaic_lab.runs.checkpoints import Checkpoint
@@ -83,12 +83,20 @@ class CheckpointRunner(Runner):
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Wait for this run's turn: only one run of its worker in a store plays at a time."""
+        """Wait for this run's turn: only one run of its worker in a store plays at a time. Meanwhile the
+        folder says which one does."""
         place = self.folder.path.parent / ".slots" / self.worker
+        holder = ""
         while (turn := locks.take(place)) is None:
+            if (now := place.read_text()) != holder:
+                holder = now
+                with suppress(OSError):
+                    write_json(self.folder.waiting_path, {"run": holder})
             self.check()
             time.sleep(LOOK_SECONDS / 4)
+        self.folder.waiting_path.unlink(missing_ok=True)
         try:
+            place.write_text(self.folder.run_id)
             yield
         finally:
             os.close(turn)

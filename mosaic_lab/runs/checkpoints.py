@@ -122,7 +122,8 @@ def best_checkpoint(folder: RunFolder) -> Checkpoint:
     returns, saved = mean_returns(folder), read_checkpoints(folder)
     evaluated = [checkpoint for checkpoint in saved if checkpoint.step in returns]
     pending = ""
-    if len(evaluated) < len(saved) and any(run.alive() for run in background_runs(folder, EVALUATIONS)):
+    evaluating = (not run.status().state.finished for run in background_runs(folder, EVALUATIONS))
+    if len(evaluated) < len(saved) and any(evaluating):
         pending = (
             f"{len(saved) - len(evaluated)} of {len(saved)} checkpoints of run {folder.run_id} are not "
             "evaluated yet: lab.evaluate_checkpoints(run).wait() waits for them"

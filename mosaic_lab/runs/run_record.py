@@ -204,7 +204,14 @@ class RunRecord:
             return f"{status.reason}; the run store's disk is full, lines may be getting lost"
         documents = {self.folder.config_path: self.config, self.folder.launch_path: self._launch}
         empty = [path for path, content in documents.items() if not content]
-        return "; ".join(filter(None, (status.reason, self.folder.misplaced(empty))))
+        return "; ".join(filter(None, (status.reason, self._waits(status), self.folder.misplaced(empty))))
+
+    def _waits(self, status: RunStatus) -> str:
+        """Return what a run that works with checkpoints waits for; empty if nothing, and for other runs."""
+        if self.parent is None or status.state is not State.RUNNING:
+            return ""
+        playing = self.folder.document(self.folder.waiting_path).get("run")
+        return f"waiting for its turn: run {sanitize(str(playing))} is playing" if playing else ""
 
     @property
     def outcome(self) -> Outcome | None:
@@ -271,7 +278,7 @@ class RunRecord:
         without a known last step shows the step count only.
         """
         step, total = self.step, self.total_timesteps
-        if step is None:
+        if step is None or not (step or total):
             return ""
         if not total:
             return f"{step:,} steps"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from worker_fixtures import home_with
 
 import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.keeper import locks
 from mosaic_lab.overview.column_pool import ColumnPool
 from mosaic_lab.overview.curve_model import CurveRequest
 from mosaic_lab.overview.curves import curves
@@ -81,6 +84,53 @@ def test_each_checkpoint_is_evaluated_and_its_return_is_a_metric_of_the_training
     assert len(curve.x) == 3
     assert curve.low is not None and curve.high is not None and list(curve.low) == [6, 12, 18]
     assert 'evaluate={"seeds": range(3)}' in code_of(run)
+
+
+@pytest.fixture
+def turn(lab: mosaic.Lab) -> Iterator[int]:
+    """The turn of an evaluation in this store, which another run seems to have until it is closed."""
+    place = lab.root / ".slots" / "checkpoint-evaluation"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    lock = locks.take(place)
+    assert lock is not None
+    place.write_text("20261128-040000-checkpoint-evaluation-abcd")
+    yield lock
+
+
+def test_what_waits_for_its_turn_says_so(lab: mosaic.Lab, turn: int, tmp_path: Path) -> None:
+    until = tmp_path / "until"
+    run = habit(lab, {"seeds": [1]}, until=str(until), broken=200)
+    wait_until(lambda: len(run.checkpoints) == 3, PATIENCE)
+    waiting = evaluator(lab, run)
+    text = "waiting for its turn: run 20261128-040000-checkpoint-evaluation-abcd is playing"
+    wait_until(lambda: text in waiting.reason, PATIENCE)
+    assert waiting.progress_text == "" and waiting.alive
+    with pytest.raises(
+        MosaicError, match=rf"3 of 3 checkpoints of run {run.id} are not evaluated yet: lab\."
+    ):
+        _ = run.best_checkpoint
+    os.close(turn)
+    wait_until(lambda: len(run.metrics("evaluation/return")) == 2, PATIENCE)
+    assert text not in waiting.reason
+    with pytest.warns(
+        UserWarning, match=r"1 of 3 checkpoints .*: lab\.evaluate_checkpoints\(run\)\.wait\(\) waits"
+    ):
+        assert run.best_checkpoint.step == 300
+    until.touch()
+    waiting.wait(PATIENCE)
+    with warnings.catch_warnings(action="error"):
+        assert run.best_checkpoint.step == 300
+
+
+def test_a_goal_that_is_reached_after_the_end_of_a_short_training_is_noted(
+    lab: mosaic.Lab, turn: int
+) -> None:
+    run = habit(lab, {"seeds": range(2), "until": 11}).wait(PATIENCE)
+    assert run.reason == "ran to the end"
+    os.close(turn)
+    evaluator(lab, run).wait(PATIENCE)
+    noted = "its goal was reached at step 200, evaluated after its end: mean return 12 [12, 12], until 11"
+    assert (run.state, run.reason) == ("completed", f"ran to the end; {noted}")
 
 
 def test_what_was_left_is_evaluated_later_and_unreadable_checkpoints_are_left_out(lab: mosaic.Lab) -> None:
@@ -215,6 +265,7 @@ def test_a_sweep_that_is_stopped_before_the_last_evaluation_resumes_with_it(lab:
     [
         (10, 'evaluate=10: give a mapping, such as {"seeds": range(10)}'),
         ({"seed": [1]}, "evaluate has no 'seed'; did you mean 'seeds'"),
+        ({"every": 100}, "Each checkpoint is evaluated: checkpoint_every= of lab.train is the number of"),
         ({"seeds": []}, "evaluate: seeds must be distinct integers ≥ 0"),
         ({"seeds": [1], "until": 3}, "evaluate: until needs at least two seeds"),
         ({"patience": 0}, "evaluate: patience=0 must be a number of evaluations"),
@@ -227,4 +278,3 @@ def test_settings_that_cannot_be_are_refused_before_anything_starts(
         habit(lab, evaluate)
     assert reason in str(refused.value)
     assert not lab.runs
-        ({"every": 100}, "Each checkpoint is evaluated: checkpoint_every= of lab.train is the number of"),

@@ -85,7 +85,7 @@ export function progressText(row: RunRow): string {
   if (row.total_episodes !== null && row.episodes !== null) {
     return trans._n('%1 episode', '%1 episodes', row.episodes);
   }
-  if (row.step === null) return '';
+  if (row.step === null || (row.step === 0 && row.total_steps === null)) return '';
   return row.total_steps === row.requested_steps
     ? number(row.step)
     : trans.__('%1 (%2 requested)', whole(row.step), whole(row.requested_steps));
