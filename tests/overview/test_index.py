@@ -7,19 +7,19 @@ import os
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from many_runs import write_runs
-from overview.run_folders import append, metrics, run_in
+from overview.run_folders import START, append, metrics, run_in
 from support import start_peer, wait_until
 
-from mosaic_lab.keeper import files
+from mosaic_lab.keeper import files, locks
 from mosaic_lab.keeper.processes import place, start_time
 from mosaic_lab.keeper.run_store import COMPARISONS, write_json
-from mosaic_lab.keeper.states import Outcome, RunStatus, State
+from mosaic_lab.keeper.states import Outcome, RunStatus, State, queued
 from mosaic_lab.overview.index import RunIndex
 from mosaic_lab.overview.rows import RunRow
 from mosaic_lab.runs import Run, Supervisor
@@ -104,7 +104,7 @@ def test_a_large_store_is_read_once_for_all_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = tmp_path / "mosaic_runs"
-    same, renamed, gone = (folder.name for folder in write_runs(store, 101, points=2)[:3])
+    same, renamed, gone, resumed = (folder.name for folder in write_runs(store, 101, points=2)[:4])
 
     def rows() -> dict[str, RunRow]:
         return {row.id: row for row in RunIndex(store).changes(0)[1]}
@@ -120,11 +120,18 @@ def test_a_large_store_is_read_once_for_all_processes(
     change_unnoticed(same), change_unnoticed(renamed)
     Run(store / renamed).name = "baseline"
     shutil.rmtree(store / gone)
+    again = replace(queued("starting", START), earlier_seconds=former[resumed].duration or 0.0)
+    write_json(store / resumed / "state.json", again.moved_to(State.RUNNING, "", START).to_dict())
+    keeper = locks.take(store / resumed / "keeper.lock")  # of a run that was resumed in its folder
+    assert keeper is not None
     found = rows()
     assert found[same] == former[same], "it was not read again"
     assert (found[renamed].name, gone in found) == ("baseline", False)
     assert found[renamed].label.startswith("tianshou 99"), "it was read again, all of it"
     assert len(found) == 100
+    row = found[resumed]
+    assert (row.state, row.alive, row.earlier_seconds) == ("running", True, former[resumed].duration)
+    os.close(keeper)
     with monkeypatch.context() as confined:
         confined.setattr(files, "_root", tmp_path)
         assert rows()[same].label.startswith("tianshou 99"), "what other processes may read is not used"

@@ -20,6 +20,7 @@ from mosaic_lab.telemetry.columns import RunColumns
 from mosaic_lab.telemetry.decoding import Health, parse
 
 START = 1_760_000_000.0
+PART_BYTES = 1 << 17
 
 
 @pytest.fixture
@@ -107,6 +108,23 @@ def test_columns_are_all_points_of_the_file_in_slices_and_again_from_the_cache(
     assert_true(again, folder)
     np.testing.assert_array_equal(*(column(one, "loss", "seconds") for one in (columns, again)))
     assert sorted(path.name for path in folder.iterdir()) == ["telemetry.jsonl"]
+
+
+@pytest.mark.parametrize("size", [PART_BYTES - 200, PART_BYTES, 3 * PART_BYTES])
+def test_lines_longer_than_the_parts_that_are_decoded_at_once_are_read_whole(
+    folder: Path, cache: ColumnCache, size: int
+) -> None:
+    long = metrics(20_000, {"loss": 1.0}).replace(b'"run_id"', b'"text": "' + b"x" * size + b'", "run_id"')
+    write(folder, lines(0, 2_000) + long + lines(2_001, 2_002) + long + lines(2_002, 2_010))
+    unended = metrics(30_000, {"loss": 2.0})
+    write(folder, unended[:-1])
+    columns = read(RunColumns(folder, cache), ended=False)
+    assert len(column(columns, "loss", "value")) == 2_011, "the last line has no end yet"
+    assert_true(columns, folder)
+    write(folder, unended[-1:])
+    assert column(read(columns), "loss", "value")[-3:].tolist() == [2_008 / 7, 2_009 / 7, 2.0]
+    assert columns.health.malformed == columns.health.oversize == 0
+    assert_true(columns, folder)
 
 
 def test_the_facts_of_a_run_are_those_of_its_live_panel_and_cached_too(
