@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from mosaic_contract.fastlane import FrameReader, FrameWriter, clear, sweep
+from mosaic_contract.fastlane import FrameReader, FrameWriter, clear, ring_files, sweep
 
 PEER = Path(__file__).parent / "peers" / "framing.py"
 CONTRACT = str(Path(__file__).parents[1])
@@ -49,8 +49,11 @@ def comes_true(condition):
     return True
 
 
-def test_a_writer_killed_in_the_middle_of_a_frame(start, tmp_path):
-    assert start("killed_in_the_middle", tmp_path).wait(DEADLINE) == -signal.SIGKILL
+def test_a_writer_killed_in_the_middle_of_a_frame(start, tmp_path, tmp_path_factory, monkeypatch):
+    shared = tmp_path_factory.mktemp("shared")  # elsewhere any new writer removes the ring of a killed one
+    monkeypatch.setattr(ring_files, "SHARED_MEMORY", shared)
+    killed = start("killed_in_the_middle", tmp_path, shared)
+    assert killed.wait(DEADLINE) == -signal.SIGKILL
     reader = FrameReader(tmp_path)
     frame = reader.read()
     assert (frame.hud.step, frame.sequence) == (10, 10)

@@ -9,8 +9,9 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
-from mosaic_contract.fastlane import FrameReader, FrameWriter, Hud
+from mosaic_contract.fastlane import FrameReader, FrameWriter, Hud, ring_files
 from mosaic_contract.fastlane.memory_fence import MemoryFence
 
 SIZES = [(84, 84, 3), (84, 84, 3), (60, 100, 4), (84, 84, 1), (1, 1, 3), (96, 96, 3)]
@@ -30,8 +31,9 @@ def reported(frame):
     return step
 
 
-def killed_in_the_middle(run_dir):
-    """Ten whole frames, and a SIGKILL after the pixels of the eleventh."""
+def killed_in_the_middle(run_dir, shared):
+    """Ten whole frames in ``shared`` memory, and a SIGKILL after the pixels of the eleventh."""
+    ring_files.SHARED_MEMORY = Path(shared)
     writer = FrameWriter(run_dir)
     for step in range(1, 11):
         publish(writer, step)
