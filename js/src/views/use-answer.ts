@@ -36,24 +36,34 @@ export function useAnswer<M extends Method>(
   const [answered, setAnswered] = useState<{ key: string; answer: Answer<M> } | null>(null);
   const latestPause = useRef(pause);
   latestPause.current = pause;
+  const requested = useRef({ source, key, sent: 0, known: 0 });
+  Object.assign(requested.current, { source, key });
   useEffect(() => {
     if (params === null) return;
     let ended = false;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const ask = async () => {
       let wait: number | null = null;
+      const number = ++requested.current.sent;
+      /** Whether the outcome is news: for a former version, too, until that of a later request is known. */
+      const isNews = () => {
+        const now = requested.current;
+        if (now.source !== source || now.key !== key || number < now.known) return false;
+        now.known = number;
+        return true;
+      };
       try {
         const answer = await source.call(method, params);
-        if (ended) return;
+        if (!isNews()) return;
         setAnswered({ key, answer });
         setAsked({ key, problem: '' });
         wait = latestPause.current(answer.result);
       } catch (reason) {
-        if (ended) return;
+        if (!isNews()) return;
         setAsked({ key, problem: messageOf(reason) });
         if (reason instanceof Unreachable) wait = RETRY_MS;
       }
-      if (wait !== null) timer = setTimeout(ask, wait);
+      if (wait !== null && !ended) timer = setTimeout(ask, wait);
     };
     if (settled) timer = setTimeout(ask, settled);
     else void ask();
