@@ -18,6 +18,7 @@ from typing import Any
 import psutil
 import pytest
 
+import mosaic_lab as mosaic
 from mosaic_lab.keeper.environment_variables import RUN_DIR_VARIABLE
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 
@@ -71,6 +72,21 @@ def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
     """A store of the test's own."""
     with store(tmp_path / "runs") as supervisor:
         yield supervisor
+
+
+@pytest.fixture
+def max_running() -> int:
+    """Number of runs at a time in the store of `lab`; a module may have its own."""
+    return 8
+
+
+@pytest.fixture
+def lab(tmp_path: Path, max_running: int) -> Iterator[mosaic.Lab]:
+    """A lab in a store of the test's own."""
+    with store(tmp_path / "runs", max_running):
+        lab = mosaic.Lab(tmp_path / "runs", max_running=max_running)
+        yield lab
+        lab.stop_all(grace=0)
 
 
 def start_peer(supervisor: Supervisor, behaviour: str, *, seed: int = 1, **options: Any) -> Run:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from support import PEERS, at_work, marked_processes, start_peer, store, wait_until
-from toy_worker import toy  # noqa: F401
+from support import PEERS, at_work, marked_processes, start_peer, wait_until
 from worker_fixtures import write_shim
 
 import mosaic_lab as mosaic
@@ -22,12 +21,6 @@ from mosaic_lab.runs import Checkpoint, Run, RunGroup
 from mosaic_lab.runs.checkpoint_path import checkpoint_path
 
 WALK: dict[str, Any] = {"algorithm": "walk", "env": "Hill-v0", "total_timesteps": 50}
-
-
-@pytest.fixture
-def lab(tmp_path: Path) -> Iterator[mosaic.Lab]:
-    with store(tmp_path / "runs"):
-        yield mosaic.Lab(tmp_path / "runs", max_running=4)
 
 
 @pytest.mark.usefixtures("toy")
@@ -187,9 +180,7 @@ def test_frames_are_a_boolean_or_settings(lab: mosaic.Lab, frames: Any, section:
 
 
 def test_a_changed_worker_is_brought_up_to_date_with_progress(
-    lab: mosaic.Lab,
-    toy: Path,  # noqa: F811
-    capsys: pytest.CaptureFixture[str],
+    lab: mosaic.Lab, toy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_shim(toy, learning_rate=2.0)
     run = lab.train("toy", **WALK)

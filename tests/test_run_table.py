@@ -14,15 +14,12 @@ import psutil
 import pytest
 from many_runs import write_runs
 from support import store
-from toy_worker import toy
 
 import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, UnknownRun
 from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.run_table import RunList
 from mosaic_lab.widgets.runs.run_view import RunView
-
-__all__ = ["toy"]
 
 
 @pytest.fixture

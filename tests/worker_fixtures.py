@@ -60,6 +60,13 @@ def cleanrl_environment(mosaic_home: Path) -> WorkerEnvironment:
     return workers.ensure("cleanrl")
 
 
+@pytest.fixture(scope="module")
+def cinema() -> Iterator[Path]:
+    """A home with the worker "cinema" alone, which trains, acts and draws in an instant; the policy of its
+    nth checkpoint has the return 6 * n."""
+    yield from home_with(Path(__file__).with_name("peers") / "cinema_family")
+
+
 @pytest.fixture
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty home for one test."""

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from arenas.arena_lane import ArenaLane
-from arenas.comparison_fixtures import start_comparison  # noqa: F401
-from evaluation.evaluation_fixtures import start_evaluation  # noqa: F401
 
 from mosaic_lab import operators, workers
 from mosaic_lab.errors import ConfigurationError
@@ -44,7 +42,7 @@ def lane(tmp_path: Path) -> Callable[..., Any]:
     return begun
 
 
-def refusal(start_comparison: Callable[..., Any], env: str, start: Any) -> str:  # noqa: F811
+def refusal(start_comparison: Callable[..., Any], env: str, start: Any) -> str:
     with pytest.raises(ConfigurationError) as refused:
         start_comparison(env, {"dice": operators.random()}, [1, 2], start=start)
     return str(refused.value)
@@ -126,8 +124,7 @@ def test_a_position_that_an_environment_cannot_have_is_refused(tmp_path: Path) -
 
 
 def test_actions_that_cannot_be_played_are_refused_before_anything_starts(
-    start_comparison: Callable[..., Any],  # noqa: F811
-    start_evaluation: Callable[..., Evaluation],  # noqa: F811
+    start_comparison: Callable[..., Any], start_evaluation: Callable[..., Evaluation]
 ) -> None:
     def said(start: Any) -> str:
         return refusal(start_comparison, "CartPole-v1", start)
@@ -142,7 +139,7 @@ def test_actions_that_cannot_be_played_are_refused_before_anything_starts(
 
 
 def test_a_comparison_begins_after_actions_and_counts_from_there(
-    start_comparison: Callable[..., Any],  # noqa: F811
+    start_comparison: Callable[..., Any],
 ) -> None:
     """A lane that then plays the same as one from the reset ends with as many steps fewer."""
     players = {"still": operators.passive()}
@@ -157,8 +154,7 @@ def test_a_comparison_begins_after_actions_and_counts_from_there(
 
 
 def test_an_evaluation_records_its_start_and_its_replay_begins_there(
-    start_evaluation: Callable[..., Evaluation],  # noqa: F811
-    tmp_path: Path,
+    start_evaluation: Callable[..., Evaluation], tmp_path: Path
 ) -> None:
     """As do its bundle and the bundle's replay, and another begins at a step of the replay."""
     players = {"dice": operators.random()}

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pytest
 from support import at_work, let_sigint_through, start_peer, store, wait_until
-from toy_worker import toy  # noqa: F401
 
 from mosaic_lab import __version__
 from mosaic_lab.cli import main

@@ -31,6 +31,8 @@ from mosaic_lab.runs.stages import Segment, read_segments, write_segments
 from mosaic_lab.widgets.runs.run_panel import RunPanel
 from mosaic_lab.widgets.runs.run_view import RunView
 
+pytestmark = pytest.mark.usefixtures("hiker")
+
 
 @pytest.fixture(scope="module")
 def climbed(hiker: Path, tmp_path_factory: pytest.TempPathFactory) -> list[mosaic.Run]:

@@ -10,6 +10,8 @@ from curricula.staged_worker import HILL, PEAK
 
 import mosaic_lab as mosaic
 
+pytestmark = pytest.mark.usefixtures("hiker")
+
 
 def test_everything_that_is_wrong_is_said_at_once(lab: mosaic.Lab) -> None:
     stages = [

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import PEERS, marked_processes, wait_until
+from support import wait_until
 from sweeps.interrupted import killed
-from worker_fixtures import home_with
 
 import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, MosaicError
@@ -29,18 +28,12 @@ PATIENCE = 300.0
 """Seconds: evaluations get what other processes leave of the processor."""
 
 
-@pytest.fixture(scope="module", autouse=True)
-def cinema() -> Iterator[Path]:
-    """A home with the worker "cinema" alone: the policy of its nth checkpoint has the return 6 * n."""
-    yield from home_with(PEERS / "cinema_family")
+pytestmark = pytest.mark.usefixtures("cinema")
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Iterator[mosaic.Lab]:
-    lab = mosaic.Lab(tmp_path / "runs", max_running=1)
-    yield lab
-    lab.stop_all(0)
-    wait_until(lambda: not marked_processes(lab.root))
+def max_running() -> int:
+    return 1
 
 
 def habit(lab: mosaic.Lab, evaluate: Any = None, **hyperparameters: Any) -> Run:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
-from support import marked_processes, wait_until
+from support import wait_until
 from sweeps.interrupted import killed
-from worker_fixtures import cleanrl_environment  # noqa: F401
 
 import mosaic_lab as mosaic
 from mosaic_lab.runs import Run
@@ -20,12 +17,7 @@ PATIENCE = 300.0
 """Seconds: evaluations get what other processes leave of the processor."""
 
 
-@pytest.fixture
-def lab(tmp_path: Path, cleanrl_environment: object) -> Iterator[mosaic.Lab]:  # noqa: F811
-    lab = mosaic.Lab(tmp_path / "runs")
-    yield lab
-    lab.stop_all(0)
-    wait_until(lambda: not marked_processes(lab.root))
+pytestmark = pytest.mark.usefixtures("cleanrl_environment")
 
 
 def interrupted(run: Run, generator: random.Random) -> bool:

@@ -7,15 +7,13 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import av
 import numpy as np
 import pytest
-from support import MAIN, PEERS, marked_processes, wait_until
-from worker_fixtures import home_with
+from support import MAIN, marked_processes, wait_until
 
 import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed
@@ -29,18 +27,8 @@ PATIENCE = 300.0
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Iterator[mosaic.Lab]:
-    """A lab with a place for one run at a time; afterwards nothing of it may be left."""
-    lab = mosaic.Lab(tmp_path / "runs", max_running=1)
-    yield lab
-    lab.stop_all(0)
-    wait_until(lambda: not marked_processes(lab.root))
-
-
-@pytest.fixture(scope="module")
-def cinema() -> Iterator[Path]:
-    """A home with the worker "cinema" alone, which trains, acts and draws in an instant."""
-    yield from home_with(PEERS / "cinema_family")
+def max_running() -> int:
+    return 1
 
 
 def habit(lab: mosaic.Lab, films: str = "each", env: str = "Cinema-v0", **hyperparameters: Any) -> Run:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from arenas.comparison_fixtures import Compare, start_comparison  # noqa: F401
+from arenas.comparison_fixtures import Compare
 
 import mosaic_lab as mosaic
 from mosaic_lab import ConfigurationError, operators
@@ -17,8 +17,7 @@ TINY: dict[str, Any] = {"algorithm": "ppo", "num_envs": 1, "n_steps": 32, "batch
 
 
 def test_a_sweep_searches_keyword_arguments_with_which_its_policies_then_play(
-    tmp_path: Path,
-    start_comparison: Compare,  # noqa: F811
+    tmp_path: Path, start_comparison: Compare
 ) -> None:
     lab = mosaic.Lab(tmp_path / "runs")
     shared: dict[str, Any] = {"env": LAKE, "env_kwargs": {"map_name": "8x8"}, "total_timesteps": 32, **TINY}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from arenas.comparison_fixtures import Compare, start_comparison  # noqa: F401
+from arenas.comparison_fixtures import Compare
 
 from mosaic_lab import Lab, operators
 from mosaic_lab.runs import Run
@@ -39,9 +39,7 @@ pytestmark = pytest.mark.extended
 
 @pytest.mark.parametrize("worker", TINY)
 def test_pong_is_trained_evaluated_and_compared(
-    worker: str,
-    tmp_path: Path,
-    start_comparison: Compare,  # noqa: F811
+    worker: str, tmp_path: Path, start_comparison: Compare
 ) -> None:
     """The same policy on the same seed plays the same, and not as a random one does."""
     if worker == "cleanrl" and "MOSAIC_TEST_CLEANRL_CHECKOUT" not in os.environ:

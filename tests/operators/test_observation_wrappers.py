@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from arenas.comparison_fixtures import Compare, start_comparison  # noqa: F401
+from arenas.comparison_fixtures import Compare
 from support import PEERS
 
 from mosaic_lab import Lab, operators, workers
@@ -34,9 +34,7 @@ SEED, STEPS = 5, 12
 @pytest.mark.extended
 @pytest.mark.parametrize("worker", ["cleanrl", "tianshou"])
 def test_a_policy_acts_in_an_arena_as_in_its_training(
-    worker: str,
-    tmp_path: Path,
-    start_comparison: Compare,  # noqa: F811
+    worker: str, tmp_path: Path, start_comparison: Compare
 ) -> None:
     lab = Lab(tmp_path / "runs")
 
@@ -98,10 +96,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "worker", [name if name == "sb3" else pytest.param(name, marks=pytest.mark.extended) for name in SMALL]
 )
 def test_wrappers_with_parameters_statistics_and_code_are_recorded_and_played(
-    worker: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    start_comparison: Compare,  # noqa: F811
+    worker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start_comparison: Compare
 ) -> None:
     (tmp_path / "own.py").write_text(OWN)
     monkeypatch.chdir(tmp_path)

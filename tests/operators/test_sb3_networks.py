@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from arenas.comparison_fixtures import Compare, start_comparison  # noqa: F401
+from arenas.comparison_fixtures import Compare
 
 from mosaic_lab import ConfigurationError, Lab, operators
 from mosaic_lab.runs import Run
@@ -29,10 +29,7 @@ def test_tuned_hyperparameters_are_resolved_and_those_given_kept(tmp_path: Path)
     assert run.checkpoints
 
 
-def test_a_grid_is_seen_by_a_small_convolutional_network(
-    tmp_path: Path,
-    start_comparison: Compare,  # noqa: F811
-) -> None:
+def test_a_grid_is_seen_by_a_small_convolutional_network(tmp_path: Path, start_comparison: Compare) -> None:
     lab = Lab(tmp_path / "runs")
     given: dict[str, Any] = {"algorithm": "ppo", "env": GRID, "total_timesteps": 64, "n_steps": 64}
     given |= {"wrappers": ["one_hot", "image"], "policy": "CnnPolicy", "batch_size": 32}

@@ -10,7 +10,6 @@ import pytest
 from many_runs import write_runs
 from overview.run_folders import metrics, run_in
 from support import store
-from toy_worker import toy
 
 import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, UnknownRun
@@ -20,8 +19,6 @@ from mosaic_lab.overview.difference import difference
 from mosaic_lab.overview.service import Service, details
 from mosaic_lab.runs import Run
 from mosaic_lab.telemetry.column_cache import ColumnCache
-
-__all__ = ["toy"]
 
 Sections = dict[str, dict[str, tuple[str, str, bool]]]
 

@@ -8,15 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toy_worker import toy
 
 from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError, WorkerEnvironmentError
 from mosaic_lab.overview import forms
 from mosaic_lab.overview.forms import code, match_form, training_form
 from mosaic_lab.overview.workers import worker_rows
-
-__all__ = ["toy"]
 
 
 def call_of(text: str) -> tuple[str, dict[str, Any]]:

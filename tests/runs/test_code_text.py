@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support import store
-from toy_worker import toy
 
 import mosaic_lab as mosaic
 from mosaic_lab.keeper.run_store import write_json
@@ -20,15 +17,7 @@ from mosaic_lab.runs.stages import Stage
 from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training_plan import TrainingPlan
 
-__all__ = ["toy"]
-
 WALK: dict[str, Any] = {"algorithm": "walk", "env": "Hill-v0", "total_timesteps": 20_000}
-
-
-@pytest.fixture
-def lab(tmp_path: Path) -> Iterator[mosaic.Lab]:
-    with store(tmp_path / "runs"):
-        yield mosaic.Lab(tmp_path / "runs", max_running=4)
 
 
 def test_the_plan_of_an_earlier_version_is_read() -> None:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from curricula.staged_worker import hiker  # noqa: F401
 from support import wait_until
 
 import mosaic_lab as mosaic
@@ -22,11 +19,7 @@ from mosaic_lab.widgets.runs.summary import header_summary
 HIKE: dict[str, Any] = {"algorithm": "hike", "env": "Hill-v0", "total_timesteps": 4_000}
 
 
-@pytest.fixture
-def lab(hiker: Path, tmp_path: Path) -> Iterator[mosaic.Lab]:  # noqa: F811
-    lab = mosaic.Lab(tmp_path / "runs", max_running=8)
-    yield lab
-    lab.stop_all(grace=0)
+pytestmark = pytest.mark.usefixtures("hiker")
 
 
 def stopped_early(lab: mosaic.Lab, **more: Any) -> Run:

@@ -11,7 +11,6 @@ from pathlib import Path
 import psutil
 import pytest
 from support import PEER, wait_until
-from toy_worker import toy  # noqa: F401
 
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.runs import Supervisor

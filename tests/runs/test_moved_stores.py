@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from curricula.staged_worker import hiker  # noqa: F401
 from support import wait_until
 
 import mosaic_lab as mosaic
@@ -17,11 +15,7 @@ ODD = Path(__file__).parents[1] / "peers" / "odd_family"
 HIKE: dict[str, Any] = {"algorithm": "hike", "seconds": 0.004}
 
 
-@pytest.fixture
-def lab(hiker: Path, tmp_path: Path) -> Iterator[mosaic.Lab]:  # noqa: F811
-    lab = mosaic.Lab(tmp_path / "runs", max_running=8)
-    yield lab
-    lab.stop_all(grace=0)
+pytestmark = pytest.mark.usefixtures("hiker")
 
 
 def test_stopped_runs_go_on_in_a_moved_store(lab: mosaic.Lab, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,11 +19,6 @@ from mosaic_lab.runs.run_labels import distinct_names
 from mosaic_lab.widgets.frames.wall import FrameWall
 
 LABEL = "toy walk Line-v0"
-
-
-@pytest.fixture
-def lab(tmp_path: Path) -> mosaic.Lab:
-    return mosaic.Lab(tmp_path / "runs")
 
 
 def walk(lab: mosaic.Lab, end: str, label: str = LABEL, group: str | None = None, **settings: Any) -> Run:

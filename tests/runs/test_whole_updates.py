@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from support import wait_until
-from sweeps.climbing_worker import climber  # noqa: F401
 
 import mosaic_lab as mosaic
 from mosaic_lab.overview.column_pool import ColumnPool
@@ -18,12 +14,12 @@ from mosaic_lab.runs.run_labels import title_and_labels
 from mosaic_lab.widgets.runs.run_view import RunView
 from mosaic_lab.widgets.runs.summary import header_summary
 
+pytestmark = pytest.mark.usefixtures("climber")
+
 
 @pytest.fixture
-def lab(climber: Path, tmp_path: Path) -> Iterator[mosaic.Lab]:  # noqa: F811
-    lab = mosaic.Lab(tmp_path / "runs", max_running=1)
-    yield lab
-    lab.stop_all(grace=0)
+def max_running() -> int:
+    return 1
 
 
 def climb(lab: mosaic.Lab, stride: int, steps: int = 100) -> mosaic.Run:

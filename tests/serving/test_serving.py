@@ -10,11 +10,10 @@ import sys
 import urllib.request
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from peers.vllm_stand_in import LOGS
-from support import PEERS, marked_processes, pretend_two_gpus, store, wait_until
+from support import PEERS, marked_processes, pretend_two_gpus, wait_until
 
 import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout
@@ -32,12 +31,6 @@ def program(tmp_path: Path) -> Path:
     file.write_text(f'#!/bin/sh\nexec {sys.executable} {PEERS / "vllm_stand_in.py"} "$@"\n')
     file.chmod(0o755)
     return file
-
-
-@pytest.fixture
-def lab(tmp_path: Path) -> Any:
-    with store(tmp_path / "runs"):
-        yield mosaic.Lab(tmp_path / "runs")
 
 
 def arguments(server: Server) -> list[str]:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import random
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import wait_until
-from sweeps.climbing_worker import climber  # noqa: F401
 from sweeps.interrupted import killed, started_once
 
 import mosaic_lab as mosaic
@@ -23,11 +21,7 @@ CLIMB: dict[str, Any] = {"env": "Hill-v0", "metric": "height"}
 SEARCH = {"rate": mosaic.search.uniform(0.1, 1.0)}
 
 
-@pytest.fixture
-def lab(climber: Path, tmp_path: Path) -> Iterator[mosaic.Lab]:  # noqa: F811
-    lab = mosaic.Lab(tmp_path / "runs", max_running=8)
-    yield lab
-    lab.stop_all(grace=0)
+pytestmark = pytest.mark.usefixtures("climber")
 
 
 def check_trials(lab: mosaic.Lab, sweep: Sweep, steps: int) -> None:

@@ -5,13 +5,10 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from support import wait_until
-from sweeps.climbing_worker import climber  # noqa: F401
 from sweeps.interrupted import check_segments, killed
 
 import mosaic_lab as mosaic
@@ -27,11 +24,7 @@ POPULATION: dict[str, Any] = {"sampler": "pbt", "search": SEARCH, **CLIMB}
 BOOTS = {"worn": 0.0, "good": 0.1, "new": 0.2}
 
 
-@pytest.fixture
-def lab(climber: Path, tmp_path: Path) -> Iterator[mosaic.Lab]:  # noqa: F811
-    lab = mosaic.Lab(tmp_path / "runs", max_running=8)
-    yield lab
-    lab.stop_all(grace=0)
+pytestmark = pytest.mark.usefixtures("climber")
 
 
 def climbed(sweep: Sweep, number: int) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pandas as pd
 import pytest
 from support import wait_until
 from sweeps.interrupted import started_once
-from toy_worker import toy  # noqa: F401
 
 import mosaic_lab as mosaic
 from mosaic_lab.keeper.states import State
@@ -25,11 +23,7 @@ WALK: dict[str, Any] = {"algorithm": "walk", "env": "Hill-v0", "metric": "height
 RATES = {"learning_rate": mosaic.search.uniform(0.1, 1.0)}
 
 
-@pytest.fixture
-def lab(toy: Path, tmp_path: Path) -> Iterator[mosaic.Lab]:  # noqa: F811
-    lab = mosaic.Lab(tmp_path / "runs", max_running=8)
-    yield lab
-    lab.stop_all(grace=0)
+pytestmark = pytest.mark.usefixtures("toy")
 
 
 def height(rate: float, steps: int) -> float:

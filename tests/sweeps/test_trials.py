@@ -4,7 +4,6 @@ stopped, and in which order they may end."""
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from typing import Any
 import pytest
 from support import pretend_two_gpus, wait_until
 from sweeps import stored
-from sweeps.climbing_worker import climber  # noqa: F401
 from sweeps.interrupted import started_once
 
 import mosaic_lab as mosaic
@@ -30,11 +28,7 @@ from mosaic_lab.widgets.sweeps.sweep_panel import states_caption
 CLIMB: dict[str, Any] = {"algorithm": "climb", "env": "Hill-v0", "metric": "height"}
 
 
-@pytest.fixture
-def lab(climber: Path, tmp_path: Path) -> Iterator[mosaic.Lab]:  # noqa: F811
-    lab = mosaic.Lab(tmp_path / "runs", max_running=8)
-    yield lab
-    lab.stop_all(grace=0)
+pytestmark = pytest.mark.usefixtures("climber")
 
 
 def run_of(sweep: Sweep, number: int, seed: int) -> Run:
@@ -81,8 +75,7 @@ def test_the_lowest_interquartile_mean_over_seeds_wins_and_all_its_seeds_play(
 
 
 def test_a_queued_trial_is_shown_as_queued_and_its_time_is_that_of_its_training(
-    climber: Path,  # noqa: F811
-    tmp_path: Path,
+    climber: Path, tmp_path: Path
 ) -> None:
     lab = mosaic.Lab(tmp_path / "runs", max_running=1)
     sweep = lab.sweep(

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from toy_worker import toy  # noqa: F401
 from widgets.kernels import kernel_with_lab
 
 import mosaic_lab as mosaic

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import store, wait_until
-from toy_worker import toy
+from support import wait_until
 
 import mosaic_lab as mosaic
 from mosaic_lab.cli import main
@@ -21,14 +19,6 @@ from mosaic_lab.runs import Run
 from mosaic_lab.widgets import DISPLAY
 from mosaic_lab.widgets.overview.actions import RunActions
 from mosaic_lab.widgets.runs.run_panel import RunPanel
-
-__all__ = ["toy"]
-
-
-@pytest.fixture
-def lab(tmp_path: Path) -> Iterator[mosaic.Lab]:
-    with store(tmp_path / "runs"):
-        yield mosaic.Lab(tmp_path / "runs")
 
 
 def save_checkpoint(run: Run, step: int) -> Path:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from support import wait_until
-from sweeps.climbing_worker import climber  # noqa: F401
 
 import mosaic_lab as mosaic
 from mosaic_lab.keeper.run_store import RunFolder
@@ -16,12 +13,7 @@ from mosaic_lab.widgets import show
 from mosaic_lab.widgets.page import panel_outputs, saved_form
 from mosaic_lab.widgets.sweeps import sweep_panel
 
-
-@pytest.fixture
-def lab(climber: Path, tmp_path: Path) -> Iterator[mosaic.Lab]:  # noqa: F811
-    lab = mosaic.Lab(tmp_path / "runs", max_running=8)
-    yield lab
-    lab.stop_all(grace=0)
+pytestmark = pytest.mark.usefixtures("climber")
 
 
 @pytest.fixture
