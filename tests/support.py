@@ -103,6 +103,11 @@ def start_peer(supervisor: Supervisor, behaviour: str, *, seed: int = 1, **optio
     return supervisor.start(PEER, config, worker="peer", **passed)
 
 
+def start_endless(supervisor: Supervisor) -> Run:
+    """Start a training that goes on until it is stopped."""
+    return start_peer(supervisor, "train", total_timesteps=10**9, pause=0.2)
+
+
 def start_learner(supervisor: Supervisor, seed: int = 1, **options: Any) -> Run:
     """Start ``peers/learner.py``, which learns along a curve; its hyperparameters, and ``label``, by name."""
     label = options.pop("label", f"learner ppo CartPole-v1 seed {seed}")

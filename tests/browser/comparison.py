@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from browser.frames import SOON_MS, opened
-from browser.jupyter import JupyterLab, Notebook
+from browser.jupyter import JupyterLab, Notebook, opened
 from playwright.sync_api import Locator, Page, expect
 
 SETUP = """import mosaic_lab as mosaic
@@ -23,7 +22,6 @@ def compare(
     page: Page, jupyterlab: JupyterLab, folder: Path, call: str, *cells: str, setup: str = SETUP
 ) -> Notebook:
     """A notebook with ``lab.compare(call)`` shown in its first cell."""
-    page.set_default_timeout(SOON_MS)
     notebook = opened(page, jupyterlab, folder, f"{setup}cmp = lab.compare({call})\ncmp", *cells)
     notebook.start(0)
     expect(widget(page)).to_be_visible(timeout=INSTALL_MS)
@@ -49,7 +47,7 @@ def fact(page: Page, label: str, name: str) -> Locator:
 
 def at_step(page: Page, **steps: int | str) -> None:
     for label, step in steps.items():
-        expect(fact(page, label, "step")).to_have_text(str(step), timeout=SOON_MS)
+        expect(fact(page, label, "step")).to_have_text(str(step))
 
 
 def seed(page: Page) -> Locator:

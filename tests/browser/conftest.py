@@ -13,6 +13,7 @@ import pytest
 from browser.jupyter import JupyterLab
 from browser.server import serving
 from playwright.sync_api import BrowserContext
+from support import store
 
 from mosaic_lab.runs import RunGroup, Supervisor
 
@@ -40,3 +41,10 @@ def folder(jupyterlab: JupyterLab, request: pytest.FixtureRequest) -> Iterator[P
     yield folder
     (folder / "go").touch()
     RunGroup(Supervisor(folder / "mosaic_runs").runs()).stop(grace=0)
+
+
+@pytest.fixture
+def supervisor(folder: Path) -> Iterator[Supervisor]:
+    """The store in the test's folder."""
+    with store(folder / "mosaic_runs") as supervisor:
+        yield supervisor

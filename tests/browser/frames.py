@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from browser.jupyter import JupyterLab, Notebook
 from mosaic_contract.fastlane import FrameReader
 from peers.painter import painted
 from playwright.sync_api import Download, Locator, Page, expect
@@ -19,12 +18,6 @@ SHOW = """import mosaic_lab as mosaic
 lab = mosaic.Lab()
 wall = lab.runs[0].frames()
 wall"""
-BUSY = """\
-import pathlib, time
-pathlib.Path('busy').touch()
-while not pathlib.Path('go').exists():
-    time.sleep(0.05)"""
-SOON_MS = 20_000
 Shape = tuple[int, int, int]
 GRID: Shape = (84, 84, 3)
 
@@ -33,11 +26,6 @@ def start(folder: Path, shape: Shape = GRID, **settings: Any) -> Run:
     """A real worker that publishes numbered frames of this shape until it is stopped."""
     settings = {"sizes": [list(shape)], "pattern": "grid", "label": "painter grid", **settings}
     return start_painter(Supervisor(folder / "mosaic_runs", max_running=9), **settings)
-
-
-def opened(page: Page, jupyterlab: JupyterLab, folder: Path, *cells: str) -> Notebook:
-    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", list(cells))
-    return Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
 
 
 def view(page: Page, index: int = 0) -> Locator:
@@ -54,7 +42,7 @@ def counters(page: Page, index: int = 0) -> dict[str, Any]:
 def flows(page: Page, index: int = 0, tile: int = 0) -> None:
     """New frames are drawn, and what is on the canvas changes."""
     try:
-        expect(view(page, index).locator("canvas").nth(tile)).to_be_visible(timeout=SOON_MS)
+        expect(view(page, index).locator("canvas").nth(tile)).to_be_visible()
         before, number = counters(page, index)["drawn"][tile], shown(page, index, tile)
         wait_until(lambda: counters(page, index)["drawn"][tile] > before + 2)
         wait_until(lambda: shown(page, index, tile) != number)
@@ -113,6 +101,6 @@ def menu(page: Page, index: int = 0) -> Locator:
 
 
 def saved(page: Page, name: str) -> Download:
-    with page.expect_download(timeout=SOON_MS) as download:
+    with page.expect_download() as download:
         page.get_by_role("button", name=name, exact=True).first.click()
     return download.value

@@ -14,9 +14,20 @@ from urllib.request import Request, urlopen
 
 import nbformat
 from playwright.sync_api import Locator, Page, expect
+from support import start_learner
+
+from mosaic_lab.runs import Run, Supervisor
 
 KERNEL_MS = 60_000
 REQUEST_SECONDS = 30.0
+MAKE_LAB = "import mosaic_lab as mosaic\nlab = mosaic.Lab()"
+BUSY = """\
+import pathlib, time
+pathlib.Path('busy').touch()
+while not pathlib.Path('go').exists():
+    time.sleep(0.05)"""
+COMPUTING = BUSY.replace("time.sleep(0.05)", "sum(range(1000))")
+"""Cells that are busy until the test ends or makes the file ``go``."""
 ACTIVE = re.compile("jp-mod-active")
 RAN = re.compile(r"\[\d+\]")
 
@@ -107,3 +118,23 @@ class Notebook:
 
     def _toolbar(self, command: str) -> Locator:
         return self.page.locator(f".jp-NotebookPanel-toolbar [data-command='{command}']")
+
+
+def opened(page: Page, server: JupyterLab, folder: Path, *cells: str) -> Notebook:
+    """Write ``work.ipynb`` into the folder of a test, and open it."""
+    name = f"{folder.name}/work.ipynb"
+    server.write_notebook(name, list(cells))
+    return Notebook(page, server, name)
+
+
+def start_long(folder: Path, **settings: object) -> Run:
+    """Start a worker in the store of a test's folder that learns along a curve. Without
+    ``seconds`` it takes longer than any test."""
+    supervisor = Supervisor(folder / "mosaic_runs", max_running=9)
+    return start_learner(supervisor, **{"seconds": 900, "rows": 30_000, **settings})
+
+
+def choose_in_palette(page: Page, command: str) -> None:
+    page.keyboard.press("Control+Shift+C")
+    page.locator(".lm-CommandPalette-input").fill(f"MOSAIC Lab {command}")
+    page.locator(".lm-CommandPalette-item", has_text=command).first.click()

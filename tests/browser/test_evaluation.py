@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from browser.frames import BUSY, SOON_MS, counters, opened
-from browser.jupyter import JupyterLab
+from browser.frames import counters
+from browser.jupyter import BUSY, JupyterLab, opened
 from playwright.sync_api import Page, expect
 from support import wait_until
 
@@ -32,9 +32,9 @@ def test_an_evaluation_is_followed_watched_and_stopped_while_a_cell_runs(
     wait_until(lambda: (folder / "busy").exists())
 
     expect(panel.locator(".mosaic-title")).to_have_text("Evaluation · CartPole-v1")
-    expect(panel.locator(".mosaic-chips")).to_have_text("running", timeout=SOON_MS)
+    expect(panel.locator(".mosaic-chips")).to_have_text("running")
     facts = panel.locator(".mosaic-numbers")
-    expect(facts).to_contain_text(re.compile(r"\d+ of 10,000 episodes.*left"), timeout=SOON_MS)
+    expect(facts).to_contain_text(re.compile(r"\d+ of 10,000 episodes.*left"))
     rows = panel.locator(".mosaic-table tbody tr")
     expect(rows).to_have_count(2)
     expect(rows.nth(0)).to_contain_text(re.compile(r"random\d+ of 5,000[\d.]+ \[[\d.]+, [\d.]+\]"))
@@ -48,19 +48,19 @@ def test_an_evaluation_is_followed_watched_and_stopped_while_a_cell_runs(
     panel.locator(".mosaic-frames canvas").first.scroll_into_view_if_needed()
     wait_until(lambda: min(counters(page)["drawn"]) > 2)
     panel.get_by_role("button", name="Stop", exact=True).click()
-    expect(panel.locator(".mosaic-chips")).to_have_text("cancelled", timeout=SOON_MS)
+    expect(panel.locator(".mosaic-chips")).to_have_text("cancelled")
     expect(panel.get_by_role("button", name="Stop", exact=True)).to_be_hidden()
     panel.locator("summary", has_text="Episodes").click()
     episode = panel.locator(".mosaic-choosable", has_text="still").first
     replay = panel.locator(".mosaic-replay")
     color = episode.locator(".mosaic-swatch").get_attribute("style") or ""
     episode.click()
-    expect(replay.locator(".mosaic-chip").first).to_have_text("as recorded", timeout=SOON_MS)
+    expect(replay.locator(".mosaic-chip").first).to_have_text("as recorded")
     expect(replay.locator(".mosaic-swatch")).to_have_attribute("style", color)
     expect(episode).to_have_attribute("aria-current", "true")
     panel.locator(".bqplot").first.locator(".dot").first.hover()
     panel.locator(".bqplot").first.locator(".dot").first.click()
-    expect(replay.first.locator(".mosaic-title").first).to_contain_text("random, seed", timeout=SOON_MS)
+    expect(replay.first.locator(".mosaic-title").first).to_contain_text("random, seed")
     (run,) = mosaic.Lab(folder / "mosaic_runs").runs
     assert run.state == "cancelled"
 
@@ -98,11 +98,11 @@ def test_charts_are_live_and_stay_as_pictures(page: Page, jupyterlab: JupyterLab
     expect(values.locator(".mosaic-nearest")).to_contain_text("one seed")
     pairs.locator(".dot").nth(5).click()
     player = pairs.locator(".mosaic-replay")
-    expect(player.locator(".mosaic-lane")).to_have_count(2, timeout=SOON_MS)
+    expect(player.locator(".mosaic-lane")).to_have_count(2)
     player.locator("input[type=range]").fill("2")
     player.get_by_role("button", name="From this step on").first.click()
     lanes = pairs.locator(".mosaic-comparison:not(.mosaic-replay) .mosaic-lane")
-    expect(lanes).to_have_count(2, timeout=SOON_MS)
+    expect(lanes).to_have_count(2)
     expect(player.locator(".mosaic-notice")).to_contain_text("begins at step 2 of random")
     expect(lanes.first.locator("[data-name=step] b")).to_have_text("0")
     notebook.run(2)
@@ -121,11 +121,11 @@ def test_charts_are_live_and_stay_as_pictures(page: Page, jupyterlab: JupyterLab
     wait_until(lambda: "mosaic-saved" in (folder / "work.ipynb").read_text())
     notebook.reload()
     saved = page.locator(".mosaic-saved").last
-    expect(saved).to_contain_text("they differ from step 2 on", timeout=SOON_MS)
+    expect(saved).to_contain_text("they differ from step 2 on")
     saved.get_by_text("11 steps").click()
     expect(saved.locator("table").first.locator("tbody tr")).to_have_count(11)
     expect(saved.locator("video")).to_have_count(2)
-    expect(pictures.first).to_be_visible(timeout=SOON_MS)
+    expect(pictures.first).to_be_visible()
     expect(page.locator(".mosaic-saved").first).to_contain_text("95% stratified bootstrap intervals")
 
 
@@ -133,7 +133,7 @@ def plays_a_replay(page: Page) -> None:
     """Play and step the replays of two operators on a seed, in 11 and 9 steps, which differ at step 2."""
     player = page.locator(".mosaic-replay").last
     at, lanes = player.locator("output"), player.locator(".mosaic-lane")
-    expect(at).to_have_text("0 / 11", timeout=SOON_MS)
+    expect(at).to_have_text("0 / 11")
     expect(lanes.locator(".mosaic-chip:visible")).to_have_text(["as recorded"] * 2)
     player.get_by_role("button", name="First difference: step 2").click()
     expect(at).to_have_text("2 / 11")

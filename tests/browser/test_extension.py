@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from browser.jupyter import JupyterLab, Notebook
+from browser.jupyter import BUSY, MAKE_LAB, JupyterLab, Notebook, choose_in_palette, opened
 from many_runs import write_runs
 from playwright.sync_api import Locator, Page, expect
 
@@ -14,9 +14,6 @@ from mosaic_lab import __version__
 from mosaic_lab.evaluation.evaluation import WORKER
 from mosaic_lab.runs import Run, Supervisor
 
-MAKE_LAB = "import mosaic_lab\nlab = mosaic_lab.Lab()"
-BUSY = "import pathlib, time\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.05)"
-SOON_MS = 15_000
 FAIL = [
     sys.executable,
     "-c",
@@ -29,9 +26,7 @@ SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 
 @pytest.fixture
 def notebook(page: Page, jupyterlab: JupyterLab, folder: Path) -> Notebook:
-    name = f"{folder.name}/work.ipynb"
-    jupyterlab.write_notebook(name, [MAKE_LAB, BUSY])
-    return Notebook(page, jupyterlab, name)
+    return opened(page, jupyterlab, folder, MAKE_LAB, BUSY)
 
 
 def start_run(folder: Path, worker: str = "sleep") -> Run:
@@ -43,12 +38,6 @@ def start_run(folder: Path, worker: str = "sleep") -> Run:
 
 def runs_alive(page: Page) -> Locator:
     return page.locator("#jp-main-statusbar .mosaic-RunsAlive")
-
-
-def choose_in_palette(page: Page, command: str) -> None:
-    page.keyboard.press("Control+Shift+C")
-    page.locator(".lm-CommandPalette-input").fill(f"MOSAIC Lab {command}")
-    page.locator(".lm-CommandPalette-item", has_text=command).click()
 
 
 def choose_from_menu(page: Page, command: str) -> None:
@@ -69,7 +58,7 @@ def test_status_bar_and_commands_follow_a_notebook_to_its_lab_also_while_a_cell_
     notebook.run(0)
     expect(runs_alive(page)).to_have_text("0 runs alive")
     run = start_run(folder)
-    expect(runs_alive(page)).to_have_text("1 run alive", timeout=SOON_MS)
+    expect(runs_alive(page)).to_have_text("1 run alive")
     choose_in_palette(page, "Open run store")
     expect(page.locator(".jp-DirListing-item", has_text=run.id)).to_be_visible()
     runs_alive(page).click()
@@ -78,14 +67,14 @@ def test_status_bar_and_commands_follow_a_notebook_to_its_lab_also_while_a_cell_
     notebook.start(1)
     notebook.status("Busy")
     second = start_run(folder)
-    expect(runs_alive(page)).to_have_text("2 runs alive", timeout=SOON_MS)
+    expect(runs_alive(page)).to_have_text("2 runs alive")
     evaluation = start_run(folder, WORKER)
-    expect(runs_alive(page)).to_have_text("2 runs, 1 evaluation alive", timeout=SOON_MS)
+    expect(runs_alive(page)).to_have_text("2 runs, 1 evaluation alive")
     run.stop(grace=0)
     second.stop(grace=0)
-    expect(runs_alive(page)).to_have_text("1 evaluation alive", timeout=SOON_MS)
+    expect(runs_alive(page)).to_have_text("1 evaluation alive")
     evaluation.stop(grace=0)
-    expect(runs_alive(page)).to_have_text("0 runs alive", timeout=SOON_MS)
+    expect(runs_alive(page)).to_have_text("0 runs alive")
     notebook.status("Busy")
 
 
@@ -96,14 +85,14 @@ def test_status_bar_recovers_from_a_reload_while_a_cell_runs(notebook: Notebook,
     notebook.start(1)
     notebook.status("Busy")
     notebook.page.reload()
-    expect(runs_alive(notebook.page)).to_have_text("1 run alive", timeout=SOON_MS)
+    expect(runs_alive(notebook.page)).to_have_text("1 run alive")
     # The panel says why it only reads them, until the cell has ended.
     runs_alive(notebook.page).click()
     reason = notebook.page.locator("#mosaic-lab-runs").get_by_role("note")
     expect(reason).to_contain_text("Read-only. The kernel of work.ipynb is running a cell")
     expect(reason).to_have_count(1)
     (folder / "go").touch()
-    expect(reason).to_have_count(0, timeout=SOON_MS)
+    expect(reason).to_have_count(0)
 
 
 def test_a_run_that_ends_out_of_sight_is_notified_of_once_and_as_the_settings_say(
@@ -115,10 +104,10 @@ def test_a_run_that_ends_out_of_sight_is_notified_of_once_and_as_the_settings_sa
         [*FAIL, str(folder / "fail")], {"algorithm": "none"}, worker="fail"
     )
     notebook.run(0)
-    expect(runs_alive(page)).to_have_text("1 run alive", timeout=SOON_MS)
+    expect(runs_alive(page)).to_have_text("1 run alive")
     (folder / "fail").touch()
     notice = page.locator(".Toastify__toast")
-    expect(notice).to_contain_text("fail none failed: ", timeout=SOON_MS)
+    expect(notice).to_contain_text("fail none failed: ")
     expect(notice).to_have_count(1)
     notice.get_by_role("button", name="Log").click()
     log = page.locator(".mosaic-run-log")
@@ -128,7 +117,7 @@ def test_a_run_that_ends_out_of_sight_is_notified_of_once_and_as_the_settings_sa
     tab = page.locator(".lm-DockPanel-tabBar .lm-TabBar-tab", has_text="Log of fail none")
     tab.locator(".lm-TabBar-tabCloseIcon").click()
     notebook.reload()
-    expect(runs_alive(page)).to_have_text("0 runs alive", timeout=SOON_MS)
+    expect(runs_alive(page)).to_have_text("0 runs alive")
     expect(notice).to_have_count(0)
 
     settings = jupyterlab.root.parent / "settings" / "mosaic-lab" / "settings.jupyterlab-settings"
@@ -136,9 +125,9 @@ def test_a_run_that_ends_out_of_sight_is_notified_of_once_and_as_the_settings_sa
     settings.write_text('{"notifications": "failures", "smoothing": 0.6, "x": "time"}')
     notebook.reload()
     run = start_run(folder)
-    expect(runs_alive(page)).to_have_text("1 run alive", timeout=SOON_MS)
+    expect(runs_alive(page)).to_have_text("1 run alive")
     run.stop(grace=0)
-    expect(runs_alive(page)).to_have_text("0 runs alive", timeout=SOON_MS)
+    expect(runs_alive(page)).to_have_text("0 runs alive")
     expect(notice).to_have_count(0)
     choose_from_menu(page, "Charts of runs")
     workspace = page.locator(".mosaic-workspace-tab")

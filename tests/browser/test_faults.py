@@ -5,31 +5,23 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser.jupyter import JupyterLab, Notebook
+from browser.jupyter import MAKE_LAB, JupyterLab, opened
 from browser.test_extension import FAIL
 from browser.test_runs_panel import RunsPanel
 from browser.test_workspace import OPEN, hover, plot, values
 from many_runs import write_runs
 from playwright.sync_api import Locator, Page, expect
-from support import store, wait_until
+from support import wait_until
 from written_films import write_film
 
 from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.runs import Run, Supervisor
 
-MAKE_LAB = "import mosaic_lab as mosaic\nlab = mosaic.Lab()"
 HTML = "<img/class=hacked/src=x/onerror=window.hacked=1>"
 HUGE = 500_000_000
-
-
-@pytest.fixture
-def supervisor(folder: Path) -> Iterator[Supervisor]:
-    with store(folder / "mosaic_runs") as supervisor:
-        yield supervisor
 
 
 @pytest.fixture
@@ -69,8 +61,7 @@ def test_broken_folders_and_a_huge_log_leave_the_page_at_work(
         log.truncate(HUGE)
         log.seek(HUGE)
         log.write(b"x" * 1_000_000 + b"\n" + b"a line of many\n" * 5000 + b"the last line\n")
-    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", [MAKE_LAB, "lab.runs[:]"])
-    notebook = Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
+    notebook = opened(page, jupyterlab, folder, MAKE_LAB, "lab.runs[:]")
     for cell in range(2):
         notebook.run(cell)
     expect(notebook.cell(1)).to_contain_text(sound.name)
@@ -105,8 +96,7 @@ def test_a_run_that_is_deleted_under_its_open_tabs_leaves_what_they_showed(
         shutil.rmtree(run.path)
     deleted, other = names = ("the deleted one", "the other one")
     first.name, second.name = names
-    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", [MAKE_LAB])
-    notebook = Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
+    notebook = opened(page, jupyterlab, folder, MAKE_LAB)
     notebook.run(0)
     panel = RunsPanel(page, folder)
     panel.choose(panel.line(deleted), "Show log")
@@ -170,8 +160,7 @@ def test_names_full_of_html_are_text_wherever_they_are_shown(
         full_of_html(path, env)
     write_film(first, 100)
     cells = [MAKE_LAB, "mosaic.show(lab.runs[0])", "lab.runs[:]", "mosaic.workspace(lab.runs)"]
-    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", cells)
-    notebook = Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
+    notebook = opened(page, jupyterlab, folder, *cells)
     for cell in range(len(cells)):
         notebook.run(cell)
     expect(notebook.cell(1).locator(".mosaic-header")).to_contain_text("label" + HTML)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from browser.jupyter import JupyterLab, Notebook
+from browser.jupyter import BUSY, JupyterLab, opened
 from playwright.sync_api import Locator, Page, expect
 from support import start_learner
 from written_films import write_film
@@ -13,8 +13,6 @@ from mosaic_lab.runs import Supervisor
 from mosaic_lab.runs.films import checkpoint_film_path
 
 SHOW = "import mosaic_lab as mosaic\nrun = mosaic.Lab().runs[0]\nrun"
-BUSY = "import pathlib, time\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.05)"
-SOON_MS = 20_000
 STEPS = [20_000, 40_000, 60_000, 80_000, 100_000]
 
 
@@ -24,21 +22,20 @@ def test_films_of_a_run_play_in_its_panel_while_a_cell_runs(
     run = start_learner(Supervisor(folder / "mosaic_runs"), seconds=1).wait(60)
     for step in STEPS[:4]:
         write_film(run.path, step)
-    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", [SHOW, BUSY])
-    notebook = Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
+    notebook = opened(page, jupyterlab, folder, SHOW, BUSY)
     notebook.run(0)
     strip, player = page.locator(".mosaic-film-row button"), page.locator(".mosaic-film-player")
     head = page.locator(".mosaic-collapsible summary").filter(has_text="Films")
-    expect(head).to_be_visible(timeout=SOON_MS)
+    expect(head).to_be_visible()
     expect(strip).to_have_count(0)
 
     notebook.start(1)
     head.click()
-    expect(strip).to_have_count(4, timeout=SOON_MS)
+    expect(strip).to_have_count(4)
     expect(strip.nth(1)).to_have_accessible_name("step 40,000: return 40, 20 steps")
     strip.nth(1).click()
     video = player.locator("video")
-    expect(video).to_be_visible(timeout=SOON_MS)
+    expect(video).to_be_visible()
     page.wait_for_function("() => document.querySelector('.mosaic-film-player video').currentTime > 0")
     player.get_by_role("button", name="Pause").click()
     expect(player.get_by_role("button", name="Play")).to_be_visible()
@@ -47,7 +44,7 @@ def test_films_of_a_run_play_in_its_panel_while_a_cell_runs(
     expect(player.locator("figcaption")).to_have_text("step 40,000: return 40, 20 steps")
 
     write_film(run.path, STEPS[4])  # a film that is made meanwhile
-    expect(strip).to_have_count(5, timeout=SOON_MS)
+    expect(strip).to_have_count(5)
     expect(strip.nth(1)).to_have_attribute("aria-pressed", "true")
 
     strip.nth(1).focus()
@@ -70,7 +67,7 @@ def test_films_of_a_run_play_in_its_panel_while_a_cell_runs(
     strip.nth(0).click()
     expect(player.get_by_role("alert")).to_contain_text("The film cannot be played")
     checkpoint_film_path(run.path, STEPS[0]).unlink()
-    expect(strip).to_have_count(4, timeout=SOON_MS)
+    expect(strip).to_have_count(4)
 
     (folder / "go").touch()
 

@@ -7,13 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser.jupyter import JupyterLab, Notebook
+from browser.jupyter import JupyterLab, Notebook, choose_in_palette, opened
 from browser.server import serving
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 from support import wait_until
-from toy_worker import toy
-
-__all__ = ["toy"]
 
 
 @pytest.fixture(scope="module")
@@ -27,15 +24,11 @@ def jupyterlab(
 
 @pytest.fixture
 def notebook(page: Page, jupyterlab: JupyterLab, folder: Path) -> Notebook:
-    name = f"{folder.name}/work.ipynb"
-    jupyterlab.write_notebook(name, ["import mosaic_lab\nmine = mosaic_lab.Lab()"])
-    return Notebook(page, jupyterlab, name)
+    return opened(page, jupyterlab, folder, "import mosaic_lab\nmine = mosaic_lab.Lab()")
 
 
 def open_form(page: Page, label: str) -> Locator:
-    page.keyboard.press("Control+Shift+C")
-    page.locator(".lm-CommandPalette-input").fill(label)
-    page.locator(".lm-CommandPalette-item", has_text=label).first.click()
+    choose_in_palette(page, label)
     return page.locator(".mosaic-form:visible")
 
 

@@ -5,31 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from browser.frames import (
-    SHOW,
-    SOON_MS,
-    canvas_pixels,
-    counters,
-    flows,
-    menu,
-    notice,
-    opened,
-    rests,
-    saved,
-    start,
-    view,
-)
-from browser.jupyter import JupyterLab
+from browser.frames import SHOW, canvas_pixels, counters, flows, menu, notice, rests, saved, start, view
+from browser.jupyter import COMPUTING, JupyterLab, opened
 from peers.painter import paint, scenes, visible_bits
 from PIL import Image
 from playwright.sync_api import Page, expect
 from support import wait_until
-
-COMPUTING = """\
-import pathlib
-pathlib.Path('busy').touch()
-while not pathlib.Path('go').exists():
-    sum(range(1000))"""
 
 
 def pause(page: Page) -> None:
@@ -79,7 +60,7 @@ def test_the_numbers_on_a_frame_are_its_own_and_frames_are_turned_off_and_on(
     expect(hud).to_be_hidden()
 
     menu(page).get_by_role("button", name="Off").click()
-    expect(notice(page)).to_contain_text("frames are off", timeout=SOON_MS)
+    expect(notice(page)).to_contain_text("frames are off")
     rests(page)
     opened_menu = menu(page)
     off, on = (opened_menu.get_by_role("button", name=name, exact=True) for name in ("Off", "On"))
@@ -87,7 +68,7 @@ def test_the_numbers_on_a_frame_are_its_own_and_frames_are_turned_off_and_on(
     expect(on).to_have_attribute("aria-pressed", "false")
     on.click()
     flows(page)
-    expect(notice(page)).to_be_hidden(timeout=SOON_MS)
+    expect(notice(page)).to_be_hidden()
 
 
 def test_what_is_drawn_and_saved_is_the_frame_bit_for_bit(

@@ -8,8 +8,8 @@ from io import BytesIO
 from pathlib import Path
 
 import numpy as np
-from browser.frames import SHOW, SOON_MS, flows, notice, opened, saved, shown, start, view
-from browser.jupyter import JupyterLab
+from browser.frames import SHOW, flows, notice, saved, shown, start, view
+from browser.jupyter import JupyterLab, opened
 from peers.painter import painted
 from PIL import Image
 from playwright.sync_api import Page, expect
@@ -30,10 +30,10 @@ def test_frames_come_back_after_a_reload_and_the_last_one_stays_without_a_kernel
 
     picture = page.locator(".jp-RenderedImage img")
     run.stop(grace=5)
-    expect(notice(page)).to_contain_text("cancelled", timeout=SOON_MS)
+    expect(notice(page)).to_contain_text("cancelled")
     expect(view(page).locator("canvas")).to_be_visible()
     saved(page, "Save this frame as PNG")
-    expect(picture).to_be_attached(timeout=SOON_MS)
+    expect(picture).to_be_attached()
     expect(picture).to_be_hidden()  # the live view is there
     number = shown(page)
     path = folder / "work.ipynb"
@@ -53,6 +53,6 @@ def test_frames_come_back_after_a_reload_and_the_last_one_stays_without_a_kernel
     wait_until(lambda: saved_number() == number)
     notebook.restart_kernel()
     page.reload()
-    expect(picture).to_be_visible(timeout=SOON_MS)
+    expect(picture).to_be_visible()
     expect(page.locator(".mosaic-saved")).to_contain_text("cancelled")
     expect(page.get_by_text("Error displaying widget")).to_be_hidden()

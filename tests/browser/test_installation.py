@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from browser.jupyter import JupyterLab, Notebook
+from browser.jupyter import MAKE_LAB, JupyterLab, Notebook, opened
 from browser.server import serving
 from many_runs import write_runs
 from playwright.sync_api import Page, expect
@@ -15,7 +15,6 @@ from playwright.sync_api import Page, expect
 import mosaic_lab
 from mosaic_lab import __version__
 
-MAKE_LAB = "import mosaic_lab as mosaic\nlab = mosaic.Lab()"
 NOT_INSTALLED = "raise ModuleNotFoundError(\"No module named 'mosaic_lab'\", name='mosaic_lab')\n"
 OTHER = "99.0"
 LINE = ".mosaic-page-notice"
@@ -88,11 +87,8 @@ def test_a_kernel_with_another_version_than_the_page_is_reported(
 ) -> None:
     other = other_version(tmp_path / "packages")
     use_other = f"import sys\nsys.path.insert(0, {str(other)!r})"
-    jupyterlab.write_notebook(
-        f"{folder.name}/work.ipynb", [use_other, MAKE_LAB, "lab.runs", MAKE_LAB, "lab.runs"]
-    )
     write_runs(folder / "mosaic_runs", 2)
-    notebook = Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
+    notebook = opened(page, jupyterlab, folder, use_other, MAKE_LAB, "lab.runs", MAKE_LAB, "lab.runs")
     for cell in range(3):
         notebook.run(cell)
     said = f"This page has mosaic-lab {__version__}, the kernel {OTHER}. Reload the page; if this line stays"

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from browser.jupyter import JupyterLab, Notebook
+from browser.jupyter import BUSY, JupyterLab, opened
 from playwright.sync_api import Page, expect
 from support import at_work, start_painter, wait_until
 
 from mosaic_lab.runs import Run, Supervisor
 
 SHOW = "import mosaic_lab as mosaic\nrun = mosaic.Lab().runs[0]\nrun"
-BUSY = "import pathlib, time\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.05)"
 LOADED = "import sys\n'ipycanvas' in sys.modules"
-SOON_MS = 20_000
 
 
 def reports(run: Run) -> list[float]:
@@ -29,7 +27,7 @@ def renders_nothing(run: Run) -> None:
 
 def canvas_changes(page: Page) -> None:
     canvas = page.locator(".mosaic-panel .mosaic-frames canvas").first
-    expect(canvas).to_be_visible(timeout=SOON_MS)
+    expect(canvas).to_be_visible()
     before = canvas.evaluate("canvas => canvas.toDataURL()")
     wait_until(lambda: canvas.evaluate("canvas => canvas.toDataURL()") != before)
 
@@ -38,8 +36,7 @@ def test_frames_unfold_in_a_panel_while_a_cell_runs_and_cost_nothing_folded(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:
     run = at_work(start_painter(Supervisor(folder / "mosaic_runs"), label="painter flat"))
-    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", [SHOW, LOADED, BUSY])
-    notebook = Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
+    notebook = opened(page, jupyterlab, folder, SHOW, LOADED, BUSY)
     notebook.run(0)
     notebook.run(1)
     expect(notebook.output(1)).to_contain_text("False")

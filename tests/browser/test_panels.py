@@ -5,16 +5,15 @@ from __future__ import annotations
 import base64
 import csv
 import re
-import sys
 from pathlib import Path
 
 import nbformat
 import pytest
-from browser.jupyter import JupyterLab, Notebook
+from browser.jupyter import COMPUTING, JupyterLab, Notebook, opened, start_long
 from playwright.sync_api import Locator, Page, expect
-from support import PEERS, start_painter, wait_until
+from support import start_painter, wait_until
 
-from mosaic_lab.runs import Run, Supervisor
+from mosaic_lab.runs import Supervisor
 
 SHOW = """import mosaic_lab as mosaic
 lab = mosaic.Lab()
@@ -23,32 +22,8 @@ run"""
 SHOW_GROUP = """import mosaic_lab as mosaic
 group = mosaic.RunGroup(mosaic.Lab().runs)
 group.chart("episode_return")"""
-COMPUTING = "import pathlib\nwhile not pathlib.Path('go').exists():\n    sum(range(1000))"
-SOON_MS = 20_000
 FIGURE = ".bqplot .curve path.line"
 ANSWERED = re.compile("stopping|cancelled")
-
-
-def start(folder: Path, seed: int = 1, **settings: object) -> Run:
-    """A real worker that learns along a curve; without ``seconds`` it takes far longer than any test."""
-    config = {
-        "algorithm": "ppo",
-        "env_id": "CartPole-v1",
-        "seed": seed,
-        "total_timesteps": 100_000,
-        "hyperparameters": {"seconds": 900, "rows": 30_000, **settings},
-    }
-    return Supervisor(folder / "mosaic_runs", max_running=9).start(
-        [sys.executable, str(PEERS / "learner.py")],
-        config,
-        worker="learner",
-        label=f"learner ppo CartPole-v1 seed {seed}",
-    )
-
-
-def opened(page: Page, jupyterlab: JupyterLab, folder: Path, *cells: str) -> Notebook:
-    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", list(cells))
-    return Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
 
 
 def panel(page: Page) -> Locator:
@@ -61,7 +36,7 @@ def state(page: Page) -> Locator:
 
 def drawn(page: Page) -> str:
     """The path of the topmost line."""
-    expect(panel(page).locator(FIGURE).last).to_be_attached(timeout=SOON_MS)
+    expect(panel(page).locator(FIGURE).last).to_be_attached()
     return panel(page).locator(FIGURE).last.get_attribute("d") or ""
 
 
@@ -82,13 +57,13 @@ def cell_is_running(notebook: Notebook, index: int) -> None:
 
 
 def test_everything_answers_while_a_cell_computes(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
-    run = start(folder, malformed=3)
+    run = start_long(folder, malformed=3)
     notebook = opened(page, jupyterlab, folder, SHOW, COMPUTING)
     notebook.run(0)
     notebook.start(1)
     shown = panel(page)
     expect(shown.locator(".mosaic-title")).to_have_text(run.label)
-    expect(state(page)).to_have_text("running", timeout=SOON_MS)
+    expect(state(page)).to_have_text("running")
     expect(shown.locator(".mosaic-menu summary")).to_have_text("episode_return")
     grows(page)
     expect(shown.locator(".mosaic-numbers")).to_contain_text("steps/s")
@@ -98,7 +73,7 @@ def test_everything_answers_while_a_cell_computes(page: Page, jupyterlab: Jupyte
     listed = "common to all workers|episode_return|upstream's own|charts/SPS|charts/learning_rate"
     assert "|".join(shown.locator(".mosaic-menu-list > *").all_text_contents()).startswith(listed)
     items = shown.locator(".mosaic-legend-item")
-    expect(items).to_have_count(2, timeout=SOON_MS)
+    expect(items).to_have_count(2)
     expect(shown.locator(FIGURE)).to_have_count(2)
     items.nth(0).click()
     expect(shown.locator(FIGURE)).to_have_count(1)
@@ -113,15 +88,15 @@ def test_everything_answers_while_a_cell_computes(page: Page, jupyterlab: Jupyte
     expect(system).to_contain_text(re.compile(r"CPU [\d.]+%, memory [\d.]+ MB, disk [\d.]+ MB"))
     expect(shown.locator(".bqplot")).to_have_count(2)
     system.click()
-    expect(shown.locator(".bqplot")).to_have_count(5, timeout=SOON_MS)
+    expect(shown.locator(".bqplot")).to_have_count(5)
     system.click()
     expect(shown.locator(".bqplot")).to_have_count(2)
     shown.locator(".mosaic-footer summary").click()
     expect(shown.locator(".mosaic-footer pre")).to_contain_text("update")
 
     shown.get_by_role("button", name="Stop").click()
-    expect(state(page)).to_have_text(ANSWERED, timeout=SOON_MS)
-    expect(state(page)).to_have_text("cancelled", timeout=SOON_MS)
+    expect(state(page)).to_have_text(ANSWERED)
+    expect(state(page)).to_have_text("cancelled")
     cell_is_running(notebook, 1)
     assert run.state == "cancelled"
 
@@ -130,19 +105,19 @@ def test_everything_answers_while_a_cell_computes(page: Page, jupyterlab: Jupyte
 def test_a_chart_without_lines_says_what_happens_and_shows_no_scale(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:
-    start(folder, after=str(folder / "begin"))
+    start_long(folder, after=str(folder / "begin"))
     notebook = opened(page, jupyterlab, folder, SHOW)
     notebook.run(0)
     shown = panel(page)
     instead, figure = shown.locator(".mosaic-waiting"), shown.locator(".bqplot")
     doing = re.compile(r"^importing libraries and building the environment, \d+ s$")
-    expect(instead).to_have_text(doing, timeout=SOON_MS)
+    expect(instead).to_have_text(doing)
     expect(shown.locator(".mosaic-reason")).to_have_text(doing)
     before = instead.inner_text()
     wait_until(lambda: instead.inner_text() != before)  # the seconds count
     expect(figure).to_be_hidden()
     (folder / "begin").touch()
-    expect(figure).to_be_visible(timeout=SOON_MS)
+    expect(figure).to_be_visible()
     expect(instead).to_be_empty()
     grows(page)
     assert 2 <= shown.locator(".bqplot .axis").nth(1).locator(".tick").count() <= 7
@@ -155,32 +130,32 @@ def test_a_chart_without_lines_says_what_happens_and_shows_no_scale(
 
 def test_a_group_shows_its_mean_or_its_runs(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     for seed in (1, 2, 3):
-        start(folder, seed)
+        start_long(folder, seed=seed)
     notebook = opened(page, jupyterlab, folder, SHOW_GROUP)
     notebook.run(0)
     shown = panel(page)
     expect(shown.locator(".mosaic-title")).to_have_text("learner ppo CartPole-v1")
-    expect(state(page)).to_have_text("3 running", timeout=SOON_MS)
+    expect(state(page)).to_have_text("3 running")
     items = shown.locator(".mosaic-legend-item")
-    expect(items).to_contain_text("mean of 3", timeout=SOON_MS)
-    expect(shown.locator(FIGURE)).to_have_count(4, timeout=SOON_MS)  # the runs, thinly, and their mean
+    expect(items).to_contain_text("mean of 3")
+    expect(shown.locator(FIGURE)).to_have_count(4)  # the runs, thinly, and their mean
     grows(page)
     shown.get_by_role("button", name="Runs").click()
-    expect(items).to_have_count(3, timeout=SOON_MS)
+    expect(items).to_have_count(3)
     expect(items).to_contain_text(["seed 1", "seed 2", "seed 3"])
     shown.get_by_role("button", name="Stop all").click()
-    expect(state(page)).to_have_text(["3 cancelled"], timeout=SOON_MS)
+    expect(state(page)).to_have_text(["3 cancelled"])
 
 
 def test_a_run_that_ends_is_saved_zoomed_reset_and_shown_without_a_kernel(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:
-    run = start(folder, seconds=4, rows=300)
+    run = start_long(folder, seconds=4, rows=300)
     notebook = opened(page, jupyterlab, folder, SHOW, "print(run.wait())")
     notebook.run(0)
     notebook.run(1)
     shown = panel(page)
-    expect(state(page)).to_have_text("completed", timeout=SOON_MS)
+    expect(state(page)).to_have_text("completed")
     expect(shown.get_by_role("button", name="Stop")).to_be_hidden()
     drawn(page)
 
@@ -214,7 +189,7 @@ def test_a_run_that_ends_is_saved_zoomed_reset_and_shown_without_a_kernel(
     wait_until(lambda: ticks.all_inner_texts() == before)
 
     still, picture = page.locator(".mosaic-saved"), page.locator(".jp-RenderedImage img")
-    expect(picture).to_be_attached(timeout=SOON_MS)
+    expect(picture).to_be_attached()
     expect(still).to_be_hidden()  # the live panel is there
     expect(picture).to_be_hidden()
     page.keyboard.press("Control+s")
@@ -224,7 +199,7 @@ def test_a_run_that_ends_is_saved_zoomed_reset_and_shown_without_a_kernel(
     assert base64.b64decode(png).startswith(b"\x89PNG")
     notebook.restart_kernel()
     page.reload()
-    expect(still).to_be_visible(timeout=SOON_MS)
+    expect(still).to_be_visible()
     expect(still).to_contain_text("completed")
     expect(picture).to_be_visible()
     expect(page.get_by_text("Error displaying widget")).to_be_hidden()
@@ -234,7 +209,7 @@ def test_a_run_that_ends_is_saved_zoomed_reset_and_shown_without_a_kernel(
 def test_ended_runs_have_no_chart_without_points_and_no_fold_of_frames_that_nobody_saw(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:
-    failed = start(folder, fail_at=0)
+    failed = start_long(folder, fail_at=0)
     painted = start_painter(Supervisor(folder / "mosaic_runs"), frames=1, free=True)
     wait_until(lambda: failed.finished and painted.finished)
     lab = "import mosaic_lab as mosaic\nlab = mosaic.Lab()\n"
@@ -242,12 +217,12 @@ def test_ended_runs_have_no_chart_without_points_and_no_fold_of_frames_that_nobo
     notebook = opened(page, jupyterlab, folder, lab + shown[0], shown[1])
     for cell in range(2):
         notebook.run(cell)
-    expect(state(page).first).to_have_text("failed", timeout=SOON_MS)
+    expect(state(page).first).to_have_text("failed")
     first = panel(page).first
     expect(first.locator(".mosaic-notices")).to_contain_text("the reward became negative infinity")
     expect(first.locator(".bqplot")).to_be_hidden()
     expect(first.locator(".mosaic-controls")).to_be_hidden()
-    expect(panel(page).last.locator(".mosaic-title").first).to_be_visible(timeout=SOON_MS)
+    expect(panel(page).last.locator(".mosaic-title").first).to_be_visible()
     expect(panel(page).last.locator(".mosaic-collapsible", has_text="Frames")).to_be_hidden()
 
 

@@ -2,46 +2,25 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import nbformat
 import pytest
-from browser.jupyter import JupyterLab, Notebook
+from browser.jupyter import MAKE_LAB, JupyterLab, Notebook, opened, start_long
 from playwright.sync_api import Locator, Page, expect
-from support import PEERS, start_painter, wait_until
+from support import start_painter, wait_until
 
-from mosaic_lab.runs import Run, RunGroup, Supervisor
+from mosaic_lab.runs import RunGroup, Supervisor
 from mosaic_lab.widgets.page.saved_form import METADATA
 
-LAB = "import mosaic_lab as mosaic\nlab = mosaic.Lab()"
-SOON_MS = 20_000
 LATER_MS = 60_000
 FIGURE = ".bqplot .curve path.line"
 
 
-def start(folder: Path, seed: int = 1) -> Run:
-    """A real worker that learns along a curve for longer than any test takes."""
-    return Supervisor(folder / "mosaic_runs", max_running=9).start(
-        [sys.executable, str(PEERS / "learner.py")],
-        {
-            "algorithm": "ppo",
-            "env_id": "CartPole-v1",
-            "seed": seed,
-            "total_timesteps": 100_000,
-            "hyperparameters": {"seconds": 900, "rows": 30_000},
-        },
-        worker="learner",
-        label=f"learner ppo CartPole-v1 seed {seed}",
-    )
-
-
 @pytest.fixture
 def notebook(page: Page, jupyterlab: JupyterLab, folder: Path) -> Notebook:
-    name = f"{folder.name}/work.ipynb"
     shown = ["lab.runs[0]", "mosaic.RunGroup(lab.runs[:2]).chart('episode_return')", "lab.runs[2].frames()"]
-    jupyterlab.write_notebook(name, [LAB, *shown])
-    return Notebook(page, jupyterlab, name)
+    return opened(page, jupyterlab, folder, MAKE_LAB, *shown)
 
 
 def panel(notebook: Notebook, cell: int) -> Locator:
@@ -51,7 +30,7 @@ def panel(notebook: Notebook, cell: int) -> Locator:
 def grows(notebook: Notebook, cell: int) -> None:
     line = panel(notebook, cell).locator(FIGURE).last
     panel(notebook, cell).scroll_into_view_if_needed()
-    expect(line).to_be_attached(timeout=SOON_MS)
+    expect(line).to_be_attached()
     before = line.get_attribute("d")
     wait_until(lambda: line.get_attribute("d") != before)
 
@@ -75,7 +54,7 @@ def test_living_runs_come_back_with_the_next_lab_and_the_file_holds_how_they_end
     notebook: Notebook, folder: Path
 ) -> None:
     """After a restart of the kernel and a reload, and those that end while no page is open, too."""
-    runs = [start(folder, seed) for seed in (1, 2)]
+    runs = [start_long(folder, seed=seed) for seed in (1, 2)]
     runs.append(start_painter(Supervisor(folder / "mosaic_runs", max_running=9)))
     for cell in range(4):
         notebook.run(cell)
@@ -84,8 +63,7 @@ def test_living_runs_come_back_with_the_next_lab_and_the_file_holds_how_they_end
     gone = panel(notebook, 1).locator(".mosaic-disconnected")
     expect(gone).to_have_text(
         "The kernel was restarted or shut down. This panel comes back when mosaic_lab.Lab() has run again; "
-        f'lab.run("{runs[0].id}") shows this run again, too.',
-        timeout=SOON_MS,
+        f'lab.run("{runs[0].id}") shows this run again, too.'
     )
     expect(panel(notebook, 1).get_by_role("button", name="Stop")).to_be_disabled()
     notebook.run(0)
@@ -100,7 +78,7 @@ def test_living_runs_come_back_with_the_next_lab_and_the_file_holds_how_they_end
 
     notebook.reload()  # the new kernel's widgets are in the file now
     panel(notebook, 1).get_by_role("button", name="Stop").click()
-    expect(panel(notebook, 1).locator(".mosaic-chip").first).to_have_text("cancelled", timeout=SOON_MS)
+    expect(panel(notebook, 1).locator(".mosaic-chip").first).to_have_text("cancelled")
     wait_until(lambda: said(saved(notebook, folder)) == 2, timeout=60)
     notebook.page.goto("about:blank")  # no page hears of the next ends
     RunGroup(runs).stop(grace=0)
@@ -115,15 +93,14 @@ def test_living_runs_come_back_with_the_next_lab_and_the_file_holds_how_they_end
 def test_a_panel_whose_output_was_replaced_is_let_go(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:
-    runs = [start(folder, seed) for seed in (1, 2)]
-    name, which = f"{folder.name}/replaced.ipynb", folder / "which"
+    runs = [start_long(folder, seed=seed) for seed in (1, 2)]
+    which = folder / "which"
     count = (
         "import ipywidgets, time\ncount = lambda: len(ipywidgets.widgets.widget._instances)\nprint(count())"
     )
     back = "shown = count()\nwhile count() != first:\n    time.sleep(0.1)"
     shown = f"lab.runs[int(open({str(which)!r}).read())]"
-    jupyterlab.write_notebook(name, [LAB, shown, f"{count}\nfirst = count()", back])
-    notebook = Notebook(page, jupyterlab, name)
+    notebook = opened(page, jupyterlab, folder, MAKE_LAB, shown, f"{count}\nfirst = count()", back)
     for cell, run in ((0, 0), (1, 0), (2, 0), (1, 1), (3, 1)):
         which.write_text(str(run))
         notebook.run(cell)

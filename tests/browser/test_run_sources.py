@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-from browser.jupyter import KERNEL_MS, JupyterLab, Notebook
+from browser.jupyter import BUSY, KERNEL_MS, MAKE_LAB, JupyterLab, opened
 from many_runs import write_runs
 from playwright.sync_api import Page
-from support import start_peer, store, wait_until
+from support import start_endless, wait_until
 
 from mosaic_lab.runs import Run, Supervisor
 
-MAKE_LAB = "import mosaic_lab\nlab = mosaic_lab.Lab()"
-BUSY = "import pathlib, time\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.05)"
 HANGS = """import ctypes, os, pathlib
 os.mkfifo('gate')
 pathlib.Path('hangs').touch()
 ctypes.PyDLL(None).open(b'gate', os.O_RDONLY)  # not one of Python's threads runs until it is opened"""
 KILLED = "import os\nos.kill(os.getpid(), 9)"
-SOON_MS = 20_000
 
 FOLLOW = """async store => {
   const app = window.jupyterapp;
@@ -46,7 +41,7 @@ class Follower:
         self.page = page
         page.evaluate(FOLLOW, str(root))
 
-    def wait(self, condition: str, argument: Any = None, timeout: int = SOON_MS) -> None:
+    def wait(self, condition: str, argument: Any = None, timeout: int = 20_000) -> None:
         """Wait until a condition on ``source``, ``rows`` and ``sources`` is true in the page."""
         function = f"id => {{ const {{ source, rows, sources }} = window.mosaic; return {condition}; }}"
         self.page.wait_for_function(function, arg=argument, timeout=timeout)
@@ -64,30 +59,14 @@ class Follower:
         )
 
 
-@pytest.fixture
-def supervisor(folder: Path) -> Iterator[Supervisor]:
-    with store(folder / "mosaic_runs") as supervisor:
-        write_runs(supervisor.store.root, 3)
-        yield supervisor
-
-
-def train(supervisor: Supervisor) -> Run:
-    return start_peer(supervisor, "train", total_timesteps=10**9, pause=0.2)
-
-
-def open_notebook(page: Page, jupyterlab: JupyterLab, folder: Path, name: str = "work") -> Notebook:
-    name = f"{folder.name}/{name}.ipynb"
-    jupyterlab.write_notebook(name, [MAKE_LAB, BUSY, HANGS, KILLED])
-    return Notebook(page, jupyterlab, name)
-
-
 def test_a_store_is_read_without_a_kernel_acted_on_with_one_and_a_lost_one_leaves_no_gap(
     page: Page, jupyterlab: JupyterLab, folder: Path, supervisor: Supervisor
 ) -> None:
-    notebook = open_notebook(page, jupyterlab, folder)
+    write_runs(supervisor.store.root, 3)
+    notebook = opened(page, jupyterlab, folder, MAKE_LAB, BUSY, HANGS, KILLED)
     follower = Follower(page, supervisor.store.root)
     follower.wait("rows.size === 3 && !source.canAct")
-    run = train(supervisor)
+    run = start_endless(supervisor)
     follower.sees(run)
     assert "Run mosaic_lab.Lab(…) on this store in a notebook" in follower.call("stop", runs=[run.id])
 
@@ -107,16 +86,16 @@ def test_a_store_is_read_without_a_kernel_acted_on_with_one_and_a_lost_one_leave
     notebook.start(2)
     wait_until((folder / "hangs").exists)
     assert follower.call("log", run=next(iter(supervisor.store.folders())).run_id, lines=1)["text"]
-    follower.sees(train(supervisor))
+    follower.sees(start_endless(supervisor))
     (folder / "gate").open("w").close()
 
     notebook.restart_kernel()
     follower.wait("!source.canAct")
-    follower.sees(train(supervisor))
+    follower.sees(start_endless(supervisor))
     notebook.run(0)
     follower.wait("source.canAct", timeout=KERNEL_MS)
-    follower.sees(train(supervisor))
+    follower.sees(start_endless(supervisor))
 
     notebook.start(3)
     follower.wait("!source.canAct")
-    follower.sees(train(supervisor))
+    follower.sees(start_endless(supervisor))

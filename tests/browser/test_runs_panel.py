@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser.jupyter import JupyterLab, Notebook
+from browser.jupyter import BUSY, MAKE_LAB, JupyterLab, opened
 from many_runs import write_runs
 from playwright.sync_api import Locator, Page, expect
-from support import start_peer, store, wait_until
+from support import start_endless, wait_until
 
-from mosaic_lab.runs import Run, Supervisor
+from mosaic_lab.runs import Supervisor
 
-MAKE_LAB = "import mosaic_lab\nlab = mosaic_lab.Lab()"
-BUSY = "import pathlib, time\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.05)"
 HTML = "<img src=x onerror='document.title=1'><b>bold</b>"
-
-
-@pytest.fixture
-def supervisor(folder: Path) -> Iterator[Supervisor]:
-    with store(folder / "mosaic_runs") as supervisor:
-        yield supervisor
 
 
 class RunsPanel:
@@ -54,17 +45,12 @@ def clipboard(page: Page) -> str:
     return str(page.evaluate("navigator.clipboard.readText()"))
 
 
-def train(supervisor: Supervisor) -> Run:
-    return start_peer(supervisor, "train", total_timesteps=10**9, pause=0.2)
-
-
 def test_runs_are_stopped_renamed_and_removed_while_a_cell_runs(
     page: Page, jupyterlab: JupyterLab, folder: Path, supervisor: Supervisor
 ) -> None:
-    run = train(supervisor)
+    run = start_endless(supervisor)
     write_runs(folder / "elsewhere" / "mosaic_runs", 5)
-    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", [MAKE_LAB, f"lab.run({run.id!r})", BUSY])
-    notebook = Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
+    notebook = opened(page, jupyterlab, folder, MAKE_LAB, f"lab.run({run.id!r})", BUSY)
     notebook.run(0)
     notebook.run(1)
     notebook.start(2)
@@ -215,16 +201,15 @@ def test_a_store_without_a_kernel_is_filtered_and_read_but_not_changed(
 def test_the_runs_are_a_live_table_in_a_cell_and_stay_in_the_notebook(
     page: Page, jupyterlab: JupyterLab, folder: Path, supervisor: Supervisor
 ) -> None:
-    run = train(supervisor)
-    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", [MAKE_LAB, "lab.runs", BUSY])
-    notebook = Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
+    run = start_endless(supervisor)
+    notebook = opened(page, jupyterlab, folder, MAKE_LAB, "lab.runs", BUSY)
     for cell in range(2):
         notebook.run(cell)
     notebook.start(2)
     table = notebook.cell(1).get_by_role("treegrid")
     expect(table).to_contain_text("running")
     expect(notebook.cell(1).locator(".mosaic-saved")).to_be_hidden()
-    second = train(supervisor)
+    second = start_endless(supervisor)
     expect(table.locator(".mosaic-runs-line")).to_have_count(2)
     lines = table.locator(".mosaic-runs-line")
     tools = notebook.cell(1).get_by_role("toolbar")

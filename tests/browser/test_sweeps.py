@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from browser.frames import BUSY, SOON_MS, opened
-from browser.jupyter import JupyterLab
+from browser.jupyter import BUSY, JupyterLab, opened
 from playwright.sync_api import Page, expect
 from support import wait_until
-from sweeps.climbing_worker import climber  # noqa: F401
 
 INSTALL_MS = 300_000  # the kernel may build the worker's environment
 SWEEP = """import mosaic_lab as mosaic
@@ -21,23 +19,20 @@ sweep"""
 
 
 def test_a_sweep_is_stopped_goes_on_and_is_live_while_a_cell_runs_and_its_trials_are_sorted(
-    page: Page,
-    jupyterlab: JupyterLab,
-    folder: Path,
-    climber: Path,  # noqa: F811
+    page: Page, jupyterlab: JupyterLab, folder: Path, climber: Path
 ) -> None:
     home = f"import os\nos.environ['MOSAIC_LAB_HOME'] = {str(climber)!r}\n"
     notebook = opened(page, jupyterlab, folder, home + SWEEP, "sweep.resume()", BUSY)
     notebook.start(0)
     stopped = page.locator(".mosaic-panel").first
     expect(stopped).to_be_visible(timeout=INSTALL_MS)
-    expect(stopped.locator(".mosaic-table caption")).to_have_text("2 running", timeout=SOON_MS)
+    expect(stopped.locator(".mosaic-table caption")).to_have_text("2 running")
     stopped.get_by_role("button", name="Stop", exact=True).click()
-    expect(stopped.locator(".mosaic-chips")).to_have_text("cancelled", timeout=SOON_MS)
-    expect(stopped.locator(".mosaic-table caption")).to_have_text("2 cancelled", timeout=SOON_MS)
+    expect(stopped.locator(".mosaic-chips")).to_have_text("cancelled")
+    expect(stopped.locator(".mosaic-table caption")).to_have_text("2 cancelled")
     notebook.start(1)
     panel = page.locator(".mosaic-panel").nth(1)
-    expect(panel).to_be_visible(timeout=SOON_MS)
+    expect(panel).to_be_visible()
     notebook.start(2)
     wait_until(lambda: (folder / "busy").exists())
     expect(panel.locator(".mosaic-title")).to_have_text("Sweep · climb Hill-v0")
@@ -60,15 +55,15 @@ def test_a_sweep_is_stopped_goes_on_and_is_live_while_a_cell_runs_and_its_trials
     headings = panel.locator(".bqplot .mainheading")
     expect(headings.filter(has_text="Learning curves")).to_have_count(1)
     expect(headings.filter(has_text="Parallel coordinates")).to_have_count(1)
-    expect(panel.locator(".mosaic-chips")).to_have_text("completed", timeout=SOON_MS)
+    expect(panel.locator(".mosaic-chips")).to_have_text("completed")
     (folder / "go").touch()
     notebook.wait_idle()
     picture = page.locator(".jp-RenderedImage img")
-    expect(picture).to_have_count(1, timeout=SOON_MS)  # hidden: the live panel is there
+    expect(picture).to_have_count(1)  # hidden: the live panel is there
     notebook.restart_kernel()
     page.keyboard.press("Control+s")
     wait_until(lambda: "mosaic-saved" in (folder / "work.ipynb").read_text())
     notebook.reload()
     saved = page.locator(".mosaic-saved", has_text="4 of 4 trials, completed: 4 completed")
-    expect(saved).to_be_visible(timeout=SOON_MS)
+    expect(saved).to_be_visible()
     expect(picture).to_be_visible()

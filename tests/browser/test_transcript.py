@@ -6,8 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from browser.frames import SOON_MS, opened
-from browser.jupyter import JupyterLab
+from browser.jupyter import JupyterLab, opened
 from language.language_fixtures import FakeServer
 from playwright.sync_api import Page, expect
 
@@ -34,18 +33,18 @@ cmp.transcript()"""
     view = page.locator(".mosaic-transcript")
     expect(view).to_be_visible(timeout=INSTALL_MS)
     rows = view.locator("tbody tr:has(button)")
-    expect(view.locator("output")).to_have_text(re.compile(r"^(9|1\d) exchanges$"), timeout=SOON_MS)
+    expect(view.locator("output")).to_have_text(re.compile(r"^(9|1\d) exchanges$"))
     detail = view.get_by_label("Prompt and answer", exact=True)
     expect(detail.locator("h3")).to_have_text("LLM · seed 3 · step 0")
     expect(detail.locator("mark")).not_to_be_empty()
 
     view.get_by_role("searchbox").fill("i am LOST")
-    expect(rows).to_have_count(2, timeout=SOON_MS)  # and the second request, whose prompt repeats it
+    expect(rows).to_have_count(2)  # and the second request, whose prompt repeats it
     expect(rows.first).to_contain_text("unparsed")
-    expect(detail.locator(".mosaic-answer-text")).to_have_text(f"I am lost {EVIL}", timeout=SOON_MS)
+    expect(detail.locator(".mosaic-answer-text")).to_have_text(f"I am lost {EVIL}")
     view.get_by_role("searchbox").fill("")
     view.get_by_label("Seed", exact=True).fill("4")
-    expect(rows).to_have_count(4, timeout=SOON_MS)
+    expect(rows).to_have_count(4)
     view.get_by_label("Exchanges", exact=True).press("ArrowDown")
     expect(detail.locator("h3")).to_have_text("LLM · seed 4 · step 1")
     view.get_by_role("button", name="Charts").click()
@@ -65,12 +64,12 @@ cmp.transcript()"""
     notebook.run(1)
     compared = notebook.output(1)
     compared.get_by_role("button", name="Replay").click()
-    expect(compared.locator(".mosaic-replay-body")).to_be_visible(timeout=SOON_MS)
+    expect(compared.locator(".mosaic-replay-body")).to_be_visible()
 
     notebook.run(2)
     workspace = notebook.output(2).locator(".mosaic-workspace").first
     workspace.get_by_role("button", name="Transcript").click()
-    expect(workspace.locator(".mosaic-transcript tbody tr:has(button)").first).to_be_visible(timeout=SOON_MS)
+    expect(workspace.locator(".mosaic-transcript tbody tr:has(button)").first).to_be_visible()
     workspace.get_by_role("button", name="Replay").click()
     tab = page.locator(".mosaic-run-tab .mosaic-replay-body")
     expect(tab).to_be_visible(timeout=INSTALL_MS)

@@ -20,7 +20,6 @@ OPEN = """async (args) => {
     await jupyterapp.restored;
     await jupyterapp.commands.execute("mosaic-lab:open-workspace", args);
 }"""
-SOON_MS = 20_000
 HTML = "<img src=x onerror=window.hacked=1><b>bold</b>"
 
 
@@ -48,7 +47,7 @@ def plot(workspace: Locator, metric: str) -> Locator:
 def values(workspace: Locator) -> dict[str, float]:
     """Return the values beside the pointer by the names of their runs."""
     rows = workspace.locator(".mosaic-values div:has(b)")
-    expect(rows.first).to_be_visible(timeout=SOON_MS)
+    expect(rows.first).to_be_visible()
     found = rows.evaluate_all(
         "rows => rows.map(row => ['span', 'b'].map(part => row.querySelector(part).innerText))"
     )
@@ -56,7 +55,7 @@ def values(workspace: Locator) -> dict[str, float]:
 
 
 def hover(page: Page, over: Locator, part: float) -> None:
-    expect(over).to_be_visible(timeout=SOON_MS)
+    expect(over).to_be_visible()
     box = over.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 2, box["y"] + 2)
@@ -101,7 +100,7 @@ def test_values_at_the_cursor_are_those_of_the_runs(page: Page, jupyterlab: Jupy
     write_runs(store, 5, points=200)
     workspace = opened(page, jupyterlab, store)
     over = plot(workspace, "episode_return")
-    expect(over).to_be_visible(timeout=SOON_MS)
+    expect(over).to_be_visible()
     wait_until(lambda: len(hovered(page, workspace, over, 0.35)) == 5)
     shown = values(workspace)
     at = place(workspace)
@@ -128,7 +127,7 @@ def test_zoom_is_linked_and_the_state_survives_a_reload(
 ) -> None:
     write_runs(store, 5, points=200)
     workspace = opened(page, jupyterlab, store)
-    expect(plot(workspace, "losses/value_loss")).to_be_visible(timeout=SOON_MS)
+    expect(plot(workspace, "losses/value_loss")).to_be_visible()
     hover(page, plot(workspace, "losses/value_loss"), 0.99)
     assert place(workspace) > 19_000
     brush(page, plot(workspace, "episode_return"), 0.2, 0.5)
@@ -147,7 +146,7 @@ def test_zoom_is_linked_and_the_state_survives_a_reload(
     page.wait_for_timeout(1500)  # JupyterLab writes its state after a while
 
     page.reload()
-    expect(titles.first).to_have_text("losses/value_loss", timeout=SOON_MS)
+    expect(titles.first).to_have_text("losses/value_loss")
     expect(workspace.get_by_role("button", name="Reset zoom")).to_be_enabled()
     log = chart(workspace, "episode_return").get_by_role("button", name="log", exact=True)
     expect(log).to_have_attribute("aria-pressed", "true")
@@ -166,7 +165,7 @@ def test_runs_are_grouped_filtered_and_saved_and_their_names_are_text(
         launch: dict[str, Any] = json.loads((folders[number] / "launch.json").read_text())
         (folders[number] / "launch.json").write_text(json.dumps({**launch, "label": label}))
     workspace = opened(page, jupyterlab, store)
-    expect(workspace.get_by_role("rowheader", name=HTML)).to_be_visible(timeout=SOON_MS)
+    expect(workspace.get_by_role("rowheader", name=HTML)).to_be_visible()
     ends = workspace.locator(".mosaic-charted-name [data-text^=' seed']")
     cut = "ends => ends.filter(end => end.scrollWidth > end.clientWidth).map(end => end.dataset.text)"
     assert ends.count() == 9 and ends.evaluate_all(cut) == [], "what distinguishes them is never cut"
@@ -223,7 +222,7 @@ def test_every_control_of_the_charts_has_its_effect(page: Page, jupyterlab: Jupy
     expect(below).to_contain_text("Reading …")  # not that there are no values
     page.set_viewport_size({"width": 1400, "height": 900})
     over, one = plot(workspace, "episode_return"), chart(workspace, "episode_return")
-    expect(over).to_be_visible(timeout=SOON_MS)
+    expect(over).to_be_visible()
 
     def shown(part: float) -> list[float]:
         """The values at a part of the chart's width."""
@@ -354,13 +353,13 @@ def test_a_click_on_a_chart_plays_the_film_of_that_moment(
         expect(films).to_be_visible()
         choice.select_option(filmed.name)
 
-    expect(chart(workspace, "episode_return")).to_contain_text("2 lines", timeout=SOON_MS)
+    expect(chart(workspace, "episode_return")).to_contain_text("2 lines")
     click(0.3)
-    expect(player).to_contain_text(f"step {early:,}", timeout=SOON_MS)
-    expect(player.locator("video")).to_be_visible(timeout=SOON_MS)
+    expect(player).to_contain_text(f"step {early:,}")
+    expect(player.locator("video")).to_be_visible()
     workspace.locator(".mosaic-settings select").select_option("relative")
     click(0.7)
-    expect(player).to_contain_text(f"step {late:,}", timeout=SOON_MS)
+    expect(player).to_contain_text(f"step {late:,}")
 
     choice.select_option(other.name)
     expect(films).to_contain_text("No films: make them with lab.make_films(lab.run(")
