@@ -56,6 +56,11 @@ def judged(value: float, target: str) -> list[str]:
     return [target, f"MISSED by {abs(value / bound - 1):.0%}"]
 
 
+def figure_row(name: str, value: float, target: str, form: str = "{:.3g}") -> list[str]:
+    """Cells for a table: name, figure, target, verdict."""
+    return [name, form.format(value), *judged(value, target)]
+
+
 def ratio_row(name: str, measured: Sequence[tuple[float, float]], target: str) -> list[str]:
     """Cells for a table: name, medians of both, median and range of the ratios, target, verdict."""
     ratios = sorted(a / b for a, b in measured)
@@ -96,6 +101,13 @@ def cpu_seconds(action: Callable[[], object]) -> float:
     before = time.process_time()
     action()
     return time.process_time() - before
+
+
+def seconds(action: Callable[[], object]) -> float:
+    """Time that ``action`` takes."""
+    began = time.perf_counter()
+    action()
+    return time.perf_counter() - began
 
 
 def children_cpu_seconds() -> float:

@@ -154,35 +154,19 @@ def measured(folder: Path, count: int) -> dict[str, float]:
 
 def test_a_simulation_of_many_runs(tmp_path: Path) -> None:
     few, many = measured(tmp_path / "few", WATCHED), measured(tmp_path / "many", RUNS)
+
+    def row(name: str, key: str, form: str, target: str = "") -> list[str]:
+        return [name, form.format(few[key]), form.format(many[key]), *judged(many[key], target)]
+
     rows = [
         ["in the queue", f"{few['queued']}", f"{many['queued']:,}", "", ""],
-        [
-            "all states here after",
-            f"{few['states']:.1f} s",
-            f"{many['states']:.1f} s",
-            *judged(many["states"], "<= 60"),
-        ],
-        ["the bridge, of a core", f"{few['cpu']:.1%}", f"{many['cpu']:.1%}", "", ""],
+        row("all states here after", "states", "{:.1f} s", "<= 60"),
+        row("the bridge, of a core", "cpu", "{:.1%}"),
         [f"… for {WATCHED} that run", f"{few['cpu']:.1%}", "", *judged(few["cpu"], "<= 0.15")],
-        [
-            "the bridge's memory",
-            f"{few['memory']:.0f} MiB",
-            f"{many['memory']:.0f} MiB",
-            *judged(many["memory"], "<= 1024"),
-        ],
-        [
-            "line to chart data, median",
-            f"{few['median']:.3f} s",
-            f"{many['median']:.3f} s",
-            *judged(many["median"], "<= 0.25"),
-        ],
-        ["… 95th percentile", f"{few['worst']:.3f} s", f"{many['worst']:.3f} s", "", ""],
-        [
-            "a look of the panel's index",
-            f"{few['look']:.3f} s",
-            f"{many['look']:.3f} s",
-            *judged(many["look"], "<= 0.5"),
-        ],
+        row("the bridge's memory", "memory", "{:.0f} MiB", "<= 1024"),
+        row("line to chart data, median", "median", "{:.3f} s", "<= 0.25"),
+        row("… 95th percentile", "worst", "{:.3f} s"),
+        row("a look of the panel's index", "look", "{:.3f} s", "<= 0.5"),
     ]
     title = f"a simulation: {NODES} nodes of {SLOTS} slots, a line a second of each run"
     print_table(title, ["", f"{WATCHED} runs", f"{RUNS:,} runs", "target", ""], rows)

@@ -15,7 +15,7 @@ from statistics import median
 
 import numpy as np
 import pytest
-from benchmarks.measuring import judged, print_table, size
+from benchmarks.measuring import figure_row, judged, print_table, size
 from benchmarks.own_chromium import FRAMES_DRAWN
 from browser.comparison import SETUP, picture
 from browser.jupyter import JupyterLab, Notebook
@@ -98,19 +98,11 @@ def test_a_click_on_step_all_is_seen_soon(page: Page, server: JupyterLab) -> Non
     four = "{str(lane): operators.random() for lane in range(4)}"
     compared(page, server, "four", f"'CartPole-v1', {four}, seeds=range(30)")
     times = sorted(page.evaluate(CLICK))
-    rows = [
-        [
-            "4 lanes",
-            f"{median(times):.0f}",
-            f"{times[26]:.0f}",
-            f"{times[-1]:.0f}",
-            *judged(median(times), f"<= {MOST_MS:.0f}"),
-        ]
-    ]
+    shown = [f"{value:.0f}" for value in (median(times), times[26], times[-1])]
     print_table(
         "Click on Step all until all lanes are drawn, ms",
         ["", "median", "p90", "worst", "target", "verdict"],
-        rows,
+        [["4 lanes", *shown, *judged(median(times), f"<= {MOST_MS:.0f}")]],
     )
     assert median(times) < MOST_MS
 
@@ -147,7 +139,7 @@ def test_a_game_in_real_time(page: Page, server: JupyterLab, env: str, table: li
         ("key to picture at 50%, ms", float(np.quantile(delays, 0.5)), ""),
         ("key to picture at 95%, ms", float(np.quantile(delays, 0.95)), "<= 60"),
     ):
-        table.append([f"{env} in real time: {what}", f"{value:.3g}", *judged(value, target)])
+        table.append(figure_row(f"{env} in real time: {what}", value, target))
 
 
 @pytest.mark.timeout(900)
@@ -168,6 +160,4 @@ def test_frames_of_eight_lanes(page: Page, server: JupyterLab, table: list[list[
         ("drawn/s of the slowest", min(seen["drawn"]) / SECONDS, f">= {0.95 * LANES_FPS:g}"),
         ("age at 95%, ms", float(np.quantile(seen["ages"], 0.95)), "<= 100"),
     ):
-        table.append(
-            [f"{LANES} lanes of Pong at {LANES_FPS}/s: {what}", f"{value:.3g}", *judged(value, target)]
-        )
+        table.append(figure_row(f"{LANES} lanes of Pong at {LANES_FPS}/s: {what}", value, target))

@@ -11,14 +11,12 @@ import json
 import math
 import os
 import shutil
-import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
 import pandas as pd
-from benchmarks.measuring import judged, paired, print_table, ratio_row, size
+from benchmarks.measuring import figure_row, paired, print_table, ratio_row, seconds, size
 from overview.run_folders import append, metrics, run_in
 
 from mosaic_lab.keeper.states import State
@@ -60,19 +58,13 @@ def make_runs(folder: Path, count: int = RUNS) -> list[Run]:
     return runs
 
 
-def seconds(action: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    action()
-    return time.perf_counter() - began
-
-
 def read_all(runs: list[Run], pool: ColumnPool) -> None:
     for _ in pool.columns(runs, Reading(), seconds=math.inf):
         pass
 
 
 def update_of_live_runs(folder: Path, cache: ColumnCache) -> list[str]:
-    """Cells of the table: one chart of ten live runs, each with as many points as the others."""
+    """A row of the table: one chart of ten live runs, each with as many points as the others."""
     pool, runs = ColumnPool(cache), []
     with ExitStack() as locks:
         for index in range(10):
@@ -88,7 +80,7 @@ def update_of_live_runs(folder: Path, cache: ColumnCache) -> list[str]:
                 steps = range(4 * LINES + 80 * update, 4 * LINES + 80 * (update + 1), 4)
                 append(run.path, [metrics(step, **dict.fromkeys(METRICS, 1.0)) for step in steps])
             taken.append(seconds(lambda: curves(runs, CurveRequest(METRICS[0]), pool).answer()))
-    return [f"{median(taken):.3f}", *judged(median(taken), "<= 0.05 s")]
+    return figure_row("ten live runs with 20 new lines each", median(taken), "<= 0.05 s", "{:.3f}")
 
 
 def test_curves_of_many_runs(tmp_path: Path) -> None:
@@ -153,14 +145,14 @@ def test_curves_of_many_runs(tmp_path: Path) -> None:
         run._launch["group"] = f"group {index % 20}"
     rows = [
         ["all parsed, once", f"{all_cold:.1f}", f"{(RUNS - 6) * size / all_cold / 1e6:.0f} MB/s", ""],
-        ["one chart, first time in a process", f"{first:.3f}", *judged(first, "<= 0.5 s")],
+        figure_row("one chart, first time in a process", first, "<= 0.5 s", "{:.3f}"),
     ]
     for name, one in variants.items():
         taken = median(seconds(lambda one=one: curves(runs, one, pool).answer()) for _ in range(5))
-        rows.append([name, f"{taken:.3f}", *judged(taken, "<= 0.3 s")])
+        rows.append(figure_row(name, taken, "<= 0.3 s", "{:.3f}"))
     opening = median(workspace() for _ in range(3))
-    rows.append(["six charts, first time in a process", f"{opening:.3f}", *judged(opening, "<= 2 s")])
-    rows.append(["ten live runs with 20 new lines each", *update_of_live_runs(tmp_path, cache)])
+    rows.append(figure_row("six charts, first time in a process", opening, "<= 2 s", "{:.3f}"))
+    rows.append(update_of_live_runs(tmp_path, cache))
     print_table(
         f"Curves of {RUNS} runs x {LINES:,} points, 600 points a line (cache: {kept / 1e9:.2f} GB)",
         ["what", "seconds", "target", "verdict"],

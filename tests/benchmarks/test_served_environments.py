@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.measuring import judged, paired, print_table, ratio_row, size
+from benchmarks.measuring import figure_row, judged, paired, print_table, ratio_row, size
 from shim_kit.training_worker import Finished, TrainingWorker
 
 from mosaic_lab.workers import ensure
@@ -45,9 +45,9 @@ def test_an_empty_environment() -> None:
         "an environment whose step does nothing",
         ["", "measured", "target", "verdict"],
         [
-            ["round trip, one environment", f"{one:.1f} µs", *judged(one, "<= 25 µs")],
-            ["round trip, each of 16 in one process", f"{of_16:.1f} µs", *judged(of_16, "<= 4 µs")],
-            ["server's memory beside it", f"{megabytes:.0f} MB", *judged(megabytes, "<= 60 MB")],
+            figure_row("round trip, one environment", one, "<= 25 µs", "{:.1f} µs"),
+            figure_row("round trip, each of 16 in one process", of_16, "<= 4 µs", "{:.1f} µs"),
+            figure_row("server's memory beside it", megabytes, "<= 60 MB", "{:.0f} MB"),
         ],
     )
 

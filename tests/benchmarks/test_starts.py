@@ -12,14 +12,13 @@ from statistics import median
 
 import pytest
 from benchmarks.measuring import judged, print_table, size
+from benchmarks.trainings import upstream_command
 from support import wait_until
 
 import mosaic_lab as mosaic
 from mosaic_lab import workers
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.keeper.warm_workers import WARM_WORKERS
-from mosaic_lab.runs.dry_run import dry_run
-from mosaic_lab.runs.train_request import TrainRequest
 
 ROUNDS, STEPS = size(3, 1), size(3_000, 1_024)
 TRAINING = {"algorithm": "ppo", "env": "CartPole-v1", "total_timesteps": STEPS}
@@ -32,11 +31,8 @@ Seconds = tuple[float, float]
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Seconds]:
     """Train by upstream's script."""
-    worker, folder = workers.ensure("cleanrl"), tmp_path_factory.mktemp("bare")
+    folder, command = tmp_path_factory.mktemp("bare"), upstream_command(TRAINING)
     variables = compose_variables(os.environ)
-    config = TrainRequest(worker="cleanrl", **TRAINING).config()
-    resolved = dry_run(worker.command(), config, variables)
-    command = [str(worker.python), "-m", resolved["upstream"]["script"], *resolved["arguments"]]
 
     def train() -> Seconds:
         began, first = time.perf_counter(), 0.0

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from benchmarks.measuring import judged, print_table, size
+from benchmarks.measuring import figure_row, print_table, seconds, size
 from numpy.typing import NDArray
 
 from mosaic_lab.evaluation import probability_of_improvement, summary
@@ -32,9 +31,11 @@ def test_summaries() -> None:
             for index in range(OPERATORS)
         }
         taken = best(partial(summary, scores, rng=np.random.default_rng(1), target=1.0))
-        rows.append([f"summary() of {OPERATORS} operators x {name}", f"{taken:.2f}", *judged(taken, target)])
+        rows.append(figure_row(f"summary() of {OPERATORS} operators x {name}", taken, target, "{:.2f}"))
     first, second = (draw.normal(size=EPISODES) for _ in range(2))
-    rows.append(["probability_of_improvement()", f"{best(partial(improvement, first, second)):.2f}", "", ""])
+    rows.append(
+        figure_row("probability_of_improvement()", best(partial(improvement, first, second)), "", "{:.2f}")
+    )
     print_table(f"Best of {ROUNDS}", ["what", "seconds", "target", "verdict"], rows)
 
 
@@ -44,9 +45,4 @@ def improvement(first: NDArray[np.float64], second: NDArray[np.float64]) -> obje
 
 def best(action: Callable[[], object]) -> float:
     """The seconds of the fastest of `ROUNDS` calls."""
-    taken = []
-    for _ in range(ROUNDS):
-        began = time.perf_counter()
-        action()
-        taken.append(time.perf_counter() - began)
-    return min(taken)
+    return min(seconds(action) for _ in range(ROUNDS))

@@ -8,47 +8,26 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pytest
 from benchmarks.measuring import paired, print_table, ratio_row, size
+from benchmarks.trainings import upstream_command
 
 import mosaic_lab as mosaic
-from mosaic_lab import workers
 from mosaic_lab.keeper.environment_variables import compose_variables
-from mosaic_lab.runs import Supervisor
-from mosaic_lab.runs.dry_run import dry_run
-from mosaic_lab.runs.train_request import TrainRequest
-from mosaic_lab.runs.training import Trainer
 
 RATES = [round(0.0005 * number, 4) for number in range(1, size(9, 3))]
 PARALLEL, PAIRS, TIMEOUT = 2, size(2, 1), 900
 TRAINING = {"algorithm": "ppo", "env": "CartPole-v1", "total_timesteps": size(4_000, 1_024)}
 
 
-@pytest.fixture(scope="module")
-def bare(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Upstream's command; the learning rate follows."""
-    folder = tmp_path_factory.mktemp("bare")
-    plan = Trainer(Supervisor(folder)).plan(TrainRequest(worker="cleanrl", **TRAINING), print)
-    resolved = dry_run(plan.command, plan.config, compose_variables(os.environ))
-    python = workers.ensure("cleanrl").python
-    return [str(python), "-m", resolved["upstream"]["script"], *resolved["arguments"], "--learning-rate"]
-
-
-def test_overhead_of_a_trial(tmp_path: Path, bare: list[str]) -> None:
+def test_overhead_of_a_trial(tmp_path: Path) -> None:
+    bare = [*upstream_command(TRAINING), "--learning-rate"]
     variables = compose_variables(os.environ)
     lab = mosaic.Lab(tmp_path / "runs", max_running=PARALLEL)
 
     def ours() -> float:
         began = time.perf_counter()
-        sweep = lab.sweep(
-            "cleanrl",
-            search={"learning_rate": RATES},
-            sampler="grid",
-            pruner="none",
-            trials=len(RATES),
-            parallel=PARALLEL,
-            **TRAINING,
-        )
+        grid = {"search": {"learning_rate": RATES}, "sampler": "grid", "trials": len(RATES)}
+        sweep = lab.sweep("cleanrl", **grid, pruner="none", parallel=PARALLEL, **TRAINING)
         sweep.wait(TIMEOUT)
         assert [trial.state for trial in sweep.records] == ["completed"] * len(RATES)
         return (time.perf_counter() - began) / len(RATES)

@@ -63,24 +63,16 @@ def test_lines_to_columns_and_points_to_tables(tmp_path: Path) -> None:
         f"Reading {LINES:,} metrics lines, one value and {size:.0f} bytes a line (CPU time, best of 3)",
         ["what", "seconds", "lines/s", "target", "verdict"],
         [
-            [
-                "file to chart-ready columns",
-                f"{feed_seconds:.2f}",
-                f"{LINES / feed_seconds:,.0f}",
-                *judged(LINES / feed_seconds, ">= 200,000"),
-            ],
-            [
-                "columns to the table of all metrics",
-                f"{all_seconds:.2f}",
-                f"{LINES / all_seconds:,.0f}",
-                *judged(all_seconds, "<= 1.5 s"),
-            ],
-            [
-                "cached columns to the table of one metric",
-                f"{again_seconds:.3f}",
-                f"{LINES / again_seconds:,.0f}",
-                *judged(again_seconds, "<= 0.1 s"),
-            ],
+            [name, f"{seconds:.3f}", f"{LINES / seconds:,.0f}", *verdict]
+            for name, seconds, verdict in (
+                ("file to chart-ready columns", feed_seconds, judged(LINES / feed_seconds, ">= 200,000")),
+                ("columns to the table of all metrics", all_seconds, judged(all_seconds, "<= 1.5 s")),
+                (
+                    "cached columns to the table of one metric",
+                    again_seconds,
+                    judged(again_seconds, "<= 0.1 s"),
+                ),
+            )
         ],
     )
 

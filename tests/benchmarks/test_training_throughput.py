@@ -6,9 +6,7 @@ missing."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-from collections.abc import Mapping
+import os
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +15,11 @@ from benchmarks.measuring import paired, print_table, ratio_row, size
 from benchmarks.trainings import TIMEOUT, TRAININGS, Training
 
 from mosaic_lab import Lab
+from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.runs import Run
-from mosaic_lab.workers import WorkerEnvironment, ensure
+from mosaic_lab.runs.dry_run import dry_run
+from mosaic_lab.runs.train_request import TrainRequest
+from mosaic_lab.workers import ensure
 
 SEED = 1
 PAIRS = size(5, 1)
@@ -32,19 +33,14 @@ def test_training_throughput(training: Training, tmp_path: Path) -> None:
     hyperparameters = dict(training.hyperparameters)
     if training.offline:
         hyperparameters |= _dataset(lab, training, steps)
-    resolved = resolved_by(environment, training, steps, hyperparameters, tmp_path)
+    given = {"algorithm": training.algorithm, "env": training.env_id, "seed": SEED, "total_timesteps": steps}
+    request = TrainRequest(worker=training.worker, **given, hyperparameters=hyperparameters)
+    resolved = dry_run(environment.command(), request.config(), compose_variables(os.environ))
     our_cpu: list[float] = []
     bare_cpu: list[float] = []
 
     def ours() -> float:
-        run = lab.train(
-            training.worker,
-            algorithm=training.algorithm,
-            env=training.env_id,
-            seed=SEED,
-            total_timesteps=steps,
-            **hyperparameters,
-        )
+        run = lab.train(training.worker, **given, **hyperparameters)
         assert isinstance(run, Run)
         outcome = run.wait(TIMEOUT).outcome
         assert outcome is not None and outcome.cpu_seconds is not None
@@ -74,39 +70,8 @@ def test_training_throughput(training: Training, tmp_path: Path) -> None:
 
 def _dataset(lab: Lab, training: Training, steps: int) -> dict[str, Any]:
     """What an offline algorithm learns from, the last steps of a DQN; and nothing is evaluated in between."""
-    run = lab.train(
-        training.worker,
-        algorithm="dqn",
-        env=training.env_id,
-        seed=SEED,
-        total_timesteps=5_000,
-        save_buffer=True,
-    )
+    given = {"env": training.env_id, "seed": SEED, "total_timesteps": 5_000, "save_buffer": True}
+    run = lab.train(training.worker, algorithm="dqn", **given)
     assert isinstance(run, Run)
     run.wait(TIMEOUT)
     return {"dataset": str(run.path / "dataset.hdf5"), "epoch_num_steps": steps}
-
-
-def resolved_by(
-    environment: WorkerEnvironment,
-    training: Training,
-    steps: int,
-    hyperparameters: Mapping[str, Any],
-    folder: Path,
-) -> dict[str, Any]:
-    """The configuration resolved by the worker's dry run."""
-    file = folder / "config.json"
-    config = {
-        "algorithm": training.algorithm,
-        "env_id": training.env_id,
-        "seed": SEED,
-        "total_timesteps": steps,
-        "hyperparameters": dict(hyperparameters),
-        "run_id": "dry",
-        "run_dir": str(folder),
-    }
-    file.write_text(json.dumps(config))
-    command = [*environment.command(), "--config", str(file), "--dry-run"]
-    answer = subprocess.run(command, check=True, capture_output=True, timeout=120)
-    resolved: dict[str, Any] = json.loads(answer.stdout)
-    return resolved

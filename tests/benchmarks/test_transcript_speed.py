@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measuring import judged, print_table, size
+from benchmarks.measuring import figure_row, print_table, size
 from mosaic_contract.language.exchange import Exchange, Turn, prompt_of
 from mosaic_contract.language.recording import CallKey, RecordingWriter
 
@@ -74,9 +74,9 @@ def test_a_transcript_of_many_exchanges_is_fluid(tmp_path: Path) -> None:
     searched, found = complete(lambda: page(text=NEEDLE))
     assert (whole["total"], found["found"]) == (EXCHANGES, EXCHANGES // 100)
     rows = [
-        ["first rows", f"{first_rows:.0f} ms", *judged(first_rows, "<= 1000")],
-        ["whole index", f"{opened:.2f} s", *judged(opened, "<= 1")],
-        ["page of rows, slowest", f"{slowest:.1f} ms", *judged(slowest, "<= 50")],
-        ["search", f"{searched:.2f} s", *judged(searched, "<= 2")],
+        figure_row("first rows", first_rows, "<= 1000", "{:.0f} ms"),
+        figure_row("whole index", opened, "<= 1", "{:.2f} s"),
+        figure_row("page of rows, slowest", slowest, "<= 50", "{:.1f} ms"),
+        figure_row("search", searched, "<= 2", "{:.2f} s"),
     ]
     print_table(f"A transcript of {EXCHANGES:,} exchanges", ["", "time", "target", ""], rows)

@@ -18,7 +18,9 @@ from benchmarks.measuring import children_cpu_seconds
 
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.runs import Run
-from mosaic_lab.workers import WorkerEnvironment
+from mosaic_lab.runs.dry_run import dry_run
+from mosaic_lab.runs.train_request import TrainRequest
+from mosaic_lab.workers import WorkerEnvironment, ensure
 
 TIMEOUT = 1800
 HERE = Path(__file__).parent
@@ -98,6 +100,14 @@ def script(name: str) -> Bare:
         return float(json.loads(figures)), cpu
 
     return bare
+
+
+def upstream_command(training: Mapping[str, Any]) -> list[str]:
+    """Upstream's script of CleanRL with the command line that the worker gives to it."""
+    worker = ensure("cleanrl")
+    config = TrainRequest(worker="cleanrl", **training).config()
+    resolved = dry_run(worker.command(), config, compose_variables(os.environ))
+    return [str(worker.python), "-m", resolved["upstream"]["script"], *resolved["arguments"]]
 
 
 def cleanrl(environment: WorkerEnvironment, resolved: dict[str, Any], folder: Path) -> tuple[float, float]:
