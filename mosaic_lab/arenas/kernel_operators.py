@@ -147,7 +147,7 @@ class KernelOperators:
             action = moves[action]
         spec = self.people[agent]
         if spec.settings.get("realtime"):
-            self._held_keys[agent].change(action)
+            self._held_keys[agent].change(None if action is None else pack(action))
             return True
         request = next((pending for pending in self.open.values() if pending.agent == agent), None)
         if request is None:
@@ -217,7 +217,7 @@ class KernelOperators:
         """Return the answer in real time: the held key's action, else the default."""
         action = self._held_keys[agent].play()
         if action is not None:
-            return {"action": pack(action)}
+            return {"action": action}
         default = spec.settings.get("default")
         return {"default": True} if default is None else {"action": default, "action_str": "no key held"}
 

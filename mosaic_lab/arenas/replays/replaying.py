@@ -31,8 +31,9 @@ def replay_episode(
     players: Mapping[str, Any] | None = None,
 ) -> Replay:
     """Play an episode of the plan again. ``install`` is called with a line for each installation step;
-    ``progress`` shows a line of a longer replay by default, as `Run.wait` does. ``players`` are the operators
-    of a comparison that begins at a step of the replay, by lane; default: the plan's.
+    ``progress`` shows a line of a longer replay by default, as `Run.wait` does, if there is a `Lab`.
+    ``players`` are the operators of a comparison that begins at a step of the replay, by lane; default: the
+    plan's.
 
     Raises WorkerEnvironmentError or ConfigurationError if the environment's worker is missing or cannot make
     it, and MosaicError if the environment fails.

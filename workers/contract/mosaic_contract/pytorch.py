@@ -88,7 +88,7 @@ def in_sequence(*modules: Any) -> Callable[[Any], Any]:
 def torch_device(requested: str) -> str:
     """Return PyTorch's name of the requested device: "cpu", "cuda", "cuda:0", or "auto", a GPU if one is
     visible, else the CPU. Raises `ConfigError` for a GPU if PyTorch finds none, and for "auto" as
-    `check_visible_gpus` does. Imports torch."""
+    `check_visible_gpus` does."""
     if requested == "cpu":
         return requested
     if check_visible_gpus():
@@ -109,7 +109,7 @@ def check_visible_gpus() -> bool:
     if visible and not torch.cuda.is_available():
         raise ConfigError(
             f"PyTorch {torch.__version__} finds none of this run's GPUs (CUDA_VISIBLE_DEVICES={visible}): "
-            "install a PyTorch that fits their driver, or choose gpus=0"
+            "install a PyTorch that fits their driver, or choose gpus=0 (and no device='cuda')"
         )
     return bool(torch.cuda.is_available())
 

@@ -119,9 +119,9 @@ def wrap(env: Any, wrappers: Sequence[Wrapper], env_id: str, statistics: Optiona
     """Return a Gymnasium or parallel PettingZoo environment within wrappers; `env` itself without any. A team
     accepts wrappers of single observations only.
 
-    `env` must come from `make_for_training`, which applies "atari" and the time limit; for "atari", rewards
-    are replaced here by their signs. `statistics` are by default the training's; for a policy that plays,
-    `env` only passes observations and actions on. Raises `ConfigError` like `observation_transform`.
+    With "atari" or a time limit, `env` must come from `make_for_training`, which applies them; for "atari",
+    rewards are replaced here by their signs. `statistics` are by default the training's; for a policy that
+    plays, `env` only passes observations and actions on. Raises `ConfigError` like `observation_transform`.
     """
     if wrappers and offers(env, "possible_agents"):
         return WrappedTeam(env, wrappers, env_id)
