@@ -37,7 +37,7 @@ def _make_importable(archive: bytes, home: str) -> None:
         source = content.read("mosaic_lab/engines/code_archive.py")
     module = types.ModuleType("code_archive")
     exec(compile(source, "code_archive.py", "exec"), module.__dict__)
-    code: Path = module.unpack(archive, Path(home).expanduser())
+    code: Path = module.unpack_code(archive, Path(home).expanduser())
     sys.path[:0] = [str(code), str(code / "workers" / "contract")]
 
 
