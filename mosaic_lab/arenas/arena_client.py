@@ -146,8 +146,7 @@ class ArenaClient(ArenaProcess):
         self.send(command)
 
     def step(self, held: Mapping[str, Mapping[str, Any]] | None = None) -> None:
-        """Request a step, with the answers for these agents. Raises as `send` for answers that cannot be
-        sent."""
+        """Request a step, with the answers for these agents, if any."""
         if held:
             self.send({"cmd": "step", "held": held})
         else:

@@ -1,7 +1,7 @@
 """Operators that run in the kernel: user-supplied functions and human players.
 
 Each function runs in its own thread per lane (`OperatorThread`). A human's request stays open until answered.
-In real time (``realtime``) nobody is asked: the action of the key being held is sent with the step. The
+In real time (``realtime``) there is no request: the action of the key being held is sent with the step. The
 methods of `KernelOperators` are called by the comparison's thread.
 """
 
@@ -18,6 +18,7 @@ from typing import Any
 
 from mosaic_contract import BadMessage, operator_seed, pack, unpack
 from mosaic_contract.action_reader import action_reader
+from mosaic_contract.codec import OPERATING_LINE_LIMIT, encode_line
 from mosaic_contract.user_policy import Memory
 
 from mosaic_lab.arenas.environment_info import EnvironmentInfo
@@ -112,7 +113,7 @@ class KernelOperators:
             self._thread(key, spec.function).request(message)
             return
         request = ActionRequest(message["id"], agent, self._legal(agent, unpack(message.get("action_mask"))))
-        if agent in self._held:  # the arena did not take it from the step
+        if agent in self._held:  # an older arena, which does not read them from the step
             self._answer({"cmd": "answer", "id": request.id, **self._held[agent]})
         else:
             self.open[request.id] = request
@@ -147,7 +148,7 @@ class KernelOperators:
             action = moves[action]
         spec = self.people[agent]
         if spec.settings.get("realtime"):
-            self._held_keys[agent].change(None if action is None else pack(action))
+            self._held_keys[agent].change(None if action is None else _packed(agent, action))
             return True
         request = next((pending for pending in self.open.values() if pending.agent == agent), None)
         if request is None:
@@ -220,6 +221,16 @@ class KernelOperators:
             return {"action": action}
         default = spec.settings.get("default")
         return {"default": True} if default is None else {"action": default, "action_str": "no key held"}
+
+
+def _packed(agent: str, action: Any) -> Any:
+    """Return an action as messages have it. Raises ConfigurationError if none can."""
+    try:
+        packed = pack(action)
+        encode_line({"action": packed}, OPERATING_LINE_LIMIT)
+    except Exception as error:  # includes errors raised by an action's own code
+        raise ConfigurationError(f"the action of {agent} cannot be sent: {error}") from None
+    return packed
 
 
 Answer = Callable[[Mapping[str, Any]], None]

@@ -272,11 +272,7 @@ class Lane:
             assert self._opened is not None
             self.state = LaneState.STEPPING
             self.now.since = time.monotonic()
-            held = self._opened.kernel_operators.held(self.now.turn)
-            try:
-                self.arena.step(held)
-            except Exception:  # an action that cannot be sent: `_answer` reports it when the arena asks
-                self.arena.step()
+            self.arena.step(self._opened.kernel_operators.held(self.now.turn))
 
     def act(self, agent: str, action: Any) -> bool:
         """Play a human's action for an agent; return whether one was due. Raises ConfigurationError."""
