@@ -158,23 +158,26 @@ class CheckpointEvaluator(CheckpointRunner):
         shutil.rmtree(self.folder.path / ARENAS, ignore_errors=True)  # otherwise a folder for each checkpoint
         self._settled.add(checkpoint.step)
         self._returns[checkpoint.step] = mean.value
-        if not (goal := self._goal(mean)):
-            return
-        status = self.training.status()
+        reached, status = self._reached(mean), self.training.status()
         if not status.state.finished:
-            grace = self.training.document(self.training.launch_path).get("grace_seconds", 0.0)
-            end_run(self.training, grace, wait=False, goal=goal)
-        elif "its goal" not in status.reason:
-            note = f"its goal was reached at step {checkpoint.step:,}, evaluated after its end: {goal}"
+            if goal := reached or self._out_of_patience():
+                grace = self.training.document(self.training.launch_path).get("grace_seconds", 0.0)
+                end_run(self.training, grace, wait=False, goal=goal)
+        elif reached and "its goal" not in status.reason:
+            note = f"its goal was reached at step {checkpoint.step:,}, evaluated after its end: {reached}"
             add_to_reason(self.training, note)
 
-    def _goal(self, mean: Estimate) -> str:
-        """Return why the training can end; empty if it should continue."""
+    def _reached(self, mean: Estimate) -> str:
+        """Return which goal this mean return reaches; empty if none."""
         for name, reached in (("until", mean.low), ("until_mean", mean.value)):
             goal = self._settings.get(name)
             if goal is not None and reached >= goal:
                 interval = f" [{mean.low:.5g}, {mean.high:.5g}]" if math.isfinite(mean.low) else ""
                 return f"mean return {mean.value:.5g}{interval}, {name} {goal:g}"
+        return ""
+
+    def _out_of_patience(self) -> str:
+        """Return since when no mean return was higher, if that ends the training; else an empty text."""
         patience = self._settings.get("patience")
         best = max(self._returns, key=lambda step: self._returns[step])
         if patience is not None and sum(step > best for step in self._returns) >= patience:

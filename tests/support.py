@@ -104,7 +104,7 @@ def start_peer(supervisor: Supervisor, behaviour: str, *, seed: int = 1, **optio
 
 
 def start_endless(supervisor: Supervisor) -> Run:
-    """Start a training that goes on until it is stopped."""
+    """Start a training that continues until it is stopped."""
     return start_peer(supervisor, "train", total_timesteps=10**9, pause=0.2)
 
 

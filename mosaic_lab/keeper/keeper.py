@@ -246,16 +246,14 @@ class Keeper:
 
     def _reached(self) -> str:
         step = progress(self.folder.telemetry_path).get("step")
-        total = self._requested()
+        total = requested_steps(self.folder.document(self.folder.config_path))
         return "" if step is None else f"at step {step:,}" + (f" of {total:,}" if total else "")
-
-    def _requested(self) -> int | None:
-        return requested_steps(self.folder.document(self.folder.config_path))
 
     def _whole_updates(self) -> tuple[int, int] | None:
         """Return the step at which a completed training ended and the requested step, if they differ because
         the worker planned another step or exceeded the request; else None."""
-        path, requested = self.folder.telemetry_path, self._requested()
+        path = self.folder.telemetry_path
+        requested = requested_steps(self.folder.document(self.folder.config_path))
         planned = (started_config(path) or {}).get("steps")
         if planned is None:  # a curriculum has no worker of its own
             planned = self.folder.document(self.folder.launch_path).get("steps")

@@ -111,6 +111,8 @@ def _completed(evidence: Evidence) -> str:
     if evidence.whole_updates is not None:
         ended, requested = evidence.whole_updates
         reason = f"ran to its last whole update, step {ended:,} ({requested:,} requested)"
+    if evidence.goal:
+        return f"{reason}; its goal was reached shortly before: {evidence.goal}"
     return reason + (" before the stop took effect" if evidence.stop else "")
 
 

@@ -94,9 +94,10 @@ class CheckpointRunner(Runner):
                     write_json(self.folder.waiting_path, {"run": holder})
             self.check()
             time.sleep(LOOK_SECONDS / 4)
-        self.folder.waiting_path.unlink(missing_ok=True)
         try:
-            place.write_text(self.folder.run_id)
+            with suppress(OSError):  # the others only show it
+                self.folder.waiting_path.unlink(missing_ok=True)
+                place.write_text(self.folder.run_id)
             yield
         finally:
             os.close(turn)

@@ -204,11 +204,12 @@ class RunRecord:
             return f"{status.reason}; the run store's disk is full, lines may be getting lost"
         documents = {self.folder.config_path: self.config, self.folder.launch_path: self._launch}
         empty = [path for path, content in documents.items() if not content]
-        return "; ".join(filter(None, (status.reason, self._waits(status), self.folder.misplaced(empty))))
+        return "; ".join(filter(None, (status.reason, self.waits_for, self.folder.misplaced(empty))))
 
-    def _waits(self, status: RunStatus) -> str:
-        """Return what a run that works with checkpoints waits for; empty if nothing, and for other runs."""
-        if self.parent is None or status.state is not State.RUNNING:
+    @property
+    def waits_for(self) -> str:
+        """The run for whose end a run waits that evaluates or films checkpoints; empty for all others."""
+        if self.parent is None or self.state is not State.RUNNING:
             return ""
         playing = self.folder.document(self.folder.waiting_path).get("run")
         return f"waiting for its turn: run {sanitize(str(playing))} is playing" if playing else ""

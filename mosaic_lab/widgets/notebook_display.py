@@ -138,7 +138,7 @@ def _waiting_line(runs: Sequence[Run]) -> str:
 
 def _progress_line(run: Run) -> str:
     elapsed = run.elapsed
-    doing = as_kind(run).progress_text or run.reason  # before the first step, what it waits for
+    doing = as_kind(run).progress_text or run.waits_for
     facts = (str(run.state), doing, "" if elapsed is None else duration(elapsed))
     return ", ".join(fact for fact in facts if fact)
 

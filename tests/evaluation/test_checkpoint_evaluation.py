@@ -115,15 +115,25 @@ def test_what_waits_for_its_turn_says_so(lab: mosaic.Lab, turn: int, tmp_path: P
         assert run.best_checkpoint.step == 300
 
 
+@pytest.mark.parametrize(
+    ("evaluate", "noted"),
+    [
+        (
+            {"seeds": range(2), "until": 11},
+            "; its goal was reached at step 200, evaluated after its end: mean return 12 [12, 12], until 11",
+        ),
+        ({"seeds": range(2), "patience": 1}, ""),  # it could have ended earlier, without a goal
+    ],
+)
 def test_a_goal_that_is_reached_after_the_end_of_a_short_training_is_noted(
-    lab: mosaic.Lab, turn: int
+    lab: mosaic.Lab, turn: int, evaluate: dict[str, Any], noted: str
 ) -> None:
-    run = habit(lab, {"seeds": range(2), "until": 11}).wait(PATIENCE)
+    actions = {"actions": [1, 3, 2]} if "patience" in evaluate else {}
+    run = habit(lab, evaluate, **actions).wait(PATIENCE)
     assert run.reason == "ran to the end"
     os.close(turn)
     evaluator(lab, run).wait(PATIENCE)
-    noted = "its goal was reached at step 200, evaluated after its end: mean return 12 [12, 12], until 11"
-    assert (run.state, run.reason) == ("completed", f"ran to the end; {noted}")
+    assert (run.state, run.reason) == ("completed", f"ran to the end{noted}")
 
 
 def test_what_was_left_is_evaluated_later_and_unreadable_checkpoints_are_left_out(lab: mosaic.Lab) -> None:

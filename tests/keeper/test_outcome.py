@@ -101,6 +101,13 @@ TABLE = [
         "ran to the end before the stop took effect",
     ),
     (
+        Evidence(
+            exit_code=0, final=COMPLETED, stop="stopped on request", goal="mean return 12, until_mean 11"
+        ),
+        "completed",
+        "ran to the end; its goal was reached shortly before: mean return 12, until_mean 11",
+    ),
+    (
         Evidence(problem="the worker could not be started: gone"),
         "failed",
         "the worker could not be started: gone",
