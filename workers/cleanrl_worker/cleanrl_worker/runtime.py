@@ -20,7 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Iterator, Mapping
 
-from mosaic_contract import Cancelled, Telemetry, UpstreamFailed, fastlane
+from mosaic_contract import Cancelled, ConfigError, Telemetry, UpstreamFailed, fastlane
 from mosaic_contract.checkpoints import environment_described
 from mosaic_contract.programs import exit_text
 from mosaic_contract.ready_process import PythonProcess, start_python
@@ -191,7 +191,7 @@ def _reap(script: subprocess.Popen[bytes] | PythonProcess, run_dir: Path) -> Non
         fastlane.clear(run_dir)
 
 
-def _failure(returncode: int, translator: Translator) -> UpstreamFailed:
+def _failure(returncode: int, translator: Translator) -> UpstreamFailed | ConfigError:
     if translator.failure is not None:
         return translator.failure
     text = f"the script {exit_text(returncode)} before its training was over; its output is in the log"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from mosaic_contract import LineSplitter, Telemetry, UpstreamFailed
+from mosaic_contract import ConfigError, LineSplitter, Telemetry, UpstreamFailed
 from mosaic_contract.episode_logger import EpisodeLogger
 
 LOSSES = {
@@ -22,7 +22,7 @@ class Translator(EpisodeLogger):
     def __init__(self, telemetry: Telemetry) -> None:
         super().__init__(telemetry, losses=LOSSES)
         self.finished = False
-        self.failure: UpstreamFailed | None = None
+        self.failure: UpstreamFailed | ConfigError | None = None
         self._lines = LineSplitter()
         self._values: dict[str, float] = {}
 
@@ -86,7 +86,10 @@ class Translator(EpisodeLogger):
         self.telemetry.checkpoint_loaded(path, step=step, episode=episodes, format="torch")
 
     def _error(self, error_type: str, message: str, traceback: str) -> None:
-        self.failure = UpstreamFailed(message or error_type, error_type, traceback)
+        if error_type == ConfigError.__name__:
+            self.failure = ConfigError(message)
+        else:
+            self.failure = UpstreamFailed(message or error_type, error_type, traceback)
 
     def _dropped(self, count: int) -> None:
         self.telemetry.dropped_lines += count

@@ -146,7 +146,7 @@ def test_a_gpu_that_pytorch_does_not_find_is_refused(worker: Any, monkeypatch: p
     """Upstream's scripts would train on the CPU without a word."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "63")
     run = worker.train(algorithm="ppo", **worker.small["ppo"])
-    assert run.code != 0 and not run.checkpoints
+    assert run.code == 2 and not run.checkpoints
     (failed,) = run.events("run_failed")
     assert re.match("PyTorch .* finds none of this run's GPUs .* or choose gpus=0", failed["error"])
 
