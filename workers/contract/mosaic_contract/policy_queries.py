@@ -22,8 +22,8 @@ LARGEST = 1024
 a batch saves."""
 
 Answer = Callable[[Any, Any], Any]
-"""(the network's inputs for N observations, recurrent state) → an array with N rows. Without a state, each is
-the first of an episode."""
+"""(the network's inputs for N observations, recurrent state) → an array or a tensor with N rows. Without a
+state, each is the first of an episode."""
 
 
 @dataclass(frozen=True)

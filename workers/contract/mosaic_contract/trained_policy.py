@@ -201,7 +201,7 @@ class TrainedOperator:
 
     def answers(self) -> Mapping[str, Answer]:
         """Return the answers to queries besides actions: functions of float32 inputs that return tensors,
-        called without gradients."""
+        called with gradients off."""
         return {}
 
     def initial_memory(self, count: int = 1) -> Any:

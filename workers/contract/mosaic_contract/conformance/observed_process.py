@@ -38,7 +38,13 @@ class ObservedProcess:
         self._mark = uuid.uuid4().hex
 
     def __enter__(self) -> ObservedProcess:
-        quiet = {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg", "SDL_VIDEODRIVER": "dummy"}
+        quiet = {
+            "OMP_NUM_THREADS": "1",
+            "MPLBACKEND": "Agg",
+            "SDL_VIDEODRIVER": "dummy",
+            "SDL_AUDIODRIVER": "dummy",
+            "PYGAME_HIDE_SUPPORT_PROMPT": "1",
+        }
         environ = {**quiet, **os.environ, "SDL_NO_SIGNAL_HANDLERS": "1", _MARK: self._mark}
         with self.stdout_path.open("ab") as out, self.stderr_path.open("ab") as err:
             self.popen = subprocess.Popen(

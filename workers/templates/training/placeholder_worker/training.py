@@ -50,7 +50,11 @@ def spec_of(env_id: str) -> EnvironmentSpec:
 def train(config: TrainingConfig, telemetry: Telemetry) -> dict[str, float]:
     """Train to the end of the episode that contains the last step; return the final metrics. A request to
     stop can raise `Cancelled` at any line."""
-    frames = TrainingFrames.of(config, environments=1)
+    with TrainingFrames.of(config, environments=1) as frames:
+        return _train(config, telemetry, frames)
+
+
+def _train(config: TrainingConfig, telemetry: Telemetry, frames: TrainingFrames) -> dict[str, float]:
     env = frames.make(functools.partial(make_for_training, config.env_id))
     logger = EpisodeLogger(telemetry)
     episode = TrainingEpisode(env, 0, logger, frames)
@@ -70,7 +74,6 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> dict[str, float]:
                 checkpoints.save(logger.steps)
     finally:
         checkpoints.save(logger.steps)
-        frames.close()
         env.close()
     return logger.final_metrics
 
