@@ -311,9 +311,8 @@ def expanded(
 ) -> tuple[dict[str, OperatorSpec], dict[str, Trained]]:
     """Return the new players by name, and the origins of those that come from trainings.
 
-    The players of a run of the ``store``, or of its name, are its checkpoints, those of a group the
-    checkpoints of all its runs. Checkpoints that are among ``members`` are left out. Raises
-    ConfigurationError with all problems.
+    A run, or its name in the ``store``, adds its checkpoints as players, a group the checkpoints of all its
+    runs. Checkpoints among ``members`` are left out. Raises ConfigurationError with all problems.
     """
     problems = Problems()
     if not isinstance(players, Mapping) or not players:

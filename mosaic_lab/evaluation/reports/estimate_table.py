@@ -33,7 +33,7 @@ _ESCAPED = {
     "−": "$-$",
     "–": "--",
 }
-_DIGITS = 3  # of a column's smallest value, as in the displayed table
+_DIGITS = 3  # of a column's smallest value, and at most as many decimals
 
 
 class Estimates(pd.DataFrame):

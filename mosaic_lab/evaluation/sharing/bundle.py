@@ -1,4 +1,4 @@
-"""Bundles, unpacked: an evaluation from another machine as one zip file with::
+"""Unpacked bundles. A bundle is an evaluation as one zip file with::
 
 manifest.json     format, versions, fingerprint; size and SHA-256 of each file
 script.json       the evaluation: `mosaic-lab evaluate script.json` plays it

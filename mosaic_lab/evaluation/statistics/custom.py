@@ -120,11 +120,7 @@ def _columns(tasks: Sequence[Floats], drawn: Sequence[Ints]) -> list[Floats]:
     if len(drawn) > len(tasks):
         every, chosen = np.stack(tasks), drawn[-1]
         return [every[chosen[..., [place]], runs] for place, runs in enumerate(drawn[:-1])]
-    # The jackknife leaves out runs of one task: the others are the same in all of its resamples.
-    return [
-        task[runs[:1] if runs.ndim > 1 and runs.strides[0] == 0 else runs]
-        for task, runs in zip(tasks, drawn, strict=True)
-    ]
+    return [task[runs] for task, runs in zip(tasks, drawn, strict=True)]
 
 
 def _values(function: Statistic, scores: Floats, axes: int, vectorised: bool) -> Floats:
@@ -144,9 +140,9 @@ def _is_vectorised(function: Statistic, scores: Floats) -> bool:
         if "axis" not in signature(function).parameters:
             return False
         both = np.asarray(function(np.stack([scores, scores]), axis=-1))  # type: ignore[call-arg]
-        return both.shape == (2,) and np.allclose(both, _number(function, scores))
-    except (TypeError, ValueError):
+    except Exception:  # any error of a function for single arrays
         return False
+    return both.shape == (2,) and np.allclose(both, _number(function, scores))
 
 
 def _number(function: Statistic, scores: Floats) -> float:

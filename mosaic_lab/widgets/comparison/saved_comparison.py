@@ -25,8 +25,7 @@ from mosaic_lab.overview.exchange_view import (
     total_facts,
     without_middle,
 )
-from mosaic_lab.widgets.charts.static_chart import chart_picture as chart_picture
-from mosaic_lab.widgets.charts.static_chart import stacked
+from mosaic_lab.widgets.charts.static_chart import chart_picture, stacked
 from mosaic_lab.widgets.comparison.page_state import Y_LABEL, episodes_table, return_lines
 from mosaic_lab.widgets.frames.saved_frames import LastFrame
 from mosaic_lab.widgets.page.background import in_background
