@@ -18,6 +18,7 @@ from typing import Any, Mapping, Sequence
 
 from mosaic_contract.errors import ConfigError
 from mosaic_contract.operators import Operator
+from mosaic_contract.registry import make, register
 from mosaic_contract.spaces import make_space
 
 ATARI = "atari"
@@ -32,30 +33,43 @@ SPACE = {"type": "Box", "shape": [STACKED, SIZE, SIZE], "dtype": "uint8", "low":
 
 _NOOP, _FIRE, _AFTER_FIRE = 0, 1, 2
 _NUMBER = "episode_frame_number"  # in the info of the Arcade Learning Environment
+_STICKY = "repeat_action_probability"  # a keyword of its environments
 
 
-def record(env_id: str, *, restarts: bool = False, signs: bool = True) -> dict[str, Any]:
+def record(env_id: str, settings: Mapping[str, Any], *, restarts: bool = False) -> dict[str, Any]:
     """Return the preprocessing as stored in a checkpoint's description.
 
-    `restarts`: the training ended episodes at the loss of a life, and pressed FIRE at the start of the next
-    one. `signs`: it learned from the signs of rewards.
+    `settings`: the keywords that the environment was made with. `restarts`: the training ended episodes at
+    the loss of a life, and pressed FIRE at the start of the next one.
     """
-    env = import_module("gymnasium").make(env_id)
-    meanings = env.unwrapped.get_action_meanings()
-    sticky = env.spec.kwargs.get("repeat_action_probability", 0.0)
-    env.close()
     return {
         "held_frames": HELD,
         "brighter_of_frames": 2,
         "size": [SIZE, SIZE],
         "grey": True,
         "stacked": STACKED,
-        "signs_of_rewards": signs,
+        "signs_of_rewards": True,
         "most_noops": MOST_NOOPS,
         "restarts": restarts,
-        "fires": restarts and meanings[_FIRE : _FIRE + 1] == ["FIRE"] and len(meanings) > _AFTER_FIRE,
-        "sticky_actions": sticky,
+        "fires": restarts and _fires(env_id),
+        "sticky_actions": settings.get(_STICKY, _sticky_by_default(env_id)),
     }
+
+
+def _fires(env_id: str) -> bool:
+    env = make(env_id)
+    meanings = env.unwrapped.get_action_meanings()
+    env.close()
+    return meanings[_FIRE : _FIRE + 1] == ["FIRE"] and len(meanings) > _AFTER_FIRE
+
+
+def _sticky_by_default(env_id: str) -> float | None:
+    gymnasium = import_module("gymnasium")
+    register(env_id)
+    try:
+        return gymnasium.spec(env_id).kwargs.get(_STICKY, 0.0)
+    except gymnasium.error.UnregisteredEnv:  # only the environment server has it
+        return None
 
 
 class Pictures:

@@ -228,13 +228,11 @@ def env_settings_of(described: Mapping[str, Any]) -> dict[str, Any]:
 def environment_described(config: TrainingConfig, *, restarts: bool = False) -> dict[str, Any]:
     """Return the description's fields about the keywords and the observation wrappers of a training's
     environment, empty without any. `restarts` is passed to `atari.record`."""
-    settings = {
-        "env_settings": config.hyperparameters.get(ENV_KWARGS.name),
-        "wrappers": list(config.wrappers),
-    }
-    fields: dict[str, Any] = {name: value for name, value in settings.items() if value}
+    settings = config.hyperparameters.get(ENV_KWARGS.name) or {}
+    made_with = {"env_settings": settings, "wrappers": list(config.wrappers)}
+    fields: dict[str, Any] = {name: value for name, value in made_with.items() if value}
     if ATARI in config.wrappers:
-        fields[ATARI] = record(config.env_id, restarts=restarts)
+        fields[ATARI] = record(config.env_id, settings, restarts=restarts)
     return fields
 
 

@@ -1,4 +1,4 @@
-"""A game through the wrapper "atari", trained and acted in by frames as an arena sends them."""
+"""A served game through the wrapper "atari", trained and acted in by frames as an arena sends them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from shim_kit.policies import begin
+from shim_kit.training_worker import served
 
 GAME = "ALE/Pong-v5"
 FRAMES = np.random.default_rng(1).integers(256, size=(40, 210, 160, 3), dtype=np.uint8)
@@ -19,12 +20,13 @@ SMALL = {"num_envs": 2, "n_steps": 16, "batch_size": 16, "n_epochs": 1, "total_t
 @pytest.mark.extended
 def test_a_policy_holds_its_action_for_four_frames(worker: Any, operators: Any) -> None:
     """Whether the environment shows each frame or skips some; and it plays by numbered frames only."""
-    run = worker.train(algorithm="ppo", env_id=GAME, wrappers=["atari"], **SMALL)
+    settings = {"env_id": GAME, "wrappers": ["atari"], "env_kwargs": {"repeat_action_probability": 0.1}}
+    run = worker.train(**served(worker, "ppo", **settings, **SMALL))
     assert run.code == 0, run.log
     assert run.events("run_completed")[0]["final_metrics"]["steps"] == 64
     checkpoint = run.checkpoints[-1]
     described = json.loads(checkpoint.with_suffix(".json").read_text())
-    assert described["atari"]["sticky_actions"] == 0.25
+    assert described["atari"]["sticky_actions"] == 0.1
     assert described["observation_space"]["shape"] == [210, 160, 3]
 
     begun = [played(operators, checkpoint, every=4, seed=seed) for seed in (1, 2, 3, 4, 1)]
