@@ -51,8 +51,8 @@ def is_numeric_code(code: object) -> bool:
 
 
 def pack(value: Any) -> Any:
-    """Return a value in a form that JSON can represent, also inside dicts and lists: arrays in the form
-    above, scalars of numeric libraries as Python's, tuples as lists.
+    """Return a value, and everything inside dicts and lists, in a form that JSON can represent: arrays in the
+    form above, scalars of numeric libraries as Python's, tuples as lists.
 
     Arrays of other types (strings, objects) become nested lists. Any other value is returned unchanged.
     """

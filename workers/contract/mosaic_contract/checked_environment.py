@@ -92,7 +92,7 @@ class CheckedTeam(TeamWrapper):
 
 
 class _CheckedByServer(EpisodeCheck):
-    """No check, because the environment's server has made it."""
+    """No check, because the environment's server has already made it."""
 
     def reset(self, returned: Any) -> Any:
         return returned
@@ -147,7 +147,7 @@ def _checked_class() -> Any:
 
 
 def _readable(info: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return info without statistics of its own and without keys that are not strings: libraries fail on
+    """Return info without episode statistics and without keys that are not strings: libraries fail on
     both."""
     left_out = [key for key in info if key == _STATISTICS or not isinstance(key, str)]
     for key in left_out:

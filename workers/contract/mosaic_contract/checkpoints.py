@@ -5,10 +5,10 @@ JSON::
      "episodes": …, "hyperparameters": {…}, "observation_space": {…}, "action_space": {…}}
                      # or, for policies of several agents, "agents": {"red_0": its two spaces, …}
 
-It may also contain "env_settings", the keywords that the environment was made with, "wrappers", those of the
-environment, "wrapper_statistics", their running means and variances, "atari", the preprocessing of that
-wrapper, and further fields of the worker. The spaces are the environment's, before any wrapper. The worker
-chooses the format of the weights.
+It may also contain "env_settings" (the keywords that the environment was made with), "wrappers" (the
+environment's), "wrapper_statistics" (their running means and variances), "atari" (that wrapper's
+preprocessing), and further fields of the worker. The spaces are the environment's, before any wrapper. The
+worker chooses the format of the weights.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ class Checkpoints:
     def save(self, step: int) -> None:
         """Save the current state, unless it was already saved at this step.
 
-        A full disk is logged. The training continues, but has failed at its end if its last checkpoint is
-        missing. Thread-safe. Any other error, from a signal or from `contents`, leaves no files behind, and
-        the same step may be saved again.
+        A full disk is logged. The training continues, but fails at its end if its last checkpoint is missing.
+        Thread-safe. Any other error, from a signal or from `contents`, leaves no files behind, and the same
+        step may be saved again.
         """
         with self._saving:
             if step == self._saved:
@@ -166,8 +166,8 @@ def check_file(path: Path) -> None:
 
 
 def damage(path: Path) -> str:
-    """Return why a checkpoint with the suffix of a zip archive is damaged or no archive; empty for others.
-    The libraries that load weights would not detect a flipped bit."""
+    """Return what is wrong with a checkpoint whose suffix promises a zip archive; "" if nothing is, and for
+    other files. The libraries that load weights would not detect a flipped bit."""
     if path.suffix not in _ARCHIVES or path.is_dir():
         return ""
     try:
@@ -227,7 +227,7 @@ def env_settings_of(described: Mapping[str, Any]) -> dict[str, Any]:
 
 def environment_described(config: TrainingConfig, *, restarts: bool = False) -> dict[str, Any]:
     """Return the description's fields about the keywords and the observation wrappers of a training's
-    environment, empty without any. `restarts` is passed to `atari.record`."""
+    environment; empty if it has neither. `restarts` is passed to `atari.record`."""
     settings = config.hyperparameters.get(ENV_KWARGS.name) or {}
     made_with = {"env_settings": settings, "wrappers": list(config.wrappers)}
     fields: dict[str, Any] = {name: value for name, value in made_with.items() if value}

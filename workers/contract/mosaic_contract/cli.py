@@ -150,7 +150,8 @@ def _arena(worker: Worker, telemetry: Telemetry, signals: CancelOnSignal) -> int
 
 
 def _environments(worker: Worker, telemetry: Telemetry, signals: CancelOnSignal) -> int:
-    """Serve environments to a training until it ends. It decides what a signal ends."""
+    """Serve environments to a training until it ends. Signals are ignored here: the training decides what
+    they end."""
     if worker.make_environment is None:
         log.error("this worker has no environments: it cannot be started with --environments")
         return BAD_CONFIGURATION

@@ -1,6 +1,6 @@
 """Encoding of messages: one JSON object per line, in UTF-8, with a limited length.
 
-JSON has no NaN and infinities. They are written as the strings "NaN", "Infinity" and "-Infinity", which
+JSON has neither NaN nor infinities. They are written as the strings "NaN", "Infinity" and "-Infinity", which
 `as_number` converts back. Readers also accept the bare tokens that Python's `json` writes.
 """
 
@@ -154,7 +154,7 @@ class LineSplitter:
         return [line for line in self.text(data).split(b"\n") if line]
 
     def text(self, data: bytes) -> bytes:
-        """Return the same lines with their newlines, as one text, which may also have empty lines."""
+        """Return the same lines with their newlines, as one block, which may contain empty lines."""
         end = data.rfind(b"\n") + 1
         text = data[:end]
         if text and self._dropping:
@@ -163,7 +163,7 @@ class LineSplitter:
         elif text and self._tail:
             text = bytes(self._tail) + text
             self._tail.clear()
-        if len(data) > self.limit or text.find(b"\n") > self.limit:  # others than the first are in `data`
+        if len(data) > self.limit or text.find(b"\n") > self.limit:  # all lines but the first are in `data`
             lines = text.split(b"\n")
             kept = [line for line in lines if len(line) <= self.limit]
             self.oversize += len(lines) - len(kept)
@@ -224,7 +224,7 @@ def with_tagged_tuples(value: Any) -> Any:
 
 
 def with_tuples(value: Any) -> Any:
-    """Return the original value of a result of `with_tagged_tuples`."""
+    """Reverse `with_tagged_tuples`."""
     if isinstance(value, Mapping):
         if set(value) == {_TUPLE} and isinstance(value[_TUPLE], list):
             return tuple(map(with_tuples, value[_TUPLE]))

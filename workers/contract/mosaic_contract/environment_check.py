@@ -26,7 +26,7 @@ from mosaic_contract.observation_check import Convert, Misfit, NotFinite, conver
 _FORMS = {"reset": "(observation, info)", "step": "(observation, reward, terminated, truncated, info)"}
 _VALUES = {"reset": 2, "step": 5}
 _LARGEST_REWARD = 3.4e38
-"""Libraries hold rewards in 32 bits, where a greater one is an infinity."""
+"""Libraries store rewards in 32 bits, where anything larger is infinite."""
 
 log = logging.getLogger("mosaic_contract")
 
@@ -76,7 +76,7 @@ def _check_version(env: Any, env_id: str) -> None:
 
 
 def close(env: Any, env_id: str) -> None:
-    """Close an environment; exceptions of its `close` are logged."""
+    """Close an environment; exceptions raised by its `close` are logged."""
     try:
         env.close()
     except (Exception, SystemExit) as error:  # environments raise arbitrary exceptions
@@ -164,7 +164,7 @@ def _try_out(env: Any, env_id: str) -> Mapping[str, Any]:
 
 
 def check_mask(info: Mapping[str, Any], space: Any, env_id: str) -> None:
-    """Raise `EnvironmentFault` if the mask in an info has not one number for each action of a Discrete
+    """Raise `EnvironmentFault` unless the mask in an info has one number for each action of a Discrete
     space."""
     mask = info.get("action_mask")
     if mask is None or type(space).__name__ != "Discrete":
@@ -364,7 +364,7 @@ class TeamCheck(EpisodeCheck):
                 raise self.misfit(misfit, method, f" of {agent}")
 
     def _by_agent(self, what: str, values: Any, kind: Any, read: Callable[[Any, str], Any]) -> dict[Any, Any]:
-        """Return the values, which are converted by `read` unless they are of this kind."""
+        """Return the values by agent, converted by `read` unless they are of this kind already."""
         self._check_mapping("step", what, values)
         return {
             agent: value

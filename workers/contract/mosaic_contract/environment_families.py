@@ -24,7 +24,7 @@ def environment_worker(name: str, patterns: Mapping[str, Sequence[str]], **detai
     """Return the worker ``name``, whose package is ``mosaic-<name>-worker``, for families of environments.
 
     ``patterns`` has the environment ids of each family's module, as globs: ``{"visual_worker.doom":
-    ["Vizdoom*"]}``; the worker's ``pyproject.toml`` lists all too. ``details`` are as in `describe_worker`.
+    ["Vizdoom*"]}``; the worker's ``pyproject.toml`` lists them too. ``details`` are as in `describe_worker`.
     """
     families = EnvironmentFamilies(name, patterns)
     return Worker(

@@ -17,8 +17,8 @@ from mosaic_contract.telemetry import Telemetry
 _RECENT = 20  # episodes
 _SPEED_SECONDS = 1.0  # between two speed metrics
 Losses = Mapping[str, Sequence[str]]
-"""A library's names of its losses by their common names, as patterns of `fnmatch`; the first match is used:
-``{"policy_loss": ["*/actor_loss"], "value_loss": ["*/critic_loss", "*/td_loss"]}``."""
+"""A library's names for its losses, by their common names: patterns of `fnmatch`, of which the first match is
+used, ``{"policy_loss": ["*/actor_loss"], "value_loss": ["*/critic_loss", "*/td_loss"]}``."""
 _NO_LOSSES: Losses = MappingProxyType({})
 
 

@@ -1,7 +1,7 @@
 """Recordings of episodes with their observations, one compressed `.npz` file each.
 
-An arena writes them on request; the worker `minari` makes datasets of them. A file has the arrays of the
-steps in numbered parts, such as `0/observations` and `0/rewards` (those of a Dict or Tuple by key:
+An arena writes them on request; the worker `minari` makes datasets from them. A file has the arrays of the
+steps in numbered parts, such as `0/observations` and `0/rewards` (one for each key of a Dict or Tuple:
 `0/observations/image`), and a description in `recording.json`. The first part has one more observation than
 steps. NumPy is imported when an episode begins.
 """
@@ -74,7 +74,8 @@ def _size(leaf: Mapping[str, Any]) -> int:
 
 
 def spec_of(env: Any) -> str | None:
-    """Return the environment's Gymnasium specification as JSON; None if it has none that can be written."""
+    """Return the environment's Gymnasium specification as JSON; None if it has none, or one that cannot be
+    written."""
     try:
         return str(env.spec.to_json())
     except Exception:  # no spec, an entry point that is a function, or keywords that are not JSON
@@ -82,8 +83,8 @@ def spec_of(env: Any) -> str | None:
 
 
 class EpisodeRecorder:
-    """Writes one agent's episodes to `folder`. `description` is recorded with each of them; it has its
-    `observation_space` and `action_space`, which can be recorded. The methods raise `OSError`."""
+    """Writes one agent's episodes to `folder`. `description` is recorded with each episode; its
+    `observation_space` and `action_space` must be recordable. The methods raise `OSError`."""
 
     def __init__(self, folder: Path, description: Mapping[str, Any]) -> None:
         self._folder, self._description = folder, description
@@ -93,7 +94,7 @@ class EpisodeRecorder:
         self._path = folder
 
     def begin(self, index: int, seed: int | None, observation: Any) -> None:
-        """Begin the recording of an episode, with its seed if it has its own. An unfinished one is
+        """Begin the recording of an episode, with its seed if it has one of its own. An unfinished one is
         deleted."""
         self.discard()
         self._folder.mkdir(exist_ok=True)
@@ -193,13 +194,13 @@ class _Columns:
 
 def read_recording(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a recording's description, and its observations, actions, rewards, terminated and truncated:
-    arrays, lists of texts, and dicts and tuples of these. Raises `OSError`, and `ValueError` for files that
-    are no recordings."""
+    arrays, lists of texts, and dicts and tuples of these. Raises `OSError`, and `ValueError` for a file that
+    is not a recording."""
     try:
         return _read(path)
     except OSError:
         raise
-    except Exception as error:  # damaged files, or those of an attacker, raise arbitrary exceptions
+    except Exception as error:  # damaged and hostile files raise arbitrary exceptions
         raise ValueError(
             f"{path} is not a recording of an episode: {type(error).__name__}: {error}"
         ) from None

@@ -17,7 +17,7 @@ class ConfigError(ValueError):
 
 
 class EnvironmentMissing(ConfigError):
-    """An environment, or a package of it, that is not installed here; another worker may serve it."""
+    """An environment, or a package that it needs, is not installed here; another worker may serve it."""
 
 
 class BadLine(ValueError):
@@ -121,21 +121,21 @@ def one_line(error: BaseException) -> str:
 
 
 def quoted(value: object, limit: int = 100) -> str:
-    """Return a value as Python writes it, cut at `limit` characters; its type if it cannot be written, such
-    as a list in thousands of lists."""
+    """Return a value's `repr`, cut at `limit` characters; its type if `repr` fails, as for lists nested
+    thousands deep."""
     try:
         return repr(value)[:limit]
-    except Exception:  # objects of others raise arbitrary exceptions
+    except Exception:  # foreign objects raise arbitrary exceptions
         return f"<{type(value).__name__}>"
 
 
 def type_of(error: BaseException) -> str:
-    """Return the name of an error's type; of an `UpstreamFailed` the library's or the environment's."""
+    """Return the name of an error's type; for an `UpstreamFailed`, that of the original error."""
     return error.error_type if isinstance(error, UpstreamFailed) else type(error).__name__
 
 
 def traceback_of(error: BaseException) -> str:
-    """Return an error's traceback; of an `UpstreamFailed` the library's or the environment's."""
+    """Return an error's traceback; for an `UpstreamFailed`, that of the original error."""
     if isinstance(error, UpstreamFailed) and error.traceback:
         return error.traceback
     return "".join(traceback.format_exception(type(error), error, error.__traceback__))

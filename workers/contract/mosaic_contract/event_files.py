@@ -23,8 +23,8 @@ log = logging.getLogger("mosaic_contract")
 class EventFileReader:
     """The event files below `folder` that were written to after this object was created.
 
-    Their scalars become metrics under the names that `named` returns for those of one step. Tags of files
-    outside the first file's folder are `prefixed` with their own folder.
+    Their scalars become metrics; `named` renames the scalars of one step. Tags of files outside the first
+    file's folder are `prefixed` with their own folder.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Gymnasium's own wrappers, and the user's, by name and with parameters.
 
 A wrapper of a training is a name, or a table of its name and parameters: `{"frame_stack": 4}`, `{"resize":
-[64, 64]}`, `{"rescale_action": {"low": 0}}`. "FILE.py:Class" is a wrapper in a file of the user's.
+[64, 64]}`, `{"rescale_action": {"low": 0}}`. "FILE.py:Class" is a user-defined wrapper in a file.
 
 Gymnasium and NumPy are imported when a wrapper is made. Gymnasium 0.29 has these classes as experimental.
 """
@@ -28,13 +28,13 @@ _NORMALIZING = {
     NORMALIZE_OBSERVATION: ("NormalizeObservation", "obs_rms"),
     NORMALIZE_REWARD: ("NormalizeReward", "return_rms"),
 }
-"""Gymnasium's classes of wrappers with statistics, and the attributes that have these."""
+"""Gymnasium's wrapper classes with statistics, and the attributes that hold these."""
 _OWN = ".py:"
 _own_classes: set[type] = set()
 
 
 def name_of(wrapper: Wrapper) -> str:
-    """Return a wrapper's name; that of the user's own is its file and class."""
+    """Return a wrapper's name; a user-defined one is named by its file and class."""
     return wrapper if isinstance(wrapper, str) else next(iter(wrapper))
 
 
@@ -51,17 +51,17 @@ def in_short(wrapper: Wrapper) -> str:
 
 
 def is_own(wrapper: Wrapper) -> bool:
-    """Return whether it is a wrapper of the user's, in a file."""
+    """Return whether a wrapper is user-defined, in a file."""
     return _OWN in name_of(wrapper)
 
 
 def is_of_user(env: Any) -> bool:
-    """Return whether an environment's outermost wrapper is the user's, from a file."""
+    """Return whether an environment's outermost wrapper is user-defined, from a file."""
     return type(env) in _own_classes
 
 
 def check_own_code(described: Mapping[str, Any], allowed: bool) -> None:
-    """Raise `ConfigError` if a policy plays through code of the user's that may not be executed."""
+    """Raise `ConfigError` if a policy plays through user-defined code that may not be executed."""
     own = [name_of(wrapper) for wrapper in described.get("wrappers") or () if is_own(wrapper)]
     if own and not allowed:
         raise ConfigError(
@@ -85,7 +85,8 @@ class Statistics:
         self._moments: dict[str, Any] = {}
 
     def shared(self, name: str, moments: Any) -> Any:
-        """Return the statistics of a wrapper: `moments` for the first environment, later the first one's."""
+        """Return a wrapper's statistics: `moments` for the first environment, the same object for all later
+        ones."""
         if name not in self._moments:
             numpy = import_module("numpy")
             saved = self._recorded.get(name)
@@ -98,7 +99,7 @@ class Statistics:
         return self._moments[name]
 
     def describe(self) -> dict[str, Any]:
-        """Return the statistics as JSON, {} without any."""
+        """Return the statistics as JSON, {} if there are none."""
         if not self._moments:
             return {}
         asarray = import_module("numpy").asarray
@@ -125,7 +126,7 @@ def resume_statistics(recorded: Mapping[str, Any]) -> None:
 
 
 def limited(env: Any, wrappers: Iterable[Wrapper]) -> Any:
-    """Return an environment with the time limit among the wrappers, which is below the counting of
+    """Return an environment with the time limit among the wrappers, if any: it belongs below the counting of
     episodes."""
     for wrapper in wrappers:
         if name_of(wrapper) == TIME_LIMIT:
@@ -135,7 +136,7 @@ def limited(env: Any, wrappers: Iterable[Wrapper]) -> Any:
 
 def apply(env: Any, wrapper: Wrapper, statistics: Statistics) -> Any:
     """Return a Gymnasium environment within a wrapper. Raises `ConfigError` for unknown wrappers, wrong
-    parameters, and environments that it cannot be used on."""
+    parameters, and unsuitable environments."""
     name, values = (wrapper, []) if isinstance(wrapper, str) else next(iter(wrapper.items()))
     if is_own(name):
         maker: Callable[..., Any] = _own_class(name)
@@ -159,7 +160,8 @@ def apply(env: Any, wrapper: Wrapper, statistics: Statistics) -> Any:
 
 
 def _arguments(name: str, values: Any, parameters: list[inspect.Parameter]) -> dict[str, Any]:
-    """Return the arguments of a wrapper by name: one value, a list in their order, or a table."""
+    """Return a wrapper's arguments by name, given as one value, a list in the order of the parameters, or a
+    table."""
     names = [parameter.name for parameter in parameters]
     if isinstance(values, Mapping):
         arguments = dict(values)
@@ -311,8 +313,8 @@ def outside_class() -> Any:
     gymnasium, numpy = import_module("gymnasium"), import_module("numpy")
 
     class Outside(gymnasium.Env):  # type: ignore[name-defined]
-        """An environment with spaces only. `observation` is its next one; `sent` the action that the policy
-        played, which its wrappers must have made of the policy's choice alone."""
+        """An environment that has only spaces. `observation` is its next observation, and `sent` the action
+        that the policy played, which its wrappers must derive from the policy's choice alone."""
 
         def __init__(self, observation_space: Any, action_space: Any) -> None:
             self.observation_space, self.action_space = observation_space, action_space

@@ -55,7 +55,7 @@ class Usage:
 
 
 def usage_of_tree(pid: int) -> Usage:
-    """Return the current usage of `pid` and its descendants; ended processes count nothing."""
+    """Return the current usage of `pid` and its descendants; processes that have ended do not count."""
     if Path("/proc/self/stat").exists():
         return _from_proc(pid)
     return _from_ps(pid)

@@ -21,7 +21,7 @@ _LAB_OPTIONS = {  # other keywords of `lab.train`, with the options of `mosaic-l
 }  # fmt: skip
 _FORMER_OPTIONS = {"environ": "env_vars"}
 _OF_THE_ENVIRONMENT = {"settings", "env_config", "env_kwargs", "env_settings", "env_args", "make_kwargs"}
-_ONE_THING = (  # names of one thing in different libraries and versions
+_ONE_THING = (  # each set: the names of one thing in different libraries and versions
     _OF_THE_ENVIRONMENT,
     {"learning_rate", "lr", "actor_lr", "critic_lr", "policy_lr", "q_lr", "learning_rate_actor",
      "learning_rate_critic"},
@@ -70,7 +70,7 @@ ENV_KWARGS = Parameter("env_kwargs", dict, {}, "Keyword arguments of the environ
 
 
 def env_kwargs_of(hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the environment's keyword arguments, in which tuples are tuples again. Raises `ConfigError`."""
+    """Return the environment's keyword arguments, with tuples restored. Raises `ConfigError`."""
     try:
         env_kwargs = converted(ENV_KWARGS, hyperparameters.get(ENV_KWARGS.name, {}))
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Hooks on imports of a library whose code stays as it is: run code around one, and defer modules that it
+"""Hooks on the imports of an unmodified library: run code around one, or defer modules that the library
 imports but a worker does not use."""
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ def defer_imports(importer: str, *names: str) -> None:
     """Keep the module `importer` from importing these modules when it is imported: each is imported when the
     importer uses it.
 
-    Until the importer is complete, names of these modules are `object`: classes in annotations. All other
-    code imports them as usual.
+    While the importer is executed, every attribute of these modules is `object`, which suffices for
+    annotations. All other code imports them as usual.
     """
 
     @contextmanager
@@ -34,7 +34,8 @@ def defer_imports(importer: str, *names: str) -> None:
 
 
 class _DeferredModule(ModuleType):
-    """A module until it is used: its names are `object` at first, later ones import the real module."""
+    """The placeholder of a module: its attributes are `object` while the importer is executed; later lookups
+    import the real module."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -72,8 +72,8 @@ class WarmProcess:
                 if self.returncode is None:
                     try:
                         code = _received(self._channel).get("code")
-                        self.returncode = -signal.SIGTERM if code is None else code  # without its parent
-                    finally:  # also if interrupted: the next reading then finds the end
+                        self.returncode = -signal.SIGTERM if code is None else code  # its parent was killed
+                    finally:  # also if interrupted: the next read then finds the end
                         self._channel.shutdown(socket.SHUT_RDWR)
         return self.returncode
 
@@ -95,8 +95,9 @@ def start_process(
 ) -> Process:
     """Start a command in its own session with pipes as its stdin and stdout.
 
-    With ``warm``, the socket of a warm worker, it is ``python -m MODULE ARGUMENT…`` and forked there, when
-    the library is imported; cold if that is refused. Raises `OSError`, `ValueError` or `TypeError`.
+    With ``warm``, the socket of a warm worker, the command must be ``python -m MODULE ARGUMENT…``. It is
+    forked there once the library is imported, or started cold if that is refused. Raises `OSError`,
+    `ValueError` or `TypeError`.
     """
     if warm is not None:
         descriptors = {stderr: 2, **{number: number for number in pass_fds}}

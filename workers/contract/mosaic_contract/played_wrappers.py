@@ -109,8 +109,8 @@ class _Player:
         )
 
     def _seen(self, observation: Any, follows: bool) -> Any:
-        """Return an observation as its wrappers show it: the next one of the episode if it `follows`, which
-        the episode itself does not notice, otherwise the first of another."""
+        """Return an observation as the wrappers show it: as the next one of the episode if it `follows`,
+        without affecting the episode, otherwise as the first of another."""
         if follows:
             env = copy.deepcopy(self._env)
             env.unwrapped.observation = observation
@@ -124,7 +124,7 @@ class _Player:
         return _environment(self._described)
 
     def _played(self, choice: Any) -> Any:
-        """Return the environment's action for one of the operator."""
+        """Return the environment's action for an action of the operator."""
         action = choice
         for layer in self._actions:
             action = layer.action(action)

@@ -11,11 +11,11 @@ from typing import Any, Callable, Mapping, Sequence
 ACTION = "action"
 
 KNOWN = (ACTION, "probabilities", "logits", "value", "action_values")
-"""The names of queries: actions of the environment; of a distribution over discrete actions its probabilities
-and logits; the value of the state; the value of each discrete action."""
+"""The names of queries: actions of the environment; the probabilities and logits of a distribution over
+discrete actions; the value of the state; the value of each discrete action."""
 
 WIDTH = 16
-"""The number of rows of a network's input when actions are selected. The input of fewer observations is
+"""The number of rows of a network's input when actions are selected. An input of fewer observations is
 padded, so that the arithmetic of a row does not depend on their number."""
 LARGEST = 1024
 """Maximum number of elements of such an observation: for larger ones, such as images, padding costs more than
@@ -45,7 +45,8 @@ class PolicyQueries:
     memoryless: bool = False
 
     def answer(self, what: str, observations: Any) -> Any:
-        """Return an array with a row for each of several observations, in arrays with a row for each."""
+        """Return the answers for several observations (arrays with a row for each), as an array with a row
+        for each."""
         inputs = observations
         if self.observe is not None:
             inputs = _joined([self.observe(observation, False) for observation in _rows(observations)])
@@ -73,7 +74,7 @@ class PolicyQueries:
         return actions[0] if len(actions) == 1 else numpy.concatenate(actions)
 
     def answer_alone(self, what: str, observation: Any) -> Any:
-        """Return the answer for the observation that follows on the operator's last action."""
+        """Return the answer for the observation that follows the operator's last action."""
         network_input = observation if self.observe is None else self.observe(observation, True)
         return self.answers[what](_joined([network_input]), self.state())[0]
 
@@ -85,7 +86,7 @@ def queries_of(operator: Any) -> PolicyQueries | None:
 
 
 def _rows(observations: Any) -> Sequence[Any]:
-    """Return the single observations of arrays with a row for each."""
+    """Return the single observations in arrays that have a row for each."""
     if isinstance(observations, Mapping):
         parts = {key: _rows(part) for key, part in observations.items()}
         return [dict(zip(parts, row)) for row in zip(*parts.values())]

@@ -114,7 +114,7 @@ def watch_parent(parent: int | None = None, *, grace: float = 5.0) -> None:
     `parent` is the process id to watch; pass it if the parent could die before this call, otherwise the
     parent at the time of the call is used.
     """
-    # Linux' PR_SET_PDEATHSIG fires when the parent's *thread* that made the child ends, and notebooks start
+    # Linux's PR_SET_PDEATHSIG fires when the parent's *thread* that made the child ends, and notebooks start
     # children from threads that come and go.
     pid = os.getppid() if parent is None else parent
     threading.Thread(target=_watch, args=(pid, grace), name="mosaic-parent-watch", daemon=True).start()

@@ -38,9 +38,9 @@ def run_program(
     """Run a program to its end and return its exit code, -N if signal N ended it.
 
     `look` is called twice a second, to read the files that the program writes, and at the end until it
-    returns a false value. `take` is called with each line of the program's standard output, by default part
-    of the log. A signal is passed on to the program, which is killed if it does not exit within seconds;
-    then `Cancelled` is raised. Raises `ConfigError` if the program cannot be started.
+    returns a false value. `take` is called with each line of the program's standard output, which by default
+    is part of the log. A signal is passed on to the program, which is killed if it does not exit within
+    seconds; then `Cancelled` is raised. Raises `ConfigError` if the program cannot be started.
     """
     try:
         program = subprocess.Popen(
@@ -71,7 +71,7 @@ def run_program(
 
 
 def exit_failure(who: str, code: int, error_type: str) -> UpstreamFailed:
-    """Return the error about a program that ended with this exit code, not 0."""
+    """Return the error about a program that ended with this nonzero exit code."""
     text = f"{who} {exit_text(code)}; its output is in the log"
     return UpstreamFailed(text, "Killed" if code < 0 else error_type)
 
@@ -118,7 +118,7 @@ class _Lines:
         self._splitter = LineSplitter()
 
     def read(self) -> bool:
-        """Wait a moment for output, or for the end of a program without any. Return whether some came."""
+        """Wait a moment for output, or for the end of a program without any. Return whether any arrived."""
         if not self._open:
             with suppress(subprocess.TimeoutExpired):
                 self._program.wait(_LOOK_SECONDS)

@@ -21,11 +21,11 @@ _COMPILER = "torch._dynamo"
 
 
 class _DeferredCompiler(ModuleType):
-    """PyTorch's compiler until it is used: any name but these two functions imports it."""
+    """The placeholder of PyTorch's compiler: any attribute other than these two functions imports it."""
 
     @staticmethod
     def graph_break(msg: str = "") -> None:
-        """Do nothing, as the compiler's own function outside a compiled one."""
+        """Do nothing, like the compiler's own function outside compiled code."""
 
     def disable(self, function: Callable[..., Any], *options: Any, **named: Any) -> Callable[..., Any]:
         """Return the function, excluded from compilation once there is a compiler."""
@@ -86,7 +86,7 @@ def in_sequence(*modules: Any) -> Callable[[Any], Any]:
 
 
 def torch_device(requested: str) -> str:
-    """Return PyTorch's name of the requested device: "cpu", "cuda", "cuda:0", or "auto", a GPU if one is
+    """Return PyTorch's name for the requested device: "cpu", "cuda", "cuda:0", or "auto", a GPU if one is
     visible, else the CPU. Raises `ConfigError` for a GPU if PyTorch finds none, and for "auto" as
     `check_visible_gpus` does."""
     if requested == "cpu":
@@ -102,8 +102,8 @@ def torch_device(requested: str) -> str:
 
 
 def check_visible_gpus() -> bool:
-    """Return whether PyTorch finds a GPU. Raises `ConfigError` if it finds none of those that the run was
-    given. Imports torch."""
+    """Return whether PyTorch finds a GPU. Raises `ConfigError` if it finds none of the GPUs given to the run.
+    Imports torch."""
     torch = import_module("torch")
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible and not torch.cuda.is_available():
@@ -141,8 +141,8 @@ def load_torch(path: Path, part: str) -> dict[str, Any]:
 
 
 def check_weights(state: Mapping[str, Any], part: str) -> None:
-    """Raise `ValueError` if a tensor or array has NaN in a state, nested mappings, of this part of a
-    checkpoint."""
+    """Raise `ValueError` if a tensor or array in a state (nested mappings), this part of a checkpoint, has
+    NaN."""
     if name := _nan_in(state):
         raise ValueError(f"{name} is NaN in its {part}: the training diverged, choose an earlier one")
 

@@ -12,9 +12,9 @@ _MOST_SKIPPED = 8  # powers of two
 class Readable:
     """The reading end of a pipe.
 
-    `wait` stays awake for a moment before it sleeps: an answer that comes within that time comes without the
-    delay of a wake-up. If no answer does, because it takes longer or because no core is free, the
-    attempt is skipped the next times, twice as often after each failure.
+    `wait` stays awake for a moment before it sleeps: an answer that arrives within that time is read without
+    the delay of a wake-up. If none arrives, because it takes longer or because no core is free, the next
+    attempts are skipped, twice as many after each failure.
     """
 
     def __init__(self, descriptor: int) -> None:

@@ -50,8 +50,8 @@ class ReadyProcess:
         os.setsid()
 
     def run_when_started(self, work: Callable[[Sequence[str]], int], *, spare: bool) -> None:
-        """Wait for the start, call `work` with its arguments and end the process. ``spare``: with a ready
-        process for `start_python`."""
+        """Wait for the start, call `work` with its arguments and end the process. ``spare``: fork a ready
+        process for `start_python` as well."""
         global _spare
         output, set_before = os.pread(2, self._output, 0), _set_since_start()
         _, arguments = _wait(self._channel)
@@ -86,7 +86,7 @@ class PythonProcess:
         env: Mapping[str, str],
         descriptors: Mapping[int, int],
     ) -> None:
-        """Start it with ``descriptors``, the new number of each of ours. Raises OSError."""
+        """Start it; ``descriptors`` maps each of ours to its new number. Raises OSError."""
         with self._channel:
             send_start(self._channel, module, arguments, env, cwd, descriptors)
 
@@ -137,7 +137,7 @@ def send_start(
     cwd: Union[str, Path],
     descriptors: Mapping[int, int],
 ) -> None:
-    """Start the ready process at the other end with ``descriptors``, the new number of each of ours. Raises
+    """Start the ready process at the other end; ``descriptors`` maps each of ours to its new number. Raises
     OSError."""
     start = {
         "module": module,
@@ -217,7 +217,7 @@ def _set_since_start() -> Dict[str, str]:
 
 
 def _show_run(folder: str) -> None:
-    """Write a run's folder into the variables that the system shows of this process, which are otherwise the
+    """Write a run's folder into the variables that the system shows for this process, which are otherwise the
     warm worker's."""
     stat = Path("/proc/self/stat").read_bytes()
     begin, end = map(int, stat[stat.rindex(b")") + 2 :].split()[47:49])

@@ -1,5 +1,5 @@
-"""The registry of environments: ids of packages that register theirs with Gymnasium only when they are
-imported, classes in users' modules, and the id of an environment that another worker serves to this training.
+"""The registry of environments: ids that packages register with Gymnasium only when they are imported,
+classes in users' modules, and the id of an environment that another worker serves to this training.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def most_processes() -> int:
 
 
 def variables_of_server() -> dict[str, str]:
-    """Return the environment variables of a server, which has no server itself."""
+    """Return the environment variables of a server, which has no server of its own."""
     return {name: value for name, value in os.environ.items() if name != _SERVER}
 
 
@@ -67,10 +67,10 @@ def own_class(env_id: str) -> Any:
 
 
 def make(env_id: str, render_mode: str | None = None, **settings: Any) -> Any:
-    """Make a Gymnasium environment, or one of either kind by `own_class`. If the training has a server for
-    the id, another worker serves it, teams too.
+    """Make a Gymnasium environment by its id, or a Gymnasium or PettingZoo environment by its `own_class`. If
+    the training has a server for the id, another worker serves it, teams included.
 
-    Gymnasium's own checker is left out, because `environment_check` replaces it. Raises the errors of
+    Gymnasium's own checker is disabled, because `environment_check` replaces it. Raises the errors of
     `gymnasium.make`, and `ConfigError` if the server cannot make it.
     """
     if (server := assigned(env_id)) is not None:

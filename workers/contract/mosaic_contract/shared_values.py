@@ -33,8 +33,8 @@ def unnamed_file() -> int:
 
 
 def reserve(file: int, start: int, size: int) -> None:
-    """Reserve memory in a file. Raises `OSError` if there is no space: a later write to memory that is not
-    there would be a fatal SIGBUS."""
+    """Reserve memory in a file. Raises `OSError` if there is no space: a later write to missing memory would
+    be a fatal SIGBUS."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file, start, size)
     else:
@@ -131,7 +131,7 @@ class SharedValues:
 
 
 def _has_plain_parts(value: Any) -> bool:
-    """Return whether a value is a dict, a list or a tuple without arrays or further ones of these."""
+    """Return whether a value is a dict, list or tuple that contains neither arrays nor other containers."""
     if type(value) is dict:
         return PLAIN.issuperset(map(type, value.values()))
     return type(value) in (list, tuple) and PLAIN.issuperset(map(type, value))

@@ -326,7 +326,8 @@ def flat(values: Mapping[Any, Any], prefix: str = "", depth: int = 0) -> Iterato
 
 
 class MetricValues:
-    """Extractor of the numbers in rows of metrics. It warns only once about each key that is not a number."""
+    """Extractor of the numbers in rows of metrics. It warns only once about each key whose value is not a
+    number."""
 
     def __init__(self) -> None:
         self._named: set[str] = set()

@@ -1,5 +1,5 @@
 """Loading of trained policies, from an agent's settings to the shim's own policy, and a base class for
-operators that act by a network. NumPy and PyTorch are used if a shim has them."""
+operators that act through a network. NumPy and PyTorch are used if a shim has them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def trained_policy(
     """Return the policy of an agent, its description, and whether it acts deterministically.
 
     `setup.settings` are {"checkpoint": path, "deterministic": bool, default true, "run_code": whether
-    wrappers of the user's may be executed}. `make` makes the policy from the checkpoint's path and
+    user-defined wrappers may be executed}. `make` makes the policy from the checkpoint's path and
     description; the policies of the last eight checkpoints are cached and shared by agents. Both descriptions
     have the spaces that the policy sees (`as_policy_sees`). `format` and `algorithms` are as for
     `read_description`. Raises `ConfigError` for invalid settings, checkpoints and spaces, and for any
@@ -136,8 +136,8 @@ class AgentGenerators:
 
 
 class TrainedOperator:
-    """An operator that acts as `agent` by a network. It has its own random generators and does not change the
-    process's generators.
+    """An operator that acts as `agent` through a network. It has its own random generators and does not
+    change the process's generators.
 
     `described` is the policy's description, `observations` and `actions` are the spaces of the network, after
     the described wrappers. Subclasses implement `forward`, and `initial_memory` for recurrent networks or

@@ -103,7 +103,7 @@ class TrainingRecorder:
 
 
 def _keywords(env: Any) -> Mapping[str, Any]:
-    """Return the keyword arguments of an environment that are JSON."""
+    """Return the keyword arguments of an environment that JSON can represent."""
     keywords = {}
     for name, value in dict(getattr(env.spec, "kwargs", None) or {}).items():
         try:

@@ -1,4 +1,4 @@
-"""The user's Python files, imported as from their own folder, only in processes of operators."""
+"""The user's Python files, imported as if from their own folder, and only in operators' processes."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def attribute_of(settings: Mapping[str, Any]) -> tuple[Any, Path]:
 def keywords_of(
     function: Any, file: Path, positional: Sequence[str], keywords: Sequence[str]
 ) -> Sequence[str]:
-    """Return the `keywords` that a function of the user's accepts. Raises `ConfigError` if it is not a
-    function, or cannot be called with the arguments that `positional` describes and these keywords."""
+    """Return the `keywords` that the user's function accepts. Raises `ConfigError` if it is not a function,
+    or cannot be called with the arguments that `positional` describes and these keywords."""
     name, arguments = getattr(function, "__name__", "it"), " and ".join(positional)
     if not callable(function) or isinstance(function, type):
         raise ConfigError(f"{name} of {file.name} is not a function of {arguments}")

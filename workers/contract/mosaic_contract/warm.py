@@ -37,7 +37,7 @@ def serve(
     descriptor: int, modules: Sequence[str], work: Callable[[Sequence[str]], int], *, spare: bool
 ) -> int:
     """Import the modules and serve requests until the end. In a ready process, do not return: call `work`
-    with the arguments with which it is started. ``spare`` is that of `ReadyProcess.run_when_started`."""
+    with the arguments with which it is started. ``spare`` is as in `ReadyProcess.run_when_started`."""
     control = socket.socket(fileno=descriptor)
     control.set_inheritable(False)
     if not getattr(sys.flags, "safe_path", False):

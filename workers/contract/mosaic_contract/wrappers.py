@@ -111,7 +111,7 @@ def observation_transform(
 
 
 def is_plain(wrapper: Wrapper) -> bool:
-    """Return whether it is a transform of single observations, which `observation_transform` makes."""
+    """Return whether a wrapper is a transform of single observations, which `observation_transform` makes."""
     return isinstance(wrapper, str) and wrapper in _MAKERS
 
 

@@ -6,8 +6,8 @@ A shim provides `EnvironmentFacts` about its environments, rejects unknown setti
 
 - `arena`: the commands of the kernel; `channels`, `watchdog`, `errors`
 - environment: `environment_factory`, `environment_adapters`, `environment_description`, `start`, `positions`
-- operators: `seats` queries those of all agents, by `calls`; `operators`, `process_operator`, `plain` (for
-  workers with the plain protocol), `actions`, `hints` (additional inputs), `exchanges`
+- operators: `seats` queries the operators of all agents through `calls`; `operators`, `process_operator`,
+  `plain` (for workers with the plain protocol), `actions`, `hints` (additional inputs), `exchanges`
 - episodes: `episode`, `batch` (several together), `replaying`, `arena_telemetry`, `frame_publisher`,
   `observation_recorder`, `observation_hash`
 """

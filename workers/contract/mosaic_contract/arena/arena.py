@@ -47,9 +47,9 @@ log = logging.getLogger("mosaic_contract")
 
 @dataclass
 class OpenedArena:
-    """The parts of an arena that has been opened. `telemetry` is None before operators have been seated,
-    `recorder` unless observations are recorded, `batch` unless episodes are played together. Episodes begin
-    at `start`."""
+    """The parts of an arena that has been opened. `telemetry` is None until operators are seated, `recorder`
+    is None unless observations are recorded, and `batch` is None unless episodes are played together.
+    Episodes begin at `start`."""
 
     environment: EnvironmentAdapter
     description: EnvironmentDescription
@@ -291,8 +291,8 @@ class Arena:
             arena.frames.ended_episode()
 
     def _play_episode(self, command: Mapping[str, Any]) -> None:
-        """Play a whole episode and report only its end, or several in a batch. `step_delay` is a pause in
-        seconds before each step, for viewers."""
+        """Play a whole episode, or several in a batch, and report only how each ends. `step_delay` is a pause
+        in seconds before each step, for viewers."""
         seats, frames, batch = self._arena.seats, self._arena.frames, self._arena.batch
         if batch is not None:
             for _ in batch.play(command, self._kernel):
@@ -387,7 +387,7 @@ class Arena:
         return None if self._opened is None else self._opened.frames.idle()
 
     def _steps(self) -> int:
-        """Return the number of steps in the current episode, or in those of the batch."""
+        """Return the number of steps in the current episode, or in all episodes of the batch."""
         if self._opened is not None and self._opened.batch is not None:
             return self._opened.batch.steps
         return self._episode.steps if self._episode is not None else 0
@@ -399,7 +399,7 @@ class Arena:
 
 
 def _described(arena: OpenedArena) -> dict[str, Any]:
-    """Return the message field with the states described to human players who act next; empty if there are
+    """Return the message field that describes the state to human players who act next; empty if there are
     none."""
     descriptions = arena.seats.descriptions(arena.environment.turn)
     return {"descriptions": descriptions} if descriptions else {}

@@ -45,7 +45,7 @@ class Member:
 
 class Batch:
     """A batch of up to `size` environments of one agent. `make` creates further environments like the `first`
-    when they are needed. `reset` begins the episode of a command in one; `step` plays actions."""
+    when they are needed. `reset` begins a command's episode in one of them; `step` plays actions in one."""
 
     def __init__(
         self,
@@ -70,11 +70,11 @@ class Batch:
         self._generators: tuple[Any, Any] | None = None
 
     def play(self, command: Mapping[str, Any], kernel: KernelChannel) -> Iterator[None]:
-        """Play the episode of a command and of each command that arrives meanwhile; report each end.
-        Yield after each step."""
+        """Play the episode of this command and of every command that arrives meanwhile, and report each one's
+        end. Yield after each step."""
         self._telemetry.hold = True
         for member in self.members:
-            member.episode = None  # of a command that has ended early
+            member.episode = None  # left over from a command that ended early
         waiting: Mapping[str, Any] | None = command
         while waiting is not None or any(member.episode for member in self.members):
             while waiting is not None and (free := self._free()) is not None:
@@ -86,7 +86,7 @@ class Batch:
             waiting = waiting or kernel.received("episode")
 
     def _free(self) -> Member | None:
-        """Return a member without an episode; None if all environments play."""
+        """Return a member without an episode; None if every environment is in use."""
         for member in self.members:
             if member.episode is None:
                 return member

@@ -67,7 +67,7 @@ class Call:
             self.fail(unusable.kind, str(unusable))
 
     def take_action(self, action: Any, seconds: float) -> None:
-        """Take the action for it in the answer to a batch, which took this time for each of its calls."""
+        """Take this call's action from the answer to a batch. `seconds` is the time spent per call."""
         try:
             self.action = self.rules.accept(action, self.mask)
         except Unusable as unusable:

@@ -15,7 +15,7 @@ from mosaic_contract.readable import Readable
 
 _ABANDONING = ("reset", "close")
 _READ_BYTES = 1 << 16  # larger buffers would be memory-mapped and released for every line
-_SHORT = 100  # bytes of a command that may be the same as an earlier one, such as a step
+_SHORT = 100  # bytes; commands this short, such as steps, often repeat: decoded ones are cached
 _decode_again = functools.lru_cache(maxsize=64)(decode_line)
 
 

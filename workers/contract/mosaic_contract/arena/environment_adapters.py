@@ -92,10 +92,10 @@ class EnvironmentAdapter(ABC):
         return self.present()
 
     def last_observations(self) -> dict[str, Any]:
-        """Return the observations at the end of an episode, of the agents that have one."""
+        """Return the observation of each agent that has one at the end of an episode."""
         observations = {}
         for agent in self.agents:
-            with suppress(Exception):  # of an agent that has left, in some environments
+            with suppress(Exception):  # some environments raise for an agent that has left
                 observations[agent] = self.observe(agent).observation
         return observations
 

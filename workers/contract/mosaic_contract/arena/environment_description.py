@@ -112,7 +112,8 @@ class EnvironmentDescription:
         }
 
     def teammates(self, agent: str) -> list[str]:
-        """Return the other agents of its team, or all without teams, unless it plays for itself."""
+        """Return the other agents of an agent's team; all others if there are no teams, none if it plays for
+        itself."""
         if self.facts[agent].team == "":
             return []
         teams = self._teams or {"all": self._environment.agents}
@@ -127,8 +128,8 @@ class EnvironmentDescription:
             return {}
 
     def named_actions(self, agent: str) -> Mapping[str, Any]:
-        """Return the actions of an agent by name: those that are legal now if the state lists them. Empty
-        without names."""
+        """Return an agent's actions by name: only the legal ones if the state lists them. Empty if actions
+        have no names."""
         if moves := self.state(agent).get("legal_moves"):
             return moves
         start = self.rules[agent].described.get("start", 0)

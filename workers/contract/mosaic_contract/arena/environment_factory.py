@@ -56,10 +56,10 @@ def check_gymnasium_settings(env_id: str, settings: Mapping[str, Any]) -> None:
 
 
 def make_gymnasium(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
-    """Return a Gymnasium environment by its id, also "module:Id", or one of either kind by `own_class`, made
-    with `settings`.
+    """Make a Gymnasium environment by its id, which may be "module:Id", or a Gymnasium or PettingZoo
+    environment by its `own_class`, with `settings`.
 
-    Gymnasium's own checker is left out, because `environment_check` replaces it. Raises `ConfigError` for an
+    Gymnasium's own checker is disabled, because `environment_check` replaces it. Raises `ConfigError` for an
     unregistered id and for unknown settings, else the environment's own errors.
     """
     error = importlib.import_module("gymnasium").error
@@ -75,7 +75,7 @@ def make_gymnasium(env_id: str, settings: Mapping[str, Any], render_mode: str | 
 
 
 def make_with_frames(make: MakeEnvironment, env_id: str, settings: Mapping[str, Any]) -> tuple[Any, str]:
-    """Return the environment, able to render if possible, and the reason if it is not. Raises
+    """Return the environment, able to render if possible, and the reason if it cannot render. Raises
     `ArenaError`."""
     try:
         return make(env_id, settings, RENDER_MODE), ""
@@ -109,7 +109,8 @@ def _first_line(error: Exception) -> str:
 
 
 def _keywords(maker: Any) -> list[str] | None:
-    """Return the keywords of a function, or a class and the bases it forwards keywords to; None: any."""
+    """Return the keywords of a function, or of a class and the bases it forwards keywords to; None if any
+    keyword is accepted."""
     keywords = []
     for function in _inits(maker) if inspect.isclass(maker) else [maker]:
         try:

@@ -28,7 +28,7 @@ class ArenaEpisode:
         self.success: bool | None = None
         self.progression: float | None = None
         self.recording: dict[str, Any] | None = None
-        """The name, SHA-256 and steps of its file of observations, if they are recorded."""
+        """The name, SHA-256 and number of steps of its observation file, if observations are recorded."""
         self._max_steps = max_steps
         self._began: float | None = None
 
@@ -115,7 +115,7 @@ class ArenaEpisode:
 
 
 class OperatorStatistics:
-    """Sums over the calls of each operator, by its key, in an episode without reports of single steps."""
+    """Sums over each operator's calls, by its key, in an episode whose steps are not reported one by one."""
 
     def __init__(self, operators: Iterable[str]) -> None:
         self._sums = {
@@ -177,7 +177,7 @@ def _finite(value: Any) -> float | None:
 
 
 def seeds_of(command: Mapping[str, Any]) -> tuple[int, int]:
-    """Return the seeds of the episode that a command begins: of its environment, and of its operators. Raises
+    """Return the environment's and the operators' seeds for the episode that a command begins. Raises
     `ArenaError`."""
     seed = command.get("seed")
     return _seed(seed), _seed(command.get("operator_seed", seed))

@@ -23,7 +23,8 @@ from mosaic_contract.fastlane.frame import adapted
 LOOK_SECONDS = 0.05  # between checks for a viewer, between steps
 _SOON_SECONDS, _SOON_LOOKS = 0.01, 20  # the first checks after a step, when the previous frame is very recent
 EPISODE_SHARE, STEP_SHARE = 0.2, 0.5
-"""Maximum share of the time for frames in whole episodes, and in single steps, which people watch or play."""
+"""Maximum share of the time spent on frames: in whole episodes, and in single steps, which people watch or
+play."""
 
 
 class FramePublisher:

@@ -9,10 +9,10 @@ _PLAIN = (int, float, bool, type(None))
 
 
 def observation_hash(observation: Any) -> int | None:
-    """Return the CRC-32 of an observation's bytes, also of arrays and strings in dicts and lists.
+    """Return the CRC-32 of an observation's bytes, including arrays and strings inside dicts and lists.
 
-    It is equal in every process that makes the same observation with the same library. None: it contains an
-    object without a defined content.
+    It is equal in every process that makes the same observation with the same library. None if the
+    observation contains an object whose bytes are undefined.
     """
     try:
         return _hashed(observation, 0)

@@ -157,7 +157,7 @@ class InProcessOperator(ArenaOperator):
         return self.perform(decode_line(encode_line(message, OPERATING_LINE_LIMIT)))
 
     def perform(self, message: dict[str, Any]) -> Mapping[str, Any]:
-        """Return the same answer to a message that has nothing in common with other objects."""
+        """Return the same answer, without copying a message that shares no objects with its sender."""
         return self._operating.perform(message)
 
     def _notify(self, command: str, agent: str, **fields: Any) -> None:

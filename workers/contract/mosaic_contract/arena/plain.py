@@ -42,7 +42,7 @@ def question(call: Call) -> dict[str, Any]:
 
 
 def takes_seed(spec: Mapping[str, Any]) -> bool:
-    """Return whether an operator's command has the option `--seed` in its help text, for which it is run."""
+    """Run an operator's command with `--help`, and return whether the text mentions the option `--seed`."""
     command = [str(word) for word in spec["command"]]
     try:
         done = subprocess.run(

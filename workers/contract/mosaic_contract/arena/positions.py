@@ -15,8 +15,8 @@ _UNFINISHED = -2  # of `game_status` in tic-tac-toe
 
 
 def begin_at(env: Any, env_id: str, position: str) -> None:
-    """Let each reset of an environment begin at a position. Raises `ConfigError` for one that it cannot
-    have."""
+    """Let each reset of an environment begin at a position. Raises `ConfigError` for an impossible
+    position."""
     inner = env.unwrapped
     bases = {f"{kind.__module__}.{kind.__name__}" for kind in type(inner).__mro__}
     for name, (_, set_up) in _KINDS.items():
@@ -195,7 +195,7 @@ def _check_cells(rows: Sequence[Sequence[str]]) -> None:
 
 
 def _drawn(rows: Sequence[Sequence[str]]) -> Any:
-    """Return a grid with new objects, because those of an episode change."""
+    """Return a grid of new objects, because an episode modifies its objects."""
     objects: Any = import_module("minigrid.core.world_object")
     grid = import_module("minigrid.core.grid").Grid(len(rows[0]), len(rows))
     for y, row in enumerate(rows):

@@ -36,15 +36,15 @@ _LOG_BYTES = 4_000
 _PING = b'{"cmd":"ping"}\n'
 _ABANDON = b'{"cmd":"abandon"}\n'
 
-_TYPES = {  # of the answers at the start of a conversation; others, such as a greeting, are ignored
+_TYPES = {  # of answers at the start of a conversation; other messages, such as a greeting, are ignored
     "hello": ("hello", "error", "pong"),  # without an answer to "hello", the pong of the following ping
     "ready": ("agent_ready", "agent_initialized", "error"),
 }
 
 
 class OperatorProcess:
-    """A worker's `--interactive` process in its own session, which the warm worker with the socket `warm` may
-    start. `environment` is added to this process's environment variables; its stderr goes to
+    """A worker's `--interactive` process in its own session, started by the warm worker with the socket
+    `warm`, if any. `environment` is added to this process's environment variables; its stderr goes to
     `<folder>/operator-<key>.log`. `seed` is passed as `--seed`. Raises `OSError`, `ValueError` or `TypeError`
     if it cannot be started."""
 
@@ -200,7 +200,7 @@ class ProcessOperator(ArenaOperator):
             self._put(agent, AwaitedAnswer("ok", agent), encode_line(message, OPERATING_LINE_LIMIT))
 
     def _put(self, agent: str, ticket: Ticket, line: bytes) -> None:
-        """Send a line, or hold it until the awaited pong; of held lines the newest of each kind is kept."""
+        """Send a line, or hold it until the awaited pong. Only the newest held line of each kind is kept."""
         if self._pongs:
             key = agent, isinstance(ticket, Call)
             self._held.pop(key, None)  # a newer line moves to the end
@@ -210,7 +210,8 @@ class ProcessOperator(ArenaOperator):
             self.outgoing.send(line)
 
     def _catch_up(self) -> None:
-        """Send a ping if an answer that is no longer awaited may still arrive; its pong ends such answers."""
+        """Send a ping if an answer that is no longer awaited may still arrive; no such answer arrives after
+        its pong."""
         if self._unsure:
             self._unsure = False
             self._tickets.clear()

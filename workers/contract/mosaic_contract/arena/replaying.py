@@ -45,10 +45,10 @@ def state_message(
     environment: EnvironmentAdapter, episode: ArenaEpisode, command: Mapping[str, Any], frames: FramePublisher
 ) -> dict[str, Any]:
     """Return the answer to "replay": the last step, and the state in which the agents of `turn` act next. At
-    the end, the observations are the last ones of all agents.
+    the end of the episode, the observations are the final ones of all agents.
 
     The command requests `observations` and a `picture`, whose pixels are compressed by zlib. A picture that
-    cannot be drawn is null, for the reason `no_picture`.
+    cannot be drawn is null, and `no_picture` is the reason.
     """
     turn = [] if episode.done else environment.turn
     if episode.done:

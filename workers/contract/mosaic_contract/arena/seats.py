@@ -246,7 +246,7 @@ class Seats:
         step_index: int,
         held: Mapping[str, Mapping[str, Any]],
     ) -> list[Call]:
-        """Request an action of every agent whose turn it is and wait for the answers, unless one forfeits.
+        """Request an action from every agent whose turn it is and wait for the answers, unless one forfeits.
         `held` are answers that are known already. Raises `ArenaError`, and `Abandoned` if the kernel sends
         another command."""
         calls: list[Call] = []

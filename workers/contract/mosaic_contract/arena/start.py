@@ -31,7 +31,7 @@ class Start(NamedTuple):
 
     @classmethod
     def of(cls, value: Any) -> Start:
-        """Return the start of a message. Raises `ConfigError` for any other value."""
+        """Return the start given in a message. Raises `ConfigError` for any other value."""
         if value is None:
             return cls()
         if isinstance(value, str):

@@ -18,7 +18,7 @@ from mosaic_contract.errors import BadLine
 
 _MARK = "MOSAIC_CONFORMANCE_PROCESS"
 _OUTPUT_LIMIT = 256 << 20  # bytes on stdout after which a process is stopped
-_POLL_SECONDS = 0.05  # between looks at the process: a wait also ends by what it writes
+_POLL_SECONDS = 0.05  # between polls: a wait may also end because of the process's output
 _SETTLE_SECONDS = 2.0  # helpers of Python's multiprocessing exit shortly after their parent
 
 

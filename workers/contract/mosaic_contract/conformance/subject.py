@@ -18,7 +18,7 @@ from mosaic_contract.conformance.observed_process import ObservedProcess
 from mosaic_contract.errors import BadLine
 
 START_SECONDS = 120.0  # for a command that only checks: imports of a large library from a slow disk
-_POLL_SECONDS = 0.002  # between looks at the file of answers: they are many and come fast
+_POLL_SECONDS = 0.002  # between reads of the answers, which are many and fast
 Answer = dict[str, Any]
 
 

@@ -40,7 +40,7 @@ class EnvironmentClient:
     """A server's process. It starts in the background; the first `make` waits for it. Call all methods in one
     thread.
 
-    `environments` are those that are open (`Served`), by key, and `latest_make` is the latest command "make".
+    `environments` holds the open environments (`Served`) by key, and `latest_make` the latest command "make".
 
     Errors of environments are raised as in their own process: `EnvironmentFault` and `ConfigError`, all
     others as `UpstreamFailed` with their types and tracebacks.
@@ -79,7 +79,7 @@ class EnvironmentClient:
         self.latest_make = b""
 
     def make(self, command: bytes) -> Mapping[str, Any]:
-        """Return the answer to an encoded command "make", which may have been sent (`begin_make`)."""
+        """Return the answer to an encoded command "make", which `begin_make` may have sent already."""
         self.answer(self._opening, "open")
         begun, self._begun, self.latest_make = self._begun, {}, command
         for other, number in begun.items():
@@ -107,7 +107,7 @@ class EnvironmentClient:
         return answer["picture"]
 
     def send(self, line: bytes) -> int:
-        """Send an encoded command and return its number. Raises the error after which the server ended."""
+        """Send an encoded command and return its number. Raises the error that ended the server."""
         if self._failure is not None:
             raise self._failure
         try:
@@ -121,8 +121,8 @@ class EnvironmentClient:
     def answer(self, number: int, command: str) -> Mapping[str, Any]:
         """Return the answer to the command with this number. Raises the environment's error.
 
-        Answers to earlier commands, which a signal has kept from being read, are dropped, and empty later.
-        Environments keep the texts in them, which are not sent again.
+        Answers to earlier commands that a signal has kept from being read are dropped and later count as
+        empty. Environments keep the texts in them, because these are not sent again.
         """
         if number <= self._received:
             return _EMPTY
@@ -241,5 +241,5 @@ def provide_servers(env_id: str, environments: int) -> None:
 
 @functools.lru_cache(maxsize=None)
 def _clients(server: str, pid: int) -> list[EnvironmentClient]:
-    """Return the clients of this process and, after a fork, none of its parent's."""
+    """Return the clients of this process, which exclude its parent's after a fork."""
     return []

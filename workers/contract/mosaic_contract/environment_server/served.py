@@ -47,8 +47,8 @@ def begin_steps(environments: Iterable[Any], actions: Iterable[Any]) -> None:
     of each returns its result.
 
     Environments of one process are stepped in one round trip, and the processes act at the same time.
-    Environments that are not served are ignored, as are those in a wrapper of the user's, which may change
-    actions in its `step`.
+    Environments that are not served are ignored, as are those inside a user-defined wrapper, whose `step` may
+    change actions.
     """
     begun: dict[EnvironmentClient, list[Served]] = {}
     for env, action in zip(environments, actions):
@@ -63,8 +63,7 @@ def begin_steps(environments: Iterable[Any], actions: Iterable[Any]) -> None:
 
 
 def step_together(vector_class: Any) -> None:
-    """Have a library's class of vectors, which step one environment after another, begin all steps at
-    once."""
+    """Make a library's vector class, which steps one environment after another, begin all steps at once."""
     step_async = vector_class.step_async
 
     def begin(self: Any, actions: Any) -> None:
@@ -171,7 +170,7 @@ def _step_line(indices: tuple[int, ...]) -> bytes:
 def _make_alone(
     client: EnvironmentClient, env_id: str, description: Mapping[str, Any], render_mode: str | None
 ) -> Any:
-    """Return the environment of one agent with this description."""
+    """Return the single-agent environment with this description."""
     env = _environment_class()(client, description, render_mode)
     with suppress(import_module("gymnasium").error.Error):  # an id that its registry would not accept
         env.spec = import_module("gymnasium.envs.registration").EnvSpec(

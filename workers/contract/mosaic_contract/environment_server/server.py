@@ -287,7 +287,8 @@ class EnvironmentServer:
         self._channel.send_line(line)
 
     def _form(self, value: Any) -> Any:
-        """Return a value as it is in a message, with references to its arrays if the training reads them."""
+        """Return a value in the form of messages: its arrays as references to shared memory, if the training
+        reads those."""
         return self._values.write(value, self._end) if self._shares_values else pack(value)
 
     def _sendable(self, rest: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """The layout of an agent's region of shared memory, the same in both processes.
 
-A region has the reward and the ends of the latest step, the next action and the latest observation; in a
-team also the agent's place in the episode and the mask of its actions. Of actions and observations it has the
-parts with a fixed shape, as arrays; the others are passed in messages. Requires NumPy.
+A region has the reward and the ends of the latest step, the next action and the latest observation; in a team
+also the agent's place in the episode and the mask of its actions. The parts of actions and observations that
+have a fixed shape are stored as arrays; the others are passed in messages. Requires NumPy.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _part(space: Description, memory: mmap.mmap, start: int) -> Part:
 
 
 def _size(space: Description) -> int:
-    """Return the bytes that a space has in a region."""
+    """Return the number of bytes that a space takes up in a region."""
     if space["type"] in _CONTAINERS:
         return sum(_size(inner) for _, inner in _items(space))
     if not is_numeric(space.get("dtype")):

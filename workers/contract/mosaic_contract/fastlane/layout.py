@@ -1,6 +1,6 @@
 """The layout of a ring file, and `Ring`, a mapping of one.
 
-All words are 8 bytes in native order (see `fence`); offsets are counted in words.
+All words are 8 bytes in native order (see `memory_fence`); offsets are counted in words.
 
     header, 4096 bytes │ slot 0: begin, end, record, pixels │ slot 1 │ slot 2 │ slot 3
 """

@@ -55,8 +55,8 @@ class FrameReader:
         return None
 
     def _copy(self, ring: Ring, number: int, slot: int) -> Frame | None:
-        """Return a copy of a frame, None if the writer changed its slot meanwhile (`fence` explains why every
-        change is detected)."""
+        """Return a copy of a frame, None if the writer changed its slot meanwhile (`memory_fence` explains
+        why every change is detected)."""
         if not ring.capacity:
             return None
         words, memory = ring.words, ring.memory

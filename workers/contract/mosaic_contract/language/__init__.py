@@ -8,7 +8,7 @@ the order of a step, from an observation to an action and back:
 - action: `action_chooser` requests an answer, and once more if it has no legal action; `parsing` reads it
 - call: `model`, which every shim calls, by its `settings`: it handles SDK, recording, retries and budget;
   `exchange` defines turns and exchanges
-- recording: `exchange_store` writes, reuses and replays exchanges, by `recording`, `budget` and `prices`
+- recording: `exchange_store` writes, reuses and replays exchanges, with `recording`, `budget` and `prices`
 - endpoint: `openai_api` and `anthropic_api`, each an `endpoint` with `http_bounds` and a `streamed_reply`, or
   `local`; `retries` repeats failed attempts
 

@@ -90,9 +90,9 @@ class ActionChooser:
 
     `names` are the names of the actions of a Discrete space, None if unknown. If `settings.structured`, the
     endpoint restricts answers to the legal actions; None: only for the bundled model, which otherwise rarely
-    names an action, and only if answers have nothing besides it. In a Text space, an answer is one of the
-    step's legal moves, without these any string of the space (local models only), and the prompt stays the
-    same. Raises `ConfigError` for spaces of another type.
+    names an action, and only if answers have nothing besides it. In a Text space, an answer is then one of
+    the step's legal moves or, if there are none, any string of the space (local models only); the prompt
+    stays the same. Raises `ConfigError` for spaces of another type.
     """
 
     def __init__(self, setup: AgentSetup, names: Sequence[str] | None, settings: PromptSettings) -> None:
@@ -161,8 +161,8 @@ class ActionChooser:
     def choose(
         self, model: LanguageModel, turns: Sequence[Turn], options: Options, context: Mapping[str, Any]
     ) -> ChosenAction:
-        """Send a dialog to a model, by the user's strategy if there is one, which is given the `context`.
-        After an answer without a legal action, send it once more with the reason."""
+        """Send a dialog to a model, through the user's strategy if there is one, which also receives the
+        `context`. After an answer without a legal action, send it once more with the reason."""
 
         def parse(answer: str) -> Parsed:
             return self.strategy.parse(options.actions, answer, options.legal)

@@ -26,8 +26,8 @@ class Turn:
 
 @dataclass(frozen=True)
 class TextForm:
-    """The form of an answer with free text, a line `ACTION: text` of `least` to `most` of the `characters`,
-    the first and the last of which are among `ends`."""
+    """The form of an answer with free text: a line `ACTION: text`, where the text has `least` to `most` of
+    the `characters`, and its first and last character are among `ends`."""
 
     least: int
     most: int

@@ -172,7 +172,7 @@ def _class_of(characters: str) -> str:
 
 
 def model_path(model: str) -> Path:
-    """Return the GGUF file of a model's name. Raises `ConfigError`."""
+    """Return the GGUF file for a model's name. Raises `ConfigError`."""
     if model == BUNDLED:
         spec = importlib.util.find_spec(_PACKAGE)
         folders = spec.submodule_search_locations if spec else None

@@ -79,8 +79,8 @@ class LanguageModel:
         """Send a dialog and return the exchange, written to the recording, with the action parsed.
 
         `choices`: the answer must be one of these, or have this form. `repair`: a second attempt after an
-        answer without an action. `last`: no further attempt follows, so the default action is played without
-        an action. Both are recorded as faults. `parse` is not called for an answer without text.
+        answer without an action. `last`: no further attempt follows, so the default action is played if the
+        answer has none. Both are recorded as faults. `parse` is not called for an answer without text.
 
         Raises `EndpointRefused` for errors that calling again cannot fix, `EndpointFailed` after the retries,
         `BudgetSpent`, `RecordingMismatch`, and `ValueError` for a prompt of more than a million characters.

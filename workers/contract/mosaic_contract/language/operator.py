@@ -128,7 +128,8 @@ class LanguageOperator:
         return ()
 
     def note(self, note: str, name: str) -> str:
-        """Return the next prompt's remark about the action `name`; `note` is that about a default action."""
+        """Return the next prompt's remark about the action `name`; `note` is the remark about a default
+        action."""
         return note
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from mosaic_contract.language.strategies import STRATEGIES, strategy_of
 
 COORDINATION = ("rules", "advice", "roles")
 PLACEHOLDERS = ("advice", "agent", "answering", "game", "others", "role", "rules", "teammates")
-"""The names that a system prompt of the user's may have in braces."""
+"""The names that a user's system prompt may contain in braces."""
 MOST_STEPS = 256
 """Maximum number of latest turns in a prompt."""
 _MOST_TOKENS = 1_000_000
@@ -61,7 +61,7 @@ class PromptSettings:
 
     @property
     def limits(self) -> tuple[int, int | None]:
-        """The maximum of the history in turns, and in tokens."""
+        """The maximum length of the history, in turns and in tokens."""
         if not isinstance(self.history, Mapping):
             return self.history, None
         return self.history.get("steps", MOST_STEPS), self.history.get("tokens")

@@ -137,7 +137,7 @@ class ModelSettings:
 
     @property
     def where(self) -> str:
-        """The name of the endpoint in messages."""
+        """The endpoint's name, for messages."""
         if self.provider == LOCAL:
             return f"the local model {Path(self.model).name}"
         return f"{self.model} at {self.base_url}" if self.base_url else f"{self.provider}'s {self.model}"

@@ -1,6 +1,6 @@
 """Strategies: the form of a language model's answer, and its parser.
 
-A named strategy is an instruction for the prompt and a parser of the answer. One of the user's own is a
+A named strategy is an instruction for the prompt and a parser of the answer. A user-defined strategy is a
 Python function that may send several requests.
 """
 
@@ -16,7 +16,7 @@ from mosaic_contract.language.parsing import Actions, between_marks
 from mosaic_contract.user_code import USER_ERRORS, attribute_of, error_text, keywords_of
 
 CONTEXT = ("agent", "info", "legal_actions", "memory", "observation", "step_index")
-"""Keyword arguments that a strategy of the user's may accept in addition to the prompt and `ask`."""
+"""Keyword arguments that a user-defined strategy may accept in addition to the prompt and `ask`."""
 
 _MOST_REQUESTS = 100  # in a step
 _ROLES = ("system", "user", "assistant")
@@ -98,7 +98,7 @@ class OwnStrategy:
     `prompt` is the default dialog, a list of {"role", "content"}, with "images" if it has any.
     `ask(messages)` returns the model's answer to such a list as a string; `ask(messages, structured=False)`
     leaves it unrestricted. Raises `ConfigError` with the line in the user's file, at once if the function
-    cannot be imported or called so.
+    cannot be imported or called this way.
     """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 Each module describes one family of environments, recognized by their ids and the shapes of their
 observations; `spaces` describes all others. The user's own describer is a Python function, imported from its
-file in the process of the operator.
+file in the operator's process.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Describer:
     def of_others(
         self, observations: Mapping[str, Any] | None, description: Mapping[str, Any] | None = None
     ) -> dict[str, str]:
-        """Return the observations of other agents, by agent; empty if the rules hide them."""
+        """Return the observations of other agents as text, by agent; empty if the rules hide them."""
         if not self._describer.shares:
             return {}
         described = (description or {}).get("teammates")

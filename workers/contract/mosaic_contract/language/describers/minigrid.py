@@ -26,7 +26,7 @@ ACTIONS = {
     "done": "done",
     "noop": "wait",
 }
-"""Our names of the actions, by MiniGrid's names."""
+"""Our names for the actions, by MiniGrid's names."""
 
 _WIDEST = 25  # maximum cells of a view
 _FREE = ("empty", "floor", "goal", "lava")
@@ -184,7 +184,7 @@ def describer(
 
 
 def names_of(meanings: Sequence[str] | None) -> list[str] | None:
-    """Return our names of actions with these meanings; None if some are not MiniGrid's."""
+    """Return our names for actions with these meanings; None if some are not MiniGrid's."""
     if not meanings or any(str(meaning) not in ACTIONS for meaning in meanings):
         return None
     return [ACTIONS[str(meaning)] for meaning in meanings]
