@@ -12,7 +12,7 @@ from mosaic_contract.arena import EnvironmentFacts, check_settings
 _KEYS = {"UP": "ArrowUp", "DOWN": "ArrowDown", "LEFT": "ArrowLeft", "RIGHT": "ArrowRight", "START": "Enter"}
 _SHOOT, _NOTHING = " ", "0"
 _ABOUT = "You play {game} on the console {console}. An action says which of its buttons are pressed."
-_OURS = ("game", "use_restricted_actions")  # `discrete` decides on the latter
+_OURS = ("game", "use_restricted_actions")  # `discrete` determines the latter
 
 
 def ids() -> list[str]:

@@ -21,7 +21,7 @@ _KEYS = {  # by a part of the action's name; the first match counts
     "back": "ArrowDown",
     "nothing": "0",
 }
-_OTHERS = " qwertyuiop"  # of the remaining actions
+_OTHERS = " qwertyuiop"  # keys of the remaining actions
 
 
 def ids() -> list[str]:

@@ -29,22 +29,25 @@ PARAMETERS = {
     "model": Parameter(
         "model", str, None, "BALROG's client.model_id; default: as configured in the checkout"
     ),
-    "base_url": Parameter("base_url", str, None, "of the client; default: as configured"),
+    "base_url": Parameter("base_url", str, None, "base URL of the client; default: as configured"),
     "envs": Parameter("envs", list, None, "environments, such as babyai and crafter; default: as configured"),
-    "episodes": Parameter("episodes", int, None, "of each task; default: as configured", minimum=1),
+    "episodes": Parameter("episodes", int, None, "episodes per task; default: as configured", minimum=1),
     "num_workers": Parameter("num_workers", int, 1, "episodes at once", minimum=1),
     "max_steps": Parameter(
-        "max_steps", int, None, "of an episode; default: the environment's own", minimum=1
+        "max_steps", int, None, "maximum steps per episode; default: the environment's own", minimum=1
     ),
     "env_seed": Parameter(
         "env_seed",
         int,
         None,
-        "of every episode, so that those of a task are alike; default: each has its own",
+        "seed of every episode, so that a task's episodes are alike; default: one per episode",
         minimum=0,
     ),
     "overrides": Parameter(
-        "overrides", list, [], "further settings as its command line takes them, agent.max_text_history=8 say"
+        "overrides",
+        list,
+        [],
+        "further settings in the form of its command line, such as agent.max_text_history=8",
     ),
 }
 

@@ -1,4 +1,4 @@
-"""The instructions, actions and default action of each family of environments, in words of our own."""
+"""The instructions, actions and default action of each family of environments, in our own words."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def make_networks(
     modules: Mapping[str, Mapping[str, torch.Tensor]],
 ) -> tuple[Any, list[Any]]:
     """Return the network that acts and the critics that value an observation and an action, if the algorithm
-    has such, as its script makes them for these spaces (after its wrappers), with the weights in `modules`.
+    has any, as its script makes them for these spaces (after its wrappers), with the weights in `modules`.
 
     Raises the errors of upstream's code, and `RuntimeError` for weights of another shape.
     """

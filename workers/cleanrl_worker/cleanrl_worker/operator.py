@@ -1,4 +1,4 @@
-"""Operators that act by trained policies.
+"""Operators that act with trained policies.
 
 Without `deterministic`, actions are sampled as in training: for PPO and SAC from their distributions, for
 `dqn` and `c51` at random with the probability `end_e`, for `td3` and `ddpg` with `exploration_noise`. An
@@ -82,7 +82,7 @@ class ScriptOperator:
 
 
 class DiscreteOperator(ScriptOperator):
-    """An operator that acts by the scores of the actions. Masks are ignored, as in training."""
+    """An operator that acts on the scores of the actions. Masks are ignored, as in training."""
 
     def __init__(self, policy: CleanRLPolicy, deterministic: bool, seed: int | None) -> None:
         super().__init__(policy, deterministic, seed)

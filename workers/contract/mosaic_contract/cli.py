@@ -361,7 +361,7 @@ def _parser() -> argparse.ArgumentParser:
     mode.add_argument("--describe", action="store_true", help="print metadata and hyperparameters, and exit")
     parser.add_argument("--dry-run", action="store_true", help="print the resolved configuration, and exit")
     parser.add_argument("--verbose", action="store_true", help="log everything to stderr")
-    parser.add_argument("--run-id", default="", metavar="ID", help="the run that --interactive is a part of")
+    parser.add_argument("--run-id", default="", metavar="ID", help="the run that --interactive belongs to")
     parser.add_argument("--worker-id", default="", metavar="ID", help="a name to put before log lines")
     return parser
 

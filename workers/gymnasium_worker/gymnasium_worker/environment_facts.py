@@ -125,7 +125,7 @@ def _table(name: str, size: int) -> list[tuple[str, str]]:
 
 
 def _name(env: Any) -> str:
-    """Return an id without its version: "CartPole" of CartPole-v1, "connect_four" of connect_four_v3."""
+    """Return an id without its version: "CartPole" for CartPole-v1, "connect_four" for connect_four_v3."""
     spec = getattr(env, "spec", None)
     name = spec.id if spec is not None else str((getattr(env, "metadata", None) or {}).get("name", ""))
     return re.sub(r"[-_]v\d+$", "", name.rpartition("/")[2])

@@ -49,8 +49,8 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> A
 
 
 def _with_road_drawn_once(env: Any) -> Any:
-    """Return CarRacing that copies the road of its observation to the frame of the same state: drawing it
-    takes half of the time of a step, and of a frame. Uses an internal method, checked on gymnasium 1.4.0.
+    """Return CarRacing with the road of an observation copied to the frame of the same state: drawing it
+    takes half the time of a step, and of a frame. Uses an internal method, checked on gymnasium 1.4.0.
     """
     inner = env.unwrapped
     draw = inner._render_road
@@ -93,7 +93,7 @@ def _maker(env_id: str, settings: dict[str, Any], render_mode: str | None) -> Ca
 
 
 def known() -> list[str]:
-    """Return the ids available here, for Atari only current ones ("ALE/Pong-v5")."""
+    """Return the ids available here; for Atari, only the current ones ("ALE/Pong-v5")."""
     import gymnasium
 
     _plug_in()

@@ -1,6 +1,6 @@
 """Telemetry of batches of environments: metrics under upstream's and the common names, and episodes.
 
-Of the episodes that end in one update, only the first are sent, but all are counted.
+Only the first of the episodes that end in one update are sent, but all are counted.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ class DatasetRequest:
     """A dataset to write: the folder `out`, which is replaced if it exists, and its episodes in order.
 
     Each episode is a table with the `file` of a recording, its `sha256`, and `metadata`, the attributes of
-    the episode. `metadata` are those of the dataset beyond its spaces and versions; `facts` are added to the
-    environment's id, keyword arguments and versions of the recordings.
+    the episode. `metadata` is the dataset's, beyond its spaces and versions; `facts` are added to the
+    environment's id, keyword arguments and versions from the recordings.
     """
 
     out: str
@@ -37,8 +37,8 @@ class DatasetRequest:
 
 
 def write_dataset(request: DatasetRequest) -> dict[str, Any]:
-    """Write the dataset and return its path and the numbers of its episodes and steps. Raises `ValueError`
-    for a recording that is not as it was written, and `OSError`."""
+    """Write the dataset and return its path and its numbers of episodes and steps. Raises `ValueError` for a
+    recording that has changed since it was written, and `OSError`."""
     out = Path(request.out)
     unfinished = out.with_name(f".{out.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
@@ -95,12 +95,12 @@ def _recording(episode: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, An
 
 
 def _spec_of(described: Mapping[str, Any]) -> EnvSpec | None:
-    """Return the environment's specification, by which Minari makes it again; None if it has none."""
+    """Return the environment's specification, from which Minari can recreate it; None if it has none."""
     if described["env_spec"] is None:
         return None
     content = json.loads(described["env_spec"])
     content["kwargs"].pop("render_mode", None)  # of the arena
-    known = {field.name for field in fields(EnvSpec)}  # of another version of Gymnasium there may be more
+    known = {field.name for field in fields(EnvSpec)}  # another version of Gymnasium may have more
     return EnvSpec.from_json(json.dumps({name: value for name, value in content.items() if name in known}))
 
 

@@ -1,6 +1,6 @@
 """Metadata, command-line options and modes of the platform's worker installed in this environment.
 
-Its metadata is that of its own package, whose import may be slow: it is kept in a file until the package
+Its metadata comes from its own package, whose import may be slow, and is cached in a file until the package
 changes. Its options and modes, which it does not declare, are read from its source text.
 """
 
@@ -113,8 +113,9 @@ def _find_out(adapter: EntryPoint, worker: EntryPoint, folder: Path, stamp: list
 
 
 def _configuration(text: str) -> tuple[list[str], dict[str, list[str]]]:
-    """Return the fields of the class of configurations, which has a field `run_id` (those that the platform
-    prescribes where there is none), and the fields of each of them whose type is a class of this text."""
+    """Return the fields of the configuration class, recognized by its field `run_id` (without such a class,
+    the fields that the platform prescribes), and the fields of each field whose type is a class in this
+    text."""
     classes = {
         node.name: _fields(node) for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ClassDef)
     }
@@ -136,7 +137,7 @@ def _fields(node: ast.ClassDef) -> dict[str, str]:
 
 
 def _document(about: Any) -> dict[str, Any]:
-    """Return the fields of metadata, which the platform's classes have as attributes, without empty ones."""
+    """Return the fields of metadata, which the platform's classes have as attributes, without None values."""
     return {name: value for name, value in vars(about).items() if value is not None}
 
 

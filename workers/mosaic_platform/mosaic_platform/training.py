@@ -40,7 +40,8 @@ _NAMES = {  # names of a field in workers' configurations, by the name used here
     "algorithm": ("algo", "algorithm", "method", "agent"),
     "total_timesteps": ("total_timesteps", "max_steps", "running_steps"),
 }
-_OPTIONAL = ("algorithm", "total_timesteps")  # other values without a place are refused
+# Refused if the worker's configuration has no field for them; other values without a field are dropped.
+_OPTIONAL = ("algorithm", "total_timesteps")
 
 
 def resolve(config: TrainingConfig) -> dict[str, Any]:
@@ -90,7 +91,7 @@ def document(worker: Introduction, config: TrainingConfig) -> dict[str, Any]:
 
 def _place(worker: Introduction, document: dict[str, Any], name: str, value: Any) -> bool:
     """Put a value into the field of its name, at the top or in the first section that has one, and return
-    whether there is any. The value of a section is added to what is in it."""
+    whether there is any. The value of a section is merged into it."""
     if name in worker.sections and isinstance(value, Mapping):
         document[name] = {**document.get(name, {}), **value}
     elif name in worker.fields:

@@ -20,8 +20,8 @@ _MOST = 2**32  # upper bound of NumPy's seeds
 
 
 class PolicyOperator:
-    """An agent of the user's policy. A class or a factory makes an object per agent; a function, an object,
-    and an object of a class with ``select_actions`` is shared by all agents.
+    """An agent that plays the user's policy. A class or a factory makes an object per agent; a function, an
+    object, and an object of a class with ``select_actions`` is shared by all agents.
 
     The generators of Python, NumPy and PyTorch are seeded for each episode, so that it is reproducible.
     """
@@ -63,7 +63,7 @@ class PolicyOperator:
         return Decision(answer.action, action_str, reasoning)
 
     def queries(self) -> PolicyQueries | None:
-        """Return the query of the actions for several observations, if the policy has ``select_actions``."""
+        """Return the query for the actions of several observations, if the policy has ``select_actions``."""
         if not self._batched or self._space is None:
             return None
 

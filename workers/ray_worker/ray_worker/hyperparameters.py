@@ -23,7 +23,7 @@ ALIASES = {
     "num_envs_per_worker": "num_envs_per_env_runner",
     "env_config": ENV_KWARGS.name,
 }
-"""Other names of parameters: upstream's older ones, used by the MOSAIC platform, and upstream's name of the
+"""Other names for parameters: upstream's older ones, used by the MOSAIC platform, and upstream's name for the
 keyword arguments."""
 
 POLICIES, ADDRESS = "policies", "address"

@@ -1,4 +1,4 @@
-"""Operators that act by trained policies, without starting Ray.
+"""Operators that act with trained policies, without starting Ray.
 
 Without `deterministic`, actions are sampled from the policy's distribution; DQN acts at random with the last
 probability of its `epsilon`. Agents with the same checkpoint share only its networks.
@@ -67,7 +67,7 @@ class RllibPolicies:
 
 
 class RllibOperator(TrainedOperator):
-    """An operator that acts for one agent by its policy."""
+    """An operator that acts for one agent with its policy."""
 
     def __init__(
         self,
@@ -154,8 +154,8 @@ class RllibOperator(TrainedOperator):
 
 
 def _vector_layers(module: Any, encoder: str, head: str) -> Callable[[Any], Any] | None:
-    """Return the function from N vectors to the output of a head of a module, with the same operations, by
-    this encoder of its own or the shared one. None for modules that are not linear layers."""
+    """Return the function from N vectors to the output of a head of a module, with the same operations,
+    through its own `encoder` or the shared one. None for modules that are not linear layers."""
     encoders: Any = getattr(module, "encoder", None)
     layers: Any = getattr(encoders, encoder, None) or getattr(encoders, "encoder", None)
     output: Any = getattr(module, head, None)

@@ -37,7 +37,7 @@ class Sb3Algorithm(Algorithm):
     """One algorithm: the class `upstream`, in the file `file`, whose path begins with its package.
 
     `policies` are upstream's names of its policies, the default first. `policy` is the (file, class) with the
-    signature that defines the hyperparameters `policy_parameters`. `critic` is upstream's name of the
+    signature that defines the hyperparameters `policy_parameters`. `critic` is upstream's name for the
     critic's part of `net_arch`, "" if there is none.
     """
 

@@ -110,7 +110,7 @@ def _of_distribution(policy: ActorCriticPolicy, name: str) -> Answer:
 
 
 def _recurrent(policy: Any, state: Any, seen: Any) -> tuple[Any, ...]:
-    """Return the further arguments of a recurrent policy: its state, and where episodes begin."""
+    """Return the additional arguments of a recurrent policy: its state, and where episodes begin."""
     if not hasattr(policy, "lstm_actor"):
         return ()
     count = len(next(iter(seen.values())) if isinstance(seen, dict) else seen)

@@ -54,7 +54,7 @@ class Sb3Plan(PlannedTraining):
 
     @property
     def policy(self) -> str:
-        """Upstream's name of the policy: the requested one, by default the one for the observations."""
+        """Upstream's name for the policy: the requested one, by default the one for the observations."""
         requested: str = self.hyperparameters["policy"]
         if requested != AUTO:
             return requested

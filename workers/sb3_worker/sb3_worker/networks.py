@@ -10,7 +10,7 @@ from torch import nn
 
 class SmallCnn(BaseFeaturesExtractor):
     """Two convolutions of 3×3 and a linear layer, for grids such as MiniGrid's 7×7×3, and small pictures. The
-    dimension that differs from two equal ones, else the smallest, has the channels."""
+    channels are the dimension that differs from two equal ones, else the smallest."""
 
     def __init__(
         self, observation_space: spaces.Box, features_dim: int = 128, normalized_image: bool = False

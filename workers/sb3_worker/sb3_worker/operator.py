@@ -1,4 +1,4 @@
-"""Operators that act by trained policies, from this worker's checkpoints or from other zip files.
+"""Operators that act with trained policies, from this worker's checkpoints or from other zip files.
 
 Without `deterministic`, actions are sampled as by upstream's `predict`: from the policy's distribution, or at
 random with the exploration rate at the end of the training.
@@ -46,7 +46,7 @@ def _make(path: Path, described: Mapping[str, Any]) -> SavedPolicy:
 
 
 class Sb3Operator:
-    """An operator that acts for one agent by its policy, with its own random generators."""
+    """An operator that acts for one agent with its policy, with its own random generators."""
 
     def __init__(
         self,

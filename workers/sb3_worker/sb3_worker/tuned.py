@@ -21,7 +21,7 @@ _WRAPPERS = {
     "stable_baselines3.common.atari_wrappers.AtariWrapper": ATARI,
     "minigrid.wrappers.FlatObsWrapper": "flat",
 }
-"""This worker's wrappers in place of the tables'."""
+"""This worker's equivalents of the tables' wrappers."""
 _NOT_HERE = {"n_timesteps", "optimize_memory_usage", "noise_type", "noise_std", "n_envs", "normalize",
              "env_wrapper", "frame_stack", "policy_kwargs"}  # fmt: skip
 _LINEAR = re.compile(r"lin_([\d.e+-]+)")
@@ -30,8 +30,8 @@ _WORDS = {"LeakyReLU": "leaky_relu"}
 
 
 def with_tuned(config: TrainingConfig) -> TrainingConfig:
-    """Return a configuration with the tuned values for what it does not give, if it is `tuned`. Raises
-    `ConfigError` if there are none for its algorithm and environment, with those that there are."""
+    """Return a configuration; if it is `tuned`, complete it with the tuned values. Raises `ConfigError` if
+    there are none for its algorithm and environment, listing the environments that have some."""
     if config.hyperparameters.get("tuned") is not True or config.algorithm not in ALGORITHMS:
         return config
     table = _table(config.algorithm)
@@ -100,7 +100,7 @@ def _wrappers(config: TrainingConfig, tuned: Mapping[str, Any]) -> Iterator[Any]
 
 
 def _expression(text: str) -> dict[str, Any]:
-    """Return the keywords of "dict(…)" or the value of "{…}", with activations by this worker's names."""
+    """Return the keywords of "dict(…)" or the value of "{…}", with activations under this worker's names."""
     text = _ACTIVATION.sub(lambda match: repr(_WORDS.get(match[1], match[1].lower())), text.strip())
     return dict(_literal(ast.parse(text, mode="eval").body))
 

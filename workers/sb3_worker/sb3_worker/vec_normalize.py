@@ -1,6 +1,6 @@
 """Observation statistics of upstream's VecNormalize, from its pickle in a model's zip or beside it.
 
-Nothing of the pickle is executed: arrays are read, and every other object becomes an inert one that only has
+Nothing in the pickle is executed: arrays are read, and every other object becomes an inert one that only has
 its state.
 """
 

@@ -44,7 +44,8 @@ _COMMON = {
         "learners/default_policy/vf_loss",
     ),
 }
-"""Libraries' tags of the metrics with common names, by which charts compare runs of different libraries."""
+"""Libraries' tags for the metrics with common names, under which charts compare runs of different
+libraries."""
 _NAMES = {tag: name for name, tags in _COMMON.items() for tag in tags}
 
 log = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""Datasets: recorded transitions, in the HDF5 format of upstream's replay buffers or that of Minari.
+"""Datasets: recorded transitions, in the HDF5 format of upstream's replay buffers or of Minari.
 
 A dataset is `dataset.hdf5`, with `dataset.json` beside it, which describes its origin; a file without a
 description is validated by its arrays alone. Upstream's own loader unpickles values that are not arrays; here

@@ -19,7 +19,7 @@ ATARI_SIDE = 36
 
 
 def spec_of(env_id: str, keywords: Mapping[str, Any]) -> EnvironmentSpec:
-    """Return the spaces of an environment, of all players of a game. Raises `ConfigError` for a misfit."""
+    """Return the spaces of an environment, or of all players of a game. Raises `ConfigError` for a misfit."""
     maker = make_game if is_own_game(env_id) else make
     env, _ = probe(env_id, functools.partial(maker, env_id, **keywords))
     if hasattr(env, "agent_iter"):

@@ -1,4 +1,4 @@
-"""Operators that act by trained policies. Without `deterministic`, actions are sampled as in training: from
+"""Operators that act with trained policies. Without `deterministic`, actions are sampled as in training: from
 the policy's distribution, at random with the probability `eps_training`, or with `exploration_noise`."""
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def operate(setup: AgentSetup) -> Operator:
 
 
 class TianshouOperator(TrainedOperator):
-    """An operator that acts for one agent by its policy."""
+    """An operator that acts for one agent with its policy."""
 
     def __init__(
         self, policy: Policy, described: dict[str, Any], deterministic: bool, seed: int | None
@@ -107,8 +107,8 @@ class TianshouOperator(TrainedOperator):
 
     @functools.cached_property
     def _scores(self) -> Callable[[Any], torch.Tensor] | None:
-        """The function from N inputs to a score for each action, of which the best action has the greatest;
-        None for policies that select it otherwise."""
+        """The function from N inputs to a score for each action, highest for the best action; None for
+        policies that select it otherwise."""
         policy: Any = self._policy
         if type(policy) is DiscreteQLearningPolicy:
             return vector_network(policy.model)

@@ -3,9 +3,9 @@
 A game's observation is a dict of the board and the mask of legal moves, as in PettingZoo's games, or the
 board alone, with the mask in the info, as in OpenSpiel's; without a mask, every move is legal.
 
-The learner's seat is drawn in each episode, which ends with the learner's. After each of its moves, the
-current version of the same policy plays the other seats; their moves are part of the step. Observations have
-upstream's form for legal moves: `obs`, the board as a vector, and `mask`.
+The learner's seat is drawn for each episode, which ends when the learner's game ends. After each of its
+moves, the current version of the same policy plays the other seats; their moves are part of the step.
+Observations have upstream's form for legal moves: `obs`, the board as a vector, and `mask`.
 """
 
 from __future__ import annotations

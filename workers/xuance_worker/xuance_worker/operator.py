@@ -1,4 +1,4 @@
-"""Operators that act by trained policies.
+"""Operators that act with trained policies.
 
 Without `deterministic`, actions are sampled as at the end of upstream's schedules: from the policy's
 distribution, at random with the probability `end_greedy`, or with noise of `end_noise`. Agents with the same
@@ -122,8 +122,8 @@ class XuancePolicies:
 
     @functools.cached_property
     def _scores(self) -> Callable[[Any], Any] | None:
-        """The function from N vectors to a score for each action, of which the best action has the greatest;
-        None for policies that select it otherwise."""
+        """The function from N vectors to a score for each action, highest for the best action; None for
+        policies that select it otherwise."""
         if (values := self._layers("BasicQnetwork", "eval_Qhead")) is not None:
             return values
         return self._layers("ActorCriticPolicy", "actor") if self._is_discrete else None
@@ -187,7 +187,7 @@ class XuancePolicies:
 
 
 class XuanceOperator(TrainedOperator):
-    """An operator that acts for one agent by its policy."""
+    """An operator that acts for one agent with its policy."""
 
     def __init__(
         self,

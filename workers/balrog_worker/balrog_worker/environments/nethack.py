@@ -1,7 +1,7 @@
 """NetHack (nle) and MiniHack as text: message, visible objects by distance and direction, map, inventory.
 
 Neither accepts seeds at reset, so they are set before it. Action names follow BALROG; a letter or a digit is
-the key of that name, for questions of the game.
+the key of that name, which answers the game's questions.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ COMPASS = {
 }
 
 OTHERS = ("more", "minus", "space", "apos", *map(str, range(10)))
-"""Keys that answer questions of the game, in addition to the commands."""
+"""Keys that answer the game's questions, in addition to the commands."""
 
 COMMANDS = {
     "annotate": "write a note about this level",

@@ -39,7 +39,7 @@ class LifecycleEvent:
 class TelemetryEmitter:
     """Writes the events of one run, from any thread, to `sink` (stdout by default).
 
-    `constant` of each method is what a log, `logger`, gets beside the event.
+    Each method also logs its `constant`, if given, to `logger`.
     """
 
     def __init__(
