@@ -3,9 +3,9 @@
 A warm worker (`warm_workers.py`) forks keeper, guardian and worker at once; it starts the guardian with
 ``guard:GRACE`` in place of the descriptor.
 
-It takes over the run folder, moves to the background, and keeps the run. It is isolated and without
-site-packages, so it is small, starts in milliseconds and does not depend on anything that the user may change
-during the run.
+It takes over the run folder, moves to the background, and keeps the run. Its interpreter runs isolated and
+without site-packages, so it is small, starts in milliseconds and does not depend on anything that the user
+may change during the run.
 
 Its parent is the guardian, which ends the processes left behind by a killed keeper (Linux): a process can
 drop its initial environment, but not its ancestors. Both keeper and guardian are subreapers, which adopt
@@ -54,7 +54,7 @@ def main() -> None:
         RemoteKeeper(folder, launch, lock).live()
         return
     if ready is None and sys.platform == "linux" and not launch.starts_runs:
-        guard(folder, launch, lock)  # which would end started runs too
+        guard(folder, launch, lock)  # a guardian would also end the runs that a worker starts
     Keeper(folder, launch, lock, ready).live()
 
 

@@ -35,7 +35,7 @@ def run(folder: RunFolder, command: list[str]) -> None:
     for number in _NUMBERS:
         signal.signal(number, lambda number, frame: None)
     try:
-        forked = ReadyWorker.of_this_process()  # first, since it takes its variable out of the environment
+        forked = ReadyWorker.of_this_process()  # first, because it removes its variable from the environment
         worker = WorkerProcess(command, dict(os.environ), folder, folder.path / "tmp", ready=forked)
     except OSError as error:
         write_json(folder.path / END, {"problem": f"{error} ({command[0]})"})

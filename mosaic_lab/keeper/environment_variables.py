@@ -1,4 +1,4 @@
-"""The environment variables of a run's processes. The worker receives a variable of the user only if it is
+"""The environment variables of a run's processes. A worker receives one of the user's variables only if it is
 listed here or was requested. Values are never recorded."""
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def compose_variables(
 
 
 def requested(names: Iterable[str], besides: str = "") -> list[str]:
-    """Return the variables that the user requested for a worker, without the standard ones and
-    ``besides``."""
+    """Return the names of the variables that the user requested for a worker, sorted, without the standard
+    ones and ``besides``."""
     usual = {*_INHERITED, *_THREADS, *_FIXED, besides}
     return sorted({n for n in map(str, names) if n not in usual and not n.startswith(_INHERITED_PREFIXES)})

@@ -1,4 +1,4 @@
-"""The names of telemetry messages, as in PROTOCOL, for keepers, which start without the contract."""
+"""Names of telemetry messages, as in PROTOCOL.md, for keepers, which start without the contract."""
 
 RUN_COMPLETED, RUN_FAILED, RUN_CANCELLED = TERMINAL = ("run_completed", "run_failed", "run_cancelled")
 METRICS, HEARTBEAT, CHECKPOINT_SAVED = "metrics", "heartbeat", "checkpoint_saved"

@@ -36,7 +36,7 @@ def confine(root: Path) -> None:
 
 
 def confinement() -> Path | None:
-    """Return the folder to which this process is confined; None without one."""
+    """Return the folder to which this process is confined, or None."""
     return _root
 
 
@@ -64,7 +64,7 @@ def folders_in(path: Path) -> list[Path]:
 
 
 def list_folders(path: Path) -> list[Path]:
-    """Return the same as `folders_in`, but raise OSError if the folder cannot be listed."""
+    """Like `folders_in`, but raise OSError if the folder cannot be listed."""
     check_inside(path)
     with os.scandir(path) as entries:
         names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]

@@ -34,9 +34,9 @@ from mosaic_lab.keeper.tail import final_message, is_count, last_lines, progress
 from mosaic_lab.keeper.worker_process import WorkerProcess
 
 TICK = 1.0  # seconds between polls of sources that send no signal
-MOST_TELEMETRY = 256 << 20  # bytes of telemetry that a worker may write, plus
-TELEMETRY_RATE = 1 << 20  # bytes per second of its run time
-SHORT_TICK = 0.2  # the same while queued and while a worker starts
+SHORT_TICK = 0.2  # the same while the run is queued and while its worker starts
+# A worker may write this many bytes of telemetry, plus the rate times its run time in seconds.
+MOST_TELEMETRY, TELEMETRY_RATE = 256 << 20, 1 << 20
 _SIGNALLED = "stopped by a signal to its keeper"
 _T = TypeVar("_T")
 
@@ -46,7 +46,7 @@ class Stopped(Exception):
 
 
 class Keeper:
-    """The life of one run. Call `live` once."""
+    """Manages the life of one run. Call `live` once."""
 
     def __init__(
         self, folder: RunFolder, launch: Launch, lock: int, ready: ReadyWorker | None = None
@@ -199,8 +199,9 @@ class Keeper:
             worker.kill()
 
     def _check_requests(self) -> None:
-        """Check for a stop request (a later one may change the grace period), the end of the lifeline, and a
-        deleted or moved folder, to which the worker would write in vain or which it would create again."""
+        """Check for a stop request (a later one may change the grace period), for the end of the lifeline,
+        and for a deleted or moved run folder: the worker's output would be lost, or would create the folder
+        again."""
         place = self.locked.locate()
         if place is None:
             self.stop = self.stop or "its run folder was deleted"
@@ -330,7 +331,7 @@ def _cause(launch: Launch, error: OSError) -> str:
 
 
 class RunQueue:
-    """A queue below ``slots`` that a run joins. Tickets are named by time of joining and run id.
+    """A queue of runs below ``slots``. A run's ticket is named after the time of joining and the run's id.
 
     A ticket is valid while its run's keeper lives, and each slot and GPU is a lock: a killed keeper blocks no
     other run.

@@ -55,15 +55,15 @@ class Launch:
 
 
 def take_new(folder: RunFolder) -> int:
-    """Take the lock of a new folder, which has no keeper but may be under test by another process."""
+    """Take the lock of a new folder. It has no keeper, but another process may be testing its lock."""
     while (lock := locks.take(folder.lock_path)) is None:
         time.sleep(0.001)
     return lock
 
 
 def start_keeper(folder: RunFolder, launch: Launch, lock: int) -> None:
-    """Start the keeper. Return when it has the launch document and runs in the background. ``lock`` is the
-    descriptor of the run's lock. Raises MosaicError and OSError."""
+    """Start the keeper, and return once it has read the launch document and runs in the background. ``lock``
+    is the descriptor of the run's lock. Raises MosaicError and OSError."""
     with folder.keeper_log_path.open("ab") as log:
         process = subprocess.Popen(
             keeper_command(folder, str(lock)),

@@ -11,11 +11,11 @@ from pathlib import Path
 from mosaic_lab.keeper.files import open_file, open_for_appending
 
 LIMIT = 32 << 20
-"""Maximum bytes of a log; a larger one is cut within seconds."""
+"""Maximum size of a log in bytes; a larger one is cut within seconds."""
 KEPT = 8 << 20
-"""Bytes kept at its end when it is cut."""
+"""Bytes kept at the end of a log that is cut."""
 FOLDED_FROM = 1 << 20
-"""Size in bytes from which repetitions are folded, each time a log has doubled."""
+"""Size in bytes at which repetitions are first folded, then again whenever the log has doubled."""
 _EACH = 10  # first occurrences of a repeated line to keep, and as many of the last
 _VARYING = re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]?\d*|\bpid=\d+")
 _DROPPED = re.compile(rb"\[([\d,]+) MB of older lines were dropped here\]\n")

@@ -1,5 +1,5 @@
-"""Find the processes of a run whose keeper was killed, by an environment variable they were started with, and
-below the keeper's guardian.
+"""Find the processes of a run whose keeper was killed: by an environment variable that they were started
+with, and below the keeper's guardian.
 
 A pid alone is not reliable. The variable, inherited by all descendants, contains the run folder. psutil
 protects its signals against reused pids.
@@ -29,10 +29,10 @@ _none: dict[tuple[str, str], float] = {}  # time of the first request; infinity 
 
 
 def survivors(path: Path, variable: str = RUN_DIR_VARIABLE) -> list[psutil.Process]:
-    """Return the living processes with the variable of the run in ``path``, whose keeper is dead.
+    """Return the living processes that carry the variable of the run in ``path``, whose keeper is dead.
 
-    Other processes cannot join them. After a search that finds none, no further search is made unless the run
-    is resumed (see `forget`).
+    No other process can join them: once a search finds none, the run is not searched again unless it is
+    resumed (see `forget`).
     """
     global _searched, _marked
     key = variable, str(path)

@@ -21,7 +21,7 @@ _SENTENCES = (
 _OF_A_SIGNAL = (130, 143)
 """Exit codes of workers that end because of SIGINT or SIGTERM."""
 _OF_A_STOP = (0, *_OF_A_SIGNAL)
-"""Exit codes of workers that obey a stop: no errors, so reasons omit them."""
+"""Exit codes of workers that obey a stop. They are no errors, so reasons omit them."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Evidence:
 
     ``final`` is the terminal message of the worker's telemetry, if any. ``stop`` is the reason of a stop
     request, if any; ``goal`` is the goal that the run had reached when it was stopped. ``problem`` is the
-    error that prevented starting or watching the worker; ``stopped_by`` is the rung of the stop ladder
-    reached. ``oom_kills`` is the number of processes of this control group that the out-of-memory killer
+    error that prevented starting or watching the worker; ``stopped_by`` is the rung of the stop ladder that
+    was reached. ``oom_kills`` is the number of processes of this control group that the out-of-memory killer
     ended during the run, None if unknown. ``saved_at`` is the step of the newest checkpoint. ``reached`` is
     the run's progress, such as "at step 512 of 600". ``whole_updates`` are the step at which the training
     ended and the requested step, if they differ. ``unread`` means that the telemetry was deleted, so there is
@@ -194,7 +194,7 @@ def error_type(final: Mapping[str, Any] | None) -> str:
 
 
 def _signal_name(number: int) -> str:
-    """Return the same as `mosaic_contract.programs.signal_name`: keepers start without the contract."""
+    """A copy of `mosaic_contract.programs.signal_name`, because keepers start without the contract."""
     try:
         return f"signal {number} ({signals.Signals(number).name})"
     except ValueError:

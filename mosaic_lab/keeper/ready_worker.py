@@ -11,7 +11,8 @@ from pathlib import Path
 from mosaic_lab.keeper import processes
 
 READY = "MOSAIC_CHILD"
-"""The variable in which a warm worker passes its command's child: a pid, and the descriptor of its socket."""
+"""The variable in which a warm worker passes a command its ready child: the child's pid and the descriptor of
+its socket."""
 
 
 class ReadyWorker:
@@ -26,7 +27,7 @@ class ReadyWorker:
 
     @classmethod
     def of_this_process(cls) -> ReadyWorker | None:
-        """Return the child with which a warm worker has started this process; None without one."""
+        """Return the child that a warm worker forked together with this process, or None."""
         child = os.environ.pop(READY, "").split()
         return cls(*map(int, child)) if child else None
 

@@ -1,5 +1,4 @@
-"""The keeper of a run on a cluster. It records the states that the bridge reports, and forwards stop
-requests.
+"""The keeper of a run on a cluster. It records the states that the bridge reports and forwards stop requests.
 
 The run has another keeper on the node. This one manages the run's state on this machine and, like any keeper,
 outlives the kernel.
@@ -92,7 +91,6 @@ class BridgeLink:
         if self._socket is None:
             return
         try:
-            self._socket.setblocking(True)
             self._socket.settimeout(5.0)
             self._socket.sendall(json.dumps(message).encode() + b"\n")
             self._socket.setblocking(False)
@@ -108,7 +106,7 @@ class BridgeLink:
         if child:
             os.waitpid(child, 0)
             return
-        # Not a child of the keeper, because it serves other runs too.
+        # A grandchild: the bridge serves other runs too and must not end with this keeper.
         with suppress(BaseException), open_for_appending(Path(self._bridge["log"])) as log:
             subprocess.Popen(
                 self._bridge["command"],

@@ -36,9 +36,9 @@ _removed: set[Path] = set()
 
 _RUN_ID = re.compile(r"\d{8}-\d{6}-.+-[a-hjkmnp-z2-9]{4}")
 _MOST_DIGITS = 300  # maximum digits of a JSON integer
-_RENAMED_KEY = b'"pass_env":', b'"pass_env_vars":'  # its name in older runs, its name now
+_RENAMED_KEY = b'"pass_env":', b'"pass_env_vars":'  # in older runs, and now
 _READ = ("config.json", "launch.json", "telemetry.jsonl", "system.jsonl", "worker.log")
-_ABANDONED_SECONDS = 3600.0  # then a folder that is still being created was left by a killed process
+_ABANDONED_SECONDS = 3600.0  # age at which an unfinished new folder was left behind by a killed process
 _LARGEST_JSON = 16 << 20  # bytes; a state file has one or two thousand, a provenance file some ten thousand
 
 
@@ -61,7 +61,8 @@ def comparison_lives(folder: Path) -> bool:
 
 
 class _File:
-    """The path of a file in a run folder, joined when it is used: lists make folders by the thousand."""
+    """The path of a file in a run folder, joined on access because lists of runs create folders by the
+    thousand."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -193,10 +194,10 @@ class RunFolder:
             return {}
         return content if isinstance(content, dict) else {}
 
-    def misplaced(self, empty: Iterable[Path] = ()) -> str:
+    def misplaced(self, empty: Iterable[Path]) -> str:
         """Return the obstacles to reading the run, such as ``its config.json is a folder``; empty without
-        any. Of its JSON files, those that seem ``empty`` may be damaged."""
-        folder = str(self.path)  # joined as text: a list asks this of thousands of runs
+        any. ``empty`` are its JSON files that yielded nothing and may be damaged."""
+        folder = str(self.path)  # paths as strings: lists check thousands of runs
         obstacles = {name: kind for name in _READ if (kind := irregular_kind(f"{folder}/{name}")) is not None}
         for path in empty:
             if path.name not in obstacles and (damage := _damage(path)):
@@ -275,8 +276,8 @@ class RunStore:
     def create(self, run_id: str) -> tuple[RunFolder, int]:
         """Create a run folder and return it with the descriptor of its lock.
 
-        It appears with its lock held, as no reader may see a run without a keeper. Raises FileExistsError if
-        the name is taken.
+        It appears with its lock held, because no reader may see a run without a keeper. Raises
+        FileExistsError if the name is taken.
         """
         self.slots_path.mkdir(parents=True, exist_ok=True)
         for left in self.root.glob(".new-*"):
@@ -295,7 +296,7 @@ class RunStore:
         except OSError as error:
             os.close(lock)
             shutil.rmtree(hidden.path, ignore_errors=True)
-            if error.errno == errno.ENOTEMPTY:  # another process has made it since
+            if error.errno == errno.ENOTEMPTY:  # another process has created it meanwhile
                 raise FileExistsError(folder.path) from None
             raise
         return folder, lock
@@ -381,9 +382,9 @@ _DECODER = json.JSONDecoder(parse_int=_number)
 
 
 def _damage(path: Path) -> str:
-    """Return why a JSON file has no readable object; empty if it has, or does not exist."""
+    """Return why a JSON file contains no readable object; empty if it contains one or does not exist."""
     try:
-        return "" if isinstance(read_json(path), dict) else "it has no table"
+        return "" if isinstance(read_json(path), dict) else "it is not a JSON object"
     except FileNotFoundError:
         return ""
     except (OSError, ValueError) as error:

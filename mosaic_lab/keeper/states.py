@@ -34,7 +34,8 @@ class State(StrEnum):
 
 
 UNSENT = "the stop is recorded and will be sent when the cluster's head answers"
-"""Part of the reason of a started run that no head can stop, for which `Run.stop` does not wait."""
+"""Part of the reason of a started run whose cluster's head does not answer. `Run.stop` does not wait for such
+a run."""
 _FINISHED = frozenset({State.COMPLETED, State.FAILED, State.CANCELLED, State.LOST, State.REMOVED})
 
 
@@ -91,7 +92,7 @@ class RunStatus:
     place: str = ""
     started_monotonic: float | None = None
     earlier_seconds: float = 0.0
-    """The run time of the workers before this one, of a run that was resumed in its folder."""
+    """Run time of the earlier workers of a run that was resumed in its folder."""
 
     def moved_to(self, state: State, reason: str, timestamp: float) -> RunStatus:
         """Return the status after a change. A new reason in the same state replaces the old one in the

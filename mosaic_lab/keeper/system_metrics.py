@@ -1,7 +1,8 @@
 """A run's resource use (processor, memory, GPUs, disk) as metrics in its ``system.jsonl``.
 
-Samples are 1 to 5 s apart at first, and 1/2000 of the run's age apart after about three hours: a run of a
-year has 20,000. Measurements that cannot be taken or written are counted; each later line contains the count.
+Samples are 1 to 5 s apart at first and, after about three hours, 1/2000 of the run's age apart: a run of a
+year has 20,000. Measurements that could not be taken or written are counted, and each later line contains the
+count.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 operators.
 
 A warm worker (`mosaic_contract.warm`) has the interpreter, the program and the environment variables of the
-processes that it starts, and this process's limits, priority and cores. Any other is started cold, like all
-runs with GPUs or on a cluster, of a library that cannot be forked, on other systems than Linux, with a single
-core or with less than 8 GB of free memory. Warm workers end with this process, after ten minutes without a
-request, and when a file that they have imported changes.
+processes that it starts, and this process's limits, priority and cores. A process that needs others is
+started cold. So are all runs with GPUs, on a cluster or of a library that cannot be forked, and everything on
+systems other than Linux, with a single core or with less than 8 GB of free memory. A warm worker ends with
+this process, after ten minutes without a request, and when a file that it has imported changes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from mosaic_lab.keeper.run_store import RunFolder
 MOST = 3
 """Maximum number of warm workers of a process."""
 LONGEST_IMPORT = 60.0
-"""Seconds after which a warm worker that is still importing its library is given up."""
+"""Seconds after which a warm worker that is still importing its library is killed."""
 LEAST_FREE_MB = 8_000
 """Free memory below which runs are started cold."""
 _NO_GPUS = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ""}  # as for a run without GPUs
@@ -46,7 +46,8 @@ _LONGEST = 4096  # bytes of an answer
 class WarmWorker:
     """A process that forks ``command`` with these environment variables, once it has imported its library.
 
-    ``state`` is "unsupported" if the library cannot be forked, so that another warm worker would refuse, too.
+    ``state`` is "unsupported" if the library cannot be forked, in which case another warm worker would refuse
+    too.
     """
 
     def __init__(self, command: Sequence[str], variables: Mapping[str, str]) -> None:
@@ -85,7 +86,8 @@ class WarmWorker:
         self, commands: Sequence[Sequence[str]], variables: Mapping[str, str], descriptors: Sequence[int]
     ) -> int | None:
         """Execute ``commands`` with ``descriptors`` as 0, 1, 2, …: each is the parent of the next, and the
-        last one the parent of a `ReadyWorker`. Return the first one's pid; None if it refuses.
+        last one the parent of a `ReadyWorker`. Return the first one's pid, or None if the warm worker
+        refuses.
 
         Raises MosaicError if it does not answer.
         """
@@ -104,11 +106,12 @@ class WarmWorker:
         return pid
 
     def fileno(self) -> int:
-        """Return its socket, for `mosaic_contract.piped_process`; valid as long as this object exists."""
+        """Return its socket's descriptor for `mosaic_contract.piped_process`, valid as long as this object
+        exists."""
         return self._socket.fileno()
 
     def close(self) -> None:
-        """End it. Its forks continue."""
+        """Kill it. Its forks continue."""
         self.state = "ended"
         self._process.kill()
 
@@ -126,7 +129,7 @@ class WarmWorker:
             data = b""
         except OSError:
             data = b""
-        # A contract of before 2026-11-28 answers on this socket, which is refused.
+        # Contracts older than 2026-11-28 answer on this socket and are not supported.
         self.state = "ready" if data and "answers" in json.loads(data) else "unsupported"
 
 
@@ -139,7 +142,7 @@ class WarmWorkers:
         self._cold: set[tuple[Any, ...]] = set()  # keys that no warm worker can serve
         self._pid = os.getpid()
         self.enabled = False
-        """Whether processes that belong to no `Lab` may be warm, as the latest one's."""
+        """Whether processes that belong to no `Lab` may be warm: the setting of the latest `Lab`."""
 
     def find(self, command: Sequence[str], variables: Mapping[str, str]) -> WarmWorker | None:
         """Return the warm worker for ``command``, ``python -m PROGRAM``; None if none is ready."""
@@ -151,7 +154,7 @@ class WarmWorkers:
 
     def prepare(self, command: Sequence[str], variables: Mapping[str, str], *, evict: bool = True) -> None:
         """Start the warm worker for ``command``, unless it exists or is impossible. ``evict``: whether the
-        least recently used one may be ended for it, unless it is importing."""
+        least recently used one may be ended to make room, unless it is importing."""
         if not _is_workers(command):
             return
         key = _key(command, variables)
@@ -164,11 +167,11 @@ class WarmWorkers:
                     self._cold.add(key)
                 worker.close()
             if key not in self._cold and self._has_room(evict):
-                with suppress(OSError):  # a run that cannot be started either says why
+                with suppress(OSError):  # if the run cannot be started either, it says why
                     self._workers[key] = WarmWorker(command, variables)
 
     def _has_room(self, evict: bool) -> bool:
-        """Return whether another warm worker may start, after the end of one that is not needed."""
+        """Return whether another warm worker may start, after ending one that is no longer needed."""
         if len(self._workers) < MOST:
             return True
         for key, worker in self._workers.items():
@@ -178,7 +181,7 @@ class WarmWorkers:
         return False
 
     def close(self) -> None:
-        """End all of them."""
+        """Kill all of them."""
         with self._lock:
             for worker in self._workers.values():
                 worker.close()
@@ -200,8 +203,9 @@ class WarmWorkers:
         return started
 
     def get(self, command: Sequence[str], variables: Mapping[str, str]) -> WarmWorker | None:
-        """Return the warm worker for ``command``, for `start_process`, which waits for its imports; None if
-        the process must be started cold, as while the warm workers of others take all places."""
+        """Return the warm worker for ``command``, for `start_process`, which waits for its imports. None if
+        the process must be started cold, for example while the warm workers of other programs take all
+        places."""
         if not self._possible():
             return None
         self.prepare(command, variables, evict=False)
@@ -209,7 +213,7 @@ class WarmWorkers:
             return self._workers.get(_key(command, variables))
 
     def _possible(self) -> bool:
-        """Return whether warm workers are possible here and now; with too little memory, end all."""
+        """Return whether warm workers are possible here and now; with too little memory, end all of them."""
         if sys.platform != "linux" or self._pid != os.getpid():
             return False
         if _free_mb() < LEAST_FREE_MB:
@@ -224,7 +228,7 @@ WARM_WORKERS = WarmWorkers()
 
 def _start_keeper(worker: WarmWorker, folder: RunFolder, launch: Launch, lock: int) -> bool:
     text = launch.to_json().encode()
-    document, end = os.pipe()  # it has the worker's variables, which are never written to disk
+    document, end = os.pipe()  # a pipe, because it contains the worker's variables, never written to disk
     try:
         with os.fdopen(end, "wb", buffering=0) as pipe:
             os.set_blocking(end, False)
@@ -240,7 +244,7 @@ def _start_keeper(worker: WarmWorker, folder: RunFolder, launch: Launch, lock: i
 
 
 def _is_workers(command: Sequence[str]) -> bool:
-    """Return whether a warm worker may start: for a worker's program, not for one of ours."""
+    """Return whether ``command`` can have a warm worker: a worker's program can, one of ours cannot."""
     return (
         len(command) == 3
         and command[1] == "-m"

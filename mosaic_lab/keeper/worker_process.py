@@ -16,7 +16,7 @@ from mosaic_lab.keeper.files import open_for_appending
 from mosaic_lab.keeper.ready_worker import ReadyWorker
 from mosaic_lab.keeper.run_store import RunFolder
 
-# These free shared memory after the processes they serve have ended, so they are ended last.
+# These free shared memory once the processes that they serve have ended, so they are ended last.
 JANITORS = (b"multiprocessing.resource_tracker", b"torch_shm_manager")
 TERM_AFTER = 0.5  # seconds from the worker's end to SIGTERM for remaining processes
 KILL_AFTER = 2.5  # the same to SIGKILL
@@ -51,7 +51,7 @@ class WorkerProcess:
         self.oom_kills_before = processes.oom_kills()
         self.started = time.monotonic()
         self.helpers: set[int] = set()
-        """Children of this process that are not the worker's."""
+        """Children of this process that do not belong to the worker."""
         self._scratch = scratch
         self._ready = ready
         if not starts_runs:

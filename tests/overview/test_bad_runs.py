@@ -75,7 +75,7 @@ BAD: dict[str, tuple[Callable[[Path], None], str]] = {
     "text that is not UTF-8": (replace("state.json", b'{"reason": "\xff"}'), "cannot be read"),
     "deep JSON": (replace("config.json", '{"a":' * 100_000), "its config.json is damaged (it is nested too"),
     "half a configuration": (replace("config.json", '{"env_id":'), "its config.json is damaged (Expecting"),
-    "a launch without a table": (replace("launch.json", "[1]"), "launch.json is damaged (it has no table)"),
+    "a launch without a table": (replace("launch.json", "[1]"), "launch.json is damaged (it is not a JSON"),
     "a launch that is not UTF-8": (replace("launch.json", b'{"label": "\xff"}'), "launch.json is damaged"),
     "JSON that is just deep enough": (
         replace("launch.json", '{"hyperparameters": ' + '{"a":' * 400 + "1" + "}" * 401),
