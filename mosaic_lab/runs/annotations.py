@@ -84,7 +84,7 @@ def checked_tags(tags: Any) -> tuple[str, ...]:
             )
     kept = tuple(dict.fromkeys(sanitize(tag).strip() for tag in texts))
     if len(kept) > MOST_TAGS:
-        raise ConfigurationError(f"tags: a run can have {MOST_TAGS}, these are {len(kept)}")
+        raise ConfigurationError(f"tags: a run can have at most {MOST_TAGS}, not {len(kept)}")
     return kept
 
 

@@ -40,11 +40,12 @@ def next_frame(folder: Path, timeout: float) -> Frame:
 
 
 def next_frames(folder: Path, seconds: float, fps: float, timeout: float) -> list[Packet]:
-    """Return the frames of the run in ``folder`` for ``seconds`` from the next frame, or until it ends.
+    """Return the frames of the run in ``folder`` for ``seconds`` from the next frame on, or until the run
+    ends.
 
     They take at most 64 MiB: a frame that would exceed its share if encoded losslessly becomes a JPEG, and if
-    that is not enough, frames are skipped. Raises ConfigurationError for seconds not in 0 to 60 and fps not
-    above 0, and the errors of `next_frame`.
+    that is not enough, frames are skipped. Raises ConfigurationError for ``seconds`` outside 0 to 60 or
+    ``fps`` ≤ 0, and the errors of `next_frame`.
     """
     check_seconds(seconds)
     if not isinstance(fps, int | float) or not fps > 0:
@@ -85,7 +86,7 @@ def _first(source: FrameSource, folder: Path, fps: float, timeout: float) -> Fra
 
 
 def _instead(source: FrameSource, folder: Path) -> str:
-    """Return a hint how to watch the policy of an ended training; empty without a checkpoint."""
+    """Return a hint on how to watch the policy of an ended training; empty without a checkpoint."""
     if not source.finished or not read_checkpoints(RunFolder(folder)):
         return ""
     return "; lab.compare(env, {name: operators.rl(run)}, seeds=[1]) shows what it has learned"

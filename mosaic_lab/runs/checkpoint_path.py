@@ -20,10 +20,11 @@ _NAMED = 3  # maximum checkpoints listed in an error
 
 
 def checkpoint_path(source: Any, *, intact: bool = False) -> Path:
-    """Return the absolute path of a checkpoint, given as a `Checkpoint`, a path, or a run (its newest).
+    """Return the absolute path of a checkpoint, given as a `Checkpoint`, a path, or a run (for its newest
+    checkpoint).
 
-    ``intact``: leave out damaged checkpoints of a run, with a warning. Raises ConfigurationError if there is
-    none, listing those available.
+    ``intact``: skip damaged checkpoints of a run, with a warning. Raises ConfigurationError if there is none,
+    listing those available.
     """
     if isinstance(source, RunGroup):
         raise ConfigurationError(
@@ -52,8 +53,8 @@ def continued_run(run: Run) -> str | None:
 
 
 def first_step(run: Run, reported: int | None) -> int:
-    """Return the step at which a run began: 0, or that of the checkpoint that it continues. ``reported``: the
-    first step that it reported, for checkpoints whose names lack their step."""
+    """Return the step at which a run began: 0, or that of the checkpoint that it continues. ``reported`` is
+    the first step that it reported, for checkpoints whose names lack the step."""
     if run.resumed_from is None:
         return 0
     known = [step for step in (run.resumed_step, reported) if step is not None]
@@ -61,7 +62,7 @@ def first_step(run: Run, reported: int | None) -> int:
 
 
 def source_of(run: Run) -> str | None:
-    """Return `continued_run(run)`; None also if the files of the run cannot be read."""
+    """Return `continued_run(run)`, or None if the files of the run cannot be read."""
     return isolated(partial(continued_run, run), lambda reason: None)
 
 

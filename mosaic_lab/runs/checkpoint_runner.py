@@ -1,4 +1,4 @@
-"""The process of a run that works with the checkpoints of a training while it runs: films, evaluations."""
+"""The process of a run that films or evaluates the checkpoints of a training while it runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LOOK_SECONDS = 1.0
 
 
 _NICENESS = 10
-"""Niceness of all these processes. If every core is busy, one gets a tenth of a core, and its deadlines are
+"""Niceness of all these processes. If every core is busy, each gets a tenth of a core, so its deadlines are
 ten times as long (`mosaic_contract.priority`)."""
 
 
@@ -35,10 +35,11 @@ class TrainingEnded(RunCurtailed):
 
 
 class CheckpointRunner(Runner):
-    """Works with a training's checkpoints. ``folder`` is the folder of its own run, ``config`` that run's
+    """Works with a training's checkpoints. ``folder`` is the folder of its own run and ``config`` that run's
     configuration (`checkpoint_runs.start_background_run`).
 
-    ``worker`` is the name of its worker, ``later`` the end of a sentence: what does the rest of its work.
+    ``worker`` is the name of its worker; ``later`` ends a sentence and says how the rest of its work can be
+    done.
     """
 
     worker: ClassVar[str]
@@ -60,8 +61,8 @@ class CheckpointRunner(Runner):
         seed: int | None = None,
         **settings: Any,
     ) -> None:
-        """Process checkpoints until the training has ended and none remains. ``next_checkpoint`` is called
-        with whether it has ended; ``seed`` and ``settings`` are reported. Raises `TrainingEnded`."""
+        """Process checkpoints until the training has ended and none remains. ``next_checkpoint`` is passed
+        whether the training has ended; ``seed`` and ``settings`` are reported. Raises `TrainingEnded`."""
         self.telemetry.run_started(
             worker_type=self.worker,
             algo=str(self.config.get("algorithm", "")),
@@ -83,8 +84,8 @@ class CheckpointRunner(Runner):
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Wait for this run's turn: only one run of its worker in a store plays at a time. Meanwhile the
-        folder says which one does."""
+        """Wait for this run's turn: only one run per worker and store plays at a time. While waiting,
+        ``waiting.json`` in the folder names the one that plays."""
         place = self.folder.path.parent / ".slots" / self.worker
         holder = ""
         while (turn := locks.take(place)) is None:
@@ -95,7 +96,7 @@ class CheckpointRunner(Runner):
             self.check()
             time.sleep(LOOK_SECONDS / 4)
         try:
-            with suppress(OSError):  # the others only show it
+            with suppress(OSError):  # it is only displayed
                 self.folder.waiting_path.unlink(missing_ok=True)
                 place.write_text(self.folder.run_id)
             yield

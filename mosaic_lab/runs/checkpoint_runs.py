@@ -1,8 +1,8 @@
 """Start the background runs that film or evaluate the checkpoints of a training.
 
-Each is a run in the same store that follows the training; its process is `mosaic_lab.filming` or
-`mosaic_lab.checkpoint_evaluation`, which adds a line for each checkpoint to the training's
-``evaluations.jsonl``, whose metrics are those of the training. These runs do not count towards
+Each is a run in the same store that follows the training. Its process is `mosaic_lab.filming` or
+`mosaic_lab.checkpoint_evaluation`; the latter adds a line for each checkpoint to the training's
+``evaluations.jsonl``, whose metrics count as the training's own. These runs do not count towards
 ``max_running`` and end with the training, and their failures do not affect it.
 """
 
@@ -31,7 +31,7 @@ _PROCESSES = {
     FILMS: ("mosaic_lab.filming", "films"),
     EVALUATIONS: ("mosaic_lab.checkpoint_evaluation", "evaluations"),
 }
-"""The package of each worker's process, and what it makes."""
+"""For each worker, the package of its process and what it produces."""
 _EVALUATION = ("seeds", "until", "until_mean", "patience")  # settings
 
 
@@ -46,8 +46,8 @@ class CheckpointPlayers:
 
 
 def environments_of(configs: Iterable[Mapping[str, Any]]) -> dict[str, str | None]:
-    """Return the ids of the environments of a training, or of the stages of a curriculum, from their
-    configurations. Each has the worker that serves it, None if the training makes it."""
+    """Return the environments of a training, or of a curriculum's stages, from their configurations: a
+    mapping from id to the worker that serves the environment, or None if the training makes it itself."""
     return {str(config.get("env_id", "")): config.get(SERVER, {}).get("worker") for config in configs}
 
 
@@ -57,16 +57,16 @@ def checkpoint_players(
     environments: Mapping[str, str | None],
     progress: Callable[[str], None],
 ) -> CheckpointPlayers:
-    """Return the workers in which checkpoints of this worker's trainings play, and install missing ones.
+    """Return the workers with which checkpoints of this worker's trainings play. Missing ones are installed.
 
     The environments, as in `environments_of`, are provided as in the training: by the worker that served
     them, or by the worker itself if it can, otherwise by the worker that the ids belong to. Raises
-    ConfigurationError if they cannot play. ``argument`` is the keyword for which they do.
+    ConfigurationError if they cannot play. ``argument`` is the keyword that requires it, for errors.
     """
     modes = worker.capabilities.modes
     if "operate" not in modes:
         raise ConfigurationError(
-            f"{argument}: worker '{worker.name}' has no operators, so that no checkpoint of it can act: "
+            f"{argument}: worker '{worker.name}' has no operators, so none of its checkpoints can act: "
             f"leave {argument}= out"
         )
     maker = worker.name if "arena" in modes else None
@@ -85,7 +85,7 @@ def checkpoint_players(
 
 
 def players_of(argument: str, run: Run, progress: Callable[[str], None]) -> CheckpointPlayers:
-    """Return the workers in which the checkpoints of a training play, as `checkpoint_players` does."""
+    """Return the workers with which the checkpoints of a training play, as `checkpoint_players` does."""
     configs = [plan["config"] for plan in run.config.get("stage_plans", ())] or [run.config]
     worker = workers.ensure(run.worker, progress)
     return checkpoint_players(argument, worker, environments_of(configs), progress)
@@ -136,8 +136,8 @@ def start_background_run(
 def start_beside(
     supervisor: Supervisor, run: Run, players: CheckpointPlayers, worker: str, **settings: Any
 ) -> None:
-    """Start a background run of a training that has just begun; see `start_background_run`. The training
-    continues if this fails, with a warning."""
+    """Start a background run for a training that has just begun; see `start_background_run`. If this fails,
+    warn: the training continues."""
     try:
         start_background_run(supervisor, run, players, worker, **settings)
     except MosaicError as error:
@@ -158,8 +158,9 @@ def requested_background(request: TrainRequest) -> dict[str, dict[str, Any]]:
 def resume_background(supervisor: Supervisor, run: Run, env_vars: Mapping[str, str] | None = None) -> None:
     """Start the background runs of an interrupted training again.
 
-    ``run`` continues, or has ended and another one continues it; then only its remaining checkpoints are
-    evaluated. Those started with it are stopped first: they may be about to end with it.
+    Either ``run`` itself continues, or it has ended and another run continues it; then only its remaining
+    checkpoints are evaluated. The background runs started with it are stopped first, because they may be
+    about to end with it.
     """
     request = TrainRequest.of_run(run)
     requested = requested_background(request)
@@ -221,10 +222,10 @@ def checked_evaluation(evaluate: Mapping[str, Any]) -> dict[str, Any]:
             )
     numbers = evaluate.get("seeds", range(10))
     if isinstance(numbers, str | bytes) or not isinstance(numbers, Iterable):
-        raise ConfigurationError(f"evaluate: seeds={numbers!r:.100} must be several integers, as range(10)")
+        raise ConfigurationError(f"evaluate: seeds={numbers!r:.100} must be several integers, like range(10)")
     seeds = [whole_number("evaluate: seeds", seed) for seed in numbers]
     if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
-        raise ConfigurationError("evaluate: seeds must be distinct integers ≥ 0, as range(10)")
+        raise ConfigurationError("evaluate: seeds must be distinct integers ≥ 0, such as range(10)")
     for name in ("until", "until_mean"):
         goal = evaluate.get(name)
         if goal is not None and (isinstance(goal, bool) or not isinstance(goal, int | float)):

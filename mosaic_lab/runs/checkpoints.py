@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 RETURN = f"{EVALUATED}return"
 """The metric with the mean return of a checkpoint's episodes. ``evaluation/return_low`` and
-``evaluation/return_high`` are its 95% bootstrap interval, and ``evaluation/length`` is their mean length."""
+``evaluation/return_high`` are its 95% bootstrap interval; ``evaluation/length`` is the episodes' mean
+length."""
 FILMS = "films"
 """The name of the worker of runs that film checkpoints."""
 EVALUATIONS = "checkpoint-evaluation"
@@ -46,7 +47,7 @@ class Checkpoint:
 
 def policy_of(source: Any, deterministic: bool, **options: Any) -> Policy:
     """Return the policy of a checkpoint, or of a run's newest one."""
-    module = import_module("mosaic_lab.operators.trained_policy")  # built on runs, and imported when used
+    module = import_module("mosaic_lab.operators.trained_policy")  # built on runs, so imported on use
     policy: Policy = module.policy(source, deterministic, **options)
     return policy
 
@@ -90,7 +91,7 @@ def read_checkpoints(folder: RunFolder) -> list[Checkpoint]:
 
 
 def newest_intact(saved: Sequence[Checkpoint]) -> tuple[Checkpoint | None, str]:
-    """Return the newest checkpoint whose file is not damaged, and a sentence about damaged newer ones."""
+    """Return the newest intact checkpoint, or None, and a sentence about newer, damaged ones."""
     damaged: list[str] = []
     for checkpoint in reversed(saved):
         if not (why := damage(checkpoint.path)):
@@ -115,10 +116,8 @@ def mean_returns(folder: RunFolder) -> dict[int, float]:
 
 
 def best_checkpoint(folder: RunFolder) -> Checkpoint:
-    """Return the remaining checkpoint with the highest mean return. Raises MosaicError if none has one.
-
-    Warns while others wait for their evaluation.
-    """
+    """Return the existing checkpoint with the highest mean return. Warns while others wait for their
+    evaluation. Raises MosaicError if none has been evaluated."""
     returns, saved = mean_returns(folder), read_checkpoints(folder)
     evaluated = [checkpoint for checkpoint in saved if checkpoint.step in returns]
     pending = ""

@@ -1,4 +1,4 @@
-"""Continue a training that ended early in a new run from its newest checkpoint."""
+"""Continue a training that ended early: a new run resumes from its newest checkpoint."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def continue_training(trainer: Trainer, run: Run, group: str | None = None) -> R
     source: str | None = run.id
     if run.checkpoints:
         request = request.with_(resume_from=run)
-    else:  # it was stopped before its first: its request names the checkpoint that it resumed from
+    else:  # stopped before its first one: its request names the checkpoint that it resumed from itself
         source = continued_run(run)
     for other in trainer.supervisor.runs():
         if other.alive and source and source_of(other) == source:

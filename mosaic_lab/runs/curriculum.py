@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @checked_methods("curriculum")
 class Curriculum(Run):
-    """A training in stages. Made by `mosaic_lab.Lab.train` with ``curriculum=``.
+    """A training in stages, returned by `mosaic_lab.Lab.train` with ``curriculum=``.
 
     Its metrics, episodes and checkpoints are those of all stages, with steps counted across stages. Each
     stage is trained by an ordinary run of the store, which resumes from the previous checkpoint.
@@ -79,11 +79,11 @@ class Curriculum(Run):
     def resume(self, env_vars: Mapping[str, str] | None = None) -> Self:
         """Continue after a stop, a failure or a kill, from the newest checkpoint. Return at once.
 
-        A stage left running by a kill is taken over. ``env_vars`` are the environment variables that were
-        passed to `Lab.train` as ``env_vars``, whose values are not stored; those of ``pass_env_vars`` are
-        read from this process again. Damaged checkpoints are left out, with a warning. Raises MosaicError if
-        the curriculum is alive, cannot be started or lacks the checkpoint, and ConfigurationError if an
-        environment variable is not set.
+        If the curriculum was killed, the stage that kept running is taken over. ``env_vars`` are the
+        environment variables that were passed to `Lab.train` as ``env_vars``, whose values are not stored;
+        those of ``pass_env_vars`` are read from this process again. Damaged checkpoints are skipped, with a
+        warning. Raises MosaicError if the curriculum is alive, cannot be started or lacks the checkpoint, and
+        ConfigurationError if an environment variable is not set.
         """
         if not self.finished:
             raise MosaicError(f"run {self.id} is {self.state}: it can be resumed when it has ended")
@@ -99,16 +99,16 @@ class Curriculum(Run):
         launch = self.folder.document(self.folder.launch_path)
         supervisor = Supervisor(self.path.parent, launch.get("max_running"), self.display)
         variables = process_variables(first.request.on)
-        process = Run(self.folder, self.display)  # alone: the stage that is training continues
+        process = Run(self.folder, self.display)  # a plain Run, because the stage that is training continues
         supervisor.resume(process, env_vars={**variables, **(env_vars or {})}, pass_env_vars=names)
         resume_background(supervisor, self, env_vars)
         return self
 
     def remove(self, stages: bool = False) -> None:
-        """Delete the curriculum and, with ``stages=True``, the runs of its stages, which hold its
+        """Delete the curriculum and, with ``stages=True``, the runs of its stages, which contain its
         checkpoints.
 
-        See `Run.remove`. Raises MosaicError, without deleting any, if one of these is alive.
+        See `Run.remove`. Raises MosaicError, without deleting anything, if one of these runs is alive.
         """
         runs = self.stage_runs if stages else []
         RunGroup([*runs, Run(self.folder, self.display)]).remove()
@@ -159,7 +159,7 @@ class RecentReturns:
 
     @property
     def mean(self) -> float | None:
-        """None before the first episode."""
+        """The mean of these returns; None before the first episode."""
         return fmean(self._returns) if self._returns else None
 
     @property
@@ -174,7 +174,7 @@ def stage_returns(
     """Return the mean return of the last ``window`` episodes of each stage; None for a stage without
     episodes.
 
-    ``telemetry`` is the curriculum's, whose lines have the ids of the runs in ``segments``.
+    ``telemetry`` is the curriculum's file, whose lines carry the ids of the runs in ``segments``.
     """
     from mosaic_contract.codec import decode_line
 

@@ -27,7 +27,7 @@ _UNFIT = {
 
 
 def check_stages(stages: Sequence[Stage], shared: Collection[str], problems: Problems) -> dict[str, Stage]:
-    """Return the valid stages, by their names in errors.
+    """Return the valid stages, keyed by their names in errors.
 
     ``shared`` are the keywords of `Lab.train`, which apply to all stages.
     """
@@ -87,12 +87,13 @@ def _near_ends(stage: Stage) -> Iterator[tuple[str, str]]:
 
 
 def _nearest(name: str, keywords: Sequence[str]) -> str | None:
-    """Return the keyword that ``name`` most likely misspells; "num_steps" does not match "steps"."""
+    """Return the keyword of which ``name`` is most likely a misspelling, if any; "num_steps" does not match
+    "steps"."""
     return next(iter(difflib.get_close_matches(name.lower(), keywords, n=1, cutoff=0.75)), None)
 
 
 def check_training(request: TrainRequest, problems: Problems) -> None:
-    """Check for arguments of `Lab.train` that a curriculum does not support."""
+    """Report arguments of `Lab.train` that a curriculum does not support."""
     for name, why in _UNFIT.items():
         if (value := getattr(request, name)) is not None:
             problems.add(name, f"{name}={value!r:.100}: {why}; leave it out")
@@ -146,7 +147,7 @@ def check_algorithm(
 
 
 def check_spaces(stages: Sequence[Stage], plans: Sequence[TrainingPlan], problems: Problems) -> None:
-    """Check that each stage's environment has the same spaces as the environment of the stage before."""
+    """Check that each stage's environment has the same spaces as that of the previous stage."""
     for number, (before, after) in enumerate(pairwise(plans), 2):
         if not before.spaces or not after.spaces:
             continue  # the worker compares them when the stage begins

@@ -35,8 +35,8 @@ _ENOUGH = 10**9  # steps
 class CurriculumPlan:
     """A training in stages. Each stage has its own plan, with the seed of the first run.
 
-    Films are made of the curriculum's checkpoints, not by the runs of its stages. ``steps`` is the step at
-    which the last stage ends, None if unknown.
+    Films show the curriculum's checkpoints; the runs of its stages make none. ``steps`` is the step at which
+    the last stage ends, None if unknown.
     """
 
     request: TrainRequest
@@ -147,8 +147,8 @@ def plan_curriculum(
 
 
 def _enough_steps(stages: Iterable[Stage]) -> int:
-    """Return a total number of steps that is sufficient for any worker and not exceeded by any stage, in
-    place of an invalid one."""
+    """Return a stand-in for an invalid total: a number of steps that is enough for any worker and that no
+    stage exceeds."""
     return max([_ENOUGH, *(stage.steps for stage in stages if stage.steps is not None)])
 
 
@@ -162,7 +162,7 @@ def _each(error: ConfigurationError) -> list[str]:
 def _complete(stages: Sequence[Stage], plans: Sequence[TrainingPlan]) -> Iterator[TrainingPlan]:
     """Yield the plans with values for all hyperparameters that differ between stages.
 
-    Those not given to a stage have their value in the whole training instead of being inherited from the
+    A stage that was not given one uses the value of the whole training, rather than inheriting that of the
     previous stage through its checkpoint.
     """
     names = {name for stage in stages for name in stage.hyperparameters}

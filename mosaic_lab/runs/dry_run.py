@@ -39,7 +39,7 @@ def dry_run(
     deadline: float = DEADLINE,
     warm: WarmWorkers | None = None,
 ) -> dict[str, Any]:
-    """Return the configuration as resolved by the worker within ``deadline`` seconds, in a process of a warm
+    """Return the configuration as resolved by the worker within ``deadline`` seconds, in a fork of a warm
     worker if there is one.
 
     Raises ConfigurationError with the worker's message if it refuses the configuration (EnvironmentMissing if

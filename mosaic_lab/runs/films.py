@@ -1,7 +1,7 @@
 """Films of a run's checkpoints in its folder: ``films/<step>.mp4``, described by ``films/<step>.json``.
 
-A film is complete once its JSON file exists; a ``problem`` in it says why the checkpoint has no film. Films
-are made by a run of their own, whose ``parent`` is the training (see `mosaic_lab.runs.checkpoint_runs`).
+A film is complete once its JSON file exists; a ``problem`` in that file says why the checkpoint has no film.
+Films are made by a separate run whose ``parent`` is the training (see `mosaic_lab.runs.checkpoint_runs`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FOLDER = "films"
 """Subfolder of a run's folder for its films."""
 TYPE = "video/mp4"
 THUMBNAIL_SIDE = 240
-"""Pixels of a first frame's longer side."""
+"""Length of a first frame's longer side in pixels."""
 LARGEST = 8 << 20
 """Maximum size of a film that is read, in bytes; created films have at most 2.5 million."""
 FilmMode = Literal["off", "last", "each"]
@@ -38,7 +38,7 @@ MODES: tuple[FilmMode, ...] = ("off", "last", "each")
 _NAMED = 5  # steps in an error
 _SHOWN_MISSING = 3  # checkpoints without a film, below the others
 _STRIP_FILMS = 50  # the newest
-_STRIP_BYTES = 6 << 20  # of all films in a strip, which a notebook keeps; others show their first frame alone
+_STRIP_BYTES = 6 << 20  # of all films in a strip, which a notebook stores; others show only a first frame
 _STRIP_WIDTH = 240
 
 
@@ -66,7 +66,7 @@ class Film:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Facts displayed with it: step, return, length, seconds, complete."""
+        """The facts displayed with the film: step, return, length, seconds, complete."""
         about = {name: getattr(self, name) for name in ("step", "length", "seconds", "complete")}
         return {**about, "return": self.episode_return}
 
@@ -110,14 +110,14 @@ class Films(Sequence[Film]):
         self._folder = folder
         self._films: list[Film] = []
         self.missing: dict[int, str] = {}
-        """Checkpoints without a film, by their steps, and why."""
+        """Why a checkpoint has no film, by its step."""
         for path in sorted((folder.path / FOLDER).glob("*.json"), key=lambda path: (len(path.stem), path)):
             self._take(path)
 
     def _take(self, path: Path) -> None:
         film = path.with_suffix(".mp4")
         if path.is_symlink() or film.is_symlink():
-            return  # a film is sent to a page: no other file is, wherever a link leads
+            return  # films are sent to pages, so a link must not expose another file
         about = self._folder.document(path)
         try:
             if "problem" in about:
@@ -125,7 +125,7 @@ class Films(Sequence[Film]):
             elif film.is_file():
                 self._films.append(read_film(film, about))
         except (KeyError, TypeError, ValueError, OverflowError):
-            return  # none of ours
+            return  # not one of ours
 
     @overload
     def __getitem__(self, index: int) -> Film: ...

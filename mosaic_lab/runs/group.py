@@ -1,4 +1,4 @@
-"""The user's handle of several runs of one experiment."""
+"""The user's handle for several runs of one experiment."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class RunGroup(Sequence[Run]):
         self._runs = tuple(runs)
         self.name = name
         self.missing = tuple(seed for seed in missing if seed not in {run.seed for run in self._runs})
-        """Seeds of the experiment that have no run: the kernel that was starting it exited before."""
+        """Seeds of the experiment that have no run, because the kernel exited while it was starting the
+        group."""
 
     @property
     def trouble(self) -> str:
@@ -102,13 +103,13 @@ class RunGroup(Sequence[Run]):
         return self
 
     def resume(self) -> RunGroup:
-        """Resume the trainings of the group that ended early, in new runs that are a group of their own; see
+        """Resume the trainings of the group that ended early, in new runs that form a group of their own; see
         `Run.resume`. Curricula resume in their own folders and remain in this group.
 
-        Returns the resumed runs, with the runs that have completed in their places. Raises MosaicError,
-        before any is resumed, if all have completed or one is alive or has no checkpoint.
+        Returns the resumed runs together with those that have completed, in the group's order. Raises
+        MosaicError, before any is resumed, if all have completed or one is alive or has no checkpoint.
         """
-        # built on groups, and imported when used
+        # built on groups, so imported on use
         continuation = import_module("mosaic_lab.runs.continuation")
         resumed: RunGroup = continuation.continue_group(self)
         return resumed
@@ -151,7 +152,7 @@ class RunGroup(Sequence[Run]):
         file = None if path is None else picture_path(path)
         frames = self._next_frames(timeout)
         picture = montage(list(map(MontageTile, title_and_labels(self)[1], frames)))
-        assert picture is not None, "one frame at least was seen"
+        assert picture is not None, "at least one frame was received"
         if file is None:
             return picture
         file.write_bytes(picture)
@@ -178,7 +179,7 @@ class RunGroup(Sequence[Run]):
         return frames
 
     def metrics(self, name: str | None = None, *, wide: bool = False) -> pd.DataFrame:
-        """Return `Run.metrics` of all runs in one table, preceded by the columns run and seed."""
+        """Return `Run.metrics` of all runs in one table, with the leading columns run and seed."""
         from mosaic_lab.telemetry.tables import metrics_tables, wide_metrics
 
         columns = (run.read_columns() for run in self)
@@ -186,7 +187,7 @@ class RunGroup(Sequence[Run]):
         return wide_metrics(points, "run", "seed") if wide else points
 
     def episodes(self) -> pd.DataFrame:
-        """Return `Run.episodes` of all runs in one table, preceded by the columns run and seed."""
+        """Return `Run.episodes` of all runs in one table, with the leading columns run and seed."""
         return self._table([run.episodes() for run in self])
 
     def export(self, to: str, out: Path | str) -> list[Path]:
@@ -213,7 +214,8 @@ class RunGroup(Sequence[Run]):
 
 @contextmanager
 def record_starting(store: RunStore, group: str) -> Iterator[Callable[[Sequence[int]], None]]:
-    """Record in ``.groups`` that a group is being started. Yields a function for the remaining seeds."""
+    """Record in ``.groups`` that a group is being started. Yields a function that records the remaining
+    seeds."""
     path = _starting_folder(store) / f"{group.replace('/', '_')}.json"
 
     def remain(seeds: Sequence[int]) -> None:

@@ -42,7 +42,7 @@ def choose_gpus(gpus: int | Sequence[int]) -> tuple[dict[int, str], int | None]:
 
 def check_device(device: Any, needed: Any, gpus: int | Sequence[int]) -> None:
     """Raise ConfigurationError if a training's device is a GPU that its run does not get, or if it needs more
-    GPUs. ``needed`` is a number; None: unknown."""
+    GPUs. ``needed`` is their number, None if unknown."""
     gpu = _CUDA.fullmatch(device) if isinstance(device, str) else None
     count = gpus if isinstance(gpus, int) else len(set(gpus))
     seen = f"this run gets {count or 'no'} GPU{'s' if count > 1 else ''}"

@@ -24,8 +24,8 @@ def required(read: Callable[[], T], run_id: str) -> T:
 
 
 def isolated(read: Callable[[], T], instead: Callable[[str], T]) -> T:
-    """Return ``read()``, which reads the files of one run, or ``instead(reason)`` if it raises. Damaged or
-    foreign content must affect only this run, so every list of runs reads its rows through this function."""
+    """Return ``read()``, which reads the files of one run, or ``instead(reason)`` if it raises. Every list of
+    runs reads its rows through this function, so that damaged or foreign files affect only their own run."""
     try:
         return read()
     except Exception as error:  # the files may have any content

@@ -1,5 +1,5 @@
-"""Kinds of runs: each has a class, a panel, and a request. They are import paths, resolved on first use:
-modules built on runs are above this one, and a notebook without sweeps does not import sweeps."""
+"""Kinds of runs: each has a class, a panel and a request. These are import paths, resolved on first use: the
+modules are built on this package, and a notebook without sweeps does not import sweeps."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class RunKind(NamedTuple):
     """A kind of run. ``name`` appears in tables; the other fields are paths for `pkgutil.resolve_name`.
 
     ``panel`` is empty if runs share a panel. ``request`` is a function that returns a run's request, empty if
-    no single call creates such a run. ``policies``: which runs have the policies, empty for a training.
-    ``unit`` is what the steps of its telemetry count, ``metric`` the metric that its panel shows first, empty
-    for the return.
+    no single call creates such a run. ``policies`` says which run has the policies instead, empty for a
+    training. ``unit`` is what the steps of its telemetry count, ``metric`` the metric that its panel shows
+    first, empty for the return.
     """
 
     name: str
@@ -77,8 +77,8 @@ def as_kind(run: Run) -> Run:
 
 
 def code_of(run: RunRecord) -> str:
-    """Return the Python code that starts a run again. Empty if no single call does, or if its arguments
-    cannot be written as code."""
+    """Return the Python code that starts a run again; empty if no single call does or if its arguments cannot
+    be written as code."""
     if not (run.config and (source := kind_of(run).request)):
         return ""
     try:

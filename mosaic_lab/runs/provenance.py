@@ -1,5 +1,6 @@
-"""The recorded provenance of a run: versions, machine, git commit, and the user's module of its environment.
-An environment's id "module:Id" names a module, which is found on PYTHONPATH and identified by its hash."""
+"""The recorded provenance of a run: versions, machine, git commit, and the user's module with its
+environment. An id such as "module:Id" names that module, which is found on PYTHONPATH and identified by its
+hash."""
 
 from __future__ import annotations
 
@@ -63,8 +64,8 @@ def _git(folder: Path, *arguments: str) -> str | None:
 
 
 def module_path(env_id: object, variables: Mapping[str, str]) -> Path | None:
-    """Return the file or package folder that a worker with these variables imports for an environment's id.
-    None for an id without a module, and for a module of the worker's own packages."""
+    """Return the file or package folder that a worker with these variables imports for an environment id.
+    None for an id without a module and for a module among the worker's own packages."""
     module, colon, _ = str(env_id).partition(":")
     top = module.partition(".")[0]
     if not colon or not top.isidentifier():
@@ -98,7 +99,7 @@ def module_hash(module: Path) -> str:
 
 
 def recorded_module(env_id: object, variables: Mapping[str, str]) -> dict[str, str] | None:
-    """Return the entry in a run's provenance for the module of its environment."""
+    """Return the provenance entry of an environment's module; None without such a module."""
     if (module := module_path(env_id, variables)) is None:
         return None
     return {"path": str(module), "sha256": module_hash(module)}

@@ -1,12 +1,12 @@
 """Requests: the arguments of a method of `Lab` as one value, with their limits and descriptions.
 
-A keyword of such a method is a parameter in its signature, a field of its request, and the place that uses
-it. The checks, the command line and the page's forms read the field's `Meta`. A run keeps its request, with
-the arguments that were given, in ``request.json``.
+Adding a keyword to such a method takes a parameter in its signature, a field in its request, and the place
+that uses it. The checks, the command line and the page's forms read the field's `Meta`. A run stores its
+request, with the arguments that were given, in ``request.json``.
 
-A request can be written as the call that it was made by. The contents of a run's folder are untrusted, and
-users paste and execute that code. Values are therefore rendered as literals only, and so are names that are
-not plain identifiers.
+A request can be written as the call that made it. The contents of a run's folder are untrusted, and users
+paste and execute that code. Values are therefore rendered as literals only, and so are names that are not
+plain identifiers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LINE = 88
 
 
 class Argument(NamedTuple):
-    """A keyword of a method of `Lab`. ``type`` is without None, and a union for several."""
+    """A keyword of a method of `Lab`. ``type`` excludes None; it is a union if several other types remain."""
 
     name: str
     default: Any
@@ -96,7 +96,7 @@ class Request(Struct, kw_only=True, frozen=True):
     METHOD: ClassVar[str]
 
     def given(self, *always: str) -> dict[str, Any]:
-        """Return the arguments that differ from their defaults, and those named in ``always``."""
+        """Return the arguments that differ from their defaults, plus those named in ``always``."""
         values = ((field, getattr(self, field.name)) for field in arguments_of(type(self)).values())
         return {
             field.name: value
@@ -105,8 +105,8 @@ class Request(Struct, kw_only=True, frozen=True):
         }
 
     def checked(self, problems: Problems) -> Self:
-        """Return the request with numbers of the declared types. An argument outside of its limits is added
-        to ``problems``, and has its default in the result."""
+        """Return the request with numbers of the declared types. An argument outside its limits is added to
+        ``problems`` and replaced by its default."""
         changes = {}
         for name, value in self.given().items():
             argument = arguments_of(type(self))[name]
@@ -186,7 +186,7 @@ def call(function: str, positional: Sequence[str], keywords: Mapping[str, Any]) 
 
 def literal(value: object) -> str:
     """Return a JSON value or a range as idiomatic Python, such as ``100_000`` or ``"CartPole-v1"``.
-    Characters that would display the code in another order than Python reads it are escaped."""
+    Characters that would make the code display in another order than Python reads it are escaped."""
     if isinstance(value, Code):
         return value
     if isinstance(value, range):

@@ -1,4 +1,4 @@
-"""The user's handle of a run."""
+"""The user's handle for a run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mosaic_lab.kernel_policy import Policy
 
 
-_POLL = 0.05  # seconds between looks while waiting
+_POLL = 0.05  # seconds between polls while waiting
 DEFAULT_GRACE = 10.0
 FRAMES_ANYWHERE = "run.snapshot() and run.record() work anywhere"
 _TRACEBACK_LINES = 6
@@ -73,7 +73,7 @@ def _shared_display(runs: Iterable[Run]) -> RunDisplay | None:
 
 def await_end(runs: Sequence[Run], timeout: float | None) -> None:
     """Wait for all ``runs`` of a Lab to end, with a line of progress. Raises RunTimeout after ``timeout``
-    seconds. An interrupt does not affect the runs, and says so."""
+    seconds. An interrupt does not affect the runs, and its message says so."""
     deadline = None if timeout is None else time.monotonic() + timeout
     display = _shared_display(runs)
     show = display.waiting(runs) if display is not None else None
@@ -112,10 +112,11 @@ class Run(RunRecord):
 
     @property
     def name(self) -> str:
-        """Your name for the run, one line of at most 200 characters. Default, restored by ``""``: its label.
+        """Your name for the run, one line of at most 200 characters. The default, restored by ``""``, is the
+        run's label.
 
-        Name, ``tags`` and ``notes`` are stored in the run's folder. Assigning one raises ConfigurationError
-        for an invalid value, and MosaicError if the folder cannot be written.
+        The name, ``tags`` and ``notes`` are stored in the run's folder. Assigning to one raises
+        ConfigurationError for an invalid value and MosaicError if the folder cannot be written.
         """
         return super().name
 
@@ -215,9 +216,9 @@ class Run(RunRecord):
     def policy(self, deterministic: bool = True, **options: Any) -> Policy:
         """Return the policy of the newest checkpoint as a function of observations.
 
-        Its process is the worker's, and ends with the kernel, with ``close()``, at the end of a ``with``
-        block and when the policy is garbage-collected. ``options`` (``seed``, ``agent``, ``deadline``,
-        ``run_code``) and errors as in `mosaic_lab.policy`.
+        It runs in a process of the worker, which ends with the kernel, with ``close()``, at the end of a
+        ``with`` block and when the policy is garbage-collected. ``options`` (``seed``, ``agent``,
+        ``deadline``, ``run_code``) and errors as in `mosaic_lab.policy`.
         """
         return policy_of(self, deterministic, **options)
 
@@ -230,7 +231,7 @@ class Run(RunRecord):
         The episodes of the 50 newest films and evaluations are kept. Raises ConfigurationError if there is no
         such episode.
         """
-        kept = import_module("mosaic_lab.arenas.replays.kept_episodes")  # built on runs, imported when used
+        kept = import_module("mosaic_lab.arenas.replays.kept_episodes")  # built on runs, so imported on use
         return kept.replay_checkpoint(self.path, step, seed)
 
     def dataset(self, path: Path | str) -> Path:
@@ -239,7 +240,7 @@ class Run(RunRecord):
 
         Raises ConfigurationError if no episode was recorded, and MosaicError if it cannot be written.
         """
-        datasets = import_module("mosaic_lab.arenas.datasets")  # built on runs, imported when used
+        datasets = import_module("mosaic_lab.arenas.datasets")  # built on runs, so imported on use
         folder: Path = datasets.training_dataset(self, path)
         return folder
 
@@ -262,9 +263,9 @@ class Run(RunRecord):
         """Wait for the run to end and return it, if it completed or was cancelled.
 
         A notebook shows a line of progress, a script prints one to standard error every half minute. An
-        interrupt does not affect the run, and says so. Raises RunFailed, with the worker's message and its
-        last log lines, if the run failed or was lost, RunTimeout after ``timeout`` seconds, and MosaicError
-        if the run was removed.
+        interrupt does not affect the run, and its message says so. Raises RunFailed, with the worker's
+        message and its last log lines, if the run failed or was lost, RunTimeout after ``timeout`` seconds,
+        and MosaicError if the run was removed.
         """
         await_end([self], timeout)
         state = self.state
@@ -295,8 +296,8 @@ class Run(RunRecord):
         return self
 
     def result_table(self) -> pd.DataFrame | None:
-        """Return the table that sums up the run's kind: an evaluation's summary, a sweep's trials, a
-        curriculum's stages; None for other runs. Raises MosaicError if there are no results yet."""
+        """Return the table that sums up the run: an evaluation's summary, a sweep's trials, a curriculum's
+        stages; None for other kinds of run. Raises MosaicError if there are no results yet."""
         return None
 
     @property
@@ -309,22 +310,22 @@ class Run(RunRecord):
         return bool(saved) and planned is not None and saved[-1].step >= planned
 
     def resume(self) -> Run:
-        """Start a new run that continues this training under the same name, from its newest checkpoint or,
-        without one, from the checkpoint that it resumed from itself.
+        """Start a new run that continues this training under the same name, from its newest checkpoint or, if
+        it has none, from the checkpoint that it was itself resumed from.
 
-        Returns the new run at once; this one is not changed. Evaluations, sweeps and curricula resume in
-        their own folder instead, and return themselves. Environment variables that were passed to `Lab.train`
+        Returns the new run at once and leaves this one unchanged. Evaluations, sweeps and curricula resume in
+        their own folders instead and return themselves. Environment variables that were passed to `Lab.train`
         as ``env_vars`` or ``pass_env_vars`` are read from this process. Raises MosaicError if the run is
         alive, has completed, is already continued, has no checkpoint or is not a training, and the errors of
         `Lab.train`.
         """
-        continuation = import_module("mosaic_lab.runs.continuation")  # built on runs, and imported when used
+        continuation = import_module("mosaic_lab.runs.continuation")  # built on runs, so imported on use
         resumed: Run = continuation.continue_in_its_store(self)
         return resumed
 
     def remove(self) -> None:
-        """Delete the run's folder with everything in it, and the runs that filmed or evaluated
-        it.
+        """Delete the run's folder with everything in it, and the runs that filmed or evaluated its
+        checkpoints.
 
         The handle then reports the state "removed"; a second call does nothing. Raises MosaicError if the run
         is alive (`stop` it first) or could not be deleted completely.

@@ -34,7 +34,7 @@ def new_run_id(worker: str, config: Mapping[str, Any]) -> str:
 
 
 def id_end(run: Run) -> str:
-    """Return the letters that end a run's id, which distinguish it from all others of its name."""
+    """Return the last characters of a run's id, which distinguish it from all others with its name."""
     return run.id.rpartition("-")[2]
 
 
@@ -145,10 +145,10 @@ def distinct_labels(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
 
 
 def is_shown_as(run: Run, text: str, names: Container[str]) -> bool:
-    """Return whether ``text`` consists of words of the run's name in lists and charts: of its label or name,
-    settings, the number of its steps, the end of its id.
+    """Return whether ``text`` consists of words by which lists and charts show the run: those of its label or
+    name, its settings, its number of steps and the end of its id.
 
-    ``names`` are the settings of the runs beside it, whose default may be among the words.
+    ``names`` are the settings of the runs shown beside it, whose defaults may be among the words.
     """
     settings = run_settings(run)
     steps = run.total_timesteps
@@ -197,14 +197,14 @@ def _hyperparameters(run: Run) -> Mapping[str, Any]:
 
 
 def _value(settings: Mapping[str, Any], name: str) -> str:
-    """Return the value of a setting, ``default`` if only upstream knows it."""
+    """Return the value of a setting as text, or ``default`` if only upstream knows it."""
     if name == "resume_from":
         return PurePath(str(settings[name])).name if name in settings else "nothing"
     return shortened(setting_text(settings.get(name, "default")), MOST_LETTERS)
 
 
 def _words(label: str) -> list[str]:
-    """Split a label into words. ``seed 3`` counts as one, so that the number is never separated."""
+    """Split a label into words. ``seed 3`` counts as one word, so that the number is never separated."""
     words: list[str] = []
     for word in label.split():
         if words and words[-1] == "seed":

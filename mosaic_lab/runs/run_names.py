@@ -36,7 +36,7 @@ _latest: tuple[RunStore, RunDisplay | None] | None = None
 
 
 def use_store(store: RunStore, display: RunDisplay | None) -> None:
-    """Find runs in this store, that of the latest `Lab`, from now on, and show them on ``display``."""
+    """From now on, find runs in this store, that of the latest `Lab`, and show them on ``display``."""
     global _latest
     _latest = store, display
 
@@ -57,7 +57,7 @@ def find_run(run: Run | str, store: RunStore | None = None, display: RunDisplay 
     In this order: an id, a displayed name (the user's, or the label), the title of a resumed run, as in "NAME
     (resumed 2)", the label that a user has replaced, an unambiguous prefix or suffix of an id, words of the
     label and settings, as in lists and charts. Of runs that continue each other, the last is returned unless
-    their title is given. ``store``: default: that of the latest `Lab`. Raises UnknownRun, with the nearest
+    a title is given. ``store`` defaults to that of the latest `Lab`. Raises UnknownRun, with the nearest
     name.
     """
     if isinstance(run, Run):
@@ -81,8 +81,8 @@ def find_run(run: Run | str, store: RunStore | None = None, display: RunDisplay 
 
 
 def exact_run(name: str, store: RunStore, display: RunDisplay | None = None) -> Run:
-    """Return the run with this whole id or displayed name, to stop or remove it. Raises UnknownRun, with the
-    nearest runs, if there is none or several have the name."""
+    """Return the run with exactly this id or displayed name, to stop or remove it. Raises UnknownRun, with
+    the nearest runs, if there is none or several have the name."""
     if (folder := store.exact(name)) is not None:
         return Run(folder, display)
     displayed = next(_displayed(_all(store, display), name), [])
@@ -95,8 +95,8 @@ def exact_run(name: str, store: RunStore, display: RunDisplay | None = None) -> 
 
 
 def find_group(name: str, groups: Mapping[str, RunGroup], root: Path) -> RunGroup:
-    """Return the group of this name, or with this title in a panel or list, of those in the store ``root``.
-    Raises UnknownRun, with the groups that have this title or the most similar names."""
+    """Return the group with this name, or with this title in a panel or list, among the groups in the store
+    ``root``. Raises UnknownRun, with the groups that have this title or the most similar names."""
     if name in groups:
         return groups[name]
     titled = [
@@ -121,15 +121,15 @@ def find_runs(runs: AnyRuns) -> list[Run]:
         return [find_run(runs)]
     if not isinstance(runs, Iterable):
         raise ConfigurationError(
-            "possible are runs, their names, and groups of runs, such as run, lab.group(name) or lab.runs, "
+            "give runs, their names, or groups of runs, such as run, lab.group(name) or lab.runs, "
             f"not {runs!r:.100}"
         )
     return list(dict.fromkeys(run for item in runs for run in find_runs(item)))
 
 
 def run_or_path(source: Any, store: RunStore | None = None) -> Any:
-    """Return the run named by a string that is not the path of an existing file; other values as they are.
-    Raises ConfigurationError for a string without folders that is neither."""
+    """Return the run named by a string that is not the path of an existing file; return other values
+    unchanged. Raises ConfigurationError for a bare name that is neither a run nor a file."""
     if not isinstance(source, str) or Path(source).exists() or Path(source).name != source:
         return source
     try:
@@ -148,7 +148,7 @@ def resumed_title(run: Run) -> str:
 
 
 class _NamedRun(NamedTuple):
-    """A run, with the names of itself and its group."""
+    """A run, with its own names and that of its group."""
 
     run: Run
     group: str
@@ -200,7 +200,8 @@ def _shown_as(runs: Sequence[Run], text: str, beside: Sequence[Run] = ()) -> lis
 
 
 def _only(called: Sequence[Run], text: str, store: RunStore) -> Run:
-    """Return the one run that is meant by a name of these. Raises UnknownRun if there are several."""
+    """Return the one of these runs that their common name refers to. Raises UnknownRun if there are
+    several."""
     sources = {run.id: source_of(run) for run in called}
     last = {sources[run.id]: run for run in called if sources[run.id] is not None}
     called = [

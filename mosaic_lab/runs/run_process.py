@@ -1,4 +1,4 @@
-"""The process of a run that is made by this package itself: an evaluation, sweep, curriculum or film.
+"""The process of a run that this package carries out itself: an evaluation, sweep, curriculum or film.
 
 Its command is ``python -m <package> --config <run folder>/config.json`` and its stdout is the run's
 telemetry. Its exit codes are those of workers: 0 completed, 1 failed, 2 bad configuration, 130 and 143
@@ -35,7 +35,8 @@ GRACE_SECONDS = 10.0
 
 
 class RunAborted(Exception):
-    """Raised when a run has failed for a reason that is a sentence, reported without a traceback."""
+    """Raised when a run has failed for a reason that one sentence explains. It is reported without a
+    traceback."""
 
     error_type = ""
     """The error type of the run's terminal event; `keeper.outcome` knows it."""
@@ -109,6 +110,6 @@ def _report(failure: BaseException | None, telemetry: Telemetry) -> int:
     else:
         said, refused = one_line(failure), isinstance(failure, ConfigurationError)
         telemetry.run_failed(failure)
-    if telemetry.dropped_lines:  # by a quota, for one
+    if telemetry.dropped_lines:  # because of a quota, for example
         logger.error("the run failed: %s", said)
     return BAD_CONFIGURATION if refused else FAILED

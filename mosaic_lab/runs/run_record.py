@@ -90,7 +90,8 @@ class RunRecord:
 
     @property
     def notebook(self) -> str | None:
-        """The notebook that started the run, as Jupyter's server names it; None for others and old runs."""
+        """The notebook that started the run, as Jupyter's server names it; None for runs started elsewhere
+        and old runs."""
         return self._launch_text("notebook")
 
     @property
@@ -185,7 +186,8 @@ class RunRecord:
 
     @property
     def reason(self) -> str:
-        """Why the run is in its state, as one sentence; before a training's first step, with its phase."""
+        """Why the run is in its state, as one sentence; before a training's first update, also what it is
+        doing."""
         status, why = self.status, self.explained(self.status)
         if self.total_timesteps is None or status.state not in (State.STARTING, State.RUNNING):
             return why
@@ -208,7 +210,7 @@ class RunRecord:
 
     @property
     def waits_for(self) -> str:
-        """The run for whose end a run waits that evaluates or films checkpoints; empty for all others."""
+        """What a run that evaluates or films checkpoints is waiting for; empty for all other runs."""
         if self.parent is None or self.state is not State.RUNNING:
             return ""
         playing = self.folder.document(self.folder.waiting_path).get("run")
@@ -243,8 +245,8 @@ class RunRecord:
 
     @property
     def step(self) -> int | None:
-        """The last step reported by the worker, at first the step of the checkpoint that the run continues;
-        None without either."""
+        """The last step reported by the worker or, before the first report, that of the checkpoint that the
+        run continues; None without either."""
         known = [step for step in (self._reported_step, self.resumed_step) if step is not None]
         return max(known, default=None)
 
@@ -261,7 +263,7 @@ class RunRecord:
 
     @property
     def resumed_step(self) -> int | None:
-        """The step of that checkpoint; None without one, and if its name has no step."""
+        """The step of that checkpoint; None without a checkpoint or if its name has no step."""
         saved = "" if self.resumed_from is None else self.resumed_from.stem.removeprefix("step-")
         return int(saved) if saved.isdecimal() else None
 
@@ -316,7 +318,7 @@ class RunRecord:
     @property
     def elapsed(self) -> float | None:
         """The worker's run time in seconds, on a monotonic clock, including the time before the run was
-        resumed in its folder; None until it is started."""
+        resumed in its folder; None until the worker is started."""
         return self.seconds(self.status)
 
     def seconds(self, status: RunStatus) -> float | None:
@@ -336,8 +338,8 @@ class RunRecord:
     def metrics(self, name: str | None = None, *, wide: bool = False) -> pd.DataFrame:
         """Return metric points as a table with the columns step, timestamp, name and value.
 
-        ``name`` selects one metric. ``wide=True`` returns a row for each step and a column for each metric
-        instead, with the last value at that step, or NaN.
+        ``name`` selects one metric. With ``wide=True``, the table has a row for each step and a column for
+        each metric instead, containing the last value at that step, or NaN.
 
         The worker's metrics are followed by system metrics, measured by the keeper: ``system/cpu_percent``
         (100 is one core), ``system/memory_mb``, ``system/disk_mb`` (the run folder) and, for each of the
@@ -396,7 +398,7 @@ class RunRecord:
         columns = self._columns
         while columns.read(lambda: self.finished):
             pass
-        if self.finished:  # they are in the cache, and thousands of runs would have too many files open
+        if self.finished:  # the cache has them, and thousands of runs would keep too many files open
             self.__dict__.pop("_columns", None)
         return columns
 

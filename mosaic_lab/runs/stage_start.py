@@ -28,7 +28,7 @@ def next_stage(segments: Sequence[Segment], stages: Sequence[Stage]) -> int | No
 
 
 def ended(root: Path, segments: Sequence[Segment]) -> Segment:
-    """Return the last segment, completed with the end of its run, which must have ended."""
+    """Return the last segment, completed with its end. Its run must have ended."""
     last = segments[-1]
     run = Run(root / last.run)
     early = last.reached is not None and run.state is State.CANCELLED
@@ -61,7 +61,7 @@ def stage_start(
 
 
 def check_resumable(root: Path, segments: Sequence[Segment], stages: Sequence[Stage]) -> str:
-    """Return a sentence about damaged checkpoints that a resumed curriculum leaves out, empty without any.
+    """Return a sentence about damaged checkpoints that a resumed curriculum skips; empty if there are none.
     Raises MosaicError if its next run cannot start."""
     if segments and segments[-1].end is None:
         run = Run(root / segments[-1].run)
@@ -75,6 +75,6 @@ def check_resumable(root: Path, segments: Sequence[Segment], stages: Sequence[St
 
 
 def _reported(root: Path, segments: Sequence[Segment]) -> list[Checkpoint]:
-    """Return all checkpoints that were saved, also those that were deleted since, oldest first."""
+    """Return all checkpoints that were saved, including those deleted since, oldest first."""
     runs = [Run(root / segment.run) for segment in segments]
     return [saved for run in runs for saved in CheckpointFollower(run.folder).reported()]

@@ -21,9 +21,9 @@ from mosaic_lab.validation import Problems
 from mosaic_lab.workers.own_environments import check_environment_id
 
 WINDOW = 20
-"""Episodes that the mean return is over, by default."""
+"""Default number of episodes in the mean return."""
 TABLE = "curriculum"
-"""The table of a stage in a file."""
+"""Name of the table that describes a stage in a file."""
 _NO_STEPS = ("steps", None)
 
 

@@ -27,9 +27,9 @@ def end_run(folder: RunFolder, grace: float, wait: bool, reason: str = "", goal:
     """Send SIGTERM to the run's processes and SIGKILL after ``grace`` seconds. Return whether the end was
     awaited.
 
-    ``reason`` is an optional explanation, which becomes part of the run's reason; ``goal`` is one by which
-    the run counts as completed. Raises RunTimeout if
-    ``wait`` is set and the run does not end, at once if its cluster has no head to stop it.
+    ``reason`` is an optional explanation, which becomes part of the run's reason; ``goal`` is the goal that
+    the run has reached, by which it counts as completed. Raises RunTimeout if ``wait`` is set and the run
+    does not end, at once if its cluster has no head to stop it.
     """
     status = folder.status()
     if status.state is State.LOST:
@@ -47,7 +47,8 @@ def end_run(folder: RunFolder, grace: float, wait: bool, reason: str = "", goal:
 
 
 def add_to_reason(folder: RunFolder, note: str) -> None:
-    """Add a note to the reason of a completed run, unless it is alive again or cannot be written."""
+    """Add a note to the reason of a completed run, unless the run is alive again or its state cannot be
+    written."""
     deadline = time.monotonic() + _MARGIN
     with suppress(OSError), ExitStack() as held:
         while (lock := locks.take(folder.lock_path)) is None:  # its keeper is about to end

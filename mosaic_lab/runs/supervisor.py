@@ -1,7 +1,7 @@
 """Start runs and find them again.
 
-The supervisor writes a run folder and starts the run's keeper, without a connection to it: all state is in
-the folder and the keeper's lock, so a restarted kernel has the same information as this one.
+The supervisor writes a run folder and starts the run's keeper, but keeps no connection to it: all state is in
+the folder and in the keeper's lock, so a restarted kernel knows as much as this one.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _LEAVE_DEADLINE = 5.0  # seconds for a keeper to exit after recording the end
 class Supervisor:
     """The runs of one store.
 
-    ``max_running``: maximum concurrent runs of the store; further ones are queued. Default: the number of CPU
-    cores available to this process. ``display``: where runs are shown; default: nowhere. ``warm``: whether
-    runs are started by warm workers (`keeper.warm_workers`).
+    ``max_running`` is the maximum number of concurrent runs of the store (default: the CPU cores available to
+    this process); further ones are queued. ``display`` is where runs are shown (default: nowhere). ``warm``:
+    whether runs are started by warm workers (`keeper.warm_workers`).
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class Supervisor:
             command: the command, without ``--config``.
             config: the configuration, written with ``run_id`` and ``run_dir`` added.
             worker: name of the worker.
-            label: label of the run; default: made of the worker and the configuration.
+            label: label of the run; default: derived from the worker and the configuration.
             group: name of the group of runs started together.
             gpus: number of free GPUs, or the indices; default: none, or as in the cluster's profile.
             threads: value of OMP_NUM_THREADS and similar variables.
@@ -309,8 +309,9 @@ class Supervisor:
     def _new_folder(
         self, worker: str, config: Mapping[str, Any], run_id: str | None
     ) -> Iterator[tuple[RunFolder, int]]:
-        """Create a run folder with this id, or with a new one that is not taken, and lock it meanwhile. A run
-        whose start fails or is interrupted is stopped if its keeper has started, else deleted."""
+        """Create a run folder with this id, or with a new one that is not taken, and hold its lock during the
+        block. If the start fails or is interrupted, the run is stopped if its keeper has started, otherwise
+        deleted."""
         folder, lock = self._created(worker, config, run_id)
         try:
             yield folder, lock
@@ -344,7 +345,7 @@ def _write_documents(
     origin: Mapping[str, Any],
     request: Mapping[str, Any] | None,
 ) -> None:
-    """Write the JSON files of a new run. Its state is the first, so that no reader sees a run without one."""
+    """Write the JSON files of a new run, its state first, so that no reader sees a run without one."""
     write_json(folder.state_path, queued("starting", time.time()).to_dict())
     write_json(folder.config_path, {**config, "run_id": folder.run_id, "run_dir": str(folder.path)})
     write_json(folder.provenance_path, origin)
@@ -359,8 +360,8 @@ def this_notebook() -> str | None:
 
 
 def _lock_of_ended(run: Run) -> int:
-    """Take the lock of a run that has ended, once its keeper has exited. Raises MosaicError if the run is
-    alive, and OSError if its folder cannot be written."""
+    """Take the lock of an ended run once its keeper has exited. Raises MosaicError if the run is alive, and
+    OSError if its folder cannot be written."""
     deadline = time.monotonic() + _LEAVE_DEADLINE
     while run.finished and time.monotonic() < deadline:
         clearing_up = orphans.survivors(run.path, KEEPER_VARIABLE)  # possibly its guardian

@@ -32,7 +32,7 @@ from mosaic_lab.workers.families import remedy
 from mosaic_lab.workers.worker_environment import WorkerEnvironment
 
 _NAMED = 10  # maximum seeds listed in an error
-_OF_THE_SOURCE = re.compile(r"unknown|is not available|cannot be made")  # what another source may have
+_OF_THE_SOURCE = re.compile(r"unknown|is not available|cannot be made")  # another source may provide it
 _CORRECTION = re.compile(r"did you mean|here it is called", re.IGNORECASE)
 _UNKNOWN = re.compile(r"unknown hyperparameter '(\w+)'")
 _MISSING = re.compile(r"is missing \(lab\.train's (\w+)=\)")
@@ -117,7 +117,7 @@ class TrainRequest(Request, kw_only=True, frozen=True):
     def checked(self, problems: Problems) -> TrainRequest:
         """Return the request with numbers and tuples of the declared types; see `Request.checked`."""
         if "seeds" in self.hyperparameters:
-            problems.add("seeds", "lab.train has no seeds=; did you mean seed=, which takes several, too?")
+            problems.add("seeds", "lab.train has no seeds=; did you mean seed=, which also takes several?")
         if isinstance(self.pass_env_vars, str):
             problems.add("pass_env_vars", "pass_env_vars: must be a list of names of environment variables")
         return structs.replace(super().checked(problems), pass_env_vars=tuple(self.pass_env_vars))
@@ -139,8 +139,8 @@ class TrainRequest(Request, kw_only=True, frozen=True):
         return [literal(self.worker)], keywords
 
     def to_json(self) -> dict[str, Any]:
-        """Return the given arguments as JSON-compatible data; `of_json` reads it. Of environment variables in
-        ``env_vars`` it has only the names, as if they were in ``pass_env_vars``."""
+        """Return the given arguments as JSON-compatible data; `of_json` reads it. Of the variables in
+        ``env_vars`` it contains only the names, as part of ``pass_env_vars``."""
         recorded = structs.replace(
             self,
             env_vars=None,
@@ -184,7 +184,7 @@ class TrainRequest(Request, kw_only=True, frozen=True):
 
     @classmethod
     def of_run(cls, run: RunRecord) -> TrainRequest:
-        """Return the request that starts a training again, with its single seed. For environment variables it
+        """Return the request that starts a training again, with its single seed. Of environment variables it
         contains only the names (``pass_env_vars``), because values are never stored."""
         recorded = run.folder.document(run.folder.request_path)
         if not recorded:  # a run of an earlier version
@@ -193,7 +193,7 @@ class TrainRequest(Request, kw_only=True, frozen=True):
 
     @classmethod
     def of_json(cls, recorded: Mapping[str, Any]) -> TrainRequest:
-        """Return the request that `to_json` has recorded."""
+        """Return the request recorded by `to_json`."""
         arguments = {name: recorded[name] for name in cls.__struct_fields__ if name in recorded}
         if (stages := recorded.get("curriculum")) is not None:
             arguments["curriculum"] = [Stage.from_json(stage) for stage in stages]
@@ -284,7 +284,7 @@ def whole_number(name: str, value: Any) -> int:
 
 
 def wrapper_list(given_wrappers: Sequence[str | Mapping[str, Any]], on: str | None) -> list[Any]:
-    """Return the section of the configuration, with absolute paths of wrappers in the user's files."""
+    """Return the configuration's list of wrappers, with absolute paths for those in the user's files."""
     if isinstance(given_wrappers, str | Mapping) or not all(map(is_wrapper, given_wrappers)):
         raise ConfigurationError(f"wrappers={given_wrappers!r}: must be {WRAPPERS}")
     wrappers = []
@@ -315,7 +315,7 @@ def nested_hyperparameters(hyperparameters: Mapping[str, Any]) -> dict[str, Any]
 
 
 def frame_settings(frames: bool | Mapping[str, Any]) -> dict[str, Any]:
-    """Return the section of the configuration. The worker validates the contents of a mapping."""
+    """Return the configuration's settings of frames. The worker validates the contents of a mapping."""
     if isinstance(frames, Mapping):
         return {name: json_value(f"frames: {name}", value) for name, value in frames.items()}
     if isinstance(frames, bool):
@@ -341,7 +341,7 @@ def json_value(what: str, value: Any) -> Any:
 
 
 def refusal(text: str, request: TrainRequest, worker: WorkerEnvironment) -> ConfigurationError:
-    """Return the error for a worker's refusal of a request, with what to do about it."""
+    """Return the error for a request that a worker refuses, with advice on what to do."""
     kind = ArgumentError if _UNKNOWN.search(text) else ConfigurationError
     text = _UNKNOWN.sub(_with_keyword, _explained(text, request.hyperparameters, worker))
     advice = remedy(text, request.env, worker)
@@ -352,15 +352,15 @@ def refusal(text: str, request: TrainRequest, worker: WorkerEnvironment) -> Conf
 
 
 def _with_keyword(unknown: re.Match[str]) -> str:
-    """Return a worker's words about an unknown hyperparameter with the keyword of `Lab.train` that was
-    perhaps meant."""
+    """Return a worker's message about an unknown hyperparameter, with the keyword of `Lab.train` that may
+    have been meant."""
     near = difflib.get_close_matches(unknown[1], TrainRequest.__struct_fields__, n=1, cutoff=0.75)
     return f"{unknown[0]} (did you mean lab.train's {near[0]}=?)" if near else unknown[0]
 
 
 def _explained(refusal: str, keywords: Iterable[str], worker_environment: WorkerEnvironment) -> str:
-    """Return the worker's refusal with, for each keyword that it misses, how that may have been misspelt and
-    which algorithms there are."""
+    """Return the worker's refusal. For each missing keyword, the one given that may be its misspelling and,
+    for the algorithm, those available are added."""
 
     def explained(missing: re.Match[str]) -> str:
         keyword, algorithms = missing[1], ", ".join(worker_environment.capabilities.algorithms)

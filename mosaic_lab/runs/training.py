@@ -1,4 +1,4 @@
-"""Starting trainings: install the worker, check the configuration, start one run per seed."""
+"""Start trainings: install the worker, check the configuration, start one run per seed."""
 
 from __future__ import annotations
 
@@ -53,8 +53,9 @@ from mosaic_lab.workers.worker_environment import THIRD_PARTY
 
 @checked_methods("lab")
 class Trainer:
-    """Starts trainings in the store of ``supervisor``. ``installation_log`` is entered to install a missing
-    worker; it provides the function that shows a line of progress. Default: lines are printed."""
+    """Starts trainings in the store of ``supervisor``. ``installation_log`` returns a context manager,
+    entered while workers are installed, that provides the function to show a line of progress. By default
+    lines are printed."""
 
     def __init__(
         self,
@@ -134,7 +135,7 @@ class Trainer:
 
         Args:
             worker: a worker's name, such as ``"cleanrl"``; ``"script"`` runs your own command.
-            algorithm: one of the worker's algorithms. Only ``"script"`` works without this and the next two
+            algorithm: one of the worker's algorithms. Only ``"script"`` does without this and the next two
                 arguments.
             env: an environment id. The workers ``"cleanrl"``, ``"sb3"``, ``"tianshou"``, ``"xuance"`` and
                 ``"rllib"`` train one agent in the environments of all workers, such as
@@ -172,9 +173,9 @@ class Trainer:
                 lower end of the interval reaches ``until``, or the mean ``until_mean``, or after ``patience``
                 evaluations without a higher mean. Another run evaluates at low priority, as with films. If
                 checkpoints arrive faster than evaluations, some between the first and the last are skipped.
-            record: ``"observations"`` records those of each finished episode, as the environment returns
-                them (before ``wrappers``), for `Run.dataset`. Supported by ``"cleanrl"`` and ``"sb3"``, in
-                environments of one agent.
+            record: ``"observations"`` records the observations of each finished episode, as the environment
+                returns them (before ``wrappers``), for `Run.dataset`. Supported by ``"cleanrl"`` and
+                ``"sb3"``, in environments of one agent.
             wrappers: wrappers of the environment, innermost first: names, and tables of a name with its
                 parameters, such as ``["grey", {"resize": [64, 64]}, {"frame_stack": 4}]``. ``"flat"`` makes
                 vectors of observations, ``"one_hot"`` before it encodes the images of MiniGrid, BabyAI and
@@ -191,16 +192,18 @@ class Trainer:
             env_vars: environment variables to set for the worker. Their values are not stored.
             pass_env_vars: names of environment variables to pass to the worker.
             grace_seconds: time between SIGTERM and SIGKILL when the run is stopped.
-            on: a Ray cluster to run on: the name of a profile (`mosaic-lab clusters`), ``"ray:HOST:PORT"`` of
-                one that this machine is a node of, or ``"ray://HOST:PORT"``. Its nodes build the worker's
-                environment; files, Stop and everything else are as for a run here. ``gpus`` is a number then.
-            restarts: how many times the run is begun again on another node of the cluster when its node is
-                lost: from its newest checkpoint, or without one from the beginning. Default: it fails.
+            on: a Ray cluster to run on: the name of a profile (`mosaic-lab clusters`), ``"ray:HOST:PORT"`` if
+                this machine is a node of the cluster, or ``"ray://HOST:PORT"``. The cluster's nodes build the
+                worker's environment; files, Stop and everything else work as for a local run. ``gpus`` must
+                then be a number.
+            restarts: how many times the run is restarted on another node of the cluster when its node is
+                lost, from its newest checkpoint or, without one, from the beginning; default: 0, the run
+                fails.
 
         Raises:
             ConfigurationError: the worker refuses the configuration, or the machine lacks the GPUs.
             WorkerEnvironmentError: there is no such worker, or its environment could not be built.
-            MosaicError: the run could not be started (no space, say).
+            MosaicError: the run could not be started (for example, the disk is full).
         """
         return self.start(
             TrainRequest(
@@ -267,8 +270,8 @@ class Trainer:
         return _start_group(self.supervisor, name, seeds, partial(start, group=name))
 
     def plan(self, request: TrainRequest, progress: Callable[[str], None]) -> TrainingPlan:
-        """Return a training with one seed that the worker has checked, without starting it. ``progress`` is
-        called with a line for each step of an installation. Raises what `train` does."""
+        """Return the plan of a training with one seed, checked by the worker, without starting it.
+        ``progress`` is called with a line for each step of an installation. Raises the errors of `train`."""
         problems = Problems()
         request = request.with_(resume_from=run_or_path(request.resume_from, self.supervisor.store))
         request = request.checked(problems)
@@ -296,7 +299,7 @@ class Trainer:
         _check_origin(worker, request.on)
         recorded = worker.recorded()
         resolved = self._resolve(request, worker, config, recorded, variables, progress)
-        if worker.name != "script":  # whose hyperparameters have a meaning of their own
+        if worker.name != "script":  # a script's hyperparameters have meanings of their own
             used = resolved.get("hyperparameters") or config["hyperparameters"]  # with those of a checkpoint
             check_device(used.get("device"), resolved.get("gpus"), gpus)
         config.setdefault("algorithm", resolved.get("algorithm", worker.name))  # used in the run's label
@@ -346,7 +349,7 @@ class Trainer:
         if request.step_timeout is not None and SERVER not in config:
             raise ConfigurationError(
                 f"step_timeout={request.step_timeout:g}: {request.env} is made in the training's process, "
-                "where a step cannot be ended; give env_processes=1, too, for a process of its own"
+                "where a step cannot be interrupted; also give env_processes=1, for a separate process"
             )
         return resolved
 
@@ -356,7 +359,7 @@ class Trainer:
         films: Literal["last", "each"] | Iterable[int] = "each",
         pass_env_vars: Iterable[str] = (),
     ) -> Run:
-        """Film checkpoints of a training that have no film yet. Return the run that films them immediately.
+        """Film checkpoints of a training that have no film yet. Return at once with the run that films them.
 
         Films appear in `Run.films` one by one, as with ``films=`` of `train`; `Run.wait` of the returned run
         waits for all of them. A running training is followed to its end.
@@ -381,9 +384,9 @@ class Trainer:
         self, run: Run | str, seeds: Iterable[int] = range(10), pass_env_vars: Iterable[str] = ()
     ) -> Run:
         """Evaluate checkpoints of a training that have not been evaluated yet, as with ``evaluate=`` of
-        `train`. Return the run that evaluates them immediately; `Run.wait` of it waits for all of them.
+        `train`. Return at once with the run that evaluates them; its `Run.wait` waits for all of them.
 
-        ``seeds`` are those of a checkpoint's episodes; the other arguments and the errors are those of
+        ``seeds`` are the seeds of each checkpoint's episodes; the other arguments and the errors are those of
         `make_films`.
         """
         run = self.supervisor.run(run)
@@ -394,7 +397,7 @@ class Trainer:
         return start(EVALUATIONS, evaluate=settings, pass_env_vars=pass_env_vars)
 
     def _players(self, argument: str, run: Run) -> CheckpointPlayers:
-        """Return the workers in which checkpoints of a training play, and install missing ones."""
+        """Return the workers with which checkpoints of a training play. Missing ones are installed."""
         with self._installation_log() as progress:
             return players_of(argument, run, progress)
 
@@ -402,7 +405,7 @@ class Trainer:
 def _start_group(
     supervisor: Supervisor, group: str, seeds: Sequence[int], start: Callable[[int], Run]
 ) -> RunGroup:
-    """Start a run for each of the seeds, or for none of them."""
+    """Start a run for each of the seeds. If one cannot be started, stop the others."""
     runs: list[Run] = []
     try:
         with record_starting(supervisor.store, group) as remain:
@@ -416,7 +419,7 @@ def _start_group(
 
 
 def _check_origin(worker: WorkerEnvironment, on: str | None) -> None:
-    """Raise ConfigurationError for a worker that nodes of a cluster cannot build."""
+    """Raise ConfigurationError for a worker that the nodes of a cluster cannot build."""
     if on is not None and worker.origin == THIRD_PARTY:
         raise ConfigurationError(
             f"worker {worker.name!r} does not come with MOSAIC Lab, so nodes of a cluster cannot build it: "

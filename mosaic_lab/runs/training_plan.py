@@ -1,4 +1,4 @@
-"""A validated training: all arguments for starting its runs, as plain data."""
+"""A validated training: everything needed to start its runs, as plain data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ SPACES = ("agents", "observation_space", "action_space")
 
 
 def note_on_steps(steps: int | None, requested: int | None) -> str:
-    """Return a line about a training that ends at another step than requested; empty for others."""
+    """Return a line about a training that ends at a step other than the requested one; empty if it does
+    not."""
     if steps is None or requested is None or steps == requested:
         return ""
     return f"Only whole updates are trained: {steps:,} steps ({requested:,} requested)."
@@ -29,7 +30,7 @@ class TrainingPlan:
     ``config`` is the configuration of the run with the first seed and ``hyperparameters`` are all values used
     in training, including defaults. ``spaces`` are the environment's spaces, in the format of checkpoint
     descriptions, and ``steps`` is the step at which the training ends, after whole updates. They are empty
-    and None if the worker does not report them.
+    and None, respectively, if the worker does not report them.
     """
 
     request: TrainRequest
@@ -101,7 +102,7 @@ class TrainingPlan:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any], pass_env_vars: Sequence[str] = ()) -> TrainingPlan:
-        """Return the plan stored by `to_json`, whose runs are passed the variables ``pass_env_vars``. Raises
+        """Return the plan stored by `to_json`. Its runs are passed the variables ``pass_env_vars``. Raises
         TypeError or KeyError for other content."""
         if "request" in content:
             request = TrainRequest.of_json(content["request"])

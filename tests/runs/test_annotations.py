@@ -36,7 +36,7 @@ def test_a_run_is_called_by_its_label_until_it_has_a_name(run: Run) -> None:
         ("name", 7, "name=7"),
         ("tags", "paper", r'must be a list, such as \["baseline", "paper"\]'),
         ("tags", ["", "x"], "'' is not a tag"),
-        ("tags", [str(number) for number in range(51)], "a run can have 50, these are 51"),
+        ("tags", [str(number) for number in range(51)], "a run can have at most 50, not 51"),
         ("notes", None, "notes=None"),
     ],
 )
