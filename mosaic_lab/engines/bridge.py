@@ -85,7 +85,7 @@ async def _reporting(run: Coroutine[Any, Any, None], report: Callable[[Mapping[s
 
 
 def main(path: Path, engine: Engine, name: str) -> None:
-    """Serve at ``path``. Exit at once if another bridge does."""
+    """Serve at ``path``. Exit at once if another bridge already does."""
     lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

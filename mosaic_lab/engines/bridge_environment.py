@@ -28,7 +28,7 @@ from mosaic_lab.workers.shims import bundled_folder
 from mosaic_lab.workers.uv import Uv
 
 RAY_VERSION = "2.60.0"
-"""The version tried first if the profile specifies none."""
+"""The version that is tried first if the profile specifies none."""
 OPEN = (
     "It requires no token: anyone who reaches its ports can run programs on it. RAY_AUTH_MODE=token, set for "
     "all of its nodes, changes that."
@@ -79,10 +79,10 @@ def describe_cluster(cluster: Cluster, progress: ProgressCallback = print) -> di
 
 
 def bridge_python(cluster: Cluster, progress: ProgressCallback) -> Path:
-    """Return the interpreter of the environment for a cluster, which is checked first if it never was.
+    """Return the interpreter of the environment for a cluster.
 
-    In that case, ``progress`` is also called with a warning if the cluster requires no token. Raises
-    MosaicError.
+    A cluster that was never checked is checked first; ``progress`` is then also called with a warning if it
+    requires no token. Raises MosaicError.
     """
     if cluster.address not in _recorded():
         describe_cluster(cluster, progress)
@@ -111,14 +111,8 @@ def _ensure(versions: Sequence[str], progress: ProgressCallback) -> Path:
             shutil.rmtree(folder, ignore_errors=True)
             uv = Uv(folder.parent, progress, time.monotonic() + _BUILD_SECONDS, lock)
             ours = python == platform.python_version()
-            uv.do(
-                "making it",
-                "venv",
-                "--no-project",
-                "--python",
-                sys.executable if ours else python,
-                str(folder),
-            )
+            base = sys.executable if ours else python
+            uv.do("creating it", "venv", "--no-project", "--python", base, str(folder))
             packages = ["--python", str(interpreter), f"ray[client]=={ray_version}"]
             uv.do("installing Ray", "pip", "install", *packages)
             complete.touch()

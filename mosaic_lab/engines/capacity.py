@@ -30,7 +30,7 @@ class Needs:
 
 
 def why_impossible(needs: Needs, nodes: Sequence[Node], cluster: str) -> str | None:
-    """Return why no node can ever run it; None if one can."""
+    """Return why no node can ever run a job with these needs; None if one can."""
     if needs.possible(nodes):
         return None
     labelled = needs.labelled(nodes)

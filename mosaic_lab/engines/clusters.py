@@ -70,7 +70,7 @@ class Cluster:
             token = os.environ.get(self.token_env)
             if not token:
                 raise ConfigurationError(
-                    f"cluster {self.name}: the variable {self.token_env}, which has its token, is not set"
+                    f"cluster {self.name}: the variable {self.token_env}, which holds its token, is not set"
                 )
             return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
         if self.token_file is not None:
@@ -119,8 +119,8 @@ def add(cluster: Cluster) -> None:
 
 
 def process_variables(on: str | None) -> dict[str, str]:
-    """Return this process's variables needed by another of our processes that starts runs: the user's
-    packages, our own folder, and the token of the cluster ``on``, if any."""
+    """Return the variables of this process that another of our processes needs to start runs: for the user's
+    packages, our own folder and the token of the cluster ``on``, if any."""
     home = os.environ.get("MOSAIC_LAB_HOME")
     token = {} if on is None else find(on).token_sources()
     return {**USER_SITE, **({} if home is None else {"MOSAIC_LAB_HOME": home}), **token}
@@ -148,7 +148,7 @@ def _known(name: str, profiles: Mapping[str, Cluster]) -> Cluster:
     if name in profiles:
         return profiles[name]
     near = difflib.get_close_matches(name, profiles, 1)
-    there = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(profiles) or 'none'}."
+    there = f"did you mean {near[0]!r}?" if near else f"the clusters are {', '.join(profiles) or 'none'}."
     raise ConfigurationError(
         f"there is no cluster {name!r}; {there} `mosaic-lab clusters add {name} --ray HOST:PORT` adds one"
     )

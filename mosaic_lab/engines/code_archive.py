@@ -1,4 +1,5 @@
-"""An archive of our own code for nodes, which use it to keep runs, build worker environments and evaluate."""
+"""An archive of our own code for nodes, which use it to run keepers, build worker environments and play
+evaluations."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The interface to schedulers of jobs on other machines. It exchanges plain data and is independent of run
 stores.
 
-Engines are used by the bridge only: their coroutines in one event loop, which they must not block, and their
-other methods, which may block, in threads.
+Only the bridge uses engines. It calls their coroutines in one event loop, which they must not block, and
+their other methods, which may block, in threads.
 """
 
 from __future__ import annotations

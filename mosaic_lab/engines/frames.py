@@ -1,4 +1,5 @@
-"""Frames of a run on a node, published in a local ring like any run's while they are watched."""
+"""Frames of a run on a node. While they are watched, they are published in a local ring, like those of any
+run."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def with_inputs(worker: str, config: Mapping[str, Any]) -> tuple[dict[str, Any],
 
 
 def with_checkpoint(config: Mapping[str, Any], path: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the same for a run that resumes from the checkpoint at ``path``."""
+    """Like `with_inputs`, for a run that resumes from the checkpoint at ``path``."""
     place = f"{INPUTS}/checkpoint"
     checkpoint = {**(config.get("checkpoint") or {}), "resume_from": f"{place}/{path.name}"}
     files = {f"{place}/{name}": str(file) for name, file in _checkpoint_files(path)}
@@ -101,7 +101,7 @@ def with_checkpoint(config: Mapping[str, Any], path: Path) -> tuple[dict[str, An
 
 
 def _with_policies(config: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the same for an evaluation, whose operators may be trained policies."""
+    """Like `with_inputs`, for an evaluation, whose operators may be trained policies."""
     places: dict[str, str] = {}
     files: dict[str, str] = {}
     for number, source in enumerate(sorted(config["digests"]), 1):

@@ -274,7 +274,8 @@ class Mirror:
         return self._job.attempt <= self._job.restarts and self._stop is None and self._folder.is_dir()
 
     def _restart(self, why: str) -> str:
-        """Truncate the run's files to where another node continues, and record it. Return the reason."""
+        """Truncate the run's files to the point from which another node continues, and record it. Return the
+        reason."""
         folder = RunFolder(self._folder)
         saved = newest_checkpoint(folder)
         self._job, self._lost = next_attempt(self._job, saved), f"{why}{self._reached()}"
@@ -307,7 +308,7 @@ def _inside(folder: Path, name: str) -> Path:
 
 
 class Outage:
-    """The period in which the cluster ``name`` does not answer, for the reasons of its runs."""
+    """A period in which the cluster ``name`` does not answer, as described in the reasons of its runs."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -165,8 +165,8 @@ class NodeRun:
 
 
 def _delete_forgotten(runs: Path) -> None:
-    """Delete runs that ended long ago and that no bridge reads, because they continued elsewhere after this
-    node was temporarily lost, or their user has left."""
+    """Delete runs that ended long ago and that no bridge has read, because they continued elsewhere after
+    this node was temporarily lost or because their user has left."""
     with suppress(OSError):
         for folder in map(RunFolder, runs.glob("*/*")):
             changed = max(path.stat().st_mtime for path in (folder.path, *folder.path.iterdir()))

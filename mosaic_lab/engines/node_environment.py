@@ -29,7 +29,7 @@ from mosaic_lab.keeper import locks
 from mosaic_lab.keeper.processes import send_group
 
 OUR_MODULES = {"evaluation": "mosaic_lab.evaluation"}
-"""Workers that are modules of ours. They run with the installer's Python, and install their own
+"""Workers that are our own modules. They run with the installer's Python and install their own
 requirements."""
 INSTALL_SECONDS = 1800.0
 _OF_PACKAGES = ("PIP_", "UV_")  # prefixes of variables that configure package sources
@@ -98,8 +98,8 @@ def _installer(home: Path, job: Job, progress: Callable[[str], None], started: S
 
 
 def _variables(job: Job) -> dict[str, str]:
-    """Return the environment variables for builds, without the cluster's Python and with the package
-    sources."""
+    """Return the environment variables for builds: those of this process without the cluster's Python and
+    Ray, plus the package sources."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "RAY_"))}
     if job.wheels is not None:
         kept |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": job.wheels, "UV_OFFLINE": "1"}

@@ -119,8 +119,8 @@ class NodeFiles:
         self._watched = [folder.path / name for name in (folder.state_path.name, *GROWING)]
         self._scanned = 0.0
         self._seen: tuple[Known, object] | None = None
-        """The reader's state and the files when `news` last found nothing; it checks again at the time
-        ``_due``."""
+        """The reader's state and the state of the files when `news` last found nothing. It looks again once
+        one of them changes, or at the time ``_due``."""
         self._due = 0.0
 
     @property

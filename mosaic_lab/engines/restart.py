@@ -54,8 +54,8 @@ def next_attempt(job: Job, saved: LocalCheckpoint | None) -> Job:
 
 
 def go_back(folder: RunFolder, saved: LocalCheckpoint | None, note: str) -> None:
-    """Truncate the run's files to where the next attempt begins, and note it in the log. Telemetry after the
-    checkpoint is moved to `LOST`. Readers see a replaced file."""
+    """Truncate the run's files to the point where the next attempt begins, and note it in the log. Telemetry
+    after the checkpoint is moved to `LOST`. Readers find that the file was replaced."""
     _move_rest(folder.telemetry_path, 0 if saved is None else saved.end, folder.path / LOST)
     _cut_partial_line(folder.system_path)
     with open_for_appending(folder.log_path) as log:

@@ -94,7 +94,7 @@ def test_what_is_no_cluster(own_home: Path, on: object, message: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"token_env": "LAB_TOKEN"}, "the variable LAB_TOKEN, which has its token, is not set"),
+        ({"token_env": "LAB_TOKEN"}, "the variable LAB_TOKEN, which holds its token, is not set"),
         ({"token_file": "/nowhere/token"}, "takes its token from /nowhere/token, which does not exist"),
     ],
 )

@@ -71,7 +71,7 @@ class RunActor:
         self.run.put(path, offset, data)
 
     async def start(self, variables: Mapping[str, str]) -> bool:
-        """Start the run, whose end ends this actor. Returns True."""
+        """Start the run; its end also ends this actor. Return True."""
         self.run.start(variables)
         self._watching = asyncio.ensure_future(self._watch())
         return True

@@ -69,7 +69,7 @@ def _hint(error: Exception) -> str:
     text = str(error)
     if "oken" in text or "nauthenticated" in text:
         return "the token is missing or wrong"
-    if isinstance(error, ConnectionAbortedError):  # all that Ray's client reports about other versions
+    if isinstance(error, ConnectionAbortedError):  # all that Ray's client says when versions differ
         return (
             "its Ray or its Python may be another version than the bridge's: `mosaic-lab clusters add` takes "
             "them as --ray-version and --python; `ray --version` and `python --version` show them on a node"

@@ -186,13 +186,11 @@ class RayEngine:
     def _named(self, job: Job) -> Any | None:
         try:
             actor = ray.get_actor(job.name, NAMESPACE)
-            _ = (
-                actor.where
-            )  # a client of Ray fetches the actor's class with its first attribute, and waits for it
+            _ = actor.where  # with the first attribute, a client of Ray waits for the actor's class
             return actor
         except ValueError:
             return None
-        except RayError as error:  # as while its class is being registered
+        except RayError as error:  # for example while its class is being registered
             raise self._unreachable(str(error).splitlines()[-1]) from error
 
     def _new(self, job: Job, **options: Any) -> Any:
@@ -231,7 +229,7 @@ class RayEngine:
     # ------------------------------------------------------------------ answers
 
     async def _get(self, place: _Place, answer: asyncio.Future[Any], seconds: float) -> Any:
-        """Return an actor's answer. If the actor has ended, replace it by another one on its node."""
+        """Return an actor's answer. If the actor has ended, replace it with another one on its node."""
         try:
             if not (await asyncio.wait({answer}, timeout=_LATE))[0]:
                 await asyncio.to_thread(check_head, self._address)
@@ -258,7 +256,7 @@ class RayEngine:
             raise self._unreachable(str(error).splitlines()[0]) from error
 
     def _unreachable(self, why: str) -> Unreachable:
-        if time.monotonic() - self._heard > _SILENCE:  # from any node: the cluster may have been replaced
+        if time.monotonic() - self._heard > _SILENCE:  # no node answers: the cluster may have been replaced
             os._exit(1)
         return Unreachable(why)
 

@@ -1,5 +1,5 @@
-"""Shared reads of several runs on the same node, through one actor there. Ray's overhead per call exceeds the
-bridge's own work on the answer."""
+"""Shared reads of several runs on one node through a single actor there, because a call's overhead in Ray
+exceeds the bridge's own work on the answer."""
 
 from __future__ import annotations
 
