@@ -86,7 +86,7 @@ def refresh(worker_environment: WorkerEnvironment, shim: Shim, uv: Uv) -> Worker
 def register_environment(
     name: str, interpreter: Interpreter, request: InstallRequest, uv: Uv
 ) -> WorkerEnvironment:
-    """Record an environment that was created elsewhere, unchanged."""
+    """Record an environment that was created elsewhere, without changing it."""
     uv.say(f"worker '{name}' is in {interpreter.prefix} already: registering it as it is")
     with new_folder(name) as folder:
         worker = _worker_in(interpreter, name, THIRD_PARTY, interpreter.prefix)
@@ -125,8 +125,8 @@ def new_folder(name: str) -> Iterator[Path]:
 
 
 def remove_leftovers(name: str) -> list[Path]:
-    """Remove folders without a record: leftovers of killed installers, and older environments. Return the
-    folders that are kept because processes still run from them."""
+    """Remove folders that the record does not refer to: leftovers of killed installers, and older
+    environments. Return the folders that are kept because processes still run from them."""
     current = read_environment(name)
     keep = current.freeze_path.parent if current and current.freeze_path else None
     stayed: list[Path] = []
@@ -143,8 +143,8 @@ def remove_leftovers(name: str) -> list[Path]:
 
 
 def processes_in(folder: Path) -> list[int]:
-    """Return the ids of processes whose interpreter was started from inside ``folder``, without warm workers,
-    which end when it changes."""
+    """Return the ids of processes whose interpreter was started from inside ``folder``, except warm workers,
+    which end by themselves when it changes."""
     inside = f"{folder}{os.sep}"
     ids: list[int] = []
     for process in psutil.process_iter():
@@ -188,7 +188,7 @@ def _install_packages(
 ) -> str | None:
     """Install the shim with its pins, then upstream without its dependencies.
 
-    Return uv's torch arguments, or None.
+    Return uv's torch arguments, or None if there are none.
     """
     install = ["pip", "install", "--python", str(python)]
     packages = [*ours, *request.also]

@@ -21,7 +21,7 @@ from mosaic_lab.workers.worker_environment import (
 )
 
 _SHIM = "_worker"  # suffix of shims' folders
-_LIBRARIES = {"stable-baselines3": "sb3", "stable_baselines3": "sb3"}  # named otherwise than their workers
+_LIBRARIES = {"stable-baselines3": "sb3", "stable_baselines3": "sb3"}  # named differently from their workers
 _STALE = {"code": "its shim has changed since", "pins": "its shim's pins have changed since"}
 
 
@@ -73,8 +73,8 @@ def catalog() -> list[WorkerInfo]:
 
 
 def worker_name(given: str) -> str:
-    """Return the worker name for a user's input, in any case, or as the shim's folder or the
-    library ("ray_worker", "ray", "stable-baselines3").
+    """Return the worker name that a user means: in any case, or given as the shim's folder or the library
+    ("ray_worker", "ray", "stable-baselines3").
 
     Unknown names are returned unchanged. Raises WorkerEnvironmentError for invalid names.
     """
@@ -102,7 +102,7 @@ def info(name: str) -> WorkerInfo:
 def find(name: str) -> WorkerEnvironment | None:
     """Return the environment that worker ``name`` would use, or None.
 
-    It is the installed or registered one, else the kernel's own if that has the worker and its upstream
+    This is the installed or registered one, else the kernel's own if it has the worker and its upstream
     library. It may be outdated; ``ensure`` updates it.
     """
     name = worker_name(name)
@@ -119,9 +119,9 @@ def unknown_worker(name: str) -> WorkerEnvironmentError:
     return WorkerEnvironmentError(
         f"There is no worker '{name}'."
         + (f" Did you mean '{near[0]}'?" if near else "")
-        + f" Known: {', '.join(names) or 'none'}. Install a third-party worker with `mosaic-lab workers "
-        "install "
-        f"./folder`, or `mosaic-lab workers install {name} --python PATH` where PATH's environment has it."
+        + f" Known: {', '.join(names) or 'none'}. Install a third-party worker with "
+        f"`mosaic-lab workers install ./folder`, or `mosaic-lab workers install {name} --python PATH` where "
+        "PATH's environment has it."
     )
 
 

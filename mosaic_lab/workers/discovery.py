@@ -37,7 +37,7 @@ DISCOVERY_SECONDS = 60.0
 DESCRIBE_SECONDS = 60.0
 _DISCOVER = f"""\
 import importlib.util as found, runpy, sys
-if found.find_spec("mosaic_contract") is None:  # a worker may do without
+if found.find_spec("mosaic_contract") is None:  # a worker need not have it
     spec = found.spec_from_file_location("mosaic_contract", {mosaic_contract.__file__!r})
     sys.modules["mosaic_contract"] = module = found.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -70,7 +70,7 @@ class Interpreter:
 
 
 def inspect_interpreter(python: Path) -> Interpreter:
-    """Return the environment and workers of ``python``; none if it is too old for any worker. Raises
+    """Return the environment and workers of ``python``; no workers if it is too old for any. Raises
     WorkerEnvironmentError if it does not respond."""
     code = (
         "import json, platform, sys\n"
@@ -139,8 +139,8 @@ def declared_names() -> set[str]:
 
 def kernel_workers(name: str | None = None) -> dict[str, WorkerEnvironment]:
     """Return the workers in our own environment, or only ``name``, whose upstream library is installed too;
-    bundled training workers require their pinned versions. Another package's worker with the name of a
-    bundled one is left out, because it would replace that worker unnoticed.
+    bundled training workers require their pinned versions. A worker of another package with a bundled
+    worker's name is left out, because it would silently replace that worker.
     """
     ours = bundled_shims()
     trainers = {name: shim for name, shim in ours.items() if shim.trains}
@@ -163,8 +163,8 @@ def kernel_workers(name: str | None = None) -> dict[str, WorkerEnvironment]:
 def environment_of(
     worker: DiscoveredWorker, interpreter: Interpreter, origin: str, place: Path
 ) -> WorkerEnvironment:
-    """Return an environment as it was found. Raises WorkerEnvironmentError if its worker cannot be read; the
-    message names ``place`` as the folder to repair."""
+    """Return the environment of a discovered worker. Raises WorkerEnvironmentError if its worker cannot be
+    read; the message names ``place`` as the folder to repair."""
     if worker.metadata is None or worker.capabilities is None:
         raise WorkerEnvironmentError(
             f"Worker '{worker.name}' does not load: {worker.error}. Repair it in {place}, then run the same "
@@ -184,7 +184,7 @@ def environment_of(
 
 
 def _are_met(shim: Shim) -> bool:
-    """Whether our own environment satisfies the requirements of a bundled shim."""
+    """Return whether our own environment satisfies the requirements of a bundled shim."""
     for requirement in map(Requirement, shim.registry_requirements):
         try:
             if not requirement.specifier.contains(importlib.metadata.version(requirement.name), True):
@@ -251,7 +251,8 @@ def _output_of(command: list[str], timeout: float, environ: Mapping[str, str] | 
 def _await_end(
     process: subprocess.Popen[bytes], timeout: float, command: list[str], files: Sequence[BinaryIO]
 ) -> None:
-    """Wait for the end of a process. Raises WorkerEnvironmentError for too much time or output."""
+    """Wait for the end of a process. Raises WorkerEnvironmentError if it takes too long or prints too
+    much."""
     deadline = time.monotonic() + timeout
     while True:
         try:

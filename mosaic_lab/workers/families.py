@@ -87,19 +87,20 @@ def family_of(env_id: str, family: str | None = None) -> str:
 
 
 def claims(family: str, env_id: str) -> bool:
-    """Whether a worker declares such ids, rather than accepting any id that no other worker declares."""
+    """Return whether a worker declares such ids, as opposed to accepting any id that no other worker
+    declares."""
     return _weights(env_id, fnmatchcase).get(family, 0) > 0
 
 
 def shown_as(env_id: str, family: str) -> str:
-    """Return an environment's id, with its worker unless that is the one known for the id."""
+    """Return an environment's id, followed by its worker unless that is the usual one for the id."""
     weights = _weights(env_id, fnmatchcase)
     usual = not weights or weights.get(family) == max(weights.values())
     return env_id if usual else f"{env_id} (worker {family})"
 
 
 def same_environment(first: str, second: str) -> bool:
-    """Whether two ids name the same environment: "simple_spread_v3" is "mpe2/simple_spread_v3"."""
+    """Return whether two ids name the same environment: "simple_spread_v3" is "mpe2/simple_spread_v3"."""
     return _FAMILY.sub("", first, count=1) == _FAMILY.sub("", second, count=1)
 
 
@@ -116,8 +117,8 @@ def families() -> dict[str, tuple[str, ...]]:
 
 
 def server_for(refusal: str, env_id: str | None, worker: WorkerEnvironment) -> str | None:
-    """Return the worker that can serve an environment to a training of ``worker``, in which it is missing
-    according to the ``refusal``; None if there is none."""
+    """Return the worker that can serve an environment to a training of ``worker``, which lacks it according
+    to the ``refusal``; None if there is none."""
     if env_id is None or not worker.capabilities.uses_environment_servers:
         return None
     provider = _other_provider(env_id, worker)
@@ -140,10 +141,10 @@ def server_of_processes(env_id: str | None, count: int, worker: WorkerEnvironmen
 
 
 def remedy(refusal: str, env_id: str | None, worker: WorkerEnvironment) -> str:
-    """Return advice to add to a worker's ``refusal`` to make an environment; empty if there is none.
+    """Return advice to append to a worker's ``refusal`` to make an environment; empty if there is none.
 
-    The advice is how to make a user's module importable ("module:Id"), the worker that provides such ids, or
-    the reason why none does.
+    It says how to make a user's module importable ("module:Id"), which worker provides such ids, or why none
+    does.
     """
     if env_id is None or f"{env_id!r} cannot be made" not in refusal:
         return ""
@@ -170,20 +171,19 @@ def remedy(refusal: str, env_id: str | None, worker: WorkerEnvironment) -> str:
 
 
 def _other_provider(env_id: str, worker: WorkerEnvironment) -> str | None:
-    """Return a worker other than ``worker`` that declares the id, or one that it resembles."""
+    """Return a worker other than ``worker`` that declares the id or a similar one."""
     weights = _claims(env_id)
     return min((name for name, weight in weights.items() if weight and name != worker.name), default=None)
 
 
 def _claims(env_id: str) -> dict[str, int]:
-    """Return the workers that declare the id or, if there is none, an id that it resembles; see
-    `_weights`."""
+    """Return the workers that declare the id or, if none does, a similar one; see `_weights`."""
     weights = _weights(env_id, fnmatchcase)
     return weights if any(weights.values()) else weights | _weights(env_id, _nearly)
 
 
 def _weights(env_id: str, fits: Callable[[str, str], bool]) -> dict[str, int]:
-    """Return the workers with a matching glob, and its specificity."""
+    """Return the workers with a matching glob, each with the specificity of its best one."""
     specificities: dict[str, int] = {}
     for name, globs in families().items():
         if fitting := [_weight(glob) for glob in globs if fits(env_id, glob)]:
@@ -192,7 +192,7 @@ def _weights(env_id: str, fits: Callable[[str, str], bool]) -> dict[str, int]:
 
 
 def _nearly(env_id: str, glob: str) -> bool:
-    """Whether an id's beginning resembles a glob's prefix, and it names no other version. Case, punctuation
+    """Return whether an id begins similarly to a glob's prefix and names no other version. Case, punctuation
     and typos are ignored."""
     fixed = re.split(r"[*?\[]", glob)[0]
     begins = env_id[: len(fixed)]

@@ -6,8 +6,8 @@
     <home>/locks/<name>                         locked (flock) while the folder above is changed
 
 ``<home>`` is the user's data folder, or ``MOSAIC_LAB_HOME``. Folders that ``environment.json`` does not
-reference are leftovers of killed installers, or older environments still used by runs. They are never found,
-and are removed in time.
+reference are leftovers of killed installers, or older environments still used by runs. They are never used,
+and a later installation removes them.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from mosaic_contract.stdio import reserve_standard_streams
 from mosaic_lab.errors import WorkerEnvironmentError
 
 ProgressCallback = Callable[[str], object]
-"""Receives one short progress line."""
+"""A function that is called with one short line of progress."""
 
 _POLL_SECONDS = 0.2
 
 
 def home() -> Path:
-    """The folder of all data that mosaic_lab keeps for this user (``MOSAIC_LAB_HOME`` overrides it)."""
+    """Return the folder of all data that mosaic_lab keeps for this user (overridden by
+    ``MOSAIC_LAB_HOME``)."""
     chosen = os.environ.get("MOSAIC_LAB_HOME")
     return Path(chosen).expanduser().absolute() if chosen else platformdirs.user_data_path("mosaic-lab")
 

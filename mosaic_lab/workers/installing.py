@@ -50,7 +50,7 @@ def install(
     ``replace``: whether another worker may replace a bundled one of the same name. ``also``: requirements in
     addition to the shim's. ``platform``: ``name_or_path`` is the folder of a worker written for the MOSAIC
     platform, named "mosaic-<name>" here. ``timeout``, in seconds, covers waiting for another installer and
-    building. Raises WorkerEnvironmentError and leaves no partial installation.
+    building. Raises WorkerEnvironmentError, without leaving a partial installation.
     """
     torch_backend(torch)
     shim, name = _shim_and_name(Path(name_or_path) if platform else name_or_path, platform)
@@ -177,7 +177,7 @@ def _refuse_our_name(name: str, place: Path | None, present: WorkerEnvironment |
     if present is not None and present.origin == THIRD_PARTY and _is_from(present, place):
         return
     raise WorkerEnvironmentError(
-        f"The worker in {place} is called '{name}', as one that comes with MOSAIC Lab, and would take its "
+        f"The worker in {place} is called '{name}', like one that comes with MOSAIC Lab, and would take its "
         "place everywhere. Give it another name (the entry point in its pyproject.toml), or add --replace if "
         "that is what you want."
     )
@@ -196,7 +196,7 @@ def _shim_and_name(name_or_path: str | Path, platform: bool = False) -> tuple[Sh
 
 
 def _is_from(worker_environment: WorkerEnvironment, place: Path | None) -> bool:
-    """Whether the environment is at ``place``, or was built from the shim there."""
+    """Return whether the environment is at ``place`` or was built from the shim there."""
     return place in (worker_environment.root, worker_environment.shim_folder)
 
 
@@ -226,7 +226,7 @@ def _absolute_source(shim: Shim | None, source: str | None) -> str | None:
 
 
 def _satisfies(present: WorkerEnvironment, shim: Shim | None, request: InstallRequest) -> bool:
-    """Whether the present environment satisfies the request; defaults in the request match any value."""
+    """Return whether the present environment satisfies the request, in which defaults match any value."""
     built_from = present.shim()
     return (
         present.valid
@@ -265,7 +265,6 @@ def _not_removable(name: str) -> WorkerEnvironmentError:
     if kernel_workers(name):
         return WorkerEnvironmentError(
             f"Worker '{name}' is in the environment that runs mosaic-lab, {sys.prefix}, which MOSAIC Lab "
-            "does not "
-            "manage: uninstall its packages there."
+            "does not manage: uninstall its packages there."
         )
     return not_installed(name)

@@ -1,7 +1,4 @@
-"""Advice for users' own environments if a worker is given an object or an unknown id.
-
-No user code is imported.
-"""
+"""Advice for users' own environments when an object or an unknown id was given. No user code is imported."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def uv_environment() -> dict[str, str]:
 
 def read_pip_settings() -> dict[str, str]:
     """Return pip's configuration (``{"index-url": …}``); empty if pip is not installed."""
-    # uv's virtual environments have no pip, but usually the interpreter that they are made of.
+    # uv's virtual environments have no pip, but the interpreter that they are based on usually does.
     for python in dict.fromkeys((sys.executable, getattr(sys, "_base_executable", sys.executable))):
         command = [python, "-m", "pip", "--disable-pip-version-check", "config", "list"]
         with suppress(OSError, subprocess.TimeoutExpired):
@@ -62,8 +62,8 @@ def parse_pip_config(text: str) -> dict[str, str]:
 def as_uv_variables(pip: Mapping[str, str]) -> dict[str, str]:
     """Translate pip's settings to uv's environment variables.
 
-    pip looks for the best version in all its indexes, uv by default only in the first one that knows the
-    name. With extra indexes, uv is configured to behave like pip.
+    pip looks for the best version in all of its indexes; uv, by default, only in the first one that has the
+    package. With extra indexes, uv is configured to behave like pip.
     """
     variables: dict[str, str] = {}
     for key, variable in (

@@ -122,7 +122,7 @@ def bundled_shims() -> dict[str, Shim]:
 
 def read_shim(folder: Path) -> Shim:
     """Read a shim's ``pyproject.toml``. Raises WorkerEnvironmentError, naming what is missing, if the folder
-    is not a shim's.
+    is not that of a shim.
     """
     folder = folder.expanduser().resolve()
     file = folder / "pyproject.toml"
@@ -145,7 +145,8 @@ def read_shim(folder: Path) -> Shim:
 
 @lru_cache(maxsize=128)
 def _document(file: Path, modified_ns: int) -> dict[str, Any]:
-    """Return a parsed TOML file, once for each time of modification: starting a run reads all shims."""
+    """Return a parsed TOML file. It is parsed once per modification, because starting a run reads all
+    shims."""
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
@@ -203,15 +204,14 @@ def copied(shim: Shim, folder: Path) -> Shim:
 
 
 def check_name(name: str) -> str:
-    """Return ``name`` if it is a valid worker name, which is also a folder's.
+    """Return ``name`` if it is a valid worker name, which is also the name of a folder.
 
     Raises WorkerEnvironmentError if not.
     """
     if not _NAME.fullmatch(name):
         raise WorkerEnvironmentError(
-            f"{name!r} is not a valid name of a worker: letters, digits, '_', '-' and '.', at most 64 of "
-            "them. "
-            "A folder is given as ./folder."
+            f"{name!r} is not a valid name of a worker: use letters, digits, '_', '-' and '.', at "
+            "most 64. A folder is given as ./folder."
         )
     return name
 
@@ -245,7 +245,8 @@ def _shim(folder: Path, project: dict[str, Any], ours: dict[str, Any]) -> Shim:
 
 
 def _is_left_out(path: Path) -> bool:
-    """Whether a build does not need a path: old metadata, a virtual environment, a pipe or a socket."""
+    """Return whether a build does not need a path: old metadata, a virtual environment, a pipe or a
+    socket."""
     if path.suffix == ".egg-info" or (path / "pyvenv.cfg").exists():
         return True
     return not (path.is_symlink() or path.is_file() or path.is_dir())
@@ -253,7 +254,8 @@ def _is_left_out(path: Path) -> bool:
 
 @lru_cache(maxsize=128)
 def _digest(files: tuple[tuple[Path, Path, int, int], ...]) -> str:
-    """Return the hash of files, each with its root, time of modification and size: read once."""
+    """Return the hash of files, given with root, modification time and size so that unchanged ones are read
+    once."""
     digest = hashlib.sha256()
     for root, file, _, _ in files:
         digest.update(f"{file.relative_to(root)}\0".encode())

@@ -78,8 +78,8 @@ def torch_arguments(
     """Return uv's arguments that select the requested torch build ("auto", "cpu", "cu128", …) for installing
     ``packages``, whose direct requirements are ``pins``. Empty if torch is not required.
 
-    Wheels offered by pip's find-links take precedence, because an administrator put them there. Next is uv's
-    own choice by graphics driver from PyTorch's index. If that index cannot be reached, "auto" uses the
+    Wheels offered by pip's find-links take precedence, because an administrator put them there. Otherwise uv
+    chooses from PyTorch's index by the graphics driver. If that index cannot be reached, "auto" uses the
     configured index.
     """
     wanted = _torch_among(pins) or _torch_required(uv, python, packages)
@@ -107,7 +107,8 @@ def torch_arguments(
 
 
 def _build_of(pin: str, backend: str) -> str:
-    """Return an exact version with its build, ``torch==2.13.0+cpu``: an index may have several builds."""
+    """Return an exact version with its build, such as ``torch==2.13.0+cpu``, because an index may have
+    several builds."""
     return f"{pin}+{backend}" if re.fullmatch(r"[^=\s]+==[^+*\s]+", pin) else pin
 
 

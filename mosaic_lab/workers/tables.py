@@ -1,6 +1,6 @@
 """Tables of workers, algorithms and hyperparameters.
 
-Imports pandas, so import it only where a table is made.
+Imports pandas, so import this module only where a table is made.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WIDEST = 80  # characters of a cell in text output
 
 
 class WorkerTable(pd.DataFrame):
-    """A DataFrame of strings that a notebook displays in full, as it does its slices."""
+    """A DataFrame of strings that a notebook displays in full, as it does slices of it."""
 
     @property
     def _constructor(self) -> type[WorkerTable]:

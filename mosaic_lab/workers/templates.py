@@ -16,7 +16,7 @@ from mosaic_lab.workers.catalog import catalog
 from mosaic_lab.workers.shims import bundled_folder
 
 KINDS = {
-    "training": "trains, and acts by what it has trained",
+    "training": "trains, and acts with what it has trained",
     "operator": "acts, and does not train",
     "environment": "provides environments",
 }
@@ -81,14 +81,14 @@ def _problems(name: str, kind: str, target: Path) -> Iterator[str]:
     if name.endswith("_worker"):
         yield f"'_worker' is added to the name: give {name.removesuffix('_worker')!r}"
     if taken := next((info for info in catalog() if info.name == name), None):
-        yield f"there is a worker {name!r} already ({taken.origin}, {taken.state}): give another name"
+        yield f"there is already a worker {name!r} ({taken.origin}, {taken.state}): give another name"
     elif name in sys.stdlib_module_names:
         yield (
             f"{name!r} is the name of a module of Python's standard library: give another, such as "
             f"'{name}_rl'"
         )
     if target.exists():
-        yield f"{target} exists already: give another name, or move it away"
+        yield f"{target} already exists: give another name, or move it away"
     elif not target.parent.is_dir():
         yield f"there is no folder {target.parent}"
 

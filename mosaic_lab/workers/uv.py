@@ -79,7 +79,8 @@ class Uv:
     environ: dict[str, str] = field(default_factory=uv_environment)
     started: float = field(default_factory=time.monotonic)
     _reported: set[str] = field(default_factory=set)
-    """The steps so far: the search for torch resolves the same packages as the installation after it."""
+    """The steps reported so far, each once: the search for torch resolves the same packages as the
+    installation that follows."""
 
     def say(self, text: str) -> None:
         self.progress(f"{time.monotonic() - self.started:5.0f} s  {text}")
@@ -100,7 +101,8 @@ class Uv:
         return answer
 
     def probe(self, *arguments: str) -> Answer:
-        """Run uv quietly and without retries, for its exit code; exceeding the deadline is a failure."""
+        """Run uv quietly and without retries, for its exit code. Exceeding the deadline counts as a
+        failure."""
         deadline = min(self.deadline, time.monotonic() + _PROBE_SECONDS)
         quick = {"UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "10"}
         return self._run(arguments, deadline, what=None, extra=quick)

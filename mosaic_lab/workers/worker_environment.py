@@ -29,8 +29,8 @@ FREEZE = "freeze.txt"
 
 @dataclass(frozen=True)
 class InstallRequest:
-    """The user's request: the source, the torch build and the Python (None: the shim's default), requirements
-    in addition to the shim's, and whether the worker is a MOSAIC platform worker."""
+    """The user's request to install a worker: the source, the torch build and the Python (None: the shim's
+    default), requirements in addition to the shim's, and whether it is a MOSAIC platform worker."""
 
     source: str | None = None
     torch: str = "auto"

@@ -77,7 +77,7 @@ def test_a_worker_that_is_called_as_one_of_ours_replaces_it_only_where_that_is_w
         file.write_text(file.read_text().replace("random_worker", "other_random"))
     python = make_venv(tmp_path / "venv", str(contract_folder()), str(shim), str(toylib(tmp_path)))
 
-    refused = rf"^The worker in {tmp_path}/\w+ is called 'random', as one that comes with .* --replace"
+    refused = rf"^The worker in {tmp_path}/\w+ is called 'random', like one that comes with .* --replace"
     for name, given in (("random", {"python": python}), (shim, {})):
         with pytest.raises(WorkerEnvironmentError, match=refused):
             workers.install(name, **given)  # type: ignore[arg-type]

@@ -112,7 +112,7 @@ def test_places_to_fill_in_are_marked_and_nothing_else_is_of_the_template(kind: 
         ("", r"'' is not a valid name"),
         ("json", r"'json' is the name of a module of Python's standard library: .*such as 'json_rl'"),
         ("hill_worker", r"'_worker' is added to the name: give 'hill'"),
-        ("cleanrl", r"there is a worker 'cleanrl' already \(bundled, not installed\): give another name"),
+        ("cleanrl", r"there is already a worker 'cleanrl' \(bundled, not installed\): give another name"),
     ],
 )
 def test_a_name_that_cannot_be_or_is_taken_is_refused(name: str, said: str, folder: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_folder_that_exists_is_left_as_it_is_and_all_problems_are_named(
     (folder / "random_worker").mkdir()
     assert main(["workers", "new", "random", "--kind", "training"]) == 1
     said = capfd.readouterr().err
-    assert "there is a worker 'random' already" in said and "random_worker exists already" in said
+    assert "there is already a worker 'random'" in said and "random_worker already exists" in said
     assert list((folder / "random_worker").iterdir()) == []
     with pytest.raises(WorkerEnvironmentError, match=r"'trainer' is not one of training.*no folder nowhere"):
         templates.new("hill", "trainer", "nowhere")
