@@ -1,4 +1,4 @@
-"""Frames of runs in the kernel: read from the worker's ring, stored, encoded, and written to pictures and
+"""Frames of runs in the kernel: read from the worker's ring, kept, encoded, and written as pictures and
 films."""
 
 from mosaic_lab.fastlane.encoding import Encoding, Packet, Pixels, Recorder

@@ -1,9 +1,9 @@
 """Encode frames for a page or a film, depending on their content and the bandwidth to the page.
 
 Frames with few colours are deflated, which costs less than sending them uncompressed; small and flat frames
-are never encoded lossily. Large, detailed frames are sent raw, which costs the kernel least, unless the
-bandwidth is too low: then they become JPEGs. The last seconds of a run's frames are kept in memory as they
-were sent, for recordings.
+are never encoded lossily. Large, detailed frames are sent raw, which costs the kernel least, or as JPEGs if
+the bandwidth is too low. For recordings, the last seconds of a run's frames are kept in memory as they were
+sent.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Pixels = np.ndarray[tuple[int, int, int], np.dtype[np.uint8]]
 """Height × width × channels (1 gray, 3 RGB, 4 RGBA), 0 to 255."""
 SMALL_BYTES = 64 << 10
 LARGE_BYTES = 512 << 10
-"""Minimum size for a JPEG at high bandwidth: the page takes longer to process a larger message than to decode
-a JPEG."""
+"""Minimum size of a frame for a JPEG at high bandwidth: beyond it, the page processes a raw frame more slowly
+than it decodes a JPEG."""
 FLAT = 0.15
 """Maximum compression ratio (deflated size / size) of a flat frame."""
 _KEPT_FLAT = 0.5  # the same for frames that are kept, where size counts for more than time
@@ -114,7 +114,8 @@ def encode(frame: Frame, encoding: Encoding) -> Packet:
 
 
 def compact(frame: Frame, side: int) -> Packet:
-    """Return the frame as one of many to keep: at most ``side`` pixels long, a flat one without loss."""
+    """Return the frame in a size to keep many of: at most ``side`` pixels long, and without loss if it is
+    flat."""
     small = _reduced(frame, side)
     return encode(small, "deflate" if Content(small).ratio < _KEPT_FLAT else "jpeg")
 
@@ -208,6 +209,6 @@ class Recorder:
 
 
 def _within(packet: Packet, seconds: float, newest: Packet) -> bool:
-    """Return whether a packet is within the last seconds. Later timestamps predate a clock that was set
-    back."""
+    """Return whether a packet is within the last ``seconds``. Later timestamps stem from before a clock was
+    set back."""
     return newest.published - seconds <= packet.published <= newest.published

@@ -37,7 +37,7 @@ class MontageTile(NamedTuple):
 
 
 def montage(tiles: Sequence[MontageTile], columns: int | None = None) -> bytes | None:
-    """Draw frames as one PNG with ``columns`` columns (default: about square); None if there are no
+    """Draw frames as one PNG with ``columns`` columns (default: about as many as rows); None if there are no
     frames."""
     if not any(tile.frame for tile in tiles):
         return None
@@ -81,7 +81,7 @@ def _arranged(tiles: Sequence[MontageTile], columns: int) -> Image.Image:
 
 
 def _scaled(frame: Frame, side: int) -> Image.Image:
-    """Return the frame with a border, a small one enlarged by an integer factor, a large one reduced to
+    """Return the frame with a border. A small frame is enlarged by an integer factor, a large one reduced to
     ``side``."""
     from PIL import ImageOps
 

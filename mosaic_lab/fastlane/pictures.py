@@ -55,7 +55,7 @@ def image_png(image: Image.Image) -> bytes:
 
 
 def joined(images: Sequence[Image.Image], gap: int = 0, *, across: bool = False) -> Image.Image:
-    """Return one image of at least one: below each other, or beside each other if ``across``."""
+    """Join one or more images: below each other, or side by side if ``across``."""
     from PIL import Image
 
     widths, heights = zip(*(image.size for image in images), strict=True)

@@ -2,8 +2,8 @@
 
 A source is used by one thread. It leases frames from the worker at a rate (the lease expires two seconds
 after the last `poll`), and reads the run's state at most once per second. A lost run is not final: its worker
-may continue, as may a run with a temporarily unreadable state. The newest frame of each run is shared by
-walls, snapshots and saved pictures, so they are consistent.
+may continue, as may a run with a temporarily unreadable state. Walls, snapshots and saved pictures share the
+newest frame of each run, so that they agree.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ keep, forget, newest = _memory.keep, _memory.forget, _memory.newest
 
 
 class Notice(NamedTuple):
-    """A sentence for the user that explains why there is no (new) frame, or gives other information about
+    """A sentence for the user that explains why there is no (new) frame, or says something else about
     frames."""
 
     level: Literal["info", "error"]
@@ -110,9 +110,8 @@ class FrameSource:
         self._reader.watch(fps)
         ended = self.finished  # read before the ring, because nothing is published after the end
         frame = self._reader.read()
-        self.said = sanitize(self._reader.notice) or (
-            self.said if ended else ""
-        )  # the ring may be gone by now
+        before = self.said if ended else ""  # the ring may be gone by now
+        self.said = sanitize(self._reader.notice) or before
         if frame is not None:
             self._last, self._ring = frame, "open"
             keep(self._folder.path, frame)
@@ -248,7 +247,8 @@ def publisher_of(folder: RunFolder) -> Path:
 
 
 def last_seen(frame: Frame, total: object) -> str:
-    """Return a sentence about the last frame seen of an ended run with ``total`` steps, if known."""
+    """Return a sentence about the last frame seen of an ended run; ``total`` is its number of steps, if
+    known."""
     if frame.hud.step is None:
         return "this is the last frame seen here"
     of = f" of {total:,}" if isinstance(total, int) else ""

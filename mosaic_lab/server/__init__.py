@@ -1,7 +1,7 @@
 """A Jupyter server extension that reads run stores without a kernel.
 
 Jupyter's server loads it automatically: the wheel installs ``jupyter_server_config.d/mosaic-lab.json``.
-``jupyter server extension disable mosaic_lab.server`` disables it; everything with a kernel still works.
+``jupyter server extension disable mosaic_lab.server`` disables it; everything that uses a kernel still works.
 
 Run stores are read by a separate process (`mosaic_lab.server.reader`), so that the server, which carries
 every message of every kernel, imports and parses nothing of ours.
@@ -21,9 +21,9 @@ class MosaicLab(Configurable):
     """The settings of this extension: ``c.MosaicLab.… = …`` in ``jupyter_server_config.py``.
 
     Without TCP_NODELAY on the server's end of a kernel's websocket, a small message waits until the page's
-    system has acknowledged the previous one, which that system delays by 40 ms: a page then draws 40 frames
-    per second instead of 60. The option affects the messages of all extensions, which leave sooner and in
-    smaller packets.
+    system has acknowledged the previous one. That system delays acknowledgements by 40 ms, so that a page
+    draws 40 frames per second instead of 60. The option affects the messages of all extensions: they leave
+    sooner and in smaller packets.
     """
 
     small_messages_at_once = Bool(

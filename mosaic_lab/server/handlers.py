@@ -19,9 +19,9 @@ from mosaic_lab.server.reader_process import Payload, ReaderEnded, ReaderProcess
 from mosaic_lab.server.wire import PayloadKind
 
 LARGEST_REQUEST = 4 << 20
-"""Bytes; the ids of ten thousand runs take one million."""
+"""Maximum size of a request in bytes; the ids of ten thousand runs take one million."""
 LONGEST_WAIT = 25.0
-"""Maximum seconds to wait for changes (`follow`): proxies end requests that are silent for 30 or 60."""
+"""Maximum seconds to wait for changes (``follow``): proxies end requests that are silent for 30 or 60 s."""
 VERSION_HEADER = "X-Mosaic-Lab-Version"
 _STATUS = {PayloadKind.REFUSED: HTTPStatus.BAD_REQUEST, PayloadKind.FAILED: HTTPStatus.INTERNAL_SERVER_ERROR}
 
@@ -45,13 +45,13 @@ class _Handler(APIHandler):
         self._request: asyncio.Task[Payload] | None = None
 
     def set_default_headers(self) -> None:
-        """Mark each answer, also a refusal, as one of this extension."""
+        """Mark each answer, including refusals, as coming from this extension."""
         super().set_default_headers()
         self.set_header(VERSION_HEADER, __version__)
         self.set_header("Cache-Control", "no-store")
 
     def on_connection_close(self) -> None:
-        """Cancel the request: the page left before the answer."""
+        """Cancel the request, because the page has left before the answer."""
         if self._request is not None:
             self._request.cancel()
         super().on_connection_close()

@@ -34,8 +34,8 @@ logger = logging.getLogger(__name__)
 
 THREADS = 4
 MOST_STORES = 50
-"""Maximum number of open stores. The store opened first is closed, and read from the beginning at its next
-request."""
+"""Maximum number of open stores. Beyond it, the store opened first is closed; its next request reads it from
+the beginning."""
 NICENESS = 10
 
 Request = Mapping[str, Any]
@@ -48,7 +48,7 @@ class FollowParams(Params):
 
 
 class Reader:
-    """Answers requests on the run stores below ``root``, to ``output``."""
+    """Answers requests about the run stores below ``root`` on ``output``."""
 
     def __init__(self, root: Path, output: BinaryIO) -> None:
         self.root = root.resolve()
@@ -140,8 +140,7 @@ class Reader:
         if not inside:
             raise ConfigurationError(
                 f"{path!r:.300} is not below the folder that this Jupyter server serves, so it can be "
-                "read only "
-                "through a kernel: run mosaic_lab.Lab() on it in a notebook"
+                "read only through a kernel: run mosaic_lab.Lab() on it in a notebook"
             )
         if not there:
             raise ConfigurationError(f"there is no folder {path!r:.300} (any more)")

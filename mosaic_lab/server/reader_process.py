@@ -28,7 +28,8 @@ class ReaderEnded(Exception):
 
 
 class ReaderProcess:
-    """One process for all requests, started with the first request and again after it has ended."""
+    """One process for all requests. It is started by the first request, and again by the next one after it
+    has ended."""
 
     def __init__(self, root: Path, log: logging.Logger) -> None:
         self._root = root
