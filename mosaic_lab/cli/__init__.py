@@ -66,8 +66,7 @@ def _drop_output() -> None:
 
 def _parser() -> Parser:
     parser = Parser(
-        prog="mosaic-lab",
-        description="Run and watch trainings, each in a process and an environment of its own.",
+        prog="mosaic-lab", description="Run and watch trainings, each in its own process and environment."
     )
     parser.add_argument("--version", action="version", version=f"mosaic-lab {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")

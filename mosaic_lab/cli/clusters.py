@@ -17,8 +17,8 @@ from mosaic_lab.engines.job import amounts
 from mosaic_lab.text_table import text_table
 
 _DESCRIPTION = """\
-A profile names a Ray cluster for on=: lab.train("cleanrl", ..., on="gpu-lab"). Its file has no token, only
-where the token comes from."""
+A profile names a Ray cluster for on=: lab.train("cleanrl", ..., on="gpu-lab"). It stores where the token
+comes from, never the token itself."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Plays in the background and shows the progress, then the summary. Ctrl-C stops the run; --resume continues
-it. A bundle (`mosaic-lab export --evaluation`) is unpacked and played like a script, its language models
-from its recording, without a key; --verify reports which of its episodes differ here."""
+it. A bundle (`mosaic-lab export --evaluation`) is unpacked and played like a script; the answers of its
+language models come from its recording, without a key. --verify reports which episodes differ here."""
 _FORMAT = """\
 A script has the arguments of lab.evaluate, in TOML or JSON:
 
@@ -42,8 +42,8 @@ A script has the arguments of lab.evaluate, in TOML or JSON:
   kind = "llm"                            # with the keywords of mosaic.operators.llm
   model = "gpt-5-mini"                    # its key comes from OPENAI_API_KEY; "local" needs none
 
-help("mosaic_lab.evaluation.scripts") describes teams, other language models, workers of yours and their
-variables. The request.json in the folder of an evaluation is a script, too."""
+help("mosaic_lab.evaluation.scripts") describes teams, other language models, your own workers and their
+variables. The request.json in an evaluation's folder is also a script."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -196,7 +196,7 @@ def _verify(bundle: Bundle, sample: int | None, supervisor: Supervisor) -> int:
 
 
 def _watch(evaluation: Evaluation) -> None:
-    """Show progress until the end."""
+    """Show the progress until the end."""
     show_until(lambda: evaluation.finished, lambda: _line(evaluation))
 
 

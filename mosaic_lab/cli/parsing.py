@@ -1,5 +1,5 @@
 """The command line's input and output: an argument parser that suggests the nearest command or option for a
-misspelt one, and the line of a command's progress."""
+misspelt one, and a command's line of progress."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ def add_command(
     about: str,
     run: Callable[[argparse.Namespace], int],
 ) -> argparse.ArgumentParser:
-    """Add a command that is executed by ``run``, whose arguments have the command's parser as ``parser``."""
+    """Add a command and return its parser. ``run`` executes it; the parsed arguments contain the parser as
+    ``parser``."""
     parser = commands.add_parser(name, help=about, description=about)
     parser.set_defaults(run=run, parser=parser)
     return parser

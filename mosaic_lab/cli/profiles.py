@@ -29,9 +29,7 @@ def upstream(worker_environment: WorkerEnvironment) -> str:
 
 
 def head(info: WorkerInfo) -> str:
-    """Return the information about a worker available without starting it, and how to install it if
-    missing.
-    """
+    """Return what is known about a worker without starting it, and how to install it if it is missing."""
     lines = [("worker", info.name), ("state", f"{info.state}{f': {info.detail}' if info.detail else ''}")]
     lines.append(("origin", info.origin))
     installed = info.worker_environment

@@ -42,8 +42,8 @@ FILE has the arguments of lab.sweep, in TOML or JSON:
   gamma = { low = 0.9, high = 0.999 }
   num_steps = { low = 64, high = 256, whole = true }
 
-The arguments of lab.train for its trials are among them. The request.json in the folder of a sweep is a
-file, too."""
+They include the arguments of lab.train for the trials. The request.json in a sweep's folder is also such a
+file."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -68,7 +68,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _sweep(arguments: argparse.Namespace) -> int:
-    # Imported here: Optuna and others are needed by no other command.
+    # Imported here, because no other command needs Optuna.
     from mosaic_lab.sweeps.sweep import Sweep, read_sweep, start_sweep
 
     if (arguments.file is None) == (arguments.resume is None):

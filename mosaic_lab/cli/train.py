@@ -122,7 +122,8 @@ def with_options(argv: Sequence[str]) -> list[str]:
 
 
 def _is_hyperparameter(word: str) -> bool:
-    """Whether a word is NAME=VALUE with a name that is not reserved; the parser reports reserved names."""
+    """Return whether a word is NAME=VALUE with a name that is not reserved; the parser reports reserved
+    names."""
     match = re.match(r"([A-Za-z_]\w*)=", word)
     return match is not None and match[1] not in _RESERVED
 
@@ -185,7 +186,7 @@ def _started(supervisor: Supervisor, arguments: argparse.Namespace) -> Run | Run
 
 
 def _as_options(match: re.Match[str]) -> str:
-    """Return keywords of `Lab.train` as options: ``--total-timesteps``."""
+    """Return keywords of `Lab.train` as options, such as ``--total-timesteps``."""
     return re.sub(r"(\w+)=", lambda keyword: _option(keyword[1]), match[1])
 
 
@@ -249,7 +250,7 @@ def _seeds(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",") if part]
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r}: give whole numbers, as 1 2 3 or 1,2,3") from None
+        raise argparse.ArgumentTypeError(f"{text!r}: give integers, such as 1 2 3 or 1,2,3") from None
 
 
 def _gpus(text: str) -> int | list[int]:
@@ -274,7 +275,7 @@ def _evaluation(text: str) -> dict[str, Any]:
         try:
             return {"seeds": [int(part) for part in text.split(",")]}
         except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r}: give seeds, as 0-9 or 0,1,2") from None
+            raise argparse.ArgumentTypeError(f"{text!r}: give seeds, such as 0-9 or 0,1,2") from None
     try:
         return dict(json.loads(text))
     except ValueError as error:
