@@ -65,8 +65,8 @@ def averages(curve: Curve, length: int) -> Curve:
 
 
 def thin(x: Floats, y: Floats, limit: int) -> NDArray[np.intp]:
-    """Return indices of at most ``limit`` points (8 or more) that look like all when drawn: each interval of
-    x keeps its extremes.
+    """Return the indices of at most ``limit`` points (8 or more) that look like all of them when drawn: each
+    interval of x keeps its extremes.
 
     ``x`` (float64[n]) must be nondecreasing. NaN in ``y`` (float64[n]) is a gap; gaps get at most a quarter
     of the points.

@@ -148,7 +148,7 @@ def _date(axes: Axes) -> None:
 
 
 def _plain(text: str) -> str:
-    """Return text without matplotlib's formulas and without the prefix that hides a label."""
+    """Return text that matplotlib neither reads as a formula nor hides as a label."""
     text = text.replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
 
@@ -166,8 +166,8 @@ def _csv(charts: Sequence[ExportedChart], pool: ColumnPool) -> bytes:
                 rows += len(value)
                 if rows > MOST_ROWS:
                     raise ConfigurationError(
-                        f"a file has {MOST_ROWS:,} points at most, and here are more: export fewer runs or a "
-                        "shorter range, or read everything with run.metrics()"
+                        f"a file has at most {MOST_ROWS:,} points, and these runs have more: export fewer "
+                        "runs or a shorter range, or read everything with run.metrics()"
                     )
                 about = {"run": run.id, "name": names[run], "metric": chart.request.metric}
                 tables.append(pd.DataFrame({**about, "step": step, "time": at, "value": value}))
@@ -179,4 +179,4 @@ def _csv(charts: Sequence[ExportedChart], pool: ColumnPool) -> bytes:
 
 def _check_read(fraction: float) -> None:
     if fraction < 1:
-        raise MosaicError(f"only {fraction:.0%} of the runs' files is read yet: export again in a minute")
+        raise MosaicError(f"only {fraction:.0%} of the runs' files has been read: export again in a minute")

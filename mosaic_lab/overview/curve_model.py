@@ -1,4 +1,4 @@
-"""A chart of curves: its requests, and the lines of the answer."""
+"""A chart of curves: the requests for it, and the lines of the answer."""
 
 from __future__ import annotations
 
@@ -36,8 +36,7 @@ class CurveRequest(Struct, frozen=True, forbid_unknown_fields=True):
     the next point beyond either side is included so that lines reach the edges. ``points``: maximum number of
     points per line. ``smoothing``: the weight of the past in an exponential moving average, in [0, 1).
     ``outliers``: whether values excluded by `run_points.usual_range` are omitted. ``group_by``: names of
-    settings (see `grouping.setting`); runs with equal values become one line, their mean with its 95%
-    interval.
+    settings (see `curves.setting`); runs with equal values become one line, their mean with its 95% interval.
     """
 
     metric: Name

@@ -33,13 +33,13 @@ X_LABELS = {"step": "steps", "episode": "episodes", "time": "time", "relative": 
 APART = ("worker", "algorithm", "env")
 """Settings that always separate groups."""
 SHORT = 0.9
-"""A run that ended before this share of the longest one shortens their mean considerably."""
+"""A run that ended before this fraction of the longest one shortens their mean considerably."""
 MOST_LETTERS = 40
 """Maximum length of a setting's value in a label."""
 
 
 def metric_names(runs: Sequence[Run], pool: ColumnPool) -> list[str]:
-    """Return the metrics of all runs for charts in the usual order, the default first."""
+    """Return the metrics of all runs that charts can show, in the usual order, the default one first."""
     columns_by_run = pool.columns(runs, Reading())
     return charted(name for _, columns in columns_by_run for name in columns.names)
 
@@ -56,7 +56,7 @@ def curves(
     most = max(FEWEST_POINTS, min(request.points, ALL_POINTS // max(1, len(runs))))
     averaged = bool(request.smoothing) or request.group_by is not None
     if request.group_by is not None:
-        # As coarse as the grid: an interval over single episodes would show their noise, not the runs'.
+        # As coarse as the grid, because an interval over episodes would show their noise, not the runs'.
         # Computed over the whole axis, because a mean must not depend on the visible range.
         most = min(most, GRID_POINTS)
         drawn_request = structs.replace(request, start=None, end=None)
@@ -121,7 +121,7 @@ def mean_lines(
     Runs of different workers, algorithms or environments are never grouped. ``curves`` are the runs' own. The
     mean and its 95% interval are from `mosaic_lab.evaluation.learning_curve`, over the range in which all
     runs of a group have values. With fewer than five runs, the individual lines replace the interval; without
-    such a range, also the mean.
+    such a range, they replace the mean too.
     """
     from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS
 
@@ -141,8 +141,7 @@ def mean_lines(
         if mean is None:
             what = label or "these runs"
             notes.append(
-                f"{what}: no mean, as its {len(members)} runs have no part of the x axis in common; each is "
-                "drawn"
+                f"{what}: no mean, because its {len(members)} runs share no part of the x axis; each is drawn"
             )
             lines += [replace(line, key=f"{key} {run.id}") for run, line in members]
             continue

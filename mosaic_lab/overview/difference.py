@@ -1,4 +1,4 @@
-"""The differences of two runs: configuration, packages, code, machine and results, side by side."""
+"""The differences between two runs: configuration, packages, code, machine and results, side by side."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _hardware(run: Run) -> Facts:
     facts = {name: provenance.get(name) for name in ("node", "platform", "machine")}
     if gpus:
         names = provenance.get("gpus")
-        names = names if isinstance(names, Mapping) else {}  # not recorded by runs of before 2026-11-28
+        names = names if isinstance(names, Mapping) else {}  # not recorded by runs older than 2026-11-28
         facts["GPUs given"] = "; ".join(f"{index} {names.get(str(index), '')}".strip() for index in gpus)
     return {name: value for name, value in facts.items() if value is not None}
 

@@ -31,7 +31,7 @@ FAULTS = {
     "empty": ("empty", "the model answered nothing"),
     "truncated": ("cut at the limit", "the answer reached the limit of tokens before it named an action"),
     "refused": ("refused", "the endpoint's content filter refused to answer"),
-    "tool_call": ("tool call", "the model called a tool in place of an answer"),
+    "tool_call": ("tool call", "the model called a tool instead of answering"),
     "cut": ("broken off", "the connection broke off in the middle of the answer"),
     "too_long": ("too long", "the answer was longer than is read, and was cut"),
     "repair": ("repair", "a second request, after an answer that could not be used"),
@@ -44,7 +44,7 @@ Picture = Callable[[Any], Mapping[str, str]]
 MOST_PIXELS = 240
 """Maximum length of a thumbnail's longer side."""
 NO_PICTURE = {"src": "", "text": "image"}
-"""Stands for an image that is not available, and for every image in a form without images."""
+"""Stands in for an image that is not available, and for every image where none are shown."""
 _KEPT = 64
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -113,8 +113,8 @@ def total_facts(spending: Mapping[str, Any] | None) -> list[tuple[str, str, str]
 
 
 def without_middle(text: str, most: int) -> str:
-    """Return text of about ``most`` characters at most; the middle is replaced by the number of omitted
-    characters."""
+    """Return the text, shortened to about ``most`` characters if it is longer: the middle is replaced by the
+    number of omitted characters."""
     if len(text) <= most:
         return text
     half = most // 2

@@ -246,15 +246,13 @@ def _described(worker: str, created: float) -> Mapping[str, Any]:
     return workers.describe(installed) if installed else {"hyperparameters": {}, "environments": []}
 
 
-def _provided(worker: str) -> list[str]:
-    return list(worker_description(worker)["environments"])
-
-
 def _environments(described: Mapping[str, Any] | None = None) -> list[str]:
     """Return environment ids to suggest: the worker's own, otherwise those of installed workers that provide
     any."""
     provided = described["environments"] if described else ()
-    suggested = provided or sorted({env_id for name in families() for env_id in _provided(name)})
+    suggested = provided or sorted(
+        {env_id for name in families() for env_id in worker_description(name)["environments"]}
+    )
     return list(suggested[:_MOST_ENVIRONMENTS])
 
 

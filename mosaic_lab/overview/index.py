@@ -35,15 +35,15 @@ MOST_REMOVED = 10_000
 
 NONE_READ = Returns()
 LEAST_UNCACHED = 100
-"""Number of rows that differ from the cached ones, at which all are cached again; one twentieth of all rows
-if that is more."""
+"""Number of rows that differ from the cached ones at which all are cached again; one twentieth of all rows if
+that is more."""
 _ENDED = (str(State.COMPLETED), str(State.FAILED), str(State.CANCELLED))
 RECENT_NS = 2_000_000_000
 """Age up to which a file may change again without a new modification time."""
 FILES = ("config.json", "launch.json", "state.json", ANNOTATIONS, "telemetry.jsonl")
 """The files of a run's `Stamp`."""
 SETTINGS = slice(2)
-"""The position of the files that `Run` reads once."""
+"""The positions in `FILES` of those that `Run` reads only once."""
 
 
 @dataclass
@@ -76,7 +76,7 @@ class RunIndex:
         self._listed: Stamp = ()
         self.is_complete = False
         """Whether all runs were in the index after the last update."""
-        self._next = 0  # the ended run to check next
+        self._next = 0  # index of the ended run to check next
 
     def changes(self, version: int, most: int | None = None) -> tuple[int, list[RunRow], list[str]]:
         """Update the index, and return its version, the rows newer than ``version``, oldest first, and the
@@ -111,7 +111,7 @@ class RunIndex:
             self._keep()
 
     def _list(self, most: int | None) -> None:
-        """Find new runs, at most the newest ``most``, and removed ones."""
+        """Find new runs, at most the newest ``most``, and runs that were removed."""
         listed = _stamp(self.store.root, "")
         if listed == self._listed and _is_older(listed):
             return

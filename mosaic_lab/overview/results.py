@@ -35,17 +35,8 @@ SPARKS = 40
 Counted = Evaluation | Sweep
 COLUMNS = (
     *("id", "name", "kind", "state", "tags", "worker", "algorithm", "env", "seed", "group"),
-    *(
-        "step",
-        "total_steps",
-        "last_return",
-        "best_return",
-        "speed",
-        "duration",
-        "created",
-        "started",
-        "ended",
-    ),
+    *("step", "total_steps", "last_return", "best_return", "speed", "duration"),
+    *("created", "started", "ended"),
 )
 """The first columns, fields of `RunRow`."""
 _INTEGERS = ("seed", "step", "total_steps")
@@ -57,7 +48,7 @@ _VERSIONS = ("worker_version", "upstream", "python")
 
 
 def counted(run: Run) -> Counted | None:
-    """Return a run as its own kind if that kind has parts; None for a run without parts."""
+    """Return a run as an instance of its kind if that kind has parts, else None."""
     counted_run = as_kind(run)
     return counted_run if isinstance(counted_run, Counted) else None
 
@@ -93,8 +84,8 @@ class Returns:
 
 
 def returns_of(run: Run, columns: RunColumns) -> Returns:
-    """Return the numbers from a run's columns. If only its episodes have returns, only the last return is
-    known. Evaluations and films have none: their episodes are of several policies."""
+    """Return a run's numbers from its columns. If only its episodes have returns, only the last return is
+    known. Evaluations and films have none, because their episodes are those of several policies."""
     progress, means = columns.facts.progress, columns.facts.preferred_returns
     names = [name for name in columns.names if not name.startswith(SYSTEM_PREFIX)]
     values = _values(columns, next((name for name in RETURN_NAMES if name in names), None))
@@ -145,8 +136,8 @@ class RunResults:
 
 
 def results(run: Run, pool: ColumnPool) -> RunResults:
-    """Return the results of a run, from what is parsed in ten seconds. A run that cannot be read has no
-    results."""
+    """Return the results of a run, from as much as can be parsed in ten seconds. A run that cannot be read
+    has no results."""
     reading = Reading()
     for _, columns in pool.columns([run], reading, READ_SECONDS):
         return RunResults(last_values(columns), returns_of(run, columns), not reading.unread)

@@ -1,8 +1,8 @@
 """A cache of the rows of ended runs, so that the table of a large store appears before its files are read.
 
-A store's rows are one file in the user's cache folder, which is written completely under a temporary name and
-then renamed: of several concurrent writers one leaves its file. A row is valid while the files of its run
-have the recorded times and sizes.
+A store's rows are one file in the user's cache folder. It is written under a temporary name and then renamed,
+so that one of several concurrent writers wins. A row is valid while the files of its run have the recorded
+times and sizes.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from mosaic_lab.overview.rows import RunRow
 from mosaic_lab.telemetry.column_cache import users_cache
 
 VERSION = 1
-"""To be increased when the fields of rows are computed in another way."""
+"""Increase this when the fields of rows are computed differently."""
 MOST_BYTES = 64 << 20
 """Maximum size of a file; a row takes about one kilobyte."""
 MOST_STORES = 50
-"""Maximum number of files: those written last."""
+"""Maximum number of files; the last written are kept."""
 _SUFFIX = ".rows"
 
 Stamp = tuple[tuple[int, int], ...]
-"""The modification time in nanoseconds and the size of each file that a row is made of; zeros for missing
+"""The modification time in nanoseconds and the size of each file that a row is based on; zeros for missing
 files."""
 
 
 class CachedRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A row with the `Stamp` of its files. ``complete``: whether ``returns`` are of all of its telemetry."""
+    """A row with the `Stamp` of its files. ``complete``: whether ``returns`` cover all of its telemetry."""
 
     stamp: Stamp
     row: RunRow

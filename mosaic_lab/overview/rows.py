@@ -94,10 +94,8 @@ def run_row(
     begun = [change.timestamp for change in status.history if change.state is State.STARTING]
     ended = status.since if status.state.finished and status.since else None
     total_steps = _integer(run.total_timesteps)
-    total_episodes, total_trials = (
-        _integer(config.get("total_episodes")),
-        _integer(config.get("total_trials")),
-    )
+    total_episodes = _integer(config.get("total_episodes"))
+    total_trials = _integer(config.get("total_trials"))
     if status.state is State.COMPLETED and total_episodes is not None:
         episodes = total_episodes
     parts = (trials, total_trials) if total_trials else (episodes, total_episodes)

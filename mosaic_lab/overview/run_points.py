@@ -49,7 +49,7 @@ def read_points(columns: RunColumns, request: CurveRequest, most: int, averaged:
     pieces = [] if full_range else columns.pieces(request.metric)
     usual = usual_range(pieces) if request.outliers else None
     view = _view(pieces, request, columns.count(request.metric))
-    # Powers of two: they seldom change as a run grows. A piece keeps more points than are drawn of it.
+    # Powers of two, which seldom change as a run grows. A piece keeps more points than are drawn of it.
     length = _power_of_two(view.points // most)
     limit = max(FEWEST_POINTS, _power_of_two(2 * most * CHUNK_ROWS // max(1, view.points)))
 

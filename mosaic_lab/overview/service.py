@@ -43,14 +43,14 @@ Answer = tuple[dict[str, Any], list[bytes]]
 MOST_RUNS = 10_000
 """Maximum number of runs in one request."""
 MOST_AT_FIRST = 1_000
-"""Maximum number of unread runs in a page's first answer: the newest. All are in its second."""
+"""Maximum number of unread runs in a page's first answer, which has the newest. The second answer has all."""
 MOST_LINES = 100_000
 MOST_NAMES = 100_000
 """Maximum number of a notebook's variable names."""
 MOST_DETAILED = 200
 """Maximum number of runs in one request for details, which take about ten kilobytes per run."""
 MOST_FILMS = 100
-"""Maximum number of films of a run in a strip: the newest."""
+"""Maximum number of a run's films in a strip, which shows the newest."""
 _KEPT_RUNS = 20_000
 _MODELS_SECONDS = 5.0
 P = TypeVar("P", bound=Struct)
@@ -298,7 +298,7 @@ def converted_params(method: str, params: object, into: type[P]) -> P:
 
 
 def _code(params: CodeParams) -> dict[str, Any]:
-    from mosaic_lab.overview import forms  # imports what plans comparisons, half of a reader's start
+    from mosaic_lab.overview import forms  # imports the planning of comparisons, half of a reader's start
 
     return {"code": forms.code(params.kind, params.values, params.lab, params.taken)}
 
@@ -307,7 +307,7 @@ def _models(params: ModelsParams) -> dict[str, Any]:
     from mosaic_lab.operators.providers import providers
     from mosaic_lab.operators.served_models import models
 
-    if params.provider not in providers():  # addresses, too, are not for pages to request
+    if params.provider not in providers():  # a page must not name an address either
         raise ConfigurationError(f"there is no provider {params.provider!r}")
     return {"names": models(params.provider, timeout=_MODELS_SECONDS)}
 

@@ -23,7 +23,7 @@ MOST_ROWS = 200
 MOST_CACHED = 8
 """Maximum number of transcripts in memory."""
 LARGEST_FILE = 64 << 20
-"""Maximum size in bytes of the exchanges in a file that a page saves."""
+"""Maximum total size in bytes of the exchanges in a file that a page saves."""
 
 
 class SelectedParams(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -51,8 +51,8 @@ class ExchangeParams(SelectedParams, kw_only=True):
 
 
 class Transcripts:
-    """The transcripts of a run store, made by ``make`` from the name of a run or comparison. The latest
-    are cached with their index."""
+    """The transcripts of a run store, made by ``make`` from the name of a run or comparison. The most
+    recently used are cached with their index."""
 
     def __init__(self, make: Callable[[str], Transcript]) -> None:
         self._make = make

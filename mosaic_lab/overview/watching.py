@@ -1,4 +1,4 @@
-"""Polls a run store for changes, only while a page waits for them."""
+"""Poll a run store for changes, but only while a page waits for them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ChangeWatcher:
 
     @property
     def watching(self) -> bool:
-        """Whether the store is being polled: a page waits for changes."""
+        """Whether the store is being polled because a page waits for changes."""
         return self._thread is not None
 
     def _add(self, waiting: _Waiting) -> Callable[[], None]:

@@ -101,7 +101,7 @@ def test_what_cannot_be_exported_is_refused(
     with pytest.raises(ConfigurationError, match=re.escape("#rrggbb, not 'red;}'")):
         ChartRequest("loss", colors={"run1": "red;}"})
     monkeypatch.setattr(chart_export, "MOST_ROWS", 599)
-    with pytest.raises(ConfigurationError, match="599 points at most"):
+    with pytest.raises(ConfigurationError, match="at most 599 points"):
         export_charts([chart], "csv", pool)
     monkeypatch.setattr(chart_export, "READ_SECONDS", 0.0)
     monkeypatch.setattr("mosaic_lab.overview.column_pool.FIRST_BYTES", 100)

@@ -185,7 +185,7 @@ def test_grouped_by_any_settings_it_is_the_mean_with_the_interval_of_evaluations
     apart = [run_in(tmp_path / f"apart{i}", [metrics(i, loss=1)]) for i in (1, 2)]
     found = curves(apart, CurveRequest("loss", group_by=("worker",)), pool)
     assert [line.runs for line in found.lines] == [(run.id,) for run in apart]
-    assert "no part of the x axis in common; each is drawn" in found.notes[0]
+    assert "share no part of the x axis; each is drawn" in found.notes[0]
 
 
 def test_a_mean_is_the_same_in_every_part_of_the_axis(tmp_path: Path, pool: ColumnPool) -> None:
