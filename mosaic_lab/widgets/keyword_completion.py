@@ -1,8 +1,8 @@
 """Tab completion of hyperparameters as keywords of ``lab.train(…)`` and ``lab.sweep(…)`` in IPython.
 
 The names are those for the worker and algorithm given as literals in the call. They come from a worker
-process, which takes longer than a page waits for completions. A thread fetches them, once for each
-installation of a worker, and a later Tab uses what it has fetched.
+process, which takes longer than a page waits for completions. A thread therefore fetches them, once per
+installation of a worker, and a later Tab uses the result.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class NotebookDisplay:
             _attempt(settle, run)
 
     def run_continued(self, run: Run) -> None:
-        """Show in panels of ``run`` which run continues it."""
+        """Update panels of ``run`` to show which run continues it."""
         if notebook_shell() is None:
             return
         from mosaic_lab.widgets.page.panel_outputs import draw_again
@@ -77,7 +77,7 @@ class NotebookDisplay:
         _attempt(draw_again, run)
 
     def run_removed(self, run: Run) -> None:
-        """Tell panels that ``run`` was removed; close panels that show only it."""
+        """Show in panels that ``run`` was removed; close those that show no other run."""
         if notebook_shell() is None:
             return
         from mosaic_lab.fastlane.source import forget
@@ -90,10 +90,10 @@ class NotebookDisplay:
 
 
 class ProgressLine:
-    """One line of a cell's output with the progress of what the cell waits for."""
+    """One line of a cell's output that shows the progress of what the cell waits for."""
 
     every = 1.0
-    """Seconds between two updates, and before the first: what ends earlier has no line."""
+    """Seconds between two updates, and before the first; a shorter wait shows no line."""
 
     def __init__(self, text: Callable[[], str]) -> None:
         self._text = text
@@ -102,7 +102,8 @@ class ProgressLine:
         self._handle = DisplayHandle()
 
     def show(self, ended: bool) -> None:
-        """Show the current progress, unless the line is recent; the end is shown if there is a line."""
+        """Show the current progress, unless the line was updated recently. The end is shown if there is a
+        line."""
         now = time.monotonic()
         if now < self._due and not (self._shown and ended):
             return
@@ -144,7 +145,7 @@ def _progress_line(run: Run) -> str:
 
 
 def _attempt(update: Callable[[Run], None], run: Run) -> None:
-    """Update a panel: a failure to draw must not cost the user the result."""
+    """Update a panel. A failure to draw is logged, because it must not cost the user the result."""
     try:
         update(run)
     except Exception:

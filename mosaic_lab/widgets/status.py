@@ -82,7 +82,7 @@ _channel: StatusChannel | None = None
 
 
 def announce(root: Path | str) -> None:
-    """Send the page ``root`` as the store of the latest `Lab`, if in a Jupyter kernel. Never blocks."""
+    """In a Jupyter kernel, send the page ``root`` as the store of the latest `Lab`. Never blocks."""
     global _channel
     shell = notebook_shell()
     if shell is None:

@@ -25,9 +25,9 @@ from mosaic_lab.widgets.page.page_code import page_code
 
 HEIGHT, SMALL_HEIGHT = "290px", "170px"
 EMPTY = "mosaic-empty"
-"""CSS class of a chart without data. Hides its axes, whose scale would be meaningless."""
+"""CSS class of a chart without data. It hides the axes, whose scale would be meaningless."""
 LARGE = 5_000
-"""Axes with values from here on use SI prefixes. Slightly below the round numbers at which runs end."""
+"""Values from which an axis uses SI prefixes; slightly below the round numbers at which runs end."""
 FEW_TICKS = 5
 """Approximate number of ticks on a y axis; each has a grid line."""
 FEW_STEPS = 8
@@ -50,9 +50,7 @@ class ChartPointer(anywidget.AnyWidget):
     )
     labels: t.List[list[str]] = t.List(help="for each mark, the names of its lines or points").tag(sync=True)
     x_label = t.Unicode("").tag(sync=True)
-    kind = t.Unicode("", help="what the values are where they are not those of the data: smoothed").tag(
-        sync=True
-    )
+    kind = t.Unicode("", help="how the values differ from the data, such as smoothed").tag(sync=True)
     rows: t.List[str] = t.List(t.Unicode(), help="the names of y = 0, 1, … where y is a category").tag(
         sync=True
     )
@@ -309,7 +307,8 @@ class Chart:
         return low, high
 
     def send_again(self) -> None:
-        """Send the drawn state again: the page loses updates that arrive while it builds the figure."""
+        """Send the drawn state again, because the page loses updates that arrive while it builds the
+        figure."""
         for mark in self._marks:
             mark.send_state(("x", "y"))
         if self._verticals is not None:
@@ -416,8 +415,8 @@ def tick_format(span: tuple[float, float] | None, ticks: Sequence[float] | Float
 
 
 def positive_band(band: Curve, values: Sequence[Floats]) -> Curve:
-    """Return the outline of an interval for a logarithmic axis: where it reaches 0 or less, it reaches the
-    least positive of the chart's ``values``."""
+    """Return the outline of an interval for a logarithmic axis: values ≤ 0 become the smallest positive one
+    of the chart's ``values``."""
     found = value_range([positive(part) for part in values])
     return band[0], np.where(band[1] <= 0, found[0] if found else np.nan, band[1])
 

@@ -51,8 +51,8 @@ class ChartStack:
     def draw(
         self, charts: Sequence[tuple[str, Sequence[Line]]], x_label: str, *, kind: str = "", log: bool = False
     ) -> None:
-        """Replace the drawn ``charts``, titles with lines; see `Chart.draw`. A single chart is named by the
-        legend: it has no title and is higher."""
+        """Replace the drawn ``charts``, pairs of a title and lines; see `Chart.draw`. A single chart is named
+        by the legend, so it has no title and is higher."""
         while len(self._charts) < len(charts):
             self._charts.append(self._another())
         for number, chart in enumerate(self._charts):
@@ -87,7 +87,7 @@ class ChartStack:
             chart.reset()
 
     def _stay_in_reach(self, _: object) -> None:
-        """Move a range that the user has panned or zoomed to beyond the data back to them."""
+        """Move the visible range back to the data after the user has panned or zoomed beyond them."""
         scale, reach = self.x_scale, self._reach
         if reach is None or scale.min is None or scale.max is None:
             return

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def followed_panel(comparison: Comparison) -> LivePanel:
     """Return the panel of a comparison, and update it while a page shows it."""
-    from mosaic_lab.widgets.comparison.comparison_panel import panel_of  # not before one is shown
+    from mosaic_lab.widgets.comparison.comparison_panel import panel_of  # on first use
 
     panel = panel_of(comparison)
     panel.follow()

@@ -1,7 +1,7 @@
 """The live panel of a comparison: its widget and the actions of its buttons.
 
-Every button calls a method of the comparison that returns at once. The call runs on the thread that handles
-the page's message, not on the main thread. A displayed panel does not keep its comparison alive.
+Every button calls a method of the comparison that returns at once, on the thread that handles the page's
+message rather than the main thread. A displayed panel does not keep its comparison alive.
 """
 
 from __future__ import annotations
@@ -49,9 +49,11 @@ from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
 from mosaic_lab.widgets.replays.replay_area import ReplayArea
 
 STATE_SECONDS = 1 / 15
-"""Minimum interval between two state updates sent to the page, for single steps and people who take turns."""
+"""Minimum interval between two state updates sent to the page while lanes make single steps or people take
+turns."""
 CHART_SECONDS = 1.0
-"""The same for the chart of moving lanes: a page takes as long to draw it as for several frames."""
+"""Minimum interval between two updates of the chart while lanes play: drawing it takes the page as long as
+several frames."""
 BEAT_SECONDS = 0.9
 CHART_HEIGHT = "220px"
 MOST_PANELS = 16
@@ -92,8 +94,8 @@ class LanesView(anywidget.AnyWidget):
 
 
 class ComparisonPanel(LivePanel):
-    """The live panel of ``comparison``. It remains live after the comparison has ended: viewers still expand
-    exchanges."""
+    """The live panel of ``comparison``. It remains live after the comparison has ended, so that viewers can
+    still expand exchanges."""
 
     again = SHOW_AGAIN
 
@@ -242,7 +244,8 @@ class ComparisonPanel(LivePanel):
             comparison.step(timeout=0)
 
     def _answer_early(self, view: Mapping[str, Any]) -> None:
-        """Play the first early key of each agent that is to act now; refuse keys that waited too long."""
+        """Play the first early key of each agent that is to act now, and refuse keys that have waited too
+        long."""
         for (lane, agent), early in list(self._early.items()):
             awaited = any(request["agent"] == agent for request in view["lanes"][lane]["requests"])
             if (key := early.next(awaited)) is not None:
@@ -338,7 +341,7 @@ def show(comparison: Comparison) -> None:
 
 
 def _end_previous(comparison: Comparison) -> None:
-    """End the comparison shown before by this cell, unless a variable still refers to it.
+    """End the comparison that this cell showed before, unless a variable still refers to it.
 
     IPython keeps every value that a cell has displayed. Without this, an unreferenced comparison would keep
     its processes until the kernel ends, and every execution of its cell would add one.

@@ -1,4 +1,4 @@
-"""Keys that a player presses before an action of theirs is awaited: kept for the next turns, or refused."""
+"""Keys that a player presses before an action is awaited: they are kept for the next turns, or refused."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections import deque
 from typing import Any, NamedTuple
 
 EARLY_SECONDS = 1.0
-"""How long a key stays valid if it is pressed before its player's turn."""
+"""Seconds for which a key stays valid if it is pressed before its player's turn."""
 REFUSAL_SECONDS = 4.0
-"""How long the page shows that a key was refused."""
+"""Seconds for which the page shows that a key was refused."""
 MOST_KEPT = 3
 """Maximum number of keys that are kept; further ones are refused."""
 
@@ -23,7 +23,7 @@ class EarlyKey(NamedTuple):
 
 
 class EarlyKeys:
-    """The early keys of one player, with a notice about each: none is lost silently."""
+    """The early keys of one player, with a notice about each, so that none is lost silently."""
 
     def __init__(self) -> None:
         self._kept: deque[EarlyKey] = deque()
@@ -41,8 +41,8 @@ class EarlyKeys:
             self._refused, self._overtaken = ([key], f"{MOST_KEPT} keys are kept already"), False
 
     def next(self, awaited: bool) -> EarlyKey | None:
-        """Return the first kept key if an action is awaited now; None without one. Keys that waited too long
-        are refused."""
+        """Return the first kept key, if there is one and an action is awaited now, else None. Keys that have
+        waited too long are refused."""
         key = self._kept.popleft() if awaited and self._kept else None
         if awaited and self._overtaken:
             self._refused = None

@@ -19,7 +19,8 @@ from ipywidgets import Widget
 from mosaic_lab.overview.exchange_view import shown_exchanges, thumbnail
 
 TAIL, WHOLE = 400, 20_000
-"""Maximum length of a partial answer: its last characters, on a collapsed and on an expanded card."""
+"""Maximum length of a partial answer, of which the last characters are shown: on a collapsed and on an
+expanded card."""
 MOST_WRITERS = 4
 LOST_SECONDS = 2.0
 """Seconds after which a missing acknowledgement counts as lost."""

@@ -27,7 +27,7 @@ actions are typed."""
 MOST_AGENTS = 12
 """Maximum number of agents whose last action is displayed."""
 MOST_RETURNS = 4
-"""Maximum number of agents whose own returns are shown in the table beside the sum."""
+"""Maximum number of agents whose own returns the table shows beside the sum."""
 _LONGEST = 4000  # characters of a reason, a reasoning, a log
 _LONGEST_TEXT = 20_000  # characters of a description
 Y_LABEL = "return"
@@ -278,12 +278,13 @@ def _is_plain(action: Any) -> bool:
 
 
 def lane_style(index: int) -> LineStyle:
-    """Return the line style of the lane at ``index``: lanes often share the same return for a while."""
+    """Return the line style of the lane at ``index``. Styles differ because lanes often have the same return
+    for a while."""
     return DISTINCT_STYLES[index % len(DISTINCT_STYLES)]
 
 
 def return_lines(view: Mapping[str, Any]) -> list[Line]:
-    """Return a line of returns after each step for every lane that has made a step in its episode."""
+    """Return a line of the return after each step for every lane that has made a step in its episode."""
     lines = []
     for lane in view["lanes"]:
         if len(lane["series"]) < 2:  # only the start

@@ -1,8 +1,8 @@
 """The static form of a comparison in a saved notebook: last frames, returns and episodes.
 
 It is drawn in the background when the lanes come to rest, and every 20 seconds while they move. If no browser
-shows the widget, for example in a notebook executed without one, it is drawn at the end of every cell that
-moved a lane, before the cell completes.
+shows the widget, as in a notebook executed without one, it is drawn at the end of every cell that moved a
+lane, before the cell completes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MOVING_SECONDS = 20.0
 RESTING_SECONDS = 2.0
 """Lanes that have not changed for this long are at rest."""
 FRAMES_SECONDS = 1.5
-"""How long the end of a cell waits for the frames of its steps."""
+"""Seconds that the end of a cell waits for the frames of its steps."""
 MOST_COLUMNS = 4
 MOST_ROWS = 40
 MOST_LENGTH = 4000
@@ -80,7 +80,7 @@ class SavedComparison:
         self._frames_lock = threading.Lock()
         self._view: Mapping[str, Any] = {}
         self._stamp: object = None
-        """The drawn state of the lanes; a change means that a new picture is due."""
+        """The state of the lanes; when it changes, a new picture is due."""
         self._drawn: object = None
         self._waited: object = None
         """The last state whose frames were awaited at the end of a cell."""
@@ -95,7 +95,7 @@ class SavedComparison:
         _settle_after_cells(self)
 
     def look(self, view: Mapping[str, Any], *, last: bool) -> None:
-        """Process a view, and draw it in the background if due or if it is the ``last``."""
+        """Process a view, and draw it in the background if that is due or it is the ``last``."""
         self._take_in(view)
         if not self._visibility.ever or math.isinf(self._visibility.interval()):
             self._look_at_frames()

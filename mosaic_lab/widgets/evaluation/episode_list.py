@@ -22,14 +22,14 @@ from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_s
 from mosaic_lab.widgets.replays.replay_area import ReplayArea, Say
 
 MOST_ROWS = 500
-"""Maximum number of episodes in the list: the newest."""
+"""Maximum number of episodes in the list, which shows the newest."""
 REFRESH_SECONDS = 2.0
 _COLUMNS = {"#": True, "Operator": False, "Seed": True, "Return": True, "Length": True, "End": False}
 
 
 class EpisodeList:
-    """The episodes of ``evaluation``, its own handle; ``widgets`` belong below each other in a panel. While
-    collapsed, the list reads nothing."""
+    """The episodes of ``evaluation``, a handle that nothing else uses. ``widgets`` belong below each other in
+    a panel. While collapsed, the list reads nothing."""
 
     def __init__(self, evaluation: Evaluation, say: Say) -> None:
         self.head = Collapsible(title="Episodes")

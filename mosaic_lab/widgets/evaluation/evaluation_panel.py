@@ -104,7 +104,7 @@ def _has_points(plot: Plot) -> bool:
 
 
 def _is_in(failure: tuple[str, int], said: str) -> bool:
-    """Whether the failure of one episode is in the run's own reason."""
+    """Return whether the failure of one episode is part of the run's own reason."""
     text, count = failure
     return count == 1 and text.partition(": ")[2] in said
 

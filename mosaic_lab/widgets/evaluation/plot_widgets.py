@@ -36,9 +36,9 @@ from mosaic_lab.widgets.replays.replay_area import ReplayArea
 
 ROW_PIXELS, AROUND_ROWS_PIXELS = 26, 74
 NAME_PIXELS, MOST_NAME_PIXELS = 7, 170
-"""The width of a character of a row's name, and of the longest name."""
+"""Width of a character in a row's name, and maximum width of a name."""
 LEAST_PIXELS = 130
-"""The minimum width of a figure beside its axis; below it, the next figure wraps."""
+"""Minimum width of a figure beside its axis; below it, the next figure wraps."""
 FEW_BESIDE = 3
 """Approximate number of x ticks in figures side by side."""
 MOST_SHOWN = 32
@@ -46,7 +46,7 @@ MOST_SHOWN = 32
 
 
 class FacetFigure:
-    """A facet as a figure with a fixed set of marks. ``named``: whether the rows are named in this figure.
+    """A facet as a figure with a fixed set of marks. ``has_names``: whether this figure names the rows.
     ``wraps``: whether it may move below the previous figure if space is short."""
 
     def __init__(self, facet: Facet, has_names: bool, wraps: bool) -> None:
@@ -100,7 +100,7 @@ class FacetFigure:
         self.draw(facet, [facet])
 
     def draw(self, facet: Facet, alike: Sequence[Facet]) -> None:
-        """Draw another facet with the same rows, on the x axis that it shares with the facets ``alike``."""
+        """Draw another facet with the same rows, on the x axis that it shares with ``alike`` facets."""
         marks = facet.marks
         bands = [(mark.band, mark_color(mark)) for mark in marks if mark.band is not None]
         thin = [(line, mark) for mark in marks for line in mark.thin]
@@ -153,8 +153,8 @@ class PlotNote(anywidget.AnyWidget):
 
 
 class PlotFigures:
-    """The figures of a plot side by side, with a legend if the colours are not named by rows, and below them
-    the replay of a clicked point."""
+    """The figures of a plot side by side, with a legend unless rows name the colours, and below them the
+    replay of a clicked point."""
 
     def __init__(self, plot: Plot) -> None:
         have_names = [plot.names_rows(place) or not facet.rows for place, facet in enumerate(plot.facets)]

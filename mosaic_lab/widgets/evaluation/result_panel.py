@@ -83,8 +83,8 @@ class ResultReader(ABC, Generic[S]):
 
 
 def due_again(began: float, least: float = 0.0, most: float = math.inf) -> float:
-    """Return when to repeat work that began at this time and ends now, so that it takes at most a twentieth
-    of the time. The pause is at least ``least`` and at most ``most`` seconds."""
+    """Return when to repeat work that began at ``began`` and ends now, so that it takes up at most a
+    twentieth of the time. The pause is at least ``least`` and at most ``most`` seconds."""
     now = time.monotonic()
     return now + min(most, max(least, (now - began) / _SHARE))
 
@@ -116,7 +116,7 @@ class ResultPanel(FollowingPanel, Generic[S]):
         """Return the progress from 0 to 1; None while it is unknown."""
 
     def reason(self) -> str:
-        """Return the reason of the run's state; a failure has it in its notices."""
+        """Return the reason of the run's state; that of a failure is in the notices."""
         return state_reason(self.view)
 
     def snapshot(self) -> S:

@@ -1,5 +1,5 @@
 """The numbers of an evaluation's panel, read in the background at a rate that keeps the cost low. Counting
-episodes is cheap. Resampling takes longer with more episodes, and is then done less often."""
+episodes is cheap; resampling takes longer the more episodes there are, and is then done less often."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ _LATENCIES = ("exchange_ms_p50", "exchange_ms_p95")
 class EvaluationSnapshot:
     """The content of a panel: ``done`` and ``left`` are current, the rest is from the last resampling.
 
-    ``plots``: the intervals and, with language models, returns against costs. ``spent``: the spent part of
-    the budget, if there is one. ``failures``: the errors of failed episodes, with counts. ``damage``: why
-    there are no numbers, see `Evaluation.damage`. ``parts``: the parts on a cluster, as text.
+    ``plots``: the intervals and, with language models, returns against costs. ``spent``: how much of the
+    budget has been spent, if there is one. ``failures``: the errors of failed episodes, with counts.
+    ``damage``: why there are no numbers, see `Evaluation.damage`. ``parts``: the parts on a cluster, as text.
     """
 
     done: int
@@ -61,7 +61,7 @@ class EvaluationSnapshot:
 
 
 class SnapshotReader(ResultReader[EvaluationSnapshot]):
-    """Reads ``evaluation``, its own handle."""
+    """Reads ``evaluation``, a handle that nothing else uses."""
 
     RETRY_SECONDS = 30.0
 
@@ -151,7 +151,7 @@ def operators_table(summary: pd.DataFrame, totals: Mapping[str, int]) -> dict[st
 
 
 def budget_text(budget: Mapping[str, float | None] | None, spent: Mapping[str, Any]) -> str:
-    """Return the spent part of a budget: ``$0.41 of $2.00``, ``12k of 50k tokens``; empty without a
+    """Return how much of a budget has been spent: ``$0.41 of $2.00``, ``12k of 50k tokens``; empty without a
     budget."""
     budget = budget or {}
     parts = []

@@ -1,7 +1,7 @@
 """Flow control for one view of a page: how many frames may be in flight, and how large they may be.
 
-This module sends nothing and handles no frames, only times (seconds of a monotonic clock), sizes and message
-numbers, so that tests can use their own clock.
+This module sends nothing and handles no frames. It works only with times (seconds of a monotonic clock),
+sizes and message numbers, so that tests can use their own clock.
 
 The protocol of `Credit`:
 
@@ -36,17 +36,19 @@ SMALL_BYTES = 16 << 10
 """Messages up to this size use the second gain."""
 IDLE_SECONDS = 10.0
 ACK_SECONDS = 0.1
-"""Interval between two messages that request an acknowledgement while nothing queues; and at most:"""
+"""Interval between two messages that request an acknowledgement while nothing queues."""
 MOST_STRIDE = 4
+"""Maximum number of messages for each acknowledgement requested."""
 PATIENCE = 1.0
-"""Minimum seconds after the last message until one more is sent although the window is full."""
+"""Minimum seconds after the last message before another is sent although the window is full."""
 STALE_SECONDS = 5.0
 """A longer delay is attributed to a hidden page, not to the connection."""
 LOW_SECONDS, MOST_LOW_SECONDS = 15.0, 240.0
-"""Seconds before a bandwidth judged low is tried again: initially and at most; doubled after each try."""
+"""Seconds before high bandwidth is assumed again after it was judged low: initially, and at most. They double
+each time."""
 JUDGE_SECONDS = 1.0
 HELD_UP = 0.4
-"""Share of the time during which a due frame had to wait."""
+"""If due frames wait for more than this fraction of the time, the bandwidth counts as low."""
 LARGE_BYTES = 64 << 10
 """Minimum mean message size at which large frames can be the cause of a delay."""
 

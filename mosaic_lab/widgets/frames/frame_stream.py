@@ -1,7 +1,7 @@
 """Streams frames from the rings of runs to the views of pages, with one thread for all of them.
 
 The thread sleeps while no view is visible. Files that a page requests (a frame as a PNG, the last seconds as
-a GIF or an MP4) take up to many seconds to encode: this runs in threads of its own, a few at a time.
+a GIF or an MP4) can take many seconds to encode, which is done in separate threads, a few at a time.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from mosaic_lab.widgets.page.kernel import on_message, publish_no_status, stay_o
 
 NOTICE_SECONDS = 1.0
 CALM_SECONDS = 30.0
-"""A view's next failure is reported after this long without one."""
+"""Seconds without a failure of a view after which its next one is reported."""
 SHORTEST_WAIT = 0.001
 MOST_SENDS = 300
 """Maximum number of frame messages per second over all views: the server drops messages beyond 1,000 per
 second."""
 MOST_VIEWERS = 64
-"""Maximum number of views kept, most of them of closed pages; the longest silent are dropped first."""
+"""Maximum number of views kept, most of which belong to closed pages; those silent longest are dropped
+first."""
 MOST_RECORDED_BYTES = 256 << 20
 """Maximum size of all recordings together."""
 
@@ -61,7 +62,7 @@ class FrameStream:
         self._idle = True
 
     def open(self, channel: BaseComm, message: Mapping[str, Any]) -> None:
-        """Serve a view opened by a page. Send an invalid one the reason, and close it."""
+        """Serve a view opened by a page. If it is invalid, send it the reason and close it."""
         try:
             with self._lock:
                 viewer = Viewer(channel, message["content"]["data"], self._feed_of, self._clock())
@@ -131,7 +132,7 @@ class FrameStream:
             self._news.wait(wait)
 
     def _turn(self, now: float) -> float | None:
-        """Do due work; return the seconds until the next is due, None while no view is visible."""
+        """Do the work that is due; return the seconds until more is due, None while no view is visible."""
         with self._lock:
             viewers = list(self._viewers)
         self._forget()
@@ -270,7 +271,7 @@ def film(feed: FrameFeed, seconds: object, form: object) -> Callable[[], File]:
 def deliver(viewer: Viewer, make: Callable[[], File]) -> None:
     """Make a file in a thread, and send it to the view. Raises MosaicError if too many are being made."""
     if not _free.acquire(blocking=False):
-        raise MosaicError(f"{MOST_AT_ONCE} files are being made already; try again when one is done.")
+        raise MosaicError(f"{MOST_AT_ONCE} files are already being made; try again when one is done.")
     threading.Thread(target=_deliver, args=(viewer, make), name="mosaic-frames-file", daemon=True).start()
 
 

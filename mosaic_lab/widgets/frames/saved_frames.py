@@ -3,7 +3,7 @@
 The picture shows the last frames sent to a page or, if there are none, seen by this kernel. It is drawn when
 the first frame arrives, every 20 seconds while frames change, and when they stop because no view is visible,
 a viewer paused or the run ended. While no page has shown a run, as in a notebook executed without a browser,
-one frame per second is requested. At most 64 pictures follow their runs, those shown last.
+one frame per second is requested. Only the 64 pictures shown last follow their runs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MOVING_SECONDS = 20.0
 """Interval between pictures while frames change."""
 STILL_SECONDS = 2.0
-"""Frames count as stopped after this long without a new one …"""
+"""Seconds without a new frame after which frames count as stopped …"""
 LEAST_SECONDS = 5.0
 """… but a slow environment must not cause a picture for each of its frames."""
 UNSEEN_FPS = 1.0

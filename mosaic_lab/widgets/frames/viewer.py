@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 SILENT_SECONDS = 60.0
-"""A page silent for this long is gone or asleep. Nothing is sent until its next message."""
+"""A page that has been silent for this long is gone or asleep. Nothing is sent until its next message."""
 MOST_TILES = 256
 MOST_FPS = 60.0
 MOST_BYTES = 8 << 20
@@ -33,8 +33,8 @@ next one."""
 MOST_POSTED = 256
 NOTHING = Notice("info", "")
 GATHER_SECONDS = 0.004
-"""How long frames wait for those of other runs that had frames lately, as long as more arrive: lanes step
-together."""
+"""Seconds that frames wait for those of other runs that recently had frames, as long as more arrive, because
+lanes step together."""
 EARLY = 0.1
 """Fraction of the interval by which the next poll is advanced if the last frame was already old."""
 
@@ -158,7 +158,7 @@ class Viewer:
         self.send({"type": "failed", "text": text})
 
     def due_at(self, now: float) -> float:
-        """Return when a frame may be sent, unless the page acknowledges more before."""
+        """Return when a frame may be sent, unless the page acknowledges more before then."""
         self.waiting = not self._credit.may_send(now)
         if not self.waiting:
             return max(self._due_at, self._gather_until)
@@ -172,8 +172,8 @@ class Viewer:
         return self._gathered > 0
 
     def show(self, now: float, shortest: float) -> None:
-        """Send the newest frames that the page has not seen, unless more arrive right now. The next are sent
-        after ``shortest`` seconds at the earliest."""
+        """Send the newest frames that the page has not seen, unless more are arriving right now. The next are
+        sent after ``shortest`` seconds at the earliest."""
         wanted = self.tiles_wanted(now)
         news = [tile for tile in wanted if tile.feed.frame and tile.feed.number != tile.number]
         recent = now - 2 * max(self._interval, shortest)
@@ -263,5 +263,5 @@ def _paths(tiles: object) -> list[Path]:
 def _path(tile: object) -> Path:
     run = tile.get("run") if isinstance(tile, Mapping) else None
     if not isinstance(run, str) or not Path(run).is_absolute() or "\0" in run:
-        raise ValueError(f"a tile names the folder of a run, with its whole path, not {run!r:.200}")
+        raise ValueError(f"a tile names the folder of a run by its absolute path, not {run!r:.200}")
     return Path(run)

@@ -159,7 +159,7 @@ def frame_wall(runs: AnyRuns, fps: float = FPS, columns: int | None = None) -> F
 
 
 def close_removed(run: Run) -> None:
-    """Close every wall that shows ``run``, which was removed, and no other existing run."""
+    """Close every wall that shows ``run``, which was removed, and no run that still exists."""
     with _walls_lock:
         keys = [key for key in _walls if run.path in key[0] and not any(path.exists() for path in key[0])]
         closing = [_walls.pop(key) for key in keys]
@@ -174,8 +174,9 @@ _walls_lock = threading.Lock()
 def page_canvas() -> Canvas:
     """Return a canvas, initially one pixel, on which only the page draws.
 
-    Uses the only private hook into ipycanvas, checked on 0.14.3. The kernel does not draw, so no view has to
-    report that it is ready. If ipycanvas lacks this switch, the views report it, and the report is ignored.
+    This uses the only private hook into ipycanvas, checked on 0.14.3. The kernel does not draw, so no view
+    has to report that it is ready. If ipycanvas lacks this switch, the views report it, and the reports are
+    ignored.
     """
     switches = {_CLIENT_READY: False} if Canvas.class_traits().get(_CLIENT_READY) else {}
     return Canvas(width=1, height=1, **switches)

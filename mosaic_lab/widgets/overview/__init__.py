@@ -37,7 +37,8 @@ def _open(comm: BaseComm, message: Mapping[str, Any]) -> None:
 
 
 class LiveRunList(RunList):
-    """`Lab.runs`: all runs of the store at ``root`` when it was read; a cell shows them live."""
+    """The value of `Lab.runs`: all runs of the store at ``root`` at the time of reading; a cell shows them
+    live."""
 
     def __init__(self, root: Path, runs: Iterable[Run], notes: Iterable[str]) -> None:
         super().__init__(runs, notes=notes)

@@ -1,6 +1,7 @@
 """A page's actions on the runs of a store, executed by a kernel.
 
-Some open live panels in tabs of the page's main area rather than cells: closed with their tab, never saved.
+Some open live panels in tabs of the page's main area instead of cells. These are closed with their tab and
+never saved.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class RunActions:
         """Resume a run, or the trainings of a group that ended early, and return the ids of the runs.
 
         Evaluations, sweeps and curricula resume in their folders. A training continues from its newest
-        checkpoint as a new run of the same name, and those of a group are a new group.
+        checkpoint as a new run of the same name; the continued trainings of a group form a new group.
         """
         first, *others = runs = self._runs(params.runs)
         if others:
@@ -115,7 +116,7 @@ class RunActions:
     def remove(self, params: RemoveParams, report: Report) -> None:
         """Delete ended runs and, on request, the trials of sweeps and the stages of curricula.
 
-        Raises MosaicError, and deletes none, if one is alive.
+        Raises MosaicError, without deleting any, if one is alive.
         """
         runs = self._runs(params.runs)
         if params.trials:

@@ -37,7 +37,7 @@ from mosaic_lab.widgets.page.kernel import on_message, publish_no_status, stay_o
 logger = logging.getLogger(__name__)
 
 SILENT_SECONDS = 90.0
-"""A page silent for this long is gone or hidden. It subscribes again when it returns."""
+"""A page that has been silent for this long is gone or hidden. It subscribes again when it returns."""
 THREADS = 3
 
 
@@ -107,7 +107,8 @@ class Channel:
             self._comm.send({"id": number, "result": result}, buffers=buffers)
 
     def _subscribe(self, version: object) -> None:
-        """Send changes since ``version`` from now on; does nothing if it is not a valid version."""
+        """From now on, send the changes since ``version``; only end the subscription if it is not a
+        version."""
         with self._lock:
             if self._unsubscribe is not None:
                 self._unsubscribe()

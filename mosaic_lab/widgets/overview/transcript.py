@@ -81,7 +81,7 @@ class ShownTranscript:
 
     def _replay(self, request: Mapping[str, Any]) -> None:
         if (replay := self._transcript.replay) is None:
-            self._say("error", "only the notebook that has played these exchanges can replay them")
+            self._say("error", "only the notebook that played these exchanges can replay them")
             return
         episode = request["operator"], request["seed"], request["episode"]
         self.replays.request(episode_text(*episode), partial(replay, *episode), request["step"])
@@ -92,8 +92,8 @@ class ShownTranscript:
 
 
 def excerpt(transcript: Transcript, seconds: float = SAVED_SECONDS) -> Caption:
-    """Return the number of exchanges selected within ``seconds``, a table of the first, and the texts of a
-    few."""
+    """Return the number of exchanges found within ``seconds``, a table of the first of them, and the texts of
+    a few."""
     index = transcript.index
     found = index.find(transcript.selection, seconds)
     rows = index.rows(found.numbers[:SAVED_ROWS])

@@ -40,7 +40,7 @@ MOST_PICTURED = 12
 REST_SECONDS = 2.0
 """Seconds without a change before the picture is drawn again."""
 MOMENT_SECONDS = 2.0
-"""Seconds that the cell waits for the first picture, which is usually drawn in less than one."""
+"""Seconds that the cell waits for the first picture, which usually takes less than one to draw."""
 
 
 class WorkspaceView(anywidget.AnyWidget):
@@ -144,7 +144,7 @@ class RunWorkspace:
         start, end = state["xLimits"]
         grouped = state["groupBy"]
         if grouped is not None:
-            runs = sorted(runs, key=lambda run: run.id)  # groups are numbered from that of the oldest run
+            runs = sorted(runs, key=lambda run: run.id)  # groups are numbered from the oldest run's
         run_colors = {run: color(place) for run, place in state["colors"].items()} if grouped is None else {}
         return [
             ExportedChart(

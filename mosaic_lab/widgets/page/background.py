@@ -1,7 +1,7 @@
 """One background thread for slow work without a waiting caller, such as drawing static forms.
 
-Actions run one after another: memory allocated for pictures by many short-lived threads stays with the
-process, and grows with their number.
+Actions run one after another, because the memory that many short-lived threads allocate for pictures stays
+with the process and grows with their number.
 """
 
 from __future__ import annotations

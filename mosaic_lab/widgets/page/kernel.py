@@ -52,7 +52,7 @@ def stay_on_subshell(*comms: BaseComm) -> None:
 
 
 def on_message(comm: BaseComm, handle: Callable[[dict[str, Any]], object]) -> None:
-    """Call ``handle`` with each message of the page, without IPython's hooks.
+    """Call ``handle`` with each message from the page, bypassing IPython's hooks.
 
     ``comm.on_msg`` makes ipykernel run IPython's hooks around every message, as if a cell had been executed;
     matplotlib's hook then shows and closes figures that a running cell is still drawing.
@@ -78,8 +78,8 @@ class BusyStatus:
 
     ipykernel publishes "idle" after each message handled by a subshell or its control thread, even while a
     cell runs on the main thread. Pages show the last status, so a page whose widgets talk to the kernel would
-    show it as idle. This class publishes another "busy" after each such "idle", and neither for messages to
-    a comm of `publish_no_status`.
+    show it as idle. This class publishes another "busy" after each such "idle", and publishes neither for
+    messages to a comm of `publish_no_status`.
     """
 
     def __init__(self, shell: Any) -> None:

@@ -57,7 +57,7 @@ class LivePanel(ABC):
 
     @property
     def outdated(self) -> bool:
-        """Whether the source has continued after its end, which the panel still shows."""
+        """Whether the source has continued after the end that the panel still shows."""
         return False
 
     @abstractmethod
@@ -66,7 +66,7 @@ class LivePanel(ABC):
 
     @abstractmethod
     def draw(self) -> None:
-        """Update all parts, under the lock; unchanged state is not sent."""
+        """Update all parts; called under the lock. Unchanged state is not sent."""
 
     @abstractmethod
     def static_caption(self) -> Caption:

@@ -1,9 +1,9 @@
 """Panels in a notebook's output, live and as a static form that remains after the kernel is gone.
 
 A panel is three consecutive outputs (see ``saved_form``): the live widget, a table, a picture. The last two
-are filled in when the panel's runs have ended. If no browser ever showed the widget, its output is then
-emptied. The widgets are closed when no output shows them any more, when their runs were removed, and when too
-many other panels have ended since.
+are filled in when the panel's runs have ended. The widget's output is then emptied if no browser has ever
+shown it. The widgets are closed once no output shows them, their runs were removed, or too many other panels
+have ended since.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ MOST_PANELS = 16
 """Maximum number of live panels; beyond it, the oldest panels of ended runs are replaced by their static
 form."""
 MOMENT_SECONDS = 1.0
-"""How long a cell waits for the static form of ended runs, so that it is usually complete with the cell."""
+"""Seconds that a cell waits for the static form of ended runs, so that it is usually complete when the cell
+is."""
 
 Key = tuple[tuple[Path, ...], *tuple[Any, ...]]
 """The folders of the runs that a panel shows, and its settings."""

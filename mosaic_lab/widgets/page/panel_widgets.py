@@ -55,7 +55,7 @@ class Controls(anywidget.AnyWidget):
     panning = t.Bool(False).tag(sync=True)
     hidden: t.List[str] = t.List(t.Unicode(), maxlen=256).tag(sync=True)
     legend: t.List[dict[str, str]] = t.List(t.Dict()).tag(sync=True)
-    waiting = t.Unicode("", help="the text of a chart without lines; else empty").tag(sync=True)
+    waiting = t.Unicode("", help="the text in place of a chart's lines, if it has none").tag(sync=True)
     resets = t.Int(0).tag(sync=True)
     pngs = t.Int(0).tag(sync=True)
     csvs = t.Int(0).tag(sync=True)
@@ -63,7 +63,7 @@ class Controls(anywidget.AnyWidget):
 
 
 class Table(anywidget.AnyWidget):
-    """A table of texts, hidden without rows.
+    """A table of texts, hidden while it has no rows.
 
     ``table``: {"columns": [{"title", "numeric"}], "rows": [[{"text", "color", "hint", "key", "choose"}]],
     "caption", "sortable"}. The user sorts a sortable table by the ``key`` of its cells, None last. A row

@@ -4,9 +4,9 @@ A live output and its static form are consecutive outputs, each with a display i
 (HTML), a picture. A live page hides the last two while it shows the widget (``panel.css``). A page without
 the widget shows them, and the caption's own style hides the widget's error message.
 
-An output's metadata contain its display id, for which the notebook format has no field. The page uses it to
-find the output that a message updates, including outputs read from a file
-(``js/src/extension/saved-outputs.ts``). They also describe the panel, so that a later kernel can show it
+The metadata of an output contains its display id, for which the notebook format has no field. The page uses
+it to find the output that a message updates, including outputs read from a file
+(``js/src/extension/saved-outputs.ts``). It also describes the panel, so that a later kernel can show it
 again. A notebook may come from an untrusted source: a description can name only runs of the announced store,
 and no other file is opened for it.
 """
@@ -177,7 +177,7 @@ class SavedForm:
             self.publish_again()
 
     def update_after(self, seconds: float) -> threading.Thread:
-        """Update on a thread of its own after ``seconds``, in place of an update that still waits."""
+        """Update on a thread of its own after ``seconds``, replacing an update that is still waiting."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = threading.Timer(seconds, self.update)
@@ -192,8 +192,8 @@ class SavedForm:
                 self._publish(output, update=True)
 
     def hide_widget(self, outputs: Collection[PanelOutput]) -> None:
-        """Remove the widget from these outputs: no browser has shown it, and the static form has the same
-        content."""
+        """Remove the widget from these outputs, because no browser has shown it and the static form has the
+        same content."""
         for output in outputs:
             publish(NOTHING, output.live, update=True)
 
@@ -225,7 +225,7 @@ class SavedForm:
 
 
 _forms: WeakValueDictionary[str, SavedForm] = WeakValueDictionary()
-"""By the display ids of captions."""
+"""The forms by the display ids of their captions."""
 
 
 def form_of(caption: str) -> SavedForm | None:

@@ -1,8 +1,8 @@
 """The visibility of a panel's views, and the update rate that follows from it.
 
 Every view reports when it appears and vanishes, and sends a heartbeat every 15 seconds. A page that dies
-reports nothing, and its server keeps all messages for its return. Updates therefore become less frequent the
-longer a page is silent, so that their number grows only with the logarithm of the silence.
+reports nothing, while its server keeps all messages in case it returns. Updates therefore become less
+frequent the longer a page is silent, so that their number grows only with the logarithm of the silence.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 
 FASTEST_SECONDS = 0.2
 UNSEEN_SECONDS = 1.0
-"""Interval between updates until a view has reported: there may be no browser."""
+"""Interval between updates until a view has reported, since there may be no browser."""
 PATIENCE_SECONDS = 40.0
-"""Maximum silence that counts as normal: two heartbeats and a margin."""
+"""Longest silence that counts as normal: two heartbeats and a margin."""
 MOST_VIEWS = 16
 
 

@@ -22,7 +22,7 @@ _FEW_AGENTS = 4  # whose returns are shown
 _SHORT = 32  # numbers of an observation that is shown as text
 _LONGEST_TEXT = 4_000
 _MOST_TEXT = 2 << 20  # characters of prompts, answers and observations in a player
-_QUALITY = {"crf": "20", "preset": "veryfast", "threads": "2", "g": "12"}  # few frames to decode for a jump
+_QUALITY = {"crf": "20", "preset": "veryfast", "threads": "2", "g": "12"}  # a jump decodes few frames
 
 
 def replay_film(replay: Replay) -> bytes:

@@ -1,4 +1,4 @@
-"""The part of a panel in which an episode is replayed after a click on its row or on its point in a plot."""
+"""The part of a panel that replays an episode after a click on its row or its point in a plot."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mosaic_lab.widgets.replays.replay_player import PanelOf, ReplayView
 Say = Callable[[str, str], None]
 """Shows a message of a level ("info", "error") to the user; an empty text removes it."""
 Make = Callable[[Callable[[str], None], Progress], Replay | Replays]
-"""Makes a replay. It is called with functions that report an installation's line and the steps played."""
+"""Makes a replay; called with functions that report a line of an installation and the steps played."""
 
 _EVERY_SECONDS = 0.5  # between two reports
 
@@ -38,7 +38,7 @@ class ReplayArea:
         self._view: ReplayView | None = None
 
     def request(self, name: str, make: Make, at: int = 0) -> None:
-        """Make a replay in the background and show it before its step ``at``; it replaces one in progress.
+        """Make a replay in the background and show it before its step ``at``, replacing one in progress.
         ``name`` names the episode in messages."""
         self._newest += 1
         self._say("info", f"Replaying {name} …")

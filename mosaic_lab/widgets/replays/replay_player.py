@@ -61,12 +61,12 @@ class ReplayPlayer(anywidget.AnyWidget):
 
 
 PanelOf = Callable[[Comparison], LivePanel]
-"""Returns the panel of a comparison, which a page is about to show."""
+"""Returns the panel of a comparison that a page is about to show."""
 
 
 class ReplayView:
-    """A player and, below it in ``box``, the comparison that was begun at one of its steps, in the panel that
-    ``panel_of`` makes."""
+    """A player and, below it in ``box``, the comparison that begins at one of its steps, in the panel made by
+    ``panel_of``."""
 
     def __init__(self, shown: Replay | Replays, panel_of: PanelOf) -> None:
         self._panel_of = panel_of

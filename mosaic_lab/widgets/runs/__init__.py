@@ -14,12 +14,7 @@ if TYPE_CHECKING:
 
 
 def show_runs(
-    runs: Sequence[Run],
-    *,
-    alone: bool,
-    metric: str | None = None,
-    interval: bool = False,
-    output: PanelOutput | None = None,
+    runs: Sequence[Run], *, alone: bool, metric: str | None, interval: bool, output: PanelOutput | None = None
 ) -> None:
     """Show the panel of these runs in the running cell; reuse a panel of this kernel. ``output``: an output
     of a former kernel to reuse. See `RunPanel` for the other arguments."""

@@ -23,7 +23,7 @@ from mosaic_lab.widgets.runs.run_chart import film_places
 from mosaic_lab.widgets.runs.run_view import RunView
 
 MOST_FILMS = 100
-"""Maximum number of films in a strip: the newest."""
+"""Maximum number of films in a strip, which shows the newest."""
 REFRESH_SECONDS = 2.0
 
 
@@ -38,9 +38,7 @@ class FilmStrip(anywidget.AnyWidget):
     wanted: t.Dict[str, Any] = t.Dict({}, help="{step, number}: what the page requests").tag(sync=True)
     film: t.Dict[str, Any] = t.Dict({}, help="{step, number, type, data, error}").tag(sync=True)
     x_scale: Any = t.Instance(Widget, allow_none=True).tag(sync=True, **widget_serialization)
-    places: t.List[Any] = t.List(help="the x of each film on the chart; None for one that has no place").tag(
-        sync=True
-    )
+    places: t.List[Any] = t.List(help="the x of each film on the chart; None: it has none").tag(sync=True)
 
 
 class CollapsibleFilms:
@@ -61,7 +59,7 @@ class CollapsibleFilms:
         return [self.head, self._content]
 
     def expand(self, on: bool) -> None:
-        """Expand the strip and follow the films while more may be made; or collapse it."""
+        """Expand the strip and follow the films while more may be made, or collapse it."""
         if on and self._strip is None:
             self._strip = FilmStrip(x_scale=self._x_scale)
             self._strip.observe(self._deliver, names="wanted")

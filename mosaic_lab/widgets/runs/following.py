@@ -1,4 +1,4 @@
-"""Live panels that follow runs: header, Stop, frames, notices and log around their own content."""
+"""Live panels that follow runs: a header, Stop, frames, notices and the log around their own content."""
 
 from __future__ import annotations
 

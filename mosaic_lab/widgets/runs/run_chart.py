@@ -35,7 +35,7 @@ MOST_RAW = 4
 """Maximum number of smoothed lines drawn with their raw data behind them."""
 MOST_POINTS = 1000
 ALL_POINTS = 6000
-"""Approximate number of points of all lines together: enough for the eye, and updates stay small."""
+"""Approximate number of points of all lines together: enough for the eye, with updates that stay small."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,8 @@ def _stage_places(entry: _Entry, axis: str, scale: float) -> tuple[Place, ...]:
 
 
 def _smoothed(entry: _Entry, settings: ChartSettings, scale: float, points: int) -> Curve:
-    """Return the smoothed line, from averages: the points of a decimated curve are its extremes."""
+    """Return the smoothed line, computed from averages because the points of a decimated curve are its
+    extremes."""
     x, y = entry.view.curve(entry.metric, settings.x, points, averaged=True)
     return x / scale, smooth(y, settings.smoothing)
 
@@ -172,7 +173,7 @@ def _means(entries: Sequence[_Entry], settings: ChartSettings, scale: float) -> 
     lines: list[Line] = []
     notes: list[str] = []
     for index, ((key, same), label) in enumerate(zip(drawn, labels, strict=True)):
-        # As coarse as the grid: an interval over single episodes would show their noise, not the runs'.
+        # As coarse as the grid, because an interval over episodes would show their noise, not the runs'.
         curves = [_smoothed(entry, settings, scale, GRID_POINTS) for entry in same]
         notes += ended_early(curves, [entry.view.run for entry in same], [entry.view.label for entry in same])
         marks = mean_places([_stage_places(entry, settings.x, scale) for entry in same])

@@ -56,10 +56,10 @@ _SEVERAL_AGENTS = (
     "returns are means over the agents of an episode; comparisons and evaluations show their sum"
 )
 MOST_BYTES = 8 << 20
-"""Maximum size of data sent to the page; larger exports are written beside the runs' data."""
+"""Maximum size in bytes of data sent to the page; larger exports are written to the runs' folders."""
 FILE_NAME = "metrics.csv"
 _SHOWN: dict[str, str] = {}
-"""The workers' fallbacks that this kernel has shown, each with the first run of the panel that shows it."""
+"""The workers' fallbacks that this kernel has shown, with the first run of the panel that shows each."""
 
 
 class RunPanel(FollowingPanel):

@@ -29,7 +29,7 @@ _HEALTH_TEXT = {
     "oversize": "telemetry lines were longer than the limit and were skipped",
     "invalid_utf8": "telemetry lines were not UTF-8 and were skipped",
     "unknown": "telemetry lines are of a kind that this version does not know",
-    "dropped_values": "metric values were left out (no numbers, or too many names)",
+    "dropped_values": "metric values were left out (not numbers, or too many names)",
     "replaced": "times the telemetry file was replaced or cut short, and was read again",
     "dropped_by_worker": "lines could not be written by the worker (is a disk full?)",
     "missed_by_keeper": "measurements of the system could not be taken or written",
@@ -84,7 +84,8 @@ class RunView:
 
     @property
     def step(self) -> int:
-        """The last step reported, at first that of the checkpoint that the run continues."""
+        """The last reported step or, before the first report, that of the checkpoint that the run
+        continues."""
         return max(self.feed.step, self.run.resumed_step or 0)
 
     def doing(self) -> str:
@@ -92,7 +93,7 @@ class RunView:
         if self.status.state is State.QUEUED:
             return self.reason
         if self.run.total_timesteps is None or self.feed.behind:
-            return ""  # unknown until all is read
+            return ""  # unknown until everything has been read
         learns = any(not name.startswith(SYSTEM_PREFIX) for name in self.feed.names)
         phase = training_phase(self.status.state, self.feed.step, learns=learns)
         return with_duration(phase, self.run.session_seconds(self.status))
@@ -140,7 +141,8 @@ class RunView:
         return self.feed.seconds_left(total) if total and self.status.state is State.RUNNING else None
 
     def trained(self) -> int:
-        """Return the steps of this run itself, without those before the checkpoint that it continues."""
+        """Return the steps that this run itself has trained, without those before the checkpoint that it
+        continues."""
         return self.step - first_step(self.run, self.feed.progress.first)
 
     def speed(self) -> float | None:

@@ -26,7 +26,7 @@ def header_summary(
 ) -> dict[str, Any]:
     """Return the content of the header, every number as text. ``progress`` is None if the total is unknown.
 
-    ``again`` says how to show the panel again; the page needs it after the kernel is gone. ``at_work`` are
+    ``again`` says how to show the panel again, which the page needs once the kernel is gone. ``at_work`` are
     all runs whose memory is counted.
     """
     states = Counter(view.status.state for view in views)
@@ -56,7 +56,7 @@ def header_summary(
     }
 
 
-def runs_table(views: Sequence[RunView], notes: Sequence[str] = ()) -> str:
+def runs_table(views: Sequence[RunView], notes: Sequence[str]) -> str:
     """Return a small HTML table, one row per run: state, steps, episodes, returns, duration, peak memory."""
     unit = kind_of(views[0].run).unit
     columns = ["run", "state", unit, "episodes", LAST, BEST, "time", "peak memory"]
@@ -101,7 +101,7 @@ def _facts(views: Sequence[RunView], at_work: Sequence[RunView], live: bool) -> 
     planned, requested = sum(_defined(totals)), sum(_defined(view.run.requested_timesteps for view in last))
     unit = kind_of(views[0].run).unit
     facts = [[number(steps) + (f" / {number(planned)}" if all(totals) else ""), unit]]
-    if all(totals) and planned != requested:  # in full: the two are close together
+    if all(totals) and planned != requested:  # in full, because the two are close together
         facts = [[f"{steps:,} / {planned:,}", f"steps ({requested:,} requested)"]]
     elapsed = _elapsed(views)
     speed = mean_speed(sum(view.trained() for view in views), elapsed)
@@ -115,7 +115,7 @@ def _facts(views: Sequence[RunView], at_work: Sequence[RunView], live: bool) -> 
     if unit == "steps":
         facts.append([number(sum(view.feed.episodes for view in views)), "episodes"])
     facts.append([duration(elapsed), "elapsed" if live else "total"])
-    # An ended run's memory is its peak, no longer in use while other runs are active.
+    # The memory of an ended run is its peak, which is no longer in use while other runs are active.
     used = _defined(view.memory_mb() for view in at_work if not (live and view.finished))
     if used:
         facts.append([memory(sum(used) if live else memory_peak(at_work)), "memory" if live else "peak"])
@@ -123,7 +123,8 @@ def _facts(views: Sequence[RunView], at_work: Sequence[RunView], live: bool) -> 
 
 
 def _not_continued(views: Sequence[RunView]) -> list[RunView]:
-    """Return the views of runs that no other run continues: a continuation counts the steps of both."""
+    """Return the views of runs that no other run continues, because a continuation counts the steps of
+    both."""
     continued = {continued_run(view.run) for view in views}
     return [view for view in views if view.run.id not in continued]
 
@@ -139,14 +140,12 @@ def _elapsed(views: Sequence[RunView]) -> float | None:
 
 
 def _left(views: Sequence[RunView]) -> float | None:
-    """Return the estimated seconds until all have ended at the current concurrency; ``None`` if unknown. A
-    queued run takes the first free slot, and is as fast as the others on average."""
+    """Return the estimated seconds until all have ended at the current concurrency; ``None`` if unknown.
+    Queued runs are assumed to take the first free slot and to be as fast as the others are on average."""
     waiting = [view for view in views if view.status.state is State.QUEUED]
     working = [view for view in views if not view.finished and view not in waiting]
-    ends, speeds = (
-        _defined(view.seconds_left() for view in working),
-        _defined(view.speed() for view in working),
-    )
+    ends = _defined(view.seconds_left() for view in working)
+    speeds = _defined(view.speed() for view in working)
     totals = _defined(view.run.total_timesteps for view in waiting)
     if not working or len(ends) < len(working) or len(totals) < len(waiting) or not sum(speeds):
         return None

@@ -46,8 +46,8 @@ QUANTITIES = (
 
 
 class SystemCharts:
-    """A collapsible row of charts; ``widgets`` belong below each other in the panel. A line is a run, in its
-    colour, or one of several GPUs. Nothing is drawn while the row is collapsed."""
+    """A collapsible row of charts; ``widgets`` belong below each other in the panel. Each line is a run, in
+    its colour, or one of several GPUs. Nothing is drawn while the row is collapsed."""
 
     def __init__(self, at_work: Callable[[], Sequence[RunView]]) -> None:
         """``at_work`` returns the runs to include."""
@@ -105,7 +105,7 @@ class SystemCharts:
         return chart
 
     def _entries(self, quantity: Quantity) -> list[tuple[RunView, str, str]]:
-        """The run, the metric's name and the colour of each line."""
+        """Return the run, the metric's name and the colour of each line."""
         lines = []
         for view in self._views:
             names = [name for name in view.feed.names if name.startswith(SYSTEM_PREFIX)]
@@ -116,7 +116,7 @@ class SystemCharts:
 
 
 def _figure(quantity: Quantity, entries: Sequence[tuple[RunView, str, str]]) -> str:
-    """Return the current use of live runs; for ended runs, their peak use."""
+    """Return the current use of live runs or, once all have ended, their peak use."""
     alive = [(view, name) for view, name, _ in entries if not view.finished]
     if alive:
         latest: dict[tuple[str, str], float] = {}

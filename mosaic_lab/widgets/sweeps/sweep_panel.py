@@ -26,7 +26,7 @@ SAVED_ROWS = 20
 """Number of trials in the static form: the best ones."""
 LEAST_BETWEEN, MOST_BETWEEN = 1.0, 10.0
 """Limits on the seconds between readings of the trials, and between their plots. The first plots are slow
-because of imports; the upper limit keeps them from delaying the next."""
+because of imports; the upper limit keeps that from delaying the next ones."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,14 @@ class SweepSnapshot:
 
 
 class SweepReader(ResultReader[SweepSnapshot]):
-    """Reads ``sweep``, its own handle."""
+    """Reads ``sweep``, a handle that nothing else uses."""
 
     def __init__(self, sweep: Sweep, news: Callable[[], None]) -> None:
         super().__init__(f"The trials of sweep {sweep.id}", news)
         self._sweep = sweep
         self._plot_at = 0.0
         self._plotted: dict[str, Any] = {}
-        """The table that the plots were computed for."""
+        """The table for which the plots were computed."""
         self._intervals = Intervals(sweep.plan.request.aggregate)
 
     def read_due(self) -> None:
@@ -128,7 +128,7 @@ class SweepPanel(ResultPanel[SweepSnapshot]):
 def trials_table(plan: SweepPlan, trials: Sequence[Trial], intervals: Intervals) -> dict[str, Any]:
     """Return the contents of a `Table`, a row per trial, in order.
 
-    ``intervals`` keeps intervals of earlier calls.
+    ``intervals`` caches the intervals of earlier calls.
     """
     names = dict.fromkeys([*plan.space.parameters, *(name for trial in trials for name in trial.parameters)])
     numeric = [all(_is_number(trial.parameters.get(name, 0)) for trial in trials) for name in names]
