@@ -14,7 +14,7 @@ from mosaic_lab._version import __version__
 
 if sys.platform == "win32":
     raise ImportError(
-        "MOSAIC Lab does not run on Windows itself: it depends on POSIX processes and file locks. "
+        "MOSAIC Lab does not run on native Windows: it depends on POSIX processes and file locks. "
         "Install it in WSL (`wsl --install`), and open JupyterLab there"
     )
 

@@ -27,7 +27,7 @@ PALETTE = (
     *("#3f7fe0", "#e5812b", "#35a06b", "#9b6bd3", "#d9534f", "#2aa3b3", "#d66fa3", "#a0922e"),
     *("#6f83a8", "#b0714a", "#5fae3d", "#7a5fc0", "#c2453c", "#3b8f9c", "#b356b0", "#8a8f3c"),
 )
-"""Distinct on white and near-black backgrounds; repeated if there are more lines."""
+"""Colours that are distinct on white and near-black backgrounds; repeated if there are more lines."""
 THIN_OPACITY = 0.35
 BAND_OPACITY = 0.2
 SIZE_INCHES = (8.6, 2.9)
@@ -166,9 +166,9 @@ class Mark(NamedTuple):
 def marks_of(curves: Iterable[tuple[str, Sequence[Place]]]) -> list[Mark]:
     """Return the marks of a chart's curves, given by their colours and places.
 
-    Places shared by all curves that have any are in ink, others in the colour of their curve. If more than
-    `MOST_MARKED` curves have places, only shared ones are marked. `marksOf` in `js/src/views/charts/marks.ts`
-    does the same.
+    Places shared by all curves that have any are drawn in ink, others in the colour of their curve. If more
+    than `MOST_MARKED` curves have places, only the shared ones are marked. `marksOf` in
+    `js/src/views/charts/marks.ts` does the same.
     """
     marked = [(color, dict.fromkeys(places)) for color, places in curves if places]
     if not marked:
@@ -190,7 +190,7 @@ def mean_places(curves: Sequence[Sequence[Place]]) -> tuple[Place, ...]:
 
 
 def draw_marks(axes: Axes, marks: Sequence[Mark], scale: float = 1.0) -> None:
-    """Draw lines over the full height, at x times ``scale``, with their labels in rows at the top."""
+    """Draw full-height lines at ``scale`` times their x, with their labels in rows at the top."""
     for place, (x, label, color) in enumerate(marks):
         axes.axvline(x * scale, color=color, alpha=0.6, linewidth=0.8, linestyle="dashed", zorder=1)
         axes.annotate(

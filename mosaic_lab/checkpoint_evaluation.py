@@ -1,10 +1,9 @@
 """The process that evaluates checkpoints: ``python -m mosaic_lab.checkpoint_evaluation --config …``.
 
-It follows one training, during the training and after it, through its run folder; see
-`runs.checkpoint_runner`.
+It follows one training through its run folder, while it runs and afterwards; see `runs.checkpoint_runner`.
 
 Checkpoints are evaluated in the order of their steps, each by a `Pool` like that of an evaluation. If a
-training saves them faster, some between the first and the last that wait are skipped.
+training saves them faster, some of those waiting are skipped, but never the first or the last.
 """
 
 from __future__ import annotations
@@ -168,7 +167,7 @@ class CheckpointEvaluator(CheckpointRunner):
             add_to_reason(self.training, note)
 
     def _reached(self, mean: Estimate) -> str:
-        """Return which goal this mean return reaches; empty if none."""
+        """Return a sentence about the goal that this mean return reaches; empty if there is none."""
         for name, reached in (("until", mean.low), ("until_mean", mean.value)):
             goal = self._settings.get(name)
             if goal is not None and reached >= goal:
@@ -177,7 +176,8 @@ class CheckpointEvaluator(CheckpointRunner):
         return ""
 
     def _out_of_patience(self) -> str:
-        """Return since when no mean return was higher, if that ends the training; else an empty text."""
+        """Return since when no mean return has been higher, if that ends the training; otherwise an empty
+        string."""
         patience = self._settings.get("patience")
         best = max(self._returns, key=lambda step: self._returns[step])
         if patience is not None and sum(step > best for step in self._returns) >= patience:

@@ -16,8 +16,8 @@ _KEY = re.compile(r"""\s*((?:[A-Za-z0-9_.-]|"[^"]*"|'[^']*')+)\s*=""")
 
 
 def read_document(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
-    """Return the content of a JSON or, with any other suffix, TOML file, and the line of each key of TOML.
-    Raises ConfigurationError if the file cannot be read or is not valid."""
+    """Return the content of a JSON file or, with any other suffix, of a TOML file, and for TOML the line of
+    each key. Raises ConfigurationError if the file cannot be read or is not valid."""
     is_json = path.suffix.lower() == ".json"
     try:
         if path.stat().st_size > _LARGEST:
@@ -46,7 +46,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _lines_of(text: str) -> dict[str, int]:
-    """Return the line of each key of a TOML document that has a line of its own."""
+    """Return the line of each key of a TOML document that begins a line."""
     lines: dict[str, int] = {}
     table: tuple[str, ...] = ()
     for number, line in enumerate(text.splitlines(), 1):

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 class Lab(Trainer):
     """A run store, and the methods that start runs in it.
 
-    ``root`` is the store's folder. ``max_running`` is the number of its runs that may run at once; further
-    runs are queued (default: the number of CPU cores). ``warm``: whether trainings after
-    the first with a library, and trained policies, are forked by an idle process that has imported it
+    ``root`` is the store's folder. ``max_running`` is the number of its runs that may run at once (default:
+    the number of CPU cores); further runs are queued. ``warm``: whether trained policies, and all but the
+    first training with a library, are forked by an idle process that has imported the library
     (`keeper.warm_workers`).
 
     A new Lab prints which runs of this notebook are still alive, how much memory they use, how to show and
@@ -104,7 +104,7 @@ class Lab(Trainer):
         return tuple(self.supervisor.groups().values())
 
     def stop_all(self, grace: float | None = None) -> RunList:
-        """Stop every alive run of the store and return these runs; see `Run.stop`."""
+        """Stop all live runs of the store and return them; see `Run.stop`."""
         alive = RunList((run for run in self.supervisor.runs() if run.alive), empty=NOTHING_TO_STOP)
         RunGroup(alive).stop(grace)
         return alive

@@ -92,7 +92,7 @@ def execute(
             record_timing=False,
             on_cell_start=announce,
         )
-        # In a thread, where nbclient cannot install its own signal handlers: Ctrl-C keeps working.
+        # In a thread, nbclient cannot install its own signal handlers, so Ctrl-C keeps working.
         with ThreadPoolExecutor(1, "mosaic-notebook") as thread:
             execution = thread.submit(client.execute)
             try:
@@ -110,7 +110,7 @@ def end_kernel(client: NotebookClient, execution: Future[NotebookNode]) -> None:
     while not execution.done() and time.monotonic() < deadline:
         process = getattr(getattr(client.km, "provisioner", None), "process", None)
         if process is not None:
-            process.kill()  # a reaped kernel's pid may belong to another process; this method checks
+            process.kill()  # unlike os.kill, never reaches another process that reuses the pid
         wait([execution], timeout=0.5)
 
 

@@ -13,7 +13,7 @@ DASH = "–"
 MOST_DIGITS = 15
 """The precision of a float."""
 UNKNOWN = "unknown"
-"""Replaces a cost or a count that was not reported, which is not 0."""
+"""Stands for a cost or a count that was not reported, as opposed to 0."""
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -45,7 +45,7 @@ def tick_texts(ticks: Sequence[float]) -> list[str]:
 
 def setting_text(value: object) -> str:
     """Format a setting: a float with six significant digits in Python's notation (``0.0003``, ``2.5e-05``),
-    an integral one in full, all other values as they are."""
+    an integral one in full, any other value unchanged."""
     if not isinstance(value, float) or (value.is_integer() and abs(value) < 1e15):
         return f"{value:.0f}" if isinstance(value, float) else str(value)
     return f"{value:.6g}"
@@ -98,7 +98,7 @@ def memory(megabytes: float | None) -> str:
 
 
 def _digits(size: float, digits: int) -> str:
-    """Format this many significant digits without an exponent or trailing zeros."""
+    """Format with this many significant digits, without an exponent or trailing zeros."""
     places = max(0, digits - 1 - math.floor(math.log10(size))) if size else 0
     text = f"{size:,.{places}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

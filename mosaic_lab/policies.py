@@ -72,7 +72,7 @@ def assign(mapping: Any, facts: Facts) -> Assignment:
 
 
 def check_lanes(lanes: Mapping[str, Mapping[str, OperatorSpec]], facts: Facts) -> None:
-    """Raise ConfigurationError, as `assign` does, for unusable mappings of ``lanes``."""
+    """Raise ConfigurationError, as `assign` does, if mappings of ``lanes`` are unusable."""
     refused: dict[str, ConfigurationError] = {}
     for label, mapping in lanes.items():
         try:
@@ -85,8 +85,8 @@ def check_lanes(lanes: Mapping[str, Mapping[str, OperatorSpec]], facts: Facts) -
 
 
 def refusals_text(refused: Mapping[str, ConfigurationError], players: Iterable[str] = ()) -> str:
-    """Return why lanes' mappings are refused; lanes with the same reason share an entry. Reasons that differ
-    only in the names of ``players``, such as the checkpoints of a league, are the same."""
+    """Return why the mappings of lanes are refused; lanes with the same reason share an entry. Reasons that
+    differ only in the names of ``players``, such as the checkpoints of a league, count as the same."""
     names = re.compile("|".join([*map(re.escape, sorted(players, key=len, reverse=True)), r"[\s─-]+"]))
     reasons: dict[str, list[str]] = {}
     for label, error in refused.items():
@@ -109,7 +109,7 @@ def pairings(players: Mapping[str, Any], agents: Sequence[str]) -> dict[str, dic
     ``players`` are operators by name, ``agents`` the two sides: agent ids, team names or patterns. The result
     is ``{"a against b": {side 1: a, side 2: b}, "b against a": …}``; operators are named after their players,
     so that `Evaluation.games` and `Evaluation.ratings` distinguish them. Raises ConfigurationError for fewer
-    than two players, or other than two sides.
+    than two players or a number of sides other than two.
     """
     if not isinstance(players, Mapping) or len(players) < 2:
         raise ConfigurationError(

@@ -40,7 +40,7 @@ _FIELDS: dict[str, Callable[[Run], Iterable[str]]] = {
     "env": lambda run: [str(run.config.get("env_id") or "")],
     "tags": lambda run: run.tags,
 }
-"""The fields that the search of the runs panel knows, with their values."""
+"""The fields that the runs panel can search, each with a run's values."""
 _FIELD = re.compile(rf"\b({'|'.join(_FIELDS)}):(\S+)")
 _LONGEST_NAME = 60
 _COLUMNS = {
@@ -55,12 +55,12 @@ _COLUMNS = {
     "group": "9em",
     "reason": "auto",
 }
-"""Columns and their widths in HTML, which leave space for the reason on a small screen."""
+"""Columns and their widths in HTML, chosen to leave space for the reason on a small screen."""
 _CLAMPED = (
     "display:-webkit-box; -webkit-box-orient:vertical; -webkit-line-clamp:3; overflow:hidden; "
     "overflow-wrap:anywhere; text-align:left"
 )
-"""Show at most three lines and an ellipsis; the tooltip has the full text."""
+"""A style that shows at most three lines and an ellipsis; the tooltip has the full text."""
 
 
 @checked_methods("lab.runs")
@@ -94,7 +94,7 @@ class RunList(Sequence[Run]):
 
     def search(self, text: str = "", tags: Iterable[str] = ()) -> RunList:
         """Return the runs that have all of ``tags``, and every word of ``text`` (case-insensitive) in their
-        id, name, label, group, state, tags or notes; a number is found as a whole word only.
+        id, name, label, group, state, tags or notes; numbers match only as whole words.
 
         Raises ConfigurationError if ``text`` is not a string or compares values, or ``tags`` is not a list.
         """
@@ -222,14 +222,15 @@ def _fits(run: Run, words: list[str], wanted: set[str]) -> bool:
         annotations.notes,
     ]
     everything = "\n".join(about).casefold()
-    # A number is a word of its own: "2" would be found in the id of every run.
+    # Numbers match as whole words, because "2" is in the id of every run.
     return all(
         re.search(rf"\b{word}\b", everything) if word.isdecimal() else word in everything for word in words
     )
 
 
 def new_store_notice(root: Path) -> str:
-    """Return the notice about a new store, with the nearest store of this name in a parent folder."""
+    """Return the notice about a new store, which mentions the nearest store of this name in a parent
+    folder."""
     line = f"{root} does not exist: the first run creates this run store."
     above = (folder / root.name for folder in root.parent.parents)
     if other := next((store for store in above if folders_in(store) and RunStore(store).folders()), None):
@@ -241,7 +242,7 @@ def new_store_notice(root: Path) -> str:
 
 
 def alive_notice(runs: list[Run], root: Path) -> str:
-    """Return the notice about alive runs, for users who restarted the kernel to free memory. Runs of other
+    """Return the notice about live runs, for users who restarted the kernel to free memory. Runs of other
     notebooks are only counted, because the notice is saved in the notebook."""
     own = [run for run in runs if run.notebook == this_notebook()]
     others = len(runs) - len(own)

@@ -1,4 +1,4 @@
-"""Sanitize text of other processes for display, so that it cannot control a terminal.
+"""Sanitize text from other processes for display, so that it cannot control a terminal.
 
 Standard library only.
 """
@@ -34,7 +34,7 @@ def sanitize(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return ``text`` with misleading and unencodable characters as Python escapes: ``\\u202e``."""
+    """Return ``text`` with misleading and unencodable characters as Python escapes, such as ``\\u202e``."""
     return _MISLEADING.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

@@ -28,8 +28,8 @@ def csv_text(table: pd.DataFrame, *, header: bool = True, na_rep: str = "") -> s
 
 
 def as_cell(value: Any) -> Any:
-    """Return a value for a CSV file. Text that a spreadsheet would evaluate is prefixed with an apostrophe,
-    except numbers such as "-1"."""
+    """Return a value for a CSV file. Text that a spreadsheet would evaluate gets a leading apostrophe, except
+    numbers such as "-1"."""
     if not isinstance(value, str) or not value.startswith(_FORMULA):
         return value
     try:

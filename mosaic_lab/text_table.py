@@ -15,6 +15,6 @@ def text_table(rows: Iterable[Sequence[str]], indent: str = "") -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return the text without its middle, in at most ``most`` characters; names differ at both ends."""
+    """Shorten the text in its middle to at most ``most`` characters, because names differ at both ends."""
     end = (most - 1) // 2
     return text if len(text) <= most else f"{text[: most - 1 - end]}…{text[-end:]}"

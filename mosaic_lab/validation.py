@@ -58,7 +58,7 @@ class Problems:
 
 
 def no_seeds(seeds: object) -> str:
-    """Return why a value is not a list of seeds, and a correction."""
+    """Return why a value is not a list of seeds, with a correction."""
     if type(seeds) is not int:
         return f"seeds={seeds!r}: must be a list of integers"
     several = f", or seeds=range({seeds}) for {seeds} of them" if seeds > 1 else ""

@@ -33,4 +33,4 @@ def test_plain_python_shows_the_traceback(tmp_path: Path) -> None:
 def test_windows_is_refused_with_what_to_do() -> None:
     code = "import sys; sys.platform = 'win32'; import mosaic_lab"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert "ImportError: MOSAIC Lab does not run on Windows itself" in done.stderr and "WSL" in done.stderr
+    assert "ImportError: MOSAIC Lab does not run on native Windows" in done.stderr and "WSL" in done.stderr
