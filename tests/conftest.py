@@ -8,15 +8,14 @@ from collections.abc import Iterator
 import pytest
 from arenas.comparison_fixtures import odd_home, start_comparison  # noqa: F401
 from browser.chromium import browser, chromium_cache, context, page, playwright  # noqa: F401
-from curricula.staged_worker import hiker  # noqa: F401
 from evaluation.evaluation_fixtures import start_evaluation  # noqa: F401
 from example_fixtures import demo, executed  # noqa: F401
+from hiking_worker import hiker  # noqa: F401
 from language.language_fixtures import language_server  # noqa: F401
 from npm_fixtures import npm_packages  # noqa: F401
 from operators.chess_fixtures import stockfish  # noqa: F401
 from side_by_side import pytest_xdist_make_scheduler  # noqa: F401
 from support import lab, max_running, supervisor  # noqa: F401
-from sweeps.climbing_worker import climber  # noqa: F401
 from telemetry.stream_fixtures import clock, stream, writer  # noqa: F401
 from toy_worker import toy  # noqa: F401
 from worker_fixtures import cinema, cleanrl_environment, mosaic_home, own_home  # noqa: F401
@@ -37,7 +36,7 @@ STARTERS = {
     ),
     *("ArenaLane", "Compare", "Conversation", "Evaluate", "Executed", "Members", "ObservedProcess"),
     *("check_worker", "notebooks", "npm_packages", "own_home", "stockfish", "supervisor"),
-    *("cinema", "climber", "hiker", "lab", "toy"),
+    *("cinema", "hiker", "lab", "toy"),
 }
 """Names of a module, and fixtures, by which tests start trainings, servers, browsers or build tools."""
 

@@ -12,16 +12,16 @@ INSTALL_MS = 300_000  # the kernel may build the worker's environment
 SWEEP = """import mosaic_lab as mosaic
 lab = mosaic.Lab()
 sweep = lab.sweep(
-    "climber", algorithm="climb", env="Hill-v0", total_timesteps=6000, trials=4, parallel=2, pruner="none",
-    metric="height", search={"rate": mosaic.search.loguniform(1e-3, 1e-2), "stride": [2, 4]},
+    "hiker", algorithm="climb", env="Hill-v0", total_timesteps=6000, trials=4, parallel=2, pruner="none",
+    metric="skill", search={"rate": mosaic.search.loguniform(1e-3, 1e-2), "stride": [2, 4]},
 )
 sweep"""
 
 
 def test_a_sweep_is_stopped_goes_on_and_is_live_while_a_cell_runs_and_its_trials_are_sorted(
-    page: Page, jupyterlab: JupyterLab, folder: Path, climber: Path
+    page: Page, jupyterlab: JupyterLab, folder: Path, hiker: Path
 ) -> None:
-    home = f"import os\nos.environ['MOSAIC_LAB_HOME'] = {str(climber)!r}\n"
+    home = f"import os\nos.environ['MOSAIC_LAB_HOME'] = {str(hiker)!r}\n"
     notebook = opened(page, jupyterlab, folder, home + SWEEP, "sweep.resume()", BUSY)
     notebook.start(0)
     stopped = page.locator(".mosaic-panel").first
@@ -46,7 +46,7 @@ def test_a_sweep_is_stopped_goes_on_and_is_live_while_a_cell_runs_and_its_trials
         return [float(text.replace("−", "-")) for text in cells]
 
     assert column(1) == [3, 2, 1, 0]
-    title = panel.get_by_role("button", name="height")
+    title = panel.get_by_role("button", name="skill")
     title.click()
     wait_until(lambda: column(3) == sorted(column(3), reverse=True))
     expect(title.locator("..")).to_have_attribute("aria-sort", "descending")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from curricula.staged_worker import HILL, PEAK
+from hiking_worker import HILL, PEAK
 from overview.run_folders import append, metrics
 from support import wait_until
 
@@ -108,7 +108,7 @@ def test_the_stages_are_one_run(climbed: list[mosaic.Run]) -> None:
 
 
 def test_the_last_whole_update_is_planned_and_reported(lab: mosaic.Lab) -> None:
-    curriculum = hike(lab, HILL, mosaic.Stage("Peak-v0", steps=110), update=20)
+    curriculum = hike(lab, HILL, mosaic.Stage("Peak-v0", steps=110), stride=20)
     assert (curriculum.total_timesteps, curriculum.requested_timesteps) == (200, 210)
     curriculum.wait(60)
     assert curriculum.reason == "ran to its last whole update, step 200 (210 requested)"

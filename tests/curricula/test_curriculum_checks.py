@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from curricula.staged_worker import HILL, PEAK
+from hiking_worker import HILL, PEAK
 
 import mosaic_lab as mosaic
 

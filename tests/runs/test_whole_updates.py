@@ -14,7 +14,7 @@ from mosaic_lab.runs.run_labels import title_and_labels
 from mosaic_lab.widgets.runs.run_view import RunView
 from mosaic_lab.widgets.runs.summary import header_summary
 
-pytestmark = pytest.mark.usefixtures("climber")
+pytestmark = pytest.mark.usefixtures("hiker")
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def max_running() -> int:
 
 
 def climb(lab: mosaic.Lab, stride: int, steps: int = 100) -> mosaic.Run:
-    run = lab.train("climber", algorithm="climb", env="Hill-v0", total_timesteps=steps, stride=stride)
+    run = lab.train("hiker", algorithm="climb", env="Hill-v0", total_timesteps=steps, stride=stride)
     assert isinstance(run, mosaic.Run)
     return run
 
@@ -80,8 +80,8 @@ def test_another_number_of_steps_than_requested_is_said_before_the_start(
 
 
 def test_a_trial_reports_the_steps_of_its_own_values(lab: mosaic.Lab) -> None:
-    about = {"algorithm": "climb", "env": "Hill-v0", "metric": "height", "pruner": "none"}
-    sweep = lab.sweep("climber", search={"stride": [30, 40]}, sampler="grid", total_timesteps=100, **about)
+    about = {"algorithm": "climb", "env": "Hill-v0", "metric": "skill", "pruner": "none"}
+    sweep = lab.sweep("hiker", search={"stride": [30, 40]}, sampler="grid", total_timesteps=100, **about)
     sweep.wait(120)
     trained = {run.hyperparameters["stride"]: run.total_timesteps for run in sweep.trial_runs}
     assert trained == {30: 90, 40: 80}

@@ -17,11 +17,11 @@ from mosaic_lab.keeper.states import State
 from mosaic_lab.sweeps import Sweep
 from mosaic_lab.sweeps.trials import TrialState
 
-CLIMB: dict[str, Any] = {"env": "Hill-v0", "metric": "height"}
+CLIMB: dict[str, Any] = {"env": "Hill-v0", "metric": "skill"}
 SEARCH = {"rate": mosaic.search.uniform(0.1, 1.0)}
 
 
-pytestmark = pytest.mark.usefixtures("climber")
+pytestmark = pytest.mark.usefixtures("hiker")
 
 
 def check_trials(lab: mosaic.Lab, sweep: Sweep, steps: int) -> None:
@@ -33,8 +33,8 @@ def check_trials(lab: mosaic.Lab, sweep: Sweep, steps: int) -> None:
             *_, last = former
             resumed = lab.run(trial.runs[seed]).config["checkpoint"]["resume_from"]
             assert resumed == (str(lab.root / trial.resumed[seed]) if last.kept else None)
-            assert not last.kept or Path(resumed).name == f"step-{last.kept}.hill"
-        if trial.state is TrialState.COMPLETED:  # the mean of the last 20 heights
+            assert not last.kept or Path(resumed).name == f"step-{last.kept}.npz"
+        if trial.state is TrialState.COMPLETED:  # the mean of the last 20 steps
             assert trial.value == pytest.approx(trial.parameters["rate"] * (steps - 9.5))
 
 
@@ -47,7 +47,7 @@ def test_interruptions_lose_no_trial_and_start_none_twice(
     """20 kills at random moments in the extended one; after every few the sweep is stopped, too."""
     generator = random.Random(7)
     sweep = lab.sweep(
-        "climber", algorithm="climb", search=SEARCH, trials=trials, seeds=[1, 2], parallel=3,
+        "hiker", algorithm="climb", search=SEARCH, trials=trials, seeds=[1, 2], parallel=3,
         total_timesteps=400, **CLIMB,
     )  # fmt: skip
     for _ in range(rounds):
@@ -65,10 +65,10 @@ def test_interruptions_lose_no_trial_and_start_none_twice(
     check_trials(lab, sweep, 400)
 
 
-@pytest.mark.parametrize("algorithm", ["climb", pytest.param("walk", marks=pytest.mark.extended)])
+@pytest.mark.parametrize("algorithm", ["climb", pytest.param("roll", marks=pytest.mark.extended)])
 def test_a_stop_ends_the_trials_which_go_on_where_they_can(lab: mosaic.Lab, algorithm: str) -> None:
     sweep = lab.sweep(
-        "climber", algorithm=algorithm, search=SEARCH, trials=2, parallel=2, total_timesteps=2000,
+        "hiker", algorithm=algorithm, search=SEARCH, trials=2, parallel=2, total_timesteps=2000,
         pruner="none", **CLIMB,
     )  # fmt: skip
     wait_until(lambda: sum((run.step or 0) > 100 for run in lab.runs if run.id != sweep.id) == 2)
@@ -86,7 +86,7 @@ def test_a_stop_ends_the_trials_which_go_on_where_they_can(lab: mosaic.Lab, algo
         if algorithm == "climb":
             assert former.kept > 100 and trial.reason == f"seed 1 resumed from step {former.kept:,}"
         else:
-            assert former.kept == 0 and trial.reason == "seed 1 began again, as climber walk cannot resume"
+            assert former.kept == 0 and trial.reason == "seed 1 began again, as hiker roll cannot resume"
     assert list(sweep.trials()["runs"].map(len)) == [2, 2]
 
 
@@ -96,7 +96,7 @@ def test_a_trial_that_is_stopped_after_its_last_update_is_completed(
 ) -> None:
     """64 of 100 steps are trained, a whole stride: too few remain to continue."""
     sweep = lab.sweep(
-        "climber", algorithm="climb", search={"rate": [0.5, 1.0]}, sampler="grid", pruner="none", trials=2,
+        "hiker", algorithm="climb", search={"rate": [0.5, 1.0]}, sampler="grid", pruner="none", trials=2,
         stride=64, parallel=1, total_timesteps=100, env_vars={"LINGERS": "yes"}, **CLIMB,
     )  # fmt: skip
     wait_until(lambda: [run.step for run in lab.runs if run.id != sweep.id] == [64])
@@ -123,7 +123,7 @@ def test_trials_that_all_fail_end_the_sweep_with_their_reason(
 ) -> None:
     steep = {"rate": mosaic.search.uniform(101, 200)}
     about = {"algorithm": "climb", "trials": trials, "parallel": 5, "total_timesteps": 5, **CLIMB}
-    sweep = lab.sweep("climber", search=steep, **about)
+    sweep = lab.sweep("hiker", search=steep, **about)
     with pytest.raises(mosaic.RunFailed, match=f"{reason}: seed 1 failed: .*too steep"):
         sweep.wait(120)
     assert {trial.state for trial in sweep.records[: min(trials, 5)]} == {TrialState.FAILED}

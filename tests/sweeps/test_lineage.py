@@ -24,9 +24,9 @@ from mosaic_lab.sweeps.trial_log import TrialWriter
 from mosaic_lab.sweeps.trials import Proposal, Trial, TrialState
 
 SPACE = Space({"rate": search.loguniform(1e-5, 1e-1), "width": search.choice([32, 64, 128])})
-TRAINING = TrainingPlan(TrainRequest(worker="climber"), [], {"total_timesteps": 10_000})
+TRAINING = TrainingPlan(TrainRequest(worker="hiker"), [], {"total_timesteps": 10_000})
 REQUEST = SweepRequest(
-    training=TRAINING.request, search=SPACE, trials=12, metric="height", sampler="pbt", interval=1000, seed=4
+    training=TRAINING.request, search=SPACE, trials=12, metric="skill", sampler="pbt", interval=1000, seed=4
 )
 PLAN = SweepPlan(REQUEST, TRAINING, SPACE, resumable=True)
 

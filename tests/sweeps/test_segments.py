@@ -18,13 +18,13 @@ from mosaic_lab.sweeps import Sweep
 from mosaic_lab.sweeps.segments import lineage
 from mosaic_lab.sweeps.trials import TrialState
 
-CLIMB: dict[str, Any] = {"algorithm": "climb", "env": "Hill-v0", "metric": "height"}
+CLIMB: dict[str, Any] = {"algorithm": "climb", "env": "Hill-v0", "metric": "skill"}
 SEARCH = {"rate": mosaic.search.loguniform(0.1, 10.0), "boots": ["worn", "good", "new"]}
 POPULATION: dict[str, Any] = {"sampler": "pbt", "search": SEARCH, **CLIMB}
 BOOTS = {"worn": 0.0, "good": 0.1, "new": 0.2}
 
 
-pytestmark = pytest.mark.usefixtures("climber")
+pytestmark = pytest.mark.usefixtures("hiker")
 
 
 def climbed(sweep: Sweep, number: int) -> float:
@@ -39,7 +39,7 @@ def climbed(sweep: Sweep, number: int) -> float:
 
 def test_members_copy_checkpoints_and_what_they_find_is_their_schedules(lab: mosaic.Lab) -> None:
     sweep = lab.sweep(
-        "climber", trials=4, seeds=[1, 2], parallel=8, total_timesteps=100, interval=50, **POPULATION
+        "hiker", trials=4, seeds=[1, 2], parallel=8, total_timesteps=100, interval=50, **POPULATION
     ).wait(120)
     assert (sweep.state, sweep.done, sweep.progress) == (State.COMPLETED, 8, 1.0)
     check_segments(lab, sweep)
@@ -73,7 +73,7 @@ def test_kills_interrupt_nothing_and_change_no_decision(lab: mosaic.Lab) -> None
     """No segment is started twice, and the same seed decides the same, whichever member is faster."""
     generator = random.Random(11)
     about = {"trials": 4, "total_timesteps": 450, "interval": 150}
-    sweep = lab.sweep("climber", parallel=3, **about, **POPULATION)
+    sweep = lab.sweep("hiker", parallel=3, **about, **POPULATION)
     for _ in range(6):
         killed(sweep, generator)
         if sweep.state is State.COMPLETED:
@@ -84,7 +84,7 @@ def test_kills_interrupt_nothing_and_change_no_decision(lab: mosaic.Lab) -> None
     assert [trial.state for trial in trials] == [TrialState.COMPLETED] * 4
     check_segments(lab, sweep)
     assert [trial.value for trial in trials] == pytest.approx([climbed(sweep, one) for one in range(4)])
-    undisturbed = lab.sweep("climber", parallel=4, **about, **POPULATION).wait(120)
+    undisturbed = lab.sweep("hiker", parallel=4, **about, **POPULATION).wait(120)
     for trial, other in zip(trials, undisturbed.records, strict=True):
         assert [(one.parameters, one.source, one.value) for one in trial.segments] == [
             (one.parameters, one.source, one.value) for one in other.segments
@@ -94,7 +94,7 @@ def test_kills_interrupt_nothing_and_change_no_decision(lab: mosaic.Lab) -> None
 def test_the_best_third_is_promoted_and_goes_on_from_its_checkpoints(lab: mosaic.Lab) -> None:
     generator = random.Random(3)
     sweep = lab.sweep(
-        "climber", search=SEARCH, pruner="asha-promotion", sampler="random", trials=9, parallel=3,
+        "hiker", search=SEARCH, pruner="asha-promotion", sampler="random", trials=9, parallel=3,
         total_timesteps=360, **CLIMB,
     )  # fmt: skip
     for _ in range(3):
@@ -122,7 +122,7 @@ def test_the_best_third_is_promoted_and_goes_on_from_its_checkpoints(lab: mosaic
 
 @pytest.mark.extended
 def test_a_stopped_sweep_does_its_segments_again(lab: mosaic.Lab) -> None:
-    sweep = lab.sweep("climber", trials=2, parallel=2, total_timesteps=4000, interval=1000, **POPULATION)
+    sweep = lab.sweep("hiker", trials=2, parallel=2, total_timesteps=4000, interval=1000, **POPULATION)
     wait_until(lambda: sweep.done >= 2 and [run.state for run in sweep.runs(0)] == ["running"])
     sweep.stop()
     assert sweep.state is State.CANCELLED and [run.alive for run in lab.runs if run.alive] == []
@@ -139,7 +139,7 @@ def test_a_stopped_sweep_does_its_segments_again(lab: mosaic.Lab) -> None:
 def test_what_cannot_be_trained_in_segments_is_refused_with_the_reasons(lab: mosaic.Lab) -> None:
     with pytest.raises(mosaic.ConfigurationError) as refused:
         lab.sweep(
-            "climber", sampler="pbt", pruner="median", trials=1, interval=80, total_timesteps=100,
+            "hiker", sampler="pbt", pruner="median", trials=1, interval=80, total_timesteps=100,
             search={"rate": mosaic.search.loguniform(0.1, 1.0), "start": [0.0, 1.0]},
             resume_from=lab.root, **CLIMB,
         )  # fmt: skip
@@ -148,36 +148,34 @@ def test_what_cannot_be_trained_in_segments_is_refused_with_the_reasons(lab: mos
         "trials=1: a population needs at least 2 members",
         "resume_from: trials in segments begin at step 0",
         "interval=80: must be 1 to 50, half of the total",
-        "search['start']: a resumed climber climb cannot change it: it is where the climb has begun",
+        "search['start']: a resumed hiker climb cannot change it: it is where the climb has begun",
     ):
         assert part in str(refused.value)
-    jump, walk = {**CLIMB, "algorithm": "jump"}, {**CLIMB, "algorithm": "walk"}
+    jump, roll = {**CLIMB, "algorithm": "jump"}, {**CLIMB, "algorithm": "roll"}
     about: dict[str, Any] = {"total_timesteps": 100, "search": {"rate": [0.1, 1.0]}}
+    with pytest.raises(mosaic.ConfigurationError, match="hiker jump cannot change it: a jump has no middle"):
+        lab.sweep("hiker", sampler="pbt", interval=10, **about, **jump)
     with pytest.raises(
-        mosaic.ConfigurationError, match="climber jump cannot change it: a jump has no middle"
+        mosaic.ConfigurationError, match="hiker roll: its worker does not declare that trainings"
     ):
-        lab.sweep("climber", sampler="pbt", interval=10, **about, **jump)
-    with pytest.raises(
-        mosaic.ConfigurationError, match="climber walk: its worker does not declare that trainings"
-    ):
-        lab.sweep("climber", pruner="asha-promotion", **about, **walk)
+        lab.sweep("hiker", pruner="asha-promotion", **about, **roll)
     with pytest.raises(mosaic.ConfigurationError, match="interval: give the steps after which members"):
-        lab.sweep("climber", sampler="pbt", **about, **CLIMB)
+        lab.sweep("hiker", sampler="pbt", **about, **CLIMB)
     with pytest.raises(mosaic.ConfigurationError, match="interval='often': must be an integer"):
-        lab.sweep("climber", sampler="pbt", interval="often", **about, **CLIMB)
+        lab.sweep("hiker", sampler="pbt", interval="often", **about, **CLIMB)
     with pytest.raises(mosaic.ConfigurationError, match='interval=5: only sampler="pbt" takes one'):
-        lab.sweep("climber", interval=5, **about, **CLIMB)
+        lab.sweep("hiker", interval=5, **about, **CLIMB)
     with pytest.raises(
         mosaic.ConfigurationError, match="20 trials × 1 seeds × 5,000 segments are 100,000 runs"
     ):
-        lab.sweep("climber", sampler="pbt", interval=1, **{**about, "total_timesteps": 5000}, **CLIMB)
+        lab.sweep("hiker", sampler="pbt", interval=1, **{**about, "total_timesteps": 5000}, **CLIMB)
     assert list(lab.runs) == []
 
 
 def test_a_member_that_fails_leaves_the_others(lab: mosaic.Lab) -> None:
     rates = {"rate": [1.0, 1000.0]}
     sweep = lab.sweep(
-        "climber", sampler="pbt", trials=4, parallel=4, total_timesteps=40, interval=20, search=rates, seed=3,
+        "hiker", sampler="pbt", trials=4, parallel=4, total_timesteps=40, interval=20, search=rates, seed=3,
         **CLIMB,
     ).wait(120)  # fmt: skip
     by_rate = {one.parameters["rate"]: one for one in sweep.records}

@@ -25,10 +25,10 @@ from mosaic_lab.sweeps.trial_log import TrialLog, TrialWriter
 from mosaic_lab.sweeps.trials import TrialState
 from mosaic_lab.widgets.sweeps.sweep_panel import states_caption
 
-CLIMB: dict[str, Any] = {"algorithm": "climb", "env": "Hill-v0", "metric": "height"}
+CLIMB: dict[str, Any] = {"algorithm": "climb", "env": "Hill-v0", "metric": "skill"}
 
 
-pytestmark = pytest.mark.usefixtures("climber")
+pytestmark = pytest.mark.usefixtures("hiker")
 
 
 def run_of(sweep: Sweep, number: int, seed: int) -> Run:
@@ -41,7 +41,7 @@ def test_trials_get_gpus_of_their_own_among_those_of_the_session(
     pretend_two_gpus(tmp_path, monkeypatch)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-bb")
     sweep = lab.sweep(
-        "climber", search={"rate": [0.5, 1.0]}, sampler="grid", trials=2, gpus=1, total_timesteps=3, **CLIMB
+        "hiker", search={"rate": [0.5, 1.0]}, sampler="grid", trials=2, gpus=1, total_timesteps=5, **CLIMB
     ).wait(120)
     assert [run.gpus for trial in (0, 1) for run in sweep.runs(trial)] == [(1,), (1,)]
 
@@ -50,7 +50,7 @@ def test_the_lowest_interquartile_mean_over_seeds_wins_and_all_its_seeds_play(
     lab: mosaic.Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sweep = lab.sweep(
-        "climber", search={"rate": [0.5, 0.2, 1.0]}, sampler="grid", pruner="none", trials=3,
+        "hiker", search={"rate": [0.5, 0.2, 1.0]}, sampler="grid", pruner="none", trials=3,
         seeds=range(1, 5), mode="min", aggregate="iqm", spread=1.0, parallel=4, total_timesteps=40, **CLIMB,
     ).wait(120)  # fmt: skip
     frame = sweep.trials()
@@ -75,11 +75,11 @@ def test_the_lowest_interquartile_mean_over_seeds_wins_and_all_its_seeds_play(
 
 
 def test_a_queued_trial_is_shown_as_queued_and_its_time_is_that_of_its_training(
-    climber: Path, tmp_path: Path
+    hiker: Path, tmp_path: Path
 ) -> None:
     lab = mosaic.Lab(tmp_path / "runs", max_running=1)
     sweep = lab.sweep(
-        "climber", search={"rate": [0.5, 0.2, 1.0]}, sampler="grid", pruner="none", trials=3, parallel=3,
+        "hiker", search={"rate": [0.5, 0.2, 1.0]}, sampler="grid", pruner="none", trials=3, parallel=3,
         total_timesteps=100, env_vars={"SLOW_ARE": "low"}, **CLIMB,
     )  # fmt: skip
     seen: set[str] = set()
@@ -115,7 +115,7 @@ def by_boots(trial: TrialSearch) -> dict[str, Any]:
 
 def test_what_only_some_trials_have_is_tabled_drawn_and_goes_on(lab: mosaic.Lab) -> None:
     sweep = lab.sweep(
-        "climber", search=by_boots, trials=6, parallel=3, sampler="random", pruner="none", seed=2,
+        "hiker", search=by_boots, trials=6, parallel=3, sampler="random", pruner="none", seed=2,
         total_timesteps=30, **CLIMB,
     ).wait(120)  # fmt: skip
     sweep.resume(trials=2).wait(60)
@@ -144,7 +144,7 @@ def too_fast(trial: TrialSearch) -> dict[str, Any]:
 
 def test_a_search_function_is_checked_before_anything_starts(lab: mosaic.Lab) -> None:
     with pytest.raises(mosaic.ConfigurationError) as refused:
-        lab.sweep("climber", search=too_fast, mode="up", total_timesteps=30, **CLIMB)
+        lab.sweep("hiker", search=too_fast, mode="up", total_timesteps=30, **CLIMB)
     for part in ("3 problems", "mode='up'", "'red' is not one of 'worn', 'good', 'new'", "search['speed']"):
         assert part in str(refused.value)
     assert list(lab.runs) == []
@@ -153,7 +153,7 @@ def test_a_search_function_is_checked_before_anything_starts(lab: mosaic.Lab) ->
 def test_what_falls_behind_is_stopped_with_its_checkpoint_and_the_rest_goes_on(lab: mosaic.Lab) -> None:
     rates = [1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.1]
     sweep = lab.sweep(
-        "climber", search={"rate": rates}, trials=99, sampler="grid", pruner="median", parallel=2,
+        "hiker", search={"rate": rates}, trials=99, sampler="grid", pruner="median", parallel=2,
         total_timesteps=1500, **CLIMB,
     ).wait(180)  # fmt: skip
     assert [trial.parameters["rate"] for trial in sweep.records] == rates, "the grid has no more"
@@ -172,7 +172,7 @@ def test_what_falls_behind_is_stopped_with_its_checkpoint_and_the_rest_goes_on(l
 def test_in_rounds_the_same_seed_searches_the_same_whatever_ends_first(lab: mosaic.Lab) -> None:
     def sweep(slow: str) -> Sweep:
         return lab.sweep(
-            "climber", search={"rate": mosaic.search.uniform(0.1, 1.0)}, trials=6, parallel=3, rounds=True,
+            "hiker", search={"rate": mosaic.search.uniform(0.1, 1.0)}, trials=6, parallel=3, rounds=True,
             env_vars={"SLOW_ARE": slow}, total_timesteps=90, **CLIMB,
         ).wait(120)  # fmt: skip
 

@@ -13,7 +13,7 @@ from mosaic_lab.widgets import show
 from mosaic_lab.widgets.page import panel_outputs, saved_form
 from mosaic_lab.widgets.sweeps import sweep_panel
 
-pytestmark = pytest.mark.usefixtures("climber")
+pytestmark = pytest.mark.usefixtures("hiker")
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_what_shows_a_sweep_after_its_resume_is_live(
 
     monkeypatch.setattr(sweep_panel.SweepReader, "read", slowly)
     sweep = lab.sweep(
-        "climber", algorithm="climb", env="Hill-v0", metric="height", search={"rate": [0.1, 0.2, 0.3]},
+        "hiker", algorithm="climb", env="Hill-v0", metric="skill", search={"rate": [0.1, 0.2, 0.3]},
         sampler="grid", pruner="none", trials=2, parallel=2,
         total_timesteps=600, env_vars={"SLOW_ARE": "low"},
     )  # fmt: skip

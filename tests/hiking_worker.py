@@ -1,4 +1,4 @@
-"""A worker whose trainings resume in other environments: built in a second, its skill grows by steps."""
+"""A worker whose trainings can be resumed: it is built in a second, and its skill grows at a rate."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ _METADATA = """
 from mosaic_contract import describe_worker
 
 def get_worker_metadata():
+    begun = {name: {"start": f"it is where the {name} has begun"} for name in ("hike", "climb")}
     return describe_worker(
-        "hiker", "somebody-hiker-worker", algorithms=["hike", "climb", "roll"], resume_elsewhere=["hike"],
-        resume_bound={"hike": {"start": "it is where the hike has begun"}, "climb": {}},
+        "hiker", "somebody-hiker-worker", algorithms=["hike", "climb", "jump", "roll"],
+        resume_elsewhere=["hike"], resume_bound={**begun, "jump": {"*": "a jump has no middle"}},
     )
 """
 
 _CLI = """
 import io
 import json
+import os
 import sys
 import time
 import zipfile
@@ -37,13 +39,17 @@ from hiker_worker import get_worker_metadata
 KNOWN = {
     "rate": Parameter("rate", float, 0.5, "skill that a step adds"),
     "start": Parameter("start", float, 0.0, "skill at first"),
+    "spread": Parameter("spread", float, 0.0, "added to the skill at first, times the cube of the seed"),
+    "boots": Parameter("boots", str, "worn", "what is worn", ("worn", "good", "new")),
     "seconds": Parameter("seconds", float, 0.001, "of a step"),
     "imports": Parameter("imports", float, 0.0, "seconds before the training begins"),
     "device": Parameter("device", str, "auto", "where the networks would be"),
-    "update": Parameter("update", int, 1, "steps of an update, of which only whole ones are trained"),
+    "stride": Parameter("stride", int, 1, "steps of an update, of which only whole ones are trained"),
 }
+BOOTS = {"worn": 0.0, "good": 0.1, "new": 0.2}
 DIFFICULTY = {"Hill-v0": 0.0, "Peak-v0": 50.0, "Cave-v0": 0.0, "Cliff-v0": 0.0}
-EPISODE, EVERY = 5, 20  # steps of an episode, and from one checkpoint to the next
+EPISODE = 5  # steps
+EVERY = {"hike": 20}  # steps from one checkpoint to the next; the others save one at their end
 SHORTEST = 5  # steps of a training
 
 def resolve(config):
@@ -58,17 +64,21 @@ def resolve(config):
     return {**config.to_dict(values), **spaces, "steps": last_step(config.end_step, values)}
 
 def last_step(end, values):
-    return end // values["update"] * values["update"]
+    return end // values["stride"] * values["stride"]
 
 def train(config, telemetry):
     values, source = config.hyperparameters, config.checkpoint.resume_from
     end = last_step(config.end_step, values)
     time.sleep(values["imports"])  # as a library does while it is imported, with heartbeats at step 0
-    step, skill, episodes = 0, values["start"], 0
+    step, skill, episodes = 0, values["start"] + values["spread"] * config.seed**3, 0
+    slow = os.environ.get("SLOW_ARE") == ("low" if values["rate"] < 0.55 else "high")
+    pause, every = 0.02 if slow else values["seconds"], EVERY.get(config.algorithm, 1)
     if source is not None:
         with zipfile.ZipFile(source) as archive:
             step, skill, episodes = json.loads(archive.read("state.json"))
         telemetry.checkpoint_loaded(source, step=step, episode=episodes, format="json")
+    if values["rate"] > 100:
+        raise RuntimeError("too steep")
     telemetry.episodes = episodes
     saved = step
 
@@ -84,7 +94,7 @@ def train(config, telemetry):
     state = [step, skill, episodes]
     try:
         while step < end:
-            step, skill = step + 1, skill + values["rate"]
+            step, skill = step + 1, skill + values["rate"] + BOOTS[values["boots"]]
             telemetry.metrics(step, {"skill": skill, "rate": values["rate"]})
             if step % EPISODE == 0:
                 gained = skill - DIFFICULTY[config.env_id]
@@ -92,24 +102,27 @@ def train(config, telemetry):
                 telemetry.metrics(step, {"episode_return": gained})
             if config.env_id == "Cliff-v0":
                 raise RuntimeError("fell off")
-            if step % EVERY == 0 or step == end:
+            if step % every == 0 or step == end:
                 saved, state = step, [step, skill, telemetry.episodes]
-                save()
-            time.sleep(values["seconds"])
+                if every > 1:
+                    save()
+            time.sleep(pause)
+        if os.environ.get("LINGERS"):
+            time.sleep(60)
     finally:  # when it is stopped, too
         save()
 
 if __name__ == "__main__":
     sys.exit(main(Worker(get_worker_metadata, resolve, train, lambda: dict.fromkeys(
-        ("hike", "climb", "roll"), list(KNOWN.values())
+        ("hike", "climb", "jump", "roll"), list(KNOWN.values())
     ))))
 """
 
 
 @pytest.fixture(scope="module")
 def hiker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The worker "hiker", installed: "hike" resumes in any environment of the same spaces, "climb" in its own
-    one only, "roll" not at all."""
+    """The worker "hiker", installed: "hike" resumes in any environment with the same spaces, "climb" in its
+    own with other hyperparameters, "jump" with its own only, "roll" not at all."""
     shim = write_shim(tmp_path_factory.mktemp("hiker") / "shim", "hiker")
     (shim / "hiker_worker" / "__init__.py").write_text(_METADATA)
     (shim / "hiker_worker" / "cli.py").write_text(_CLI)
