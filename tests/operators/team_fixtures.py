@@ -1,28 +1,16 @@
-"""A family of several agents, and checkpoints that hold several agents' policies."""
+"""Checkpoints that hold several agents' policies, of the odd family's team."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-from support import PEERS
-from worker_fixtures import home_with
-
-TEAM_FAMILY = PEERS / "team_family"
 ENV = "Team-v0"
 
 
-@pytest.fixture(scope="module")
-def team_home() -> Iterator[Path]:
-    """A home with the worker "team" alone."""
-    yield from home_with(TEAM_FAMILY)
-
-
 def save_policies(folder: Path, **shifts: int) -> Path:
-    """A checkpoint of the worker "team": of each agent (red_0=0) a policy that plays (seen + shift) % 3."""
+    """A checkpoint of the worker "odd": of each agent (red_0=0) a policy that plays (seen + shift) % 3."""
     sizes = {"red_0": 4, "red_1": 6, "blue_0": 4}
     weights = {
         agent: [[float(action == (seen + shift) % 3) for action in range(3)] for seen in range(sizes[agent])]
@@ -33,7 +21,7 @@ def save_policies(folder: Path, **shifts: int) -> Path:
     }
     path = folder / "policies.weights"
     path.write_text(json.dumps(weights))
-    described = {"format": "mosaic-team/1", "algorithm": "linear", "agents": spaces}
+    described = {"format": "mosaic-odd/1", "algorithm": "linear", "agents": spaces}
     path.with_suffix(".json").write_text(json.dumps(described))
     return path
 

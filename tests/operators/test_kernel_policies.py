@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from operators.team_fixtures import save_policies, team_home  # noqa: F401
+from operators.team_fixtures import save_policies
 from support import wait_until
 
 import mosaic_lab as mosaic
@@ -25,8 +25,7 @@ from mosaic_lab.operators import sb3
 
 
 @pytest.fixture
-def checkpoint(team_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:  # noqa: F811
-    monkeypatch.setenv("MOSAIC_LAB_HOME", str(team_home))
+def checkpoint(odd_home: Path, tmp_path: Path) -> Path:
     return save_policies(tmp_path, red_0=0, red_1=1)
 
 
@@ -58,8 +57,8 @@ def test_a_policy_acts_and_says_what_it_does_not_provide(policy: Policy) -> None
     assert [policy(seen) for seen in range(6)] == [1, 2, 0, 1, 2, 0]
     assert policy(np.array(4)) == 2
     assert policy.provides == ("action",)
-    assert repr(policy) == "<policy linear (team): observes Discrete(6), provides action>"
-    assert refusal(policy.value, 3) == ("the policy linear of worker 'team' has no value; it provides action")
+    assert repr(policy) == "<policy linear (odd): observes Discrete(6), provides action>"
+    assert refusal(policy.value, 3) == ("the policy linear of worker 'odd' has no value; it provides action")
     assert "only acts, and on one observation at a time" in refusal(policy, [0, 1])
 
 

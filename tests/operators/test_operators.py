@@ -211,7 +211,7 @@ def test_a_model_of_stable_baselines3_from_elsewhere(tmp_path: Path) -> None:
 
 def test_a_checkpoint_of_several_agents(tmp_path: Path) -> None:
     spec = operators.rl(Checkpoint(save_policies(tmp_path, red_0=0, red_1=1)))
-    assert (spec.worker, spec.name) == ("team", "linear")
+    assert (spec.worker, spec.name) == ("odd", "linear")
     assert spec.spaces_for("red_1") == (discrete(6), discrete(3))
     with pytest.raises(KeyError):
         spec.spaces_for("blue_0")

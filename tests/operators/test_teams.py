@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from arenas.comparison_fixtures import Compare
-from operators.team_fixtures import ENV, save_policies, team_home  # noqa: F401
+from operators.team_fixtures import ENV, save_policies
 
 from mosaic_lab import operators
 
-pytestmark = pytest.mark.usefixtures("team_home")
+pytestmark = pytest.mark.usefixtures("odd_home")
 
 
 def processes(comparison: Any) -> dict[str, str]:

@@ -13,24 +13,10 @@ from mosaic_contract.errors import BudgetSpent
 
 from odd_worker import get_worker_metadata
 from odd_worker.conversing import Conversing
+from odd_worker.spaces import Discrete
+from odd_worker.team import LinearPolicy, TeamEnvironment
 
 REASONS = "Nothing has happened so far. " * 9 + "So I go on."
-
-
-class Discrete:
-    """The part of Gymnasium's interface that an arena uses."""
-
-    def __init__(self, n):
-        self.n, self.start, self.shape, self.dtype = n, 0, (), "int64"
-
-    def seed(self, seed):
-        pass
-
-    def contains(self, action):
-        return 0 <= action < self.n
-
-    def sample(self, mask=None):
-        return 0
 
 
 class OddEnvironment:
@@ -142,12 +128,14 @@ class OddOperator:
 def make(env_id, settings, render_mode):
     if render_mode is not None:
         raise ValueError("cannot be drawn")
-    return OddEnvironment(**settings)
+    return (TeamEnvironment if env_id == "Team-v0" else OddEnvironment)(**settings)
 
 
 def operate(setup):
     if setup.settings.get("behaviour") == "converse":
         return Conversing(setup)
+    if setup.settings.get("checkpoint", "").endswith(".weights"):
+        return LinearPolicy(setup.settings["checkpoint"], setup.player_id)
     known = ("behaviour", "at", "seconds", "episode", "once", "finished")
     return OddOperator(
         setup.send_partial, **{name: value for name, value in setup.settings.items() if name in known}

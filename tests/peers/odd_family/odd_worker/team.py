@@ -1,35 +1,21 @@
-"""python -m team_worker.cli --arena, or --interactive"""
-
-from __future__ import annotations
+"""An environment of several agents, and policies of several agents in one file."""
 
 import json
 import os
-import sys
 from pathlib import Path
 
-from mosaic_contract import ConfigError, Decision, Worker, main
+from mosaic_contract import ConfigError, Decision
 
-from team_worker import get_worker_metadata
+from odd_worker.spaces import Discrete
 
 AGENTS = {"red_0": (4, 0), "red_1": (6, 1), "blue_0": (4, 2)}
 """Each agent: how many numbers it may see, and by how much the right action is shifted."""
 
 
-class Discrete:
-    """The part of Gymnasium's interface that an arena uses."""
-
-    def __init__(self, n):
-        self.n, self.start, self.shape, self.dtype = n, 0, (), "int64"
-
-    def seed(self, seed):
-        pass
-
-    def contains(self, action):
-        return 0 <= action < self.n
-
-
 class TeamEnvironment:
     """Each agent sees a number, and gets 1 for the action that is right for it: (number + shift) % 3."""
+
+    render_mode = None
 
     def __init__(self, length=12):
         self.possible_agents = list(AGENTS)
@@ -64,27 +50,13 @@ class TeamEnvironment:
 class LinearPolicy:
     """The action whose weight for what is seen is the largest. Says in which process it was chosen."""
 
-    def __init__(self, weights):
-        self._weights = weights
+    def __init__(self, checkpoint, agent):
+        weights = json.loads(Path(checkpoint).read_text())
+        if agent not in weights:
+            raise ConfigError(f"no policy for {agent}, only for {', '.join(weights)}")
+        self._weights = weights[agent]
 
     def select_action(self, observation):
         row = self._weights[observation]
         action = max(range(len(row)), key=row.__getitem__)
         return Decision(action, f"{action} by process {os.getpid()}")
-
-
-def make(env_id, settings, render_mode):
-    if render_mode is not None:
-        raise ValueError("cannot be drawn")
-    return TeamEnvironment(**settings)
-
-
-def operate(setup):
-    weights = json.loads(Path(setup.settings["checkpoint"]).read_text())
-    if setup.player_id not in weights:
-        raise ConfigError(f"no policy for {setup.player_id}, only for {', '.join(weights)}")
-    return LinearPolicy(weights[setup.player_id])
-
-
-if __name__ == "__main__":
-    sys.exit(main(Worker(get_worker_metadata, operate=operate, make_environment=make)))
