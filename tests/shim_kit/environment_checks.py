@@ -101,3 +101,11 @@ def assert_drawn(folder: Path) -> None:
     assert not isinstance(frame, str), frame
     pixels = np.frombuffer(frame.pixels, np.uint8)
     assert pixels.max() > 40 and pixels.std() > 3, "the picture is all of one colour"
+
+
+def first_picture(lane: ArenaLane) -> Any:
+    """Return the pixels of an opened environment's first frame."""
+    lane.do("ready", "reset", seed=1, episode_index=0)
+    reader = lane.watched()
+    frame = wait_until(lambda: reader.watch(60) or reader.read())
+    return np.frombuffer(frame.pixels, np.uint8).reshape(frame.shape)

@@ -27,6 +27,12 @@ def actions_of(operators: Conversation, observations: Sequence[Any], agent: str 
     return [np.asarray(action).tolist() for action in acted]
 
 
+def actions(operators: Conversation, checkpoint: Path, seen: Sequence[Any], **settings: Any) -> list[Any]:
+    """Return the actions of an operator that is made for these observations."""
+    begin(operators, checkpoint, **settings)
+    return actions_of(operators, seen)
+
+
 def sampled_twice(
     operators: Conversation, checkpoint: Path, observations: Sequence[Any], agent: str = "agent_0"
 ) -> list[Any]:

@@ -268,9 +268,7 @@ def assert_killed_server_ends_it(worker: TrainingWorker, config: Mapping[str, An
     """Check that a training whose server is killed after an episode ends and says so."""
 
     def kill(trial: ObservedProcess) -> None:
-        assert trial.wait(
-            SECONDS, until=lambda: any(one.get("type") == "episode" for one in trial.messages())
-        )
+        assert _has_episode(trial)
         psutil.Process(trial.popen.pid).children()[0].kill()
 
     run = worker.train(kill, **config)

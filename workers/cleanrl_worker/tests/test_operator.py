@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,28 +24,16 @@ UPSTREAM = Path(__file__).with_name("upstream_acts.py")
 Trained = tuple[Any, str, Path, Conversation]
 
 
-@pytest.fixture(scope="module")
-def processes() -> Iterator[Callable[[Any], Conversation]]:
-    """One process for the operators of each worker; they end as they should."""
-    with ExitStack() as stack:
-        yield functools.cache(lambda worker: stack.enter_context(worker.operators()))
-
-
-@pytest.fixture
-def operators(worker: Any, processes: Callable[[Any], Conversation]) -> Conversation:
-    return processes(worker)
-
-
 @pytest.fixture(
     params=[*TRAINED, *(pytest.param(one, marks=pytest.mark.extended) for one in EXTENDED)], ids="-".join
 )
 def trained(
-    workers: Callable[[str], Any], processes: Callable[[Any], Conversation], request: pytest.FixtureRequest
+    workers: Callable[[str], Any], operators_of: Callable[[Any], Conversation], request: pytest.FixtureRequest
 ) -> Trained:
     """A worker, an algorithm, the last checkpoint of a small training, and the process that it acts in."""
     source, algorithm = request.param
     worker = workers(source)
-    return worker, algorithm, worker.trained(algorithm).checkpoints[-1], processes(worker)
+    return worker, algorithm, worker.trained(algorithm).checkpoints[-1], operators_of(worker)
 
 
 def observations(worker: Any, algorithm: str, count: int = 8) -> list[list[float]]:

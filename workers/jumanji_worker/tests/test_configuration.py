@@ -19,7 +19,6 @@ BAD = {
         {"env_id": "Sokoban-v0"},
         "Sokoban-v0 can be compared and evaluated on here, not trained on; a2c trains on Snake-v1",
     ),
-    "name": ({"learning_rat": 1e-3}, "did you mean 'learning_rate'?"),
     "another's": ({"algorithm": "ppo", "l_en": 0.1}, "unknown hyperparameter 'l_en'"),
     "another environment's": ({"transformer_num_heads": 2}, "unknown hyperparameter 'transformer_num_heads'"),
     "list": ({"env_id": "Maze-v0", "num_channels": 4}, "'num_channels': expected list, got int 4"),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy
 import pytest
 from arenas.arena_lane import ArenaLane
+from shim_kit.environment_checks import first_picture
 from shim_kit.family_tests import (  # noqa: F401
     pytest_generate_tests,
     test_a_person_plays_beside_a_random_operator,
@@ -14,7 +12,6 @@ from shim_kit.family_tests import (  # noqa: F401
     test_the_same_seed_gives_the_same_episode,
     test_wrong_ids_and_settings_are_refused,
 )
-from support import wait_until
 
 pytestmark = pytest.mark.extended  # of the workers with environments only a few are built in every run
 
@@ -33,16 +30,6 @@ REFUSED = [
     (PONG, {"max_cycle": 3}, "did you mean 'max_cycles'"),
     (FORAGING, {"site": 3}, "did you mean 'sight'"),
 ]
-
-
-def first_picture(lane: ArenaLane) -> Any:
-    """The pixels of an opened environment's first frame."""
-    lane.do("ready", "reset", seed=1, episode_index=0)
-    reader = lane.watched()
-    frame = wait_until(lambda: reader.watch(60) or reader.read())
-    return numpy.frombuffer(frame.pixels, numpy.uint8).reshape(frame.shape)
-
-
 ENVIRONMENTS = {  # id: (agents, team, names of actions, shape of a frame)
     WAREHOUSE: (ROBOTS, "robots", ("noop", "forward", "left", "right", "toggle load"), (343, 311, 3)),
     FORAGING: (ROBOTS, "foragers", ("none", "north", "south", "west", "east", "load"), (409, 409, 3)),

@@ -11,6 +11,7 @@ from shim_kit.family_tests import (  # noqa: F401
     pytest_generate_tests,
     test_a_person_plays_beside_a_random_operator,
     test_the_same_seed_gives_the_same_episode,
+    test_wrong_ids_and_settings_are_refused,
 )
 
 from mosaic_lab.workers import WorkerEnvironment
@@ -22,6 +23,7 @@ SEEDED = [
     *(pytest.param(env_id, marks=pytest.mark.extended) for env_id in _MORE),
 ]
 KEYS = [(ROOM, "ArrowDown", "south"), pytest.param((SCORE, "j", "south"), marks=pytest.mark.extended)]
+REFUSED = [("MiniHack-Romm-5x5-v0", {}, ROOM), ("MiniHack-Skill-Custom-v0", {}, 'env_kwargs={"des_file": …}')]
 
 
 def test_a_state_reads_as_text(lane: ArenaLane) -> None:
@@ -32,14 +34,6 @@ def test_a_state_reads_as_text(lane: ArenaLane) -> None:
     for part in ("Message:", "Next to you (@):", "floor of a room", "Map:", "@", "hit points", "Inventory:"):
         assert part in text
     assert all(row.strip() for row in text.partition("Map:\n")[2].partition("\n\n")[0].splitlines())
-
-
-def test_what_cannot_be_made_is_refused_with_what_to_do(worker: WorkerEnvironment, tmp_path: Path) -> None:
-    refused = {"MiniHack-Romm-5x5-v0": ROOM, "MiniHack-Skill-Custom-v0": 'env_kwargs={"des_file": …}'}
-    for number, (env_id, expected) in enumerate(refused.items()):
-        with ArenaLane(worker.command(), tmp_path / str(number)) as lane:
-            error = lane.open(env_id, "error")
-            assert error["error_type"] == "ConfigError" and expected in error["message"]
 
 
 @pytest.mark.extended

@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 import pytest
 from arenas.arena_lane import ArenaLane
+from shim_kit.environment_checks import first_picture
 from shim_kit.family_tests import (  # noqa: F401
     pytest_generate_tests,
     test_a_person_plays_beside_a_random_operator,
@@ -32,15 +33,6 @@ REFUSED = [
 ]
 BOARDS = ("connect_four", "othello", "go", "hex", "havannah", "breakthrough", "checkers", "chess")
 OTHERS = ("goofspiel", "backgammon", "leduc_poker", "hanabi", "blackjack", "liars_dice", "matrix_pd")
-
-
-def first_picture(lane: ArenaLane, env_id: str) -> Any:
-    """The pixels of a game's first frame."""
-    lane.open(env_id)
-    lane.do("ready", "reset", seed=1, episode_index=0)
-    reader = lane.watched()
-    frame = wait_until(lambda: reader.watch(60) or reader.read())
-    return numpy.frombuffer(frame.pixels, numpy.uint8).reshape(frame.shape)
 
 
 def played(lane: ArenaLane, env_id: str, steps: int = 200) -> list[Any]:
@@ -80,7 +72,8 @@ def test_moves_are_named_and_masks_bind(lane: ArenaLane) -> None:
 
 
 def test_a_board_is_drawn(lane: ArenaLane) -> None:
-    pixels = first_picture(lane, TIC_TAC_TOE)
+    lane.open(TIC_TAC_TOE)
+    pixels = first_picture(lane)
     assert pixels.shape[2] == 3 and pixels.max() > 200
     assert len(numpy.unique(pixels.reshape(-1, 3), axis=0)) > 2
 
@@ -109,8 +102,8 @@ def test_a_person_plays_against_random_moves_and_players_are_rated(lab: mosaic.L
 @pytest.mark.extended
 @pytest.mark.parametrize("game", [*BOARDS, *OTHERS])
 def test_a_game(lane: ArenaLane, game: str) -> None:
-    pixels = first_picture(lane, f"OpenSpiel/{game}")
-    assert pixels.max() > 200
+    lane.open(f"OpenSpiel/{game}")
+    assert first_picture(lane).max() > 200
     assert lane.play(1, 200) == lane.play(1, 200)
 
 

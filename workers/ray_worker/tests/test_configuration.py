@@ -57,8 +57,6 @@ BAD = {
         {"policies": "each"},
         "policies is for environments of several agents; CartPole-v1 has one",
     ),
-    "name": ({"learning_rate": 1e-3}, "unknown hyperparameter 'learning_rate'; here it is called 'lr'"),
-    "nearest": ({"clip_parm": 0.1}, "did you mean 'clip_param'?"),
     "range": ({"gamma": 1.5}, "hyperparameter 'gamma': 1.5 is more than 1"),
     "widths": ({"fcnet_hiddens": [0]}, "'fcnet_hiddens' must be a list of widths, such as [64, 64]"),
     "schedule": (

@@ -31,8 +31,6 @@ BAD = {
     "images": ({"policy": "CnnPolicy"}, "policy='CnnPolicy' needs images, uint8 from 0 to 255"),
     "dict": ({"policy": "MultiInputPolicy"}, "policy='MultiInputPolicy' needs a Dict as observations"),
     "gsde": ({"use_sde": True}, "use_sde needs continuous actions; CartPole-v1 has Discrete(2)"),
-    "name": ({"lr": 1e-3}, "unknown hyperparameter 'lr'; here it is called 'learning_rate'"),
-    "nearest": ({"ent_coeff": 0.1}, "did you mean 'ent_coef'?"),
     "range": ({"gamma": 1.5}, "hyperparameter 'gamma': 1.5 is more than 1"),
     "widths": ({"net_arch": [0]}, "'net_arch' must be a list of widths"),
     "critic": ({"critic_net_arch": [8]}, "critic_net_arch needs net_arch"),

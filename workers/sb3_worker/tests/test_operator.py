@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shim_kit.policies import Refusals, actions_of, begin, sampled_twice
+from shim_kit.policies import Refusals, actions, actions_of, begin, sampled_twice
 
 import mosaic_lab as mosaic
 
@@ -24,12 +24,6 @@ TWO = {"type": "Discrete", "shape": [], "dtype": "int64", "n": 2, "start": 0}
 CARTPOLE = {"observation_space": BOX, "action_space": TWO}
 
 pytestmark = pytest.mark.extended
-
-
-def actions(operators: Any, checkpoint: Path, seen: Any, **settings: Any) -> list[Any]:
-    """Return the actions of an operator that is made for this."""
-    begin(operators, checkpoint, **settings)
-    return actions_of(operators, seen)
 
 
 def test_actions_are_those_of_upstreams_own_predict(worker: Any, operators: Any) -> None:

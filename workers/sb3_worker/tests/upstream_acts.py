@@ -21,9 +21,7 @@ CLASSES = {
     "recurrent_ppo": sb3_contrib.RecurrentPPO,
     "maskable_ppo": sb3_contrib.MaskablePPO,
     **{name: getattr(sb3_contrib, name.upper()) for name in ("trpo", "tqc", "qrdqn", "ars")},
-    **{
-        name: getattr(stable_baselines3, name.upper()) for name in ("ppo", "a2c", "dqn", "sac", "td3", "ddpg")
-    },
+    **{name: getattr(stable_baselines3, name.upper()) for name in _BASELINES},
 }
 
 

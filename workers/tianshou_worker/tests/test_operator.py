@@ -8,16 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from shim_kit.kernel_policies import assert_answers_agree, assert_remembers_until_reset
-from shim_kit.policies import Refusals, actions_of, begin, sampled_twice
+from shim_kit.policies import Refusals, actions, sampled_twice
 
 UPSTREAM = Path(__file__).with_name("upstream_acts.py")
 CARTPOLE = ("dqn", "c51", "ppo", "trpo", "discrete_cql")
-
-
-def actions(operators: Any, checkpoint: Path, seen: Any, **settings: Any) -> list[Any]:
-    """Return the actions of an operator that is made for this."""
-    begin(operators, checkpoint, **settings)
-    return actions_of(operators, seen)
 
 
 @pytest.mark.extended

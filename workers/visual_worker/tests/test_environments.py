@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from arenas.arena_lane import ArenaLane
 from shim_kit.environment_checks import assert_drawn
@@ -12,6 +10,7 @@ from shim_kit.family_tests import (  # noqa: F401
     test_a_person_plays_beside_a_random_operator,
     test_a_state_reads_as_text,
     test_the_same_seed_gives_the_same_episode,
+    test_wrong_ids_and_settings_are_refused,
 )
 
 pytestmark = pytest.mark.extended  # the environment is 0.5 GB
@@ -31,6 +30,12 @@ TEXTS = [
     ("VizdoomBasic-v1", "ammo2: 50"),
     ("CrafterReward-v1", "You have: health 9, food 9, drink 9, energy 9."),
 ]
+REFUSED = [  # upstream ignores unknown settings, and the maps of Doom itself are not here
+    ("VizdoomBasic-v1", {"frameskip": 4}, "no setting 'frameskip': did you mean 'frame_skip'"),
+    ("VizdoomBasic-v1", {"dom_skill": 4}, "no setting 'dom_skill': did you mean 'doom_skill'"),
+    ("highway-fast-v0", {"config": {"lane_count": 1}}, "'lane_count': did you mean 'lanes_count'"),
+    ("VizdoomDoomE1M1-S3-v0", {}, "VizdoomFreedoom1E1M1-S3-v0"),
+]
 
 
 def test_a_class_without_a_render_mode_is_drawn_too(lane: ArenaLane) -> None:
@@ -45,24 +50,5 @@ def test_several_buttons_are_pressed_by_one_key_each(lane: ArenaLane) -> None:
     assert opened["keys"]["agent_0"]["ArrowUp"] == [0, 0, 1]
 
 
-@pytest.mark.parametrize(
-    ("env_id", "settings", "said"),
-    [
-        ("VizdoomBasic-v1", {"frameskip": 4}, "no setting 'frameskip': did you mean 'frame_skip'?"),
-        ("VizdoomBasic-v1", {"dom_skill": 4}, "no setting 'dom_skill': did you mean 'doom_skill'?"),
-        ("highway-fast-v0", {"config": {"lane_count": 1}}, "'lane_count': did you mean 'lanes_count'?"),
-    ],
-)
-def test_settings_that_upstream_ignores_are_refused(
-    lane: ArenaLane, env_id: str, settings: dict[str, Any], said: str
-) -> None:
-    assert said in lane.open(env_id, "error", **settings)["message"]
-
-
 def test_settings_of_upstream_are_taken(lane: ArenaLane) -> None:
     assert lane.open("VizdoomBasic-v1", frame_skip=4, doom_skill=2, render_hud=True)["renders"]
-
-
-def test_the_maps_of_doom_itself_are_not_here(lane: ArenaLane) -> None:
-    error = lane.open("VizdoomDoomE1M1-S3-v0", "error")
-    assert error["error_type"] == "ConfigError" and "VizdoomFreedoom1E1M1-S3-v0" in error["message"]

@@ -58,7 +58,6 @@ BAD = {
         {"algorithm": "sac", "env_id": "CartPole-v1", "use_automatic_entropy_tuning": True},
         "leave it out, and give alpha",
     ),
-    "name": ({"learning_rat": 1e-3}, "did you mean 'learning_rate'?"),
     "device": ({"device": "gpu"}, "'gpu' is not one of 'auto', 'cpu', 'cuda', 'cuda:0'"),
     "range": ({"gamma": 1.5}, "hyperparameter 'gamma': 1.5 is more than 1"),
     "widths": ({"actor_hidden_size": []}, "'actor_hidden_size' must be a list of widths, such as [64, 64]"),
