@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from browser.comparison import PERSON, at_step, compare, lane, picture, press, printed, widget
 from browser.jupyter import BUSY, JupyterLab
-from mosaic_contract.episode_recording import read_recording
 from playwright.sync_api import Page, expect
 from support import wait_until
 
@@ -89,22 +88,6 @@ def test_a_person_plays_by_buttons_and_chooses_keys(page: Page, jupyterlab: Jupy
     page.keyboard.press("l")
     at_step(page, me=3)
     assert printed(notebook, 1) == "[0, 0, 1]"
-
-
-@pytest.mark.extended
-def test_pressed_keys_are_recorded_with_their_observations(
-    page: Page, jupyterlab: JupyterLab, folder: Path
-) -> None:
-    call = "'CartPole-v1', {'me': operators.human()}, seeds=[1], max_steps=3, record='observations'"
-    compare(page, jupyterlab, folder, call)
-    picture(page, "me").click()
-    for number, key in enumerate(("ArrowRight", "ArrowLeft", "ArrowRight"), 1):
-        page.keyboard.press(key)
-        at_step(page, me=number)
-    (recording,) = (folder / "mosaic_runs").glob("comparisons/*/*/observations/0.npz")
-    _, columns = read_recording(recording)
-    assert columns["actions"].tolist() == [1, 0, 1]
-    assert columns["observations"].shape == (4, 4)
 
 
 def test_in_real_time_a_key_counts_while_it_is_held(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:

@@ -55,18 +55,6 @@ def test_a_writer_killed_while_it_is_watched(supervisor: Supervisor) -> None:
     page.end()
 
 
-def test_a_view_of_several_runs_outlives_one_of_them(supervisor: Supervisor) -> None:
-    first, second = start_painter(supervisor), start_painter(supervisor)
-    page = Page(FrameStream(), [first, second])
-    frames_come(page, 0)
-    frames_come(page, 1)
-    first.stop(0)
-    wait_until(lambda: "the run was cancelled; the last frame seen here" in page.notices.get(0, ""))
-    frames_come(page, 1)
-    page.end()
-    assert page.wrong == []
-
-
 def test_sizes_and_channels_that_change_all_the_time(supervisor: Supervisor) -> None:
     sizes = [[1, 1, 1], [84, 84, 3], [64, 48, 4], [2160, 3840, 3], [210, 160, 1], [1, 64, 3]]
     run = start_painter(supervisor, sizes=sizes, change_every=3, pattern="grid")

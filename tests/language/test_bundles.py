@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from evaluation.evaluation_fixtures import Evaluate, resealed
+from evaluation.sharing.forged_bundles import bundled, members_of, refused
 from language.frozen_lake import KEY, LAKE, model
 from language.language_fixtures import FakeServer
 
@@ -24,7 +24,7 @@ from mosaic_lab.evaluation.fingerprints import identity
 from mosaic_lab.evaluation.planning import plan_evaluation, plan_script
 from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.evaluation.scripts import LANGUAGE_MODELS
-from mosaic_lab.evaluation.sharing import archive, open_bundle
+from mosaic_lab.evaluation.sharing import open_bundle
 from mosaic_lab.evaluation.sharing.bundle_script import SCRIPT, check_script, script_of
 from mosaic_lab.operators.tables import lanes_code
 
@@ -90,25 +90,15 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], dict[str, bytes]], str]] =
 def test_recordings_that_others_made_are_refused_by_what_is_wrong_with_them(
     tmp_path: Path, played: Evaluation
 ) -> None:
-    with zipfile.ZipFile(played.bundle(tmp_path / "honest.zip")) as honest:
-        members = {name: honest.read(name) for name in honest.namelist()}
-    about = {
-        name: value for name, value in json.loads(members.pop("manifest.json")).items() if name != "files"
-    }
-    for what, (change, says) in HOSTILE.items():
-        path = tmp_path / "hostile.zip"
-        archive.pack_bundle(path, members | change(members), about)
-        with pytest.raises(MosaicError, match=rf"'exchanges/.*{says}"):
-            open_bundle(path, tmp_path / "into")
-        assert not (tmp_path / "into").exists(), what
+    members, path = members_of(played.bundle(tmp_path / "honest.zip")), tmp_path / "hostile.zip"
+    for change, says in HOSTILE.values():
+        refused(bundled(path, members, change(members)), rf"'exchanges/.*{says}")
     name = recording_in(members)
     for content, says in (
         (members[name].replace(b'"answer"', b'"Answer"', 1), "line 1: the checksum does not match"),
         (members[name][:-10], r"line \d: it is cut off"),
     ):
-        archive.pack_bundle(path, members | {name: content}, about)
-        with pytest.raises(MosaicError, match=says):
-            open_bundle(path, tmp_path / "into")
+        refused(bundled(path, members, {name: content}), says)
 
 
 def test_a_prompt_and_code_of_the_users_go_along_and_run_by_consent_only(
@@ -142,16 +132,12 @@ def test_pictures_of_a_vision_model_go_along(
     sees = operators.vlm("fake:legal", base_url=server.openai_url, api_key_env=KEY)
     evaluation = start_evaluation(operators={"VLM": sees}, seeds=[1], **{**LAKE, "max_steps": 2}).wait(240)
     bundle = evaluation.bundle(tmp_path / "share.zip")
-    with zipfile.ZipFile(bundle) as opened:
-        members = {name: opened.read(name) for name in opened.namelist()}
+    members = members_of(bundle)
     (picture, *_) = (name for name in members if name.startswith("exchanges/images/"))
     where = ["--into", str(tmp_path / "into"), "--store", str(tmp_path / "elsewhere")]
     assert main(["evaluate", str(bundle), "--verify", *where]) == 0
     assert "identical: 1 episodes" in capsys.readouterr().out
 
-    about = {
-        name: value for name, value in json.loads(members.pop("manifest.json")).items() if name != "files"
-    }
     bomb = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (60_000).to_bytes(4, "big") * 2
     named = f"exchanges/images/{hashlib.sha256(bomb).hexdigest()}.png"
     hostile: list[tuple[dict[str, bytes], str]] = [
@@ -159,14 +145,11 @@ def test_pictures_of_a_vision_model_go_along(
         ({named: bomb}, "has 60,000 × 60,000 pixels, 16,777,216 at most"),
         ({f"exchanges/images/{hashlib.sha256(b'<svg/>').hexdigest()}.png": b"<svg/>"}, "is not a PNG image"),
     ]
+    (tmp_path / "hostile").mkdir()
     for change, says in hostile:
-        archive.pack_bundle(tmp_path / "hostile.zip", members | change, about)
-        with pytest.raises(MosaicError, match=says):
-            open_bundle(tmp_path / "hostile.zip", tmp_path / "never")
+        refused(bundled(tmp_path / "hostile" / "share.zip", members, change), says)
     del members[picture]
-    archive.pack_bundle(tmp_path / "hostile.zip", members, about)
-    with pytest.raises(MosaicError, match=r"its image [0-9a-f]{64} is missing"):
-        open_bundle(tmp_path / "hostile.zip", tmp_path / "never")
+    refused(bundled(tmp_path / "hostile" / "share.zip", members, {}), r"its image [0-9a-f]{64} is missing")
 
 
 def test_every_kind_of_language_model_is_read_as_a_bundle_writes_it(tmp_path: Path) -> None:

@@ -134,13 +134,7 @@ def test_a_usage_that_cannot_be_is_unknown(server: FakeServer, provider: str, to
 
 @pytest.mark.parametrize(
     ("limit", "least"),
-    [
-        ("says=Please try again in 20s.+429", 20),
-        ("says=Please retry in 1m2.5s.+429", 62.5),
-        ("resets=20s+429", 20),
-        ("retry-after=90+429", 90),
-        ("retry-after=7+503", 7),
-    ],
+    [("says=Please retry in 1m2.5s.+429", 62.5), ("resets=20s+429", 20), ("retry-after=7+503", 7)],
 )
 def test_a_rate_limit_is_waited_for_as_long_as_it_says(
     server: FakeServer, waits: list[float], limit: str, least: float

@@ -15,6 +15,12 @@ from mosaic_lab.evaluation.sharing import archive, open_bundle
 Members = dict[str, bytes]
 
 
+def members_of(bundle: Path) -> Members:
+    """Return the contents of a bundle's files by their names."""
+    with zipfile.ZipFile(bundle) as opened:
+        return {name: opened.read(name) for name in opened.namelist()}
+
+
 def about(members: Members) -> dict[str, Any]:
     """The manifest's facts beside those of files."""
     return {name: value for name, value in json.loads(members["manifest.json"]).items() if name != "files"}

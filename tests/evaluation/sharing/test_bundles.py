@@ -6,12 +6,12 @@ import csv
 import io
 import json
 import re
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from evaluation.evaluation_fixtures import Evaluate, odd
+from evaluation.sharing.forged_bundles import members_of
 from support import limited, store, wait_until
 
 from mosaic_lab import operators
@@ -34,15 +34,10 @@ def evaluation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluation]
         yield evaluate(supervisor, EvaluateRequest(env="CartPole-v1", operators=both, **given)).wait(120)
 
 
-def content(bundle: Path) -> dict[str, bytes]:
-    with zipfile.ZipFile(bundle) as opened:
-        return {name: opened.read(name) for name in opened.namelist()}
-
-
 def test_what_is_in_it(tmp_path: Path, evaluation: Evaluation) -> None:
     notebook = tmp_path / "mine.ipynb"
     notebook.write_text(json.dumps(NOTEBOOK))
-    inside = content(evaluation.bundle(tmp_path / "share.zip", notebook))
+    inside = members_of(evaluation.bundle(tmp_path / "share.zip", notebook))
     manifest = json.loads(inside["manifest.json"])
     assert manifest["fingerprint"] == evaluation.fingerprint()
     assert set(manifest["files"]) == set(inside) - {"manifest.json"}
@@ -91,7 +86,7 @@ def test_agents_that_share_an_operator_share_it_elsewhere(
     }
     evaluation = start_evaluation("simple_tag_v3", lanes, seeds=[1]).wait(120)
     bundle = evaluation.bundle(tmp_path / "share.zip")
-    script = json.loads(content(bundle)["script.json"])
+    script = json.loads(members_of(bundle)["script.json"])
     assert script["operators"]["together"]["agent_0"] == {"kind": "same", "as": "adversary_*"}
     where = ["--into", str(tmp_path / "into"), "--store", str(tmp_path / "elsewhere")]
     assert main(["evaluate", str(bundle), "--verify", *where]) == 0
@@ -120,7 +115,7 @@ def test_verified_elsewhere(
 def test_what_comes_out_otherwise_elsewhere(
     tmp_path: Path, evaluation: Evaluation, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    inside = content(evaluation.bundle(tmp_path / "share.zip"))
+    inside = members_of(evaluation.bundle(tmp_path / "share.zip"))
     manifest = json.loads(inside.pop("manifest.json"))
     step = b'"step_index":4,"episode_index":1,'  # wherever that episode was played
     played = next(
@@ -176,7 +171,7 @@ def test_the_command_line_writes_one(
     target = tmp_path / "share.zip"
     assert main(["export", "--evaluation", evaluation.id, "-o", str(target), *where]) == 0
     assert "mosaic-lab evaluate share.zip --verify" in capsys.readouterr().out
-    assert content(target)
+    assert members_of(target)
     full = limited(tmp_path, "export", "--evaluation", evaluation.id, "-o", str(tmp_path / "no.zip"), *where)
     assert re.fullmatch(r"mosaic-lab: the bundle .*/no.zip cannot be written: .*File too large.*\n", full)
     assert not list(tmp_path.glob("*no.zip*"))

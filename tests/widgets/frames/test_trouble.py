@@ -13,14 +13,15 @@ from mosaic_lab.widgets.frames.frame_feed import FrameFeed
 from mosaic_lab.widgets.frames.frame_stream import CALM_SECONDS, FrameStream
 
 
-def test_the_end_of_a_run_is_shown_and_the_last_frame_stays(
+def test_the_end_of_a_run_is_shown_and_its_last_frame_stays_beside_those_of_others(
     stream: FrameStream, supervisor: Supervisor
 ) -> None:
     run = start_painter(supervisor)
-    view = View(stream, [run])
-    view.more()
+    view = View(stream, [run, start_painter(supervisor)])
+    wait_until(lambda: {tile for tile, _ in view.packets} == {0, 1})
     run.stop()
     wait_until(lambda: "the run was cancelled; the last frame seen here" in view.notices.get(0, ""))
+    view.more()
     later = View(stream, [run])
     later.more(1)
     view.send_to_kernel({"type": "snapshot", "tile": 0})
