@@ -15,7 +15,7 @@ from support import PEERS, at_work, marked_processes, start_peer, wait_until
 from worker_fixtures import write_shim
 
 import mosaic_lab as mosaic
-from mosaic_lab.errors import ConfigurationError, RunFailed, RunTimeout, UnknownRun, WorkerEnvironmentError
+from mosaic_lab.errors import ConfigurationError, RunFailed, RunTimeout, UnknownRun
 from mosaic_lab.run_table import RunList
 from mosaic_lab.runs import Checkpoint, Run, RunGroup
 from mosaic_lab.runs.checkpoint_path import checkpoint_path
@@ -149,11 +149,6 @@ def test_what_is_wrong_whatever_the_worker_is_refused_first(
 ) -> None:
     with pytest.raises(ConfigurationError, match=message):
         lab.train("no such worker", **{**WALK, **options})
-
-
-def test_an_unknown_worker(lab: mosaic.Lab) -> None:
-    with pytest.raises(WorkerEnvironmentError, match="nobody"):
-        lab.train("nobody", **WALK)
 
 
 @pytest.mark.usefixtures("toy")
