@@ -18,7 +18,7 @@ sweep = lab.sweep(
 sweep"""
 
 
-def test_a_sweep_is_stopped_goes_on_and_is_live_while_a_cell_runs_and_its_trials_are_sorted(
+def test_a_sweep_is_stopped_resumed_and_live_while_a_cell_runs_and_its_trials_are_sorted(
     page: Page, jupyterlab: JupyterLab, folder: Path, hiker: Path
 ) -> None:
     home = f"import os\nos.environ['MOSAIC_LAB_HOME'] = {str(hiker)!r}\n"

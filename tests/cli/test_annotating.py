@@ -69,7 +69,9 @@ def test_the_list_as_json(runs: list[Run], capsys: pytest.CaptureFixture[str]) -
     assert json.loads(said(capsys, "--json", "--search", "nowhere")) == []
 
 
-def test_what_cannot_be_changes_nothing(runs: list[Run], capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_changes_are_refused_and_change_nothing(
+    runs: list[Run], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["runs", "tag", runs[0].id, "absent", "--add", "x"]) == 1
     assert "no run 'absent'" in capsys.readouterr().err and runs[0].tags == ()
     assert main(["runs", "rename", runs[0].id, "two\nlines"]) == 1

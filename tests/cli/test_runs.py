@@ -260,7 +260,7 @@ def test_a_training_that_is_refused(supervisor: Supervisor, capsys: pytest.Captu
 
 
 @pytest.mark.usefixtures("toy")
-def test_a_detached_training_goes_on_by_itself(supervisor: Supervisor) -> None:
+def test_a_detached_training_continues(supervisor: Supervisor) -> None:
     subprocess.run([*COMMAND, *WALK, "--total-timesteps", "1000", "--detach"], check=True, timeout=60)
     (run,) = supervisor.runs()
     assert run.wait(60).state == "completed"

@@ -234,7 +234,7 @@ def test_a_stage_outlives_a_kill_and_is_taken_over(lab: mosaic.Lab, keeper: bool
     assert len(curriculum.stage_runs) == 2 and len(curriculum.episodes()) == 70
 
 
-def test_a_stage_that_was_stopped_after_a_kill_goes_on(lab: mosaic.Lab) -> None:
+def test_a_stage_that_was_stopped_after_a_kill_is_resumed(lab: mosaic.Lab) -> None:
     curriculum = hike(lab, mosaic.Stage("Hill-v0", steps=150), seconds=0.004)
     wait_until(lambda: (curriculum.step or 0) > 30)
     pid = curriculum.status.worker_pid

@@ -85,7 +85,7 @@ def test_an_address_needs_no_profile() -> None:
         (3, "on=3: must be the name of a cluster"),
     ],
 )
-def test_what_is_no_cluster(own_home: Path, on: object, message: str) -> None:
+def test_an_invalid_cluster_is_refused(own_home: Path, on: object, message: str) -> None:
     clusters.add(Cluster("gpu-lab", "10.0.0.5:6379"))
     with pytest.raises(ConfigurationError, match=message):
         clusters.find(on)

@@ -98,7 +98,7 @@ FIRST = (
 )
 
 
-def test_a_run_goes_on_from_its_newest_checkpoint(tmp_path: Path) -> None:
+def test_a_run_resumes_from_its_newest_checkpoint(tmp_path: Path) -> None:
     rest = metrics(3) + ENDED
     again = said("running", telemetry(0, rest)), said("completed", complete=True)
     engine = Scripted(*FIRST, *again)

@@ -176,7 +176,7 @@ def test_an_operator_dies_in_episode_37_and_is_skipped(start_evaluation: Evaluat
     assert "1 of them failed" in repr(evaluation)
 
 
-def test_a_failure_stops_the_evaluation_and_is_tried_again_when_it_goes_on(
+def test_a_failure_stops_the_evaluation_and_is_retried_when_it_is_resumed(
     tmp_path: Path, start_evaluation: Evaluate
 ) -> None:
     once = alone(behaviour="die", episode=7, once=str(tmp_path / "once"))
@@ -258,7 +258,7 @@ def test_a_suspended_arena_fails_its_episode(start_evaluation: Evaluate) -> None
     assert (evaluation.done, evaluation.failed) == (3, 0)
 
 
-def test_an_operator_that_thinks_takes_nothing_of_the_environments_time(start_evaluation: Evaluate) -> None:
+def test_an_operators_time_does_not_count_as_the_environments(start_evaluation: Evaluate) -> None:
     slow = walker(behaviour="slow", at=20, seconds=4)
     evaluation = start_evaluation(**odd(operators={"slow": slow}, seeds=[1], step_timeout=1))
     shown = "slow, seed 1, waiting for its operator"
@@ -266,7 +266,7 @@ def test_an_operator_that_thinks_takes_nothing_of_the_environments_time(start_ev
     assert list(evaluation.wait(60).results()["status"]) == ["ok"]
 
 
-def test_an_environment_that_can_be_made_no_more_fails_all(
+def test_an_environment_that_can_no_longer_be_made_fails_all_episodes(
     start_evaluation: Evaluate, tmp_path: Path
 ) -> None:
     settings = {"trouble": "unbuildable_again", "once": str(tmp_path / "once")}
@@ -329,7 +329,7 @@ def test_a_return_that_was_recorded_as_nan_is_read_as_a_failed_episode(start_eva
     assert failed["error"] == "its return is nan"
 
 
-def test_only_what_was_cut_off_is_dropped(tmp_path: Path) -> None:
+def test_only_incomplete_lines_are_dropped(tmp_path: Path) -> None:
     path = tmp_path / "telemetry.jsonl"
     whole = seal(b'{"event":"metrics"}\n') + seal(b'{"event":"heartbeat"}\n')
     for surplus in (b"", b'{"type":"epis', b'{"event":"run_cancelled"}\n', b'{"event":"run_failed"}\n{"ty'):

@@ -190,7 +190,7 @@ def test_games_that_do_not_count_together_are_refused_with_all_reasons(lab: mosa
          "CartPole-v1 is not a game of two sides: its agents are agent_0"),
     ],
 )  # fmt: skip
-def test_what_is_no_league_is_refused(
+def test_an_invalid_league_is_refused(
     lab: mosaic.Lab, env: str, players: dict[str, Any], more: dict[str, Any], reason: str
 ) -> None:
     with pytest.raises(mosaic.ConfigurationError, match=reason):

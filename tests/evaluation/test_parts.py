@@ -37,7 +37,7 @@ def test_chunks_become_smaller_so_that_nothing_long_begins_last() -> None:
     assert sum(found) == 10_000
 
 
-def test_a_part_is_worth_its_start() -> None:
+def test_parts_are_large_enough_to_be_worth_starting() -> None:
     assert sizes(10_000, 64, seconds=0.01)[0] == 1_000  # ten seconds of play
     assert sizes(10_000, 64, seconds=60.0) == sizes(10_000, 64)
     assert sizes(7, 64) == [7]

@@ -134,7 +134,7 @@ def test_every_problem_is_reported_with_its_line(tmp_path: Path) -> None:
         ("script.toml", '[operators.mine]\nkind = "python"\n', 'line 1: mine: give the "policy": a file or'),
     ],
 )
-def test_what_is_no_script(tmp_path: Path, name: str, text: str, said: str) -> None:
+def test_an_invalid_script_is_refused(tmp_path: Path, name: str, text: str, said: str) -> None:
     with store(tmp_path / "runs") as supervisor, pytest.raises(ConfigurationError, match=said):
         evaluate_script(supervisor, write(tmp_path, text, name))
 

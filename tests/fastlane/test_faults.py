@@ -65,7 +65,7 @@ def test_sizes_and_channels_that_change_all_the_time(supervisor: Supervisor) -> 
 
 
 @pytest.mark.parametrize("scenario", ["full", "read_only"])
-def test_without_shared_memory_frames_take_another_way_and_the_page_says_so(
+def test_without_shared_memory_frames_are_stored_elsewhere_and_the_page_says_so(
     tmp_path: Path, scenario: str
 ) -> None:
     seen = in_own_mounts("full_shm.py", scenario, tmp_path)
@@ -74,7 +74,7 @@ def test_without_shared_memory_frames_take_another_way_and_the_page_says_so(
     assert str(tmp_path) in seen["notice"]  # their place now
 
 
-def test_without_room_for_frames_anywhere_the_training_goes_on_and_the_page_says_so(tmp_path: Path) -> None:
+def test_without_space_for_frames_the_training_continues_and_the_page_says_so(tmp_path: Path) -> None:
     seen = in_own_mounts("full_shm.py", "both_full", tmp_path)
     assert (seen["state"], seen["wrong"]) == ("running", [])
     assert seen["frames"] == 0

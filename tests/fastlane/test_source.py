@@ -188,7 +188,7 @@ def test_why_there_were_no_frames_is_said_after_the_end_too(tmp_path: Path) -> N
     )
 
 
-def test_long_silence_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_silence_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held_run(tmp_path / "run", State.RUNNING)
     writer = FrameWriter(tmp_path / "run")
     source = FrameSource(tmp_path / "run")

@@ -125,7 +125,7 @@ def test_halves_of_a_surrogate_pair_in_two_events_are_one_character(server: Fake
 
 @pytest.mark.parametrize("tokens", ["lots", "-5", "1e300"])
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_a_usage_that_cannot_be_is_unknown(server: FakeServer, provider: str, tokens: str) -> None:
+def test_an_impossible_usage_counts_as_unknown(server: FakeServer, provider: str, tokens: str) -> None:
     prices = {"input": 1.0, "output": 1.0}
     exchange = model(server, f"tokens={tokens}+say=go forward", provider, prices=prices).ask(PROMPT, parse)
     assert exchange.action == 1
@@ -222,7 +222,7 @@ def test_no_key_follows_a_redirect_to_another_address(
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_headers_and_body_of_ones_own(
+def test_user_defined_headers_and_body_are_sent(
     server: FakeServer, provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gateway_key = f"gw-{FakeServer.key[-12:]}-9"  # has a part of the other key

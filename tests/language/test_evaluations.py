@@ -193,7 +193,7 @@ def test_no_file_has_a_key_neither_what_runs_write_nor_the_notebook_its_page_and
         assert [name for name, content in written.items() if secret.encode() in content] == []
 
 
-def test_a_spent_budget_ends_it_and_a_larger_one_goes_on(
+def test_a_spent_budget_ends_an_evaluation_and_a_larger_one_resumes_it(
     tmp_path: Path, start_evaluation: Evaluate, server: FakeServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = server.count

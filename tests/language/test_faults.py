@@ -41,7 +41,7 @@ def test_answers(server: FakeServer, provider: str) -> None:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_answers_that_are_none(server: FakeServer, provider: str) -> None:
+def test_unusable_answers_are_reported_as_faults(server: FakeServer, provider: str) -> None:
     expected: dict[str, tuple[str, ...]] = {
         "filter": ("refused",),
         "tool": ("tool_call", "empty"),
@@ -61,7 +61,7 @@ def test_answers_that_are_none(server: FakeServer, provider: str) -> None:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_what_is_worth_another_attempt(server: FakeServer, provider: str) -> None:
+def test_transient_errors_are_retried(server: FakeServer, provider: str) -> None:
     for fault in ("429", "408", "500", "529", "drop", "cut", "malformed"):
         exchange = model(server, f"{fault},{fault},legal", provider).ask(PROMPT, parse)
         assert (exchange.action, exchange.faults, exchange.retries) == (1, (), 2), fault
@@ -80,7 +80,9 @@ def test_what_is_worth_another_attempt(server: FakeServer, provider: str) -> Non
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_what_no_attempt_can_mend(server: FakeServer, provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_that_retries_cannot_fix_are_raised_at_once(
+    server: FakeServer, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     wrong = model(server, "wrong-model", provider)
     with pytest.raises(EndpointRefused, match=f"{wrong.settings.model} at http.* does not exist there"):
         wrong.ask(PROMPT, parse)
@@ -117,7 +119,7 @@ def test_an_error_in_reading_an_answer_is_not_retried(
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_an_attempt_has_an_end(server: FakeServer, provider: str) -> None:
+def test_an_attempt_times_out(server: FakeServer, provider: str) -> None:
     for behaviour in ("latency=60+ok", "drip"):
         began = time.monotonic()
         with pytest.raises(EndpointFailed, match="failed 2 times"):
@@ -187,7 +189,7 @@ def test_what_an_answer_costs(server: FakeServer) -> None:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_a_key_is_written_nowhere(
+def test_a_key_is_never_written(
     server: FakeServer, provider: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -207,7 +209,7 @@ def test_a_key_is_written_nowhere(
     assert not any("You play" in record.getMessage() for record in caplog.records), "nor a prompt in a log"
 
 
-def test_settings_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_settings_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong: dict[str, Any] = {
         "model": "",
         "base_url": "localhost:8000",

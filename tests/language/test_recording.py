@@ -24,7 +24,7 @@ def replaying(old: Path, new: Path, **more: Any) -> LanguageModel:
     return LanguageModel(AgentSetup("agent_0", seed=1, settings=settings))
 
 
-def test_what_stands_in_a_recording(server: FakeServer, tmp_path: Path) -> None:
+def test_the_contents_of_a_recording(server: FakeServer, tmp_path: Path) -> None:
     one = model(server, "say=go forward", recording=recording_in(tmp_path / "exchanges"))
     one.begin_episode(7, 2)
     one.begin_step(5)
@@ -118,7 +118,7 @@ def test_a_replay_needs_no_endpoint(
         assert third.answer()["recorded"], "a replay can itself be replayed"
 
 
-def test_where_a_replay_leaves_its_recording(server: FakeServer, tmp_path: Path) -> None:
+def test_a_replay_reports_where_it_departs_from_its_recording(server: FakeServer, tmp_path: Path) -> None:
     one = model(server, "filter,say=go forward", recording=recording_in(tmp_path / "old"))
     one.begin_episode(3, 0)
     one.begin_step(5)

@@ -95,7 +95,7 @@ def test_servers_that_are_known_by_name() -> None:
         operators.llm("gemini-2.5-flash", provider="google", seed=0)
 
 
-def test_providers_of_ones_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_user_defined_providers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("MOSAIC_LAB_HOME", str(tmp_path))
     own = tmp_path / "providers.toml"
     own.write_text(

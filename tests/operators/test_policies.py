@@ -123,7 +123,7 @@ def test_a_policy_acts_only_where_its_spaces_are_those_it_was_trained_for(tmp_pa
         (operators.random, "operators.random is a function: call it, operators.random(...)"),
     ],
 )
-def test_what_is_no_mapping_is_refused(mapping: Any, text: str) -> None:
+def test_an_invalid_mapping_is_refused(mapping: Any, text: str) -> None:
     assert text in refusal(mapping)
 
 

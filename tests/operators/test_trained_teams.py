@@ -88,7 +88,7 @@ def test_in_a_shell(
     assert capsys.readouterr().err.startswith("mosaic-lab: team: 'red_7' names no agent"), "the error alone"
 
 
-def test_where_it_does_not_fit_what_it_was_trained_on_is_said(
+def test_a_policy_that_does_not_fit_is_refused_with_its_training_environment(
     lab: mosaic.Lab, ppo: mosaic.operators.OperatorSpec
 ) -> None:
     with warnings.catch_warnings(), pytest.raises(ConfigurationError) as caught:

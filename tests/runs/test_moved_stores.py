@@ -18,7 +18,7 @@ HIKE: dict[str, Any] = {"algorithm": "hike", "seconds": 0.004}
 pytestmark = pytest.mark.usefixtures("hiker")
 
 
-def test_stopped_runs_go_on_in_a_moved_store(lab: mosaic.Lab, tmp_path: Path) -> None:
+def test_stopped_runs_are_resumed_in_a_moved_store(lab: mosaic.Lab, tmp_path: Path) -> None:
     workers.install(ODD)
     stages = [mosaic.Stage("Hill-v0", steps=40), mosaic.Stage("Peak-v0", steps=400)]
     curriculum = lab.train("hiker", curriculum=stages, **HIKE)

@@ -66,7 +66,7 @@ def test_interruptions_lose_no_trial_and_start_none_twice(
 
 
 @pytest.mark.parametrize("algorithm", ["climb", pytest.param("roll", marks=pytest.mark.extended)])
-def test_a_stop_ends_the_trials_which_go_on_where_they_can(lab: mosaic.Lab, algorithm: str) -> None:
+def test_a_stopped_sweep_resumes_its_trials_where_it_can(lab: mosaic.Lab, algorithm: str) -> None:
     sweep = lab.sweep(
         "hiker", algorithm=algorithm, search=SEARCH, trials=2, parallel=2, total_timesteps=2000,
         pruner="none", **CLIMB,

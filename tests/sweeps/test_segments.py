@@ -91,7 +91,7 @@ def test_kills_interrupt_nothing_and_change_no_decision(lab: mosaic.Lab) -> None
         ]
 
 
-def test_the_best_third_is_promoted_and_goes_on_from_its_checkpoints(lab: mosaic.Lab) -> None:
+def test_the_best_third_is_promoted_and_resumed_from_its_checkpoints(lab: mosaic.Lab) -> None:
     generator = random.Random(3)
     sweep = lab.sweep(
         "hiker", search=SEARCH, pruner="asha-promotion", sampler="random", trials=9, parallel=3,

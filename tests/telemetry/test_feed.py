@@ -93,7 +93,7 @@ def test_poll_says_whether_anything_changed(tmp_path: Path) -> None:
     assert not feed.poll()
 
 
-def test_what_is_no_use_is_counted_and_the_stream_goes_on(tmp_path: Path) -> None:
+def test_useless_lines_are_counted_and_the_stream_continues(tmp_path: Path) -> None:
     write(
         tmp_path,
         b"not json",

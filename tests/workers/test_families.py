@@ -42,7 +42,7 @@ def test_ids_find_their_workers_before_these_are_installed() -> None:
 @pytest.mark.parametrize(
     "slip", ["MosaicMultigrid-S-2v2", "mosaic-multigrid-S-2v2", "MosaicMutliGrid-S-2v2", "mosaic_multi_grid"]
 )
-def test_a_slip_of_the_finger_finds_who_knows_better(slip: str) -> None:
+def test_a_misspelt_id_is_assigned_to_the_nearest_family(slip: str) -> None:
     assert family_of(slip) == "multigrid"
     assert family_of("MiniGrid-Empty-8x8-v0") == "gymnasium"
     assert family_of("HalfCheeta-v5") == "mujoco"
@@ -63,14 +63,16 @@ def test_a_slip_of_the_finger_finds_who_knows_better(slip: str) -> None:
         ("olympics-wrestling", "not published as a package"),
     ],
 )
-def test_what_no_worker_can_have_is_refused_with_the_reason(env_id: str, reason: str) -> None:
+def test_an_environment_that_no_worker_can_provide_is_refused_with_the_reason(
+    env_id: str, reason: str
+) -> None:
     with pytest.raises(ConfigurationError, match=f"{env_id}' is not available: .*{reason}"):
         family_of(env_id)
     assert family_of(f"mine:{env_id}") == "gymnasium"
     assert family_of(env_id, "gymnasium") == "gymnasium"
 
 
-def test_two_that_claim_the_same_are_left_to_the_user(tmp_path: Path) -> None:
+def test_an_id_that_two_workers_claim_requires_family(tmp_path: Path) -> None:
     settings = '[tool.mosaic-lab]\nenvironments = ["*"]'
     workers.install(str(write_shim(tmp_path / "shim", settings=settings)))
     with pytest.raises(ConfigurationError, match=r"the workers gymnasium and toy both declare .* family="):

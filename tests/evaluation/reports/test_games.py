@@ -52,7 +52,7 @@ def test_everybody_plays_everybody_on_both_sides_and_is_rated(start_evaluation: 
         evaluation.compare("dice", "coin")
 
 
-def test_what_is_no_game_of_two_is_refused(start_evaluation: Evaluate) -> None:
+def test_results_of_other_than_two_player_games_are_refused(start_evaluation: Evaluate) -> None:
     alone = start_evaluation("tictactoe_v3", {"both": operators.random()}, seeds=[1]).wait(120)
     with pytest.raises(ConfigurationError, match=r"both: a game has two players, not 1 \(both\)"):
         alone.games()

@@ -112,7 +112,7 @@ def test_verified_elsewhere(
     assert "identical: 2 episodes" in capsys.readouterr().out
 
 
-def test_what_comes_out_otherwise_elsewhere(
+def test_results_that_differ_elsewhere_are_reported(
     tmp_path: Path, evaluation: Evaluation, capsys: pytest.CaptureFixture[str]
 ) -> None:
     inside = members_of(evaluation.bundle(tmp_path / "share.zip"))

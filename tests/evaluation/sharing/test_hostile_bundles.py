@@ -85,7 +85,9 @@ def test_two_names_for_one_file(tmp_path: Path, members: Members) -> None:
         (stat.S_IFDIR, "is a device or another special file"),
     ],
 )
-def test_what_is_no_file(tmp_path: Path, members: Members, kind: int, says: str) -> None:
+def test_members_that_are_not_files_are_refused(
+    tmp_path: Path, members: Members, kind: int, says: str
+) -> None:
     member = zipfile.ZipInfo("checkpoints/1/policy.json")
     member.external_attr = (kind | 0o777) << 16
     refused(tampered(tmp_path / "kinds.zip", members, (member, b"/etc/passwd")), f"policy.json' {says}")
@@ -349,7 +351,7 @@ def test_lock_files_that_install_something_else(tmp_path: Path, members: Members
         refused(bundled(tmp_path / "lock.zip", members, lock), r"'locks/random.txt' is not a lock file")
 
 
-def test_what_is_no_zip_file(tmp_path: Path, members: Members) -> None:
+def test_a_file_that_is_not_a_zip_is_refused(tmp_path: Path, members: Members) -> None:
     (tmp_path / "text.zip").write_text("not the zip file")
     refused(tmp_path / "text.zip", "text.zip cannot be read as a zip file")
     whole = tampered(tmp_path / "whole.zip", members).read_bytes()

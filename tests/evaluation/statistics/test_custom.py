@@ -101,7 +101,7 @@ def test_equal_scores_have_no_bias_corrected_interval() -> None:
     assert (constant.low, constant.high) == (5.0, 5.0)
 
 
-def test_what_is_no_statistic_is_refused() -> None:
+def test_an_invalid_statistic_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="must return a number for an array of scores"):
         statistic([1.0, 2.0], lambda scores: scores, rng=rng())  # type: ignore[arg-type,return-value]
     with pytest.raises(ConfigurationError, match="the statistic returned nan"):

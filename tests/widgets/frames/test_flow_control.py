@@ -64,7 +64,7 @@ class Line:
 @pytest.mark.parametrize("fps", [1, 5, 30, 60])
 @pytest.mark.parametrize("latency", [0.002, 0.046, 0.1])
 @pytest.mark.parametrize("nbytes", [SMALL, LARGE])
-def test_as_many_frames_arrive_as_are_wanted_however_long_the_way(
+def test_as_many_frames_arrive_as_are_requested_whatever_the_latency(
     fps: int, latency: float, nbytes: int
 ) -> None:
     line = Line(fps, latency, nbytes=nbytes)
@@ -85,7 +85,7 @@ def test_a_slow_page_gets_what_it_can_draw_and_nothing_queues_up(service: float,
     assert max(late) < latency + 3 * (service + 1 / 60)
 
 
-def test_a_way_that_becomes_slow_and_fast_again_is_followed() -> None:
+def test_a_connection_that_becomes_slow_and_fast_again_is_followed() -> None:
     line = Line(30, 0.002)
     line.run(10)
     line.service = 0.2
@@ -100,7 +100,7 @@ def test_a_way_that_becomes_slow_and_fast_again_is_followed() -> None:
     assert slow < 300 + 30 * 8
 
 
-def test_a_way_whose_speed_changes_is_never_waited_for_in_vain() -> None:
+def test_changes_of_a_connections_speed_never_stall_it() -> None:
     random = Random(1)
     line = Line(60, 0.002, drawing=0.001, nbytes=SMALL)
     for _ in range(300):
@@ -128,7 +128,7 @@ def test_a_page_that_never_answers_is_sent_two_messages() -> None:
 @pytest.mark.parametrize(
     ("fps", "least", "most"), [(5, 1.0, 1.0), (10, 1.0, 1.0), (30, 0.3, 0.4), (60, 0.2, 0.3)]
 )
-def test_a_clear_way_needs_few_acknowledgements(fps: int, least: float, most: float) -> None:
+def test_a_fast_connection_needs_few_acknowledgements(fps: int, least: float, most: float) -> None:
     line = Line(fps, 0.002, drawing=0.004)
     line.run(2)
     line.ages.clear()
@@ -137,7 +137,7 @@ def test_a_clear_way_needs_few_acknowledgements(fps: int, least: float, most: fl
     assert least <= line.requested / len(line.ages) <= most
 
 
-def test_a_lost_acknowledgement_is_made_up_for_by_the_next() -> None:
+def test_a_lost_acknowledgement_is_replaced_by_the_next() -> None:
     credit = Credit(0.0, 1 / 30)
     first, second = credit.send(0.0, LARGE), credit.send(0.03, LARGE)
     assert first.requests_ack and second.requests_ack and not credit.may_send(0.05)
@@ -145,7 +145,7 @@ def test_a_lost_acknowledgement_is_made_up_for_by_the_next() -> None:
     assert credit.in_flight == 0 and credit.may_send(0.06)
 
 
-def test_lost_acknowledgements_are_made_up_for_by_that_of_one_more_message() -> None:
+def test_lost_acknowledgements_are_replaced_by_that_of_one_more_message() -> None:
     credit = Credit(0.0, 1 / 30)
     credit.send(0.0, LARGE)
     credit.send(0.5, LARGE)
@@ -156,7 +156,7 @@ def test_lost_acknowledgements_are_made_up_for_by_that_of_one_more_message() -> 
     assert credit.may_send(1.6)
 
 
-def test_what_the_page_makes_up_is_ignored() -> None:
+def test_invalid_acknowledgements_are_ignored() -> None:
     credit = Credit(0.0, 1 / 30)
     credit.send(0.0, LARGE)
     credit.send(0.0, LARGE)

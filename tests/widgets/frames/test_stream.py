@@ -86,7 +86,7 @@ def test_the_worker_of_a_silent_page_renders_no_more(
     view.end()
 
 
-def test_lost_acknowledgements_are_made_up_for_by_that_of_one_more_message(
+def test_lost_acknowledgements_are_replaced_by_that_of_one_more_message(
     stream: FrameStream, supervisor: Supervisor
 ) -> None:
     view = View(stream, [start_painter(supervisor)])

@@ -47,7 +47,7 @@ def test_a_view_that_cannot_be_reached_does_not_hold_up_the_others(
         view.end()
 
 
-def test_what_goes_wrong_again_after_a_time_of_peace_is_shown_again(
+def test_an_error_that_recurs_after_a_while_is_shown_again(
     stream: FrameStream, supervisor: Supervisor, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read, broken = FrameFeed.poll, True
@@ -69,7 +69,7 @@ def test_what_goes_wrong_again_after_a_time_of_peace_is_shown_again(
     view.end()
 
 
-def test_the_stream_goes_on_after_an_unforeseen_error(
+def test_the_stream_continues_after_an_unexpected_error(
     stream: FrameStream,
     supervisor: Supervisor,
     monkeypatch: pytest.MonkeyPatch,

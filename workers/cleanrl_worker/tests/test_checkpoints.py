@@ -130,7 +130,7 @@ def test_the_learning_rate_of_an_off_policy_algorithm_can_be_changed_too(worker:
     assert learning_rates(run.checkpoints[-1]) == [7e-4]
 
 
-def test_a_checkpoint_of_something_else_is_refused(worker: Any, tmp_path: Path) -> None:
+def test_a_checkpoint_of_another_training_is_refused(worker: Any, tmp_path: Path) -> None:
     checkpoint = worker.trained("ppo").checkpoints[-1]
 
     def refused(algorithm: str, env_id: str, path: Path = checkpoint, steps: int = 10_000) -> str:

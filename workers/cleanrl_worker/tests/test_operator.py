@@ -57,7 +57,7 @@ def test_actions_are_those_of_upstreams_own_network(trained: Trained) -> None:
         assert drawn == within.tolist()
 
 
-def test_the_draws_of_an_agent_follow_from_its_seed(trained: Trained) -> None:
+def test_sampled_actions_are_determined_by_the_seed(trained: Trained) -> None:
     worker, algorithm, checkpoint, operators = trained
     seen = observations(worker, algorithm, 1) * 40
 
@@ -93,7 +93,7 @@ print("{}")
 """
 
 
-def test_what_cannot_be_acted_from_is_refused(worker: Any, operators: Conversation, tmp_path: Path) -> None:
+def test_an_unusable_checkpoint_is_refused(worker: Any, operators: Conversation, tmp_path: Path) -> None:
     checkpoint = worker.trained("dqn").checkpoints[-1]
     refused = Refusals(operators, checkpoint, tmp_path)
     refused.check_all("Discrete(2)")

@@ -77,7 +77,7 @@ class Publishing(RingTest):
             self.assertLessEqual(max(taken.st_size, taken.st_blocks * 512), 5 * count)
             self.assertGreaterEqual(taken.st_blocks * 512, 4 * count)  # reserved, not just promised
 
-    def test_what_is_no_frame_is_refused_and_the_ring_goes_on(self):
+    def test_an_invalid_frame_is_refused_and_the_ring_continues(self):
         writer, reader = self.writer(), self.reader()
         for pixels, shape, message in (
             (None, None, "not None"),

@@ -86,7 +86,7 @@ def test_the_numbers_of_the_hud_may_be_numpys(writer, reader):
     ],
     ids=str,
 )
-def test_what_is_no_frame_is_refused_and_the_ring_goes_on(writer, reader, pixels, message):
+def test_an_invalid_frame_is_refused_and_the_ring_continues(writer, reader, pixels, message):
     with pytest.raises(FrameError, match=message):
         writer.publish(pixels)
     assert reader.read() is None

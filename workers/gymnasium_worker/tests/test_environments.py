@@ -60,7 +60,7 @@ def test_an_environment(lane: ArenaLane, env_id: str) -> None:
         ("pursuit_v5", 60),
     ],
 )
-def test_nothing_of_an_episode_is_left_in_the_next(lane: ArenaLane, env_id: str, steps: int) -> None:
+def test_episodes_do_not_affect_each_other(lane: ArenaLane, env_id: str, steps: int) -> None:
     lane.open(env_id)
     first = lane.play(7, steps)
     lane.play(8, steps)
@@ -115,7 +115,7 @@ def test_atari_is_named_by_the_game(lane: ArenaLane) -> None:
     assert opened["keys"]["agent_0"] == {"0": 0, " ": 1, "ArrowRight": 2, "ArrowLeft": 3}
 
 
-def test_what_a_number_does_not_say_is_described(lane: ArenaLane) -> None:
+def test_the_map_of_a_numbered_observation_is_described(lane: ArenaLane) -> None:
     lane.open("FrozenLake-v1", needs=["description"])
     lane.play(1, 1)
     assert lane.described["agent_0"] == {"map": ["SFFF", "FHFH", "FFFH", "HFFG"]}
@@ -173,7 +173,7 @@ def test_a_frame_comes_while_an_operator_decides(lane: ArenaLane) -> None:
     assert frame.hud.text in ("0 (push left)", "1 (push right)")
 
 
-def test_who_looks_away_finds_the_end_of_the_episode(lane: ArenaLane) -> None:
+def test_a_viewer_that_looked_away_gets_the_last_frame_of_the_episode(lane: ArenaLane) -> None:
     lane.open("CartPole-v1")
     lane.do("ready", "reset", seed=1, episode_index=0)
     reader = lane.watched()

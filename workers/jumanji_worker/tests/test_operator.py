@@ -53,7 +53,7 @@ def test_what_is_drawn_is_legal_and_follows_from_the_seed(worker: Any, operators
 
 
 @pytest.mark.extended
-def test_what_cannot_be_acted_from_is_refused(worker: Any, operators: Any, tmp_path: Path) -> None:
+def test_an_unusable_checkpoint_is_refused(worker: Any, operators: Any, tmp_path: Path) -> None:
     refused = Refusals(operators, worker.trained("ppo").checkpoints[-1], tmp_path)
     refused.check_all("Discrete(20)")
     wider = {**worker.small["ppo"], "net_arch": [16]}

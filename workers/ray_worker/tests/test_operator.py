@@ -39,13 +39,13 @@ def test_actions_are_those_of_upstreams_own_policy(
 
 
 @pytest.mark.extended
-def test_what_an_agent_draws_follows_from_its_seed(worker: Any, operators: Any) -> None:
+def test_sampled_actions_are_determined_by_the_seed(worker: Any, operators: Any) -> None:
     checkpoint = worker.trained("team").checkpoints[-1]
     sampled_twice(operators, checkpoint, [np.zeros(14, np.float32)] * 50)
 
 
 @pytest.mark.extended
-def test_what_cannot_be_acted_from_is_refused(worker: Any, operators: Any, tmp_path: Path) -> None:
+def test_an_unusable_checkpoint_is_refused(worker: Any, operators: Any, tmp_path: Path) -> None:
     refused = Refusals(operators, worker.trained("team").checkpoints[-1], tmp_path)
     refused.check_all("Discrete(5)")
     assert "has no policy for red_0; it has those of" in refused.message("red_0", settings=refused.settings)

@@ -88,7 +88,7 @@ def test_what_takes_long_is_logged(worker: Any) -> None:
 
 
 @pytest.mark.extended
-def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
+def test_a_training_is_resumed_from_a_checkpoint(worker: Any) -> None:
     """Also for fewer steps than come before learning starts, which the first training has done."""
     first = worker.trained("sac")
     saved = first.checkpoints[-1]

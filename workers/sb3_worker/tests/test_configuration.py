@@ -82,7 +82,7 @@ def test_a_training_ends_with_a_whole_update(worker: Any) -> None:
     assert "steps" not in worker.resolved(algorithm="ars", env_id="CartPole-v1"), "by its episodes"
 
 
-def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any) -> None:
+def test_a_checkpoint_of_another_training_is_not_resumed(worker: Any) -> None:
     saved = str(Path(worker.trained("dqn").checkpoints[-1]))
     on = {"env_id": "CartPole-v1", "checkpoint": {"resume_from": saved}}
     expected = "step-400.zip is of dqn on CartPole-v1, this run is of qrdqn on CartPole-v1"

@@ -41,7 +41,7 @@ def test_actions_are_those_of_upstreams_own_predict(worker: Any, operators: Any)
             assert (drawn == best) == (algorithm in ONE_ANSWER), algorithm
 
 
-def test_what_an_agent_draws_follows_from_its_seed(worker: Any, operators: Any) -> None:
+def test_sampled_actions_are_determined_by_the_seed(worker: Any, operators: Any) -> None:
     checkpoint = worker.trained("dqn").checkpoints[-1]
     assert len(set(sampled_twice(operators, checkpoint, [np.zeros(4, np.float32)] * 300))) == 2
     assert len(set(actions(operators, checkpoint, [np.zeros(4, np.float32)] * 100))) == 1
@@ -73,7 +73,7 @@ def test_an_arena_passes_on_the_masks_of_such_an_environment(worker: Any, tmp_pa
     assert evaluation.wait(300).results()["return"].min() > -10
 
 
-def test_what_cannot_be_acted_from_is_refused(worker: Any, operators: Any, tmp_path: Path) -> None:
+def test_an_unusable_checkpoint_is_refused(worker: Any, operators: Any, tmp_path: Path) -> None:
     refused = Refusals(operators, worker.trained("ppo").checkpoints[-1], tmp_path)
     refused.check_all("Discrete(2)")
     three = {"type": "Discrete", "n": 3}
@@ -195,7 +195,7 @@ def test_a_model_that_diverged_is_refused(worker: Any, elsewhere: Elsewhere) -> 
         assert "is NaN in its parameters: the training diverged, choose an earlier one" in message
 
 
-def test_what_is_no_zip_of_a_model_is_refused(elsewhere: Elsewhere, tmp_path: Path) -> None:
+def test_a_zip_without_a_model_is_refused(elsewhere: Elsewhere, tmp_path: Path) -> None:
     assert "there is no file" in elsewhere.made(tmp_path / "none.zip", CARTPOLE)["message"]
     (tmp_path / "text.zip").write_text("text")
     assert "cannot be loaded" in elsewhere.made(tmp_path / "text.zip", CARTPOLE)["message"]

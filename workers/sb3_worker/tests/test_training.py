@@ -135,7 +135,7 @@ def test_a_resume_without_a_replay_buffer_fills_one(worker: Any) -> None:
 
 @pytest.mark.extended
 @pytest.mark.parametrize("algorithm", ["ppo", "ars", "recurrent_ppo", "qrdqn"])
-def test_every_kind_of_algorithm_goes_on(worker: Any, algorithm: str) -> None:
+def test_every_kind_of_algorithm_is_resumed(worker: Any, algorithm: str) -> None:
     first = worker.trained(algorithm)
     step = int(first.events("run_completed")[0]["final_metrics"]["steps"])
     longer = {**worker.small[algorithm], "total_timesteps": step + 400}
@@ -146,7 +146,7 @@ def test_every_kind_of_algorithm_goes_on(worker: Any, algorithm: str) -> None:
 
 @pytest.mark.extended
 @pytest.mark.parametrize("algorithm", ["dqn", "ars"])
-def test_a_stop_saves_and_leaves(worker: Any, algorithm: str) -> None:
+def test_a_stopped_training_saves_a_checkpoint_and_ends(worker: Any, algorithm: str) -> None:
     run = worker.train(
         stop_after_an_episode,
         algorithm=algorithm,

@@ -47,7 +47,7 @@ def paints(lab: mosaic.Lab, worker: WorkerEnvironment, tmp_path: Path) -> tuple[
     return str(worker.python), "paints.py"
 
 
-def test_a_script_goes_on_from_a_checkpoint(lab: mosaic.Lab) -> None:
+def test_a_script_is_resumed_from_a_checkpoint(lab: mosaic.Lab) -> None:
     first = start(lab, "bash", "-c", SAVES, seed=4).wait(60)
     assert "given []" in first.log(20)
     (saved,) = first.checkpoints

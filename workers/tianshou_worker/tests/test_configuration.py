@@ -74,7 +74,7 @@ print(json.dumps({name: ALGORITHMS["qrdqn"].defaults.get(name, known[name]) for 
     assert listed["gamma"]["help"] == "the discount factor in [0, 1] for future rewards"
 
 
-def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any, subtests: pytest.Subtests) -> None:
+def test_a_checkpoint_of_another_training_is_not_resumed(worker: Any, subtests: pytest.Subtests) -> None:
     saved = str(worker.trained("dqn").checkpoints[-1])
     expected = "step-400.pt is of dqn on CartPole-v1, this run is of c51 on CartPole-v1"
     bad = {

@@ -32,7 +32,7 @@ def test_actions_are_those_of_upstreams_own_policy(worker: Any, operators: Any) 
             assert drawn != best
 
 
-def test_what_an_agent_draws_follows_from_its_seed(worker: Any, operators: Any) -> None:
+def test_sampled_actions_are_determined_by_the_seed(worker: Any, operators: Any) -> None:
     """Of a policy by value, whose draws are random actions now and then."""
     checkpoint = worker.trained("dqn").checkpoints[-1]
     seen = [np.zeros(4, np.float32)] * 100
@@ -40,7 +40,7 @@ def test_what_an_agent_draws_follows_from_its_seed(worker: Any, operators: Any) 
     assert len(set(actions(operators, checkpoint, seen))) == 1
 
 
-def test_what_cannot_be_acted_from_is_refused(worker: Any, operators: Any, tmp_path: Path) -> None:
+def test_an_unusable_checkpoint_is_refused(worker: Any, operators: Any, tmp_path: Path) -> None:
     refused = Refusals(operators, worker.trained("ppo").checkpoints[-1], tmp_path)
     refused.check_all("Discrete(2)")
     three = {"type": "Discrete", "n": 3}

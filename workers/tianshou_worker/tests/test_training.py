@@ -81,7 +81,7 @@ def test_a_gpu_that_pytorch_does_not_find_is_refused(
     assert re.match(advice, failed["error"])
 
 
-def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
+def test_a_training_is_resumed_from_a_checkpoint(worker: Any) -> None:
     first = worker.trained("sac")
     longer = {**worker.small["sac"], "total_timesteps": 5000, "actor_lr": 2e-3}
     del longer["batch_size"]  # the checkpoint's
@@ -105,7 +105,7 @@ def test_a_training_with_less_than_an_update_left_makes_one_more(
 
 
 @pytest.mark.extended
-def test_a_stop_saves_and_leaves(worker: Any) -> None:
+def test_a_stopped_training_saves_a_checkpoint_and_ends(worker: Any) -> None:
     run = worker.train(
         stop_after_an_episode, algorithm="dqn", env_id="CartPole-v1", total_timesteps=10_000_000
     )

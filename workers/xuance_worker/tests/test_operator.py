@@ -36,13 +36,13 @@ def test_actions_are_those_of_upstreams_own_policy(worker: Any, operators: Any, 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("name", ["mappo", "qmix", "coma", "maddpg"])
-def test_what_an_agent_draws_follows_from_its_seed(worker: Any, operators: Any, name: str) -> None:
+def test_sampled_actions_are_determined_by_the_seed(worker: Any, operators: Any, name: str) -> None:
     checkpoint = worker.trained(name).checkpoints[-1]
     sampled_twice(operators, checkpoint, [np.zeros(18, np.float32)] * 100, "agent_1")
 
 
 @pytest.mark.extended
-def test_what_cannot_be_acted_from_is_refused(worker: Any, operators: Any, tmp_path: Path) -> None:
+def test_an_unusable_checkpoint_is_refused(worker: Any, operators: Any, tmp_path: Path) -> None:
     refused = Refusals(operators, worker.trained("mappo").checkpoints[-1], tmp_path)
     refused.check_all("Discrete(5)")
     unknown = "mappo of simple_spread_v3 has no policy for red_0; it has those of agent_0, agent_1, agent_2"

@@ -78,7 +78,7 @@ def test_the_same_seed_gives_the_same_training(worker: Any) -> None:
     assert slower == first.metrics
 
 
-def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
+def test_a_training_is_resumed_from_a_checkpoint(worker: Any) -> None:
     first = worker.trained("dqn")
     longer = {"env_id": "CartPole-v1", "total_timesteps": 5000, "learning_rate": 7e-4}  # and the checkpoint's
     on = worker.resume(first.checkpoints[-1], algorithm="dqn", **longer, stop_at=900)
