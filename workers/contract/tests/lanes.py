@@ -12,11 +12,9 @@ import time
 import unittest
 from pathlib import Path
 
-import mosaic_contract
+from worker_processes import CONTRACT, PATIENCE
 
 PEERS = Path(__file__).parent / "peers"
-CONTRACT = str(Path(mosaic_contract.__file__).parent.parent)
-PATIENCE = 60.0  # seconds until a test gives up
 UNASKED = ("ask", "beat", "partial", "withdrawn", "thinking")
 
 

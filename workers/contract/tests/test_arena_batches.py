@@ -2,8 +2,9 @@
 
 import tempfile
 
-from lanes import PATIENCE, Arenas, Lane
+from lanes import Arenas, Lane
 from test_arena_inside import insider
+from worker_processes import PATIENCE
 
 SEEDS = range(7)
 

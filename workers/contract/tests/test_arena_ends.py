@@ -5,8 +5,8 @@ import subprocess
 import sys
 import time
 
-from lanes import CONTRACT, PATIENCE, PEERS, Arenas
-from worker_processes import alive
+from lanes import PEERS, Arenas
+from worker_processes import CONTRACT, PATIENCE, alive
 
 
 class Ends(Arenas):

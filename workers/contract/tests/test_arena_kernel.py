@@ -1,6 +1,7 @@
 """Operators that answer in the kernel."""
 
-from lanes import PATIENCE, Arenas, in_kernel
+from lanes import Arenas, in_kernel
+from worker_processes import PATIENCE
 
 
 class InTheKernel(Arenas):

@@ -14,16 +14,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
 
-import mosaic_contract
 from mosaic_contract import AgentSetup, ConfigError, operator_server
 from mosaic_contract.agent_threads import AgentThreads
 from mosaic_contract.messages import PROTOCOL
 from mosaic_contract.operator_server import OperatorServer
 from mosaic_contract.served_agent import ServedAgent
+from worker_processes import CONTRACT, PATIENCE, alive
 
-CONTRACT = str(Path(mosaic_contract.__file__).parent.parent)
 PEER = [sys.executable, str(Path(__file__).parent / "peers" / "acting.py")]
-PATIENCE = 60.0  # seconds until a test gives up; nothing here takes more than a few
 
 
 class Talking(unittest.TestCase):
@@ -422,8 +420,3 @@ class OtherWorkers(unittest.TestCase):
                 time.sleep(0.01)
         os.close(reading)
         os.close(writing)
-
-
-def alive(pid):
-    stat = Path(f"/proc/{pid}/stat")
-    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"

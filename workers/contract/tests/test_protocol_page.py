@@ -8,13 +8,14 @@ import unittest
 from dataclasses import fields
 from pathlib import Path
 
-from lanes import CONTRACT, PEERS, Arenas, player
+from lanes import PEERS, Arenas, player
 from mosaic_contract.config import TrainingConfig
 from mosaic_contract.messages import DATA, EVENTS
 from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
 from mosaic_contract.operator_server import OperatorServer
 from mosaic_contract.operators import Decision
 from mosaic_contract.policy_queries import PolicyQueries
+from worker_processes import CONTRACT
 
 PAGE = Path(__file__).parents[2] / "PROTOCOL.md"
 OPTION = re.compile(r"--[a-z-]+")
