@@ -8,13 +8,14 @@ from typing import Any, ClassVar, Mapping
 import numpy
 import pyspiel
 from gymnasium import spaces
+from mosaic_contract.arena import TurnBasedGame
 
 from .pictures import picture_of
 
 _MOST_TEXT = 1 << 16  # characters of an observation
 
 
-class GameEnvironment:
+class GameEnvironment(TurnBasedGame):
     """A game with agents "player_0", "player_1", …. Chance outcomes are drawn from the seed of the reset.
 
     Simultaneous moves are chosen one after another, without knowledge of the other choices in the same move.
@@ -30,10 +31,7 @@ class GameEnvironment:
         self._parameters = dict(parameters)
         self.game = self._load(0)
         self.state: Any = None
-        self.possible_agents = [f"player_{number}" for number in range(self.game.num_players())]
-        self.agents: list[str] = []
-        self.agent_selection = self.possible_agents[0]
-        self._numbers = {agent: number for number, agent in enumerate(self.possible_agents)}
+        super().__init__(self.game.num_players())
         self._tensor, shape = self._observed()
         observed = (
             spaces.Text(_MOST_TEXT, min_length=0, charset=string.printable)
@@ -54,14 +52,6 @@ class GameEnvironment:
         """Whether every player sees the whole state."""
         return bool(self.game.get_type().information == pyspiel.GameType.Information.PERFECT_INFORMATION)
 
-    def agent_iter(self) -> None:
-        """PettingZoo's method, by which turn-based environments are recognized."""
-        raise NotImplementedError("an arena steps this environment by its agent_selection")
-
-    def number_of(self, agent: str) -> int:
-        """Return an agent's number in the game."""
-        return self._numbers[agent]
-
     def observation_space(self, agent: str) -> Any:
         return self._spaces[agent][0]
 
@@ -78,12 +68,7 @@ class GameEnvironment:
         self._returns = [0.0] * len(self.agents)
         self._update()
 
-    def step(self, action: Any) -> None:
-        if self.terminations[self.agent_selection]:  # the last step of an agent after the game's end
-            self.agents.remove(self.agent_selection)
-            self.rewards = dict.fromkeys(self.agents, 0.0)
-            self.agent_selection = next(iter(self.agents), self.agent_selection)
-            return
+    def play(self, action: Any) -> None:
         self._play(self._numbers[self.agent_selection], int(action))
         self._update()
 
@@ -119,9 +104,6 @@ class GameEnvironment:
     def render(self) -> Any:
         return picture_of(self)
 
-    def close(self) -> None:
-        """Do nothing: there is nothing to release."""
-
     def copy(self) -> GameEnvironment:
         """Return another environment of the same game."""
         return GameEnvironment(self.kind, self._parameters, self.render_mode)
@@ -154,7 +136,7 @@ class GameEnvironment:
         }
         self._returns = returns
         over = self.state.is_terminal()
-        self.terminations: dict[str, bool] = dict.fromkeys(self.agents, over)
+        self.terminations = dict.fromkeys(self.agents, over)
         self.truncations = dict.fromkeys(self.agents, False)
         self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
         player = 0 if over else self._on_turn()

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Mapping
 import textarena
 from gymnasium import spaces
 from mosaic_contract import ConfigError
+from mosaic_contract.arena import TurnBasedGame
 
 _LONGEST = 10_000  # characters of an action
 _MOST_TEXT = 1 << 20  # characters of an observation
@@ -26,7 +27,7 @@ class AnyText(spaces.Text):
         return isinstance(x, str) and len(x) <= self.max_length
 
 
-class TextGame:
+class TextGame(TurnBasedGame):
     """A game with agents "player_0", "player_1", ….
 
     Observations and actions are strings; rewards are given at the end.
@@ -41,24 +42,13 @@ class TextGame:
         count = self._settings.pop("num_players", None)
         self._env = self._made()
         self._count = self._fewest() if count is None else self._checked(count)
-        self.possible_agents = [f"player_{number}" for number in range(self._count)]
-        self._numbers = {agent: number for number, agent in enumerate(self.possible_agents)}
-        self.agents: list[str] = []
-        self.agent_selection = self.possible_agents[0]
+        super().__init__(self._count)
         self._observation_space = AnyText(_MOST_TEXT, min_length=0, charset=string.printable)
         self._action_space = AnyText(_LONGEST, min_length=0, charset=string.printable)
 
     @property
     def unwrapped(self) -> Any:
         return self._env
-
-    def agent_iter(self) -> None:
-        """PettingZoo's method, by which turn-based environments are recognized."""
-        raise NotImplementedError("an arena steps this environment by its agent_selection")
-
-    def number_of(self, agent: str) -> int:
-        """Return an agent's number in the game."""
-        return self._numbers[agent]
 
     def observation_space(self, agent: str) -> Any:
         return self._observation_space
@@ -74,12 +64,7 @@ class TextGame:
         self._texts = dict.fromkeys(self.agents, "")
         self._update(done=False)
 
-    def step(self, action: str | None) -> None:
-        if self.terminations[self.agent_selection]:  # the last step of an agent after the game's end
-            self.agents.remove(self.agent_selection)
-            self.rewards = dict.fromkeys(self.agents, 0.0)
-            self.agent_selection = next(iter(self.agents), self.agent_selection)
-            return
+    def play(self, action: str | None) -> None:
         done, _ = self._env.step(str(action))
         self._update(bool(done))
 
@@ -87,13 +72,10 @@ class TextGame:
         """Return the text shown to an agent up to its latest turn."""
         return self._texts[agent][-_MOST_TEXT:]
 
-    def close(self) -> None:
-        """Do nothing: there is nothing to release."""
-
     def _update(self, done: bool) -> None:
         rewards = (self._env.close()[0] or {}) if done else {}
         self.rewards = {agent: float(rewards.get(number, 0.0)) for agent, number in self._numbers.items()}
-        self.terminations: dict[str, bool] = dict.fromkeys(self.agents, done)
+        self.terminations = dict.fromkeys(self.agents, done)
         self.truncations = dict.fromkeys(self.agents, False)
         self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
         if done:

@@ -16,6 +16,7 @@ from mosaic_contract.arena.arena import serve_arena
 from mosaic_contract.arena.environment_description import EnvironmentFacts, facts_of_joints
 from mosaic_contract.arena.environment_factory import (
     NumberedAgents,
+    TurnBasedGame,
     check_gymnasium_settings,
     check_settings,
     make_gymnasium,
@@ -25,6 +26,7 @@ from mosaic_contract.arena.environment_factory import (
 __all__ = [
     "EnvironmentFacts",
     "NumberedAgents",
+    "TurnBasedGame",
     "check_gymnasium_settings",
     "check_settings",
     "facts_of_joints",

@@ -7,10 +7,9 @@ any keyword, the environment is made without the settings to find out whether th
 from __future__ import annotations
 
 import difflib
-import importlib
 import inspect
 from importlib import import_module
-from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from mosaic_contract import registry
 from mosaic_contract.arena.errors import ArenaError
@@ -46,12 +45,12 @@ def check_settings(env_id: str, settings: Mapping[str, Any], maker: Any, also: S
 
 def check_gymnasium_settings(env_id: str, settings: Mapping[str, Any]) -> None:
     """Call `check_settings` for an id in Gymnasium's registry. Does nothing for other ids."""
-    spec = importlib.import_module("gymnasium").registry.get(env_id)
+    spec = import_module("gymnasium").registry.get(env_id)
     if settings and spec is not None:
         creator = spec.entry_point
         if isinstance(creator, str):
             module, _, name = creator.partition(":")
-            creator = getattr(importlib.import_module(module), name)
+            creator = getattr(import_module(module), name)
         check_settings(env_id, settings, creator, also=_GYMNASIUMS)
 
 
@@ -62,7 +61,7 @@ def make_gymnasium(env_id: str, settings: Mapping[str, Any], render_mode: str | 
     Gymnasium's own checker is disabled, because `environment_check` replaces it. Raises `ConfigError` for an
     unregistered id and for unknown settings, else the environment's own errors.
     """
-    error = importlib.import_module("gymnasium").error
+    error = import_module("gymnasium").error
     registry.register(env_id)
     if (maker := registry.own_class(env_id)) is not None:
         check_settings(env_id, settings, maker)
@@ -112,7 +111,8 @@ def _keywords(maker: Any) -> list[str] | None:
     """Return the keywords of a function, or of a class and the bases it forwards keywords to; None if any
     keyword is accepted."""
     keywords = []
-    for function in _inits(maker) if inspect.isclass(maker) else [maker]:
+    inits = [vars(base)["__init__"] for base in getattr(maker, "__mro__", ()) if "__init__" in vars(base)]
+    for function in inits or [maker]:
         try:
             parameters = inspect.signature(function).parameters.values()
         except (TypeError, ValueError):  # some functions written in C have no signature
@@ -122,10 +122,6 @@ def _keywords(maker: Any) -> list[str] | None:
         if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
             return keywords
     return None
-
-
-def _inits(cls: type) -> Iterator[Any]:
-    return (base.__dict__["__init__"] for base in cls.__mro__ if "__init__" in base.__dict__)
 
 
 class NumberedAgents:
@@ -157,6 +153,43 @@ class NumberedAgents:
 
     def close(self) -> None:
         self._env.close()
+
+
+class TurnBasedGame:
+    """The members of a turn-based PettingZoo environment (AEC) that are the same for all games. Agents are
+    "player_0", "player_1", …. Subclasses define the rest, and `play` instead of `step`."""
+
+    rewards: dict[str, float]
+    terminations: dict[str, bool]
+
+    def __init__(self, players: int) -> None:
+        self.possible_agents = [f"player_{number}" for number in range(players)]
+        self.agents: list[str] = []
+        self.agent_selection = self.possible_agents[0]
+        self._numbers = {agent: number for number, agent in enumerate(self.possible_agents)}
+
+    def agent_iter(self) -> None:
+        """PettingZoo's method, by which turn-based environments are recognized."""
+        raise NotImplementedError("an arena steps this environment by its agent_selection")
+
+    def number_of(self, agent: str) -> int:
+        """Return an agent's number in the game."""
+        return self._numbers[agent]
+
+    def step(self, action: Any) -> None:
+        if not self.terminations[self.agent_selection]:
+            self.play(action)
+            return
+        self.agents.remove(self.agent_selection)  # the last step of an agent after the game's end
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self.agent_selection = next(iter(self.agents), self.agent_selection)
+
+    def play(self, action: Any) -> None:
+        """Play a move of `agent_selection` and update the members."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to release."""
 
 
 def registered(prefix: str) -> list[str]:
