@@ -82,11 +82,11 @@ class ConsoleEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
                 f"{game}: a process has one emulator; train with one environment, or with as many processes "
                 "as environments (env_processes=)"
             ) from None
-        self.combinations = self._combinations() if discrete else None
-
-    def _combinations(self) -> list[tuple[str, ...]]:
-        """Return the names of the buttons that each action presses."""
-        return [tuple(self.unwrapped.get_action_meaning(action)) for action in range(self.action_space.n)]
+        self.combinations: list[tuple[str, ...]] | None = None
+        """The names of the buttons that each discrete action presses."""
+        if discrete:
+            meaning = self.unwrapped.get_action_meaning
+            self.combinations = [tuple(meaning(action)) for action in range(self.action_space.n)]
 
     def render(self) -> Any:
         return self.unwrapped.img

@@ -7,7 +7,6 @@ and its budget come from the contract.
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 from typing import Any, Mapping
 
 from mosaic_contract import AgentSetup, ConfigError, Decision
@@ -20,14 +19,6 @@ from .demonstrations import demonstration_turns, load
 from .games import BEGIN, LEARN, Game, game_of, grid_game
 from .grid_text import grid_lines
 from .history import History, HistoryLimits
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """An observation in the dialog's format."""
-
-    long_term: str
-    short_term: str = ""
 
 
 class BalrogOperator:
@@ -45,7 +36,6 @@ class BalrogOperator:
         self._setup = setup
         self._describer = Describer(setup)
         self._agent = AGENTS[name]
-        self._plays_dummy = name == "dummy"
         self._limits = HistoryLimits(
             int(settings.get("max_text_history", 16)),
             int(settings.get("max_image_history", 0)),
@@ -55,7 +45,7 @@ class BalrogOperator:
         self._most_demonstrated = int(settings.get("max_icl_history", 1000))
         self._episodes = load(settings) if self._agent.learns else []
         self._icl_episodes = int(settings.get("icl_episodes", 1))
-        self._model = None if self._plays_dummy else LanguageModel(setup)
+        self._model = None if name == "dummy" else LanguageModel(setup)
         self._start(None)
 
     def episode_begin(self, seed: int | None, episode_index: int) -> None:
@@ -82,17 +72,17 @@ class BalrogOperator:
         description: Mapping[str, Any] | None = None,
         frame: Any = None,
     ) -> Decision:
-        seen = self._seen(observation, description)
+        long_term, short_term = self._seen(observation, description)
         if self._game is None:
             self._begin(observation, description)
         game = self._game
         assert game is not None
-        if self._plays_dummy:
+        if self._model is None:
             return self._dummy(game)
         if self._answer is not None:
             self._history.act(self._answer.candidate)
         image = png(frame) if self._limits.image and frame is not None else None
-        self._history.observe(self._with_feedback(seen.long_term), seen.short_term, image)
+        self._history.observe(self._with_feedback(long_term), short_term, image)
         return self._ask(game, self._steps if step_index is None else step_index)
 
     def close(self) -> None:
@@ -164,13 +154,14 @@ class BalrogOperator:
         name = candidate if valid else game.default
         return Decision(_action(game, name), action_str=name, reasoning=f'"{candidate}", as always')
 
-    def _seen(self, observation: Any, description: Mapping[str, Any] | None) -> _Seen:
+    def _seen(self, observation: Any, description: Mapping[str, Any] | None) -> tuple[str, str]:
+        """Return an observation's long-term and short-term text."""
         described = description or {}
         if "long_term_context" in described:
-            return _Seen(str(described["long_term_context"]), str(described.get("short_term_context", "")))
+            return str(described["long_term_context"]), str(described.get("short_term_context", ""))
         if _is_grid(observation):
-            return _Seen(grid_lines(observation["image"]))
-        return _Seen(self._describer.text(observation, description=description))
+            return grid_lines(observation["image"]), ""
+        return self._describer.text(observation, description=description), ""
 
 
 def png(frame: Any) -> bytes:

@@ -138,23 +138,22 @@ def apply(env: Any, wrapper: Wrapper, statistics: Statistics) -> Any:
     """Return a Gymnasium environment within a wrapper. Raises `ConfigError` for unknown wrappers, wrong
     parameters, and unsuitable environments."""
     name, values = (wrapper, []) if isinstance(wrapper, str) else next(iter(wrapper.items()))
-    if is_own(name):
-        maker: Callable[..., Any] = _own_class(name)
-        leading = 1
-    else:
-        maker, leading = functools.partial(_MAKERS[name]), 2
-    parameters = list(inspect.signature(maker).parameters.values())[leading:]
+    own = is_own(name)
+    maker, leading = (_own_class(name), (env,)) if own else (_MAKERS[name], (env, statistics))
+    parameters = list(inspect.signature(maker).parameters.values())[len(leading) :]
     arguments = _arguments(name, values, parameters)
     try:
-        wrapped = maker(env, **arguments) if is_own(name) else maker(env, statistics, **arguments)
+        wrapped = maker(*leading, **arguments)
     except Exception as error:  # Gymnasium's assertions, and any error of the user's code
         raise ConfigError(
             f"the wrapper {in_short(wrapper)} cannot be used on observations {env.observation_space} and "
             f"actions {env.action_space}: {one_line(error)}"
         ) from None
-    if is_own(name) and not isinstance(wrapped, import_module("gymnasium").Env):
-        raise ConfigError(f"the wrapper {name} is not a Gymnasium wrapper: it is {type(wrapped).__name__}")
-    if is_own(name):
+    if own:
+        if not isinstance(wrapped, import_module("gymnasium").Env):
+            raise ConfigError(
+                f"the wrapper {name} is not a Gymnasium wrapper: it is {type(wrapped).__name__}"
+            )
         _own_classes.add(type(wrapped))
     return wrapped
 

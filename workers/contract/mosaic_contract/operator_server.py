@@ -56,8 +56,8 @@ class OperatorServer:
             "query": self._query,
             "hello": self._hello,
             "init_agent": self._init_agent,
-            "episode_begin": self._episode_begin,
-            "episode_end": self._episode_end,
+            "episode_begin": lambda c: self._call(c, c.get("seed"), c.get("episode_index", 0)),
+            "episode_end": lambda c: self._call(c, c.get("total_reward", 0.0), c.get("steps", 0)),
             "abandon": self._abandon,
             "ping": lambda command: {"type": "pong"},
             "stop": lambda command: {"type": "stopped"},
@@ -232,17 +232,11 @@ class OperatorServer:
             self._agents[player_id] = ServedAgent(abandoned.setup, self._operate(abandoned.setup))
         abandoned.retire()
 
-    def _episode_begin(self, command: dict[str, Any]) -> dict[str, Any]:
-        return self._call(command, "episode_begin", command.get("seed"), command.get("episode_index", 0))
-
-    def _episode_end(self, command: dict[str, Any]) -> dict[str, Any]:
-        return self._call(command, "episode_end", command.get("total_reward", 0.0), command.get("steps", 0))
-
-    def _call(self, command: dict[str, Any], name: str, *values: Any) -> dict[str, Any]:
-        """Call a method of the agent named in a command, or of all agents."""
+    def _call(self, command: dict[str, Any], *values: Any) -> dict[str, Any]:
+        """Call the method named like the command, on the agent that the command names or on all agents."""
         named = [self.agent(command["player_id"])] if "player_id" in command else list(self._agents.values())
         for agent in named:
-            agent.call(name, *values)
+            agent.call(command["cmd"], *values)
         return {"type": "ok"}
 
 

@@ -101,7 +101,7 @@ def known() -> list[str]:
         [
             name
             for name, spec in gymnasium.registry.items()
-            if _is_here(spec.entry_point) and (spec.namespace or not _is_atari(spec.entry_point))
+            if _is_here(spec.entry_point) and (spec.namespace or not spec.entry_point.startswith("ale_py"))
         ]
         + pettingzoo_ids()
     )
@@ -111,10 +111,6 @@ def _is_here(entry_point: Any) -> bool:
     """Return whether this worker can create an environment with this entry point. Old MuJoCo versions have no
     module: their entry point is a function that only raises an error."""
     return isinstance(entry_point, str) and not entry_point.startswith(_NOT_HERE)
-
-
-def _is_atari(entry_point: str) -> bool:
-    return entry_point.startswith(_PLUG_INS[0])
 
 
 def _pettingzoo_maker(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any, Iterator, MutableSet
+from typing import Any, Dict
 
 import crafter
 import numpy
@@ -38,27 +38,15 @@ _FULL = 9
 _FRAME = (512, 512)
 
 
-class _InOrder(MutableSet[Any]):
+class _InOrder(Dict[Any, None]):
     """A set that iterates in order of insertion. Crafter's own sets, ordered by memory address, give a
     different episode in every process."""
 
-    def __init__(self) -> None:
-        self._members: dict[Any, None] = {}
-
-    def __contains__(self, member: Any) -> bool:
-        return member in self._members
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._members)
-
-    def __len__(self) -> int:
-        return len(self._members)
-
     def add(self, member: Any) -> None:
-        self._members[member] = None
+        self[member] = None
 
-    def discard(self, member: Any) -> None:
-        self._members.pop(member, None)
+    def remove(self, member: Any) -> None:
+        del self[member]
 
 
 class Crafter(TextEnvironment):
