@@ -8,6 +8,7 @@ import operator
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -274,13 +275,15 @@ def seed_list(seed: int | Iterable[int]) -> tuple[list[int], bool]:
     return [whole_number("seed", seed)], False
 
 
-def whole_number(name: str, value: Any) -> int:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)  # users write 1e6
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise ConfigurationError(f"{name}={value!r}: must be an integer") from None
+def whole_number(name: str, value: Any, least: int | None = None) -> int:
+    """Return an integer, which users may write as 1e6. Raises ConfigurationError for other values, and for
+    integers below ``least``."""
+    with suppress(TypeError):
+        number = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
+        if least is None or number >= least:
+            return number
+    bound = "" if least is None else f" ≥ {least}"
+    raise ConfigurationError(f"{name}={value!r}: must be an integer{bound}")
 
 
 def wrapper_list(given_wrappers: Sequence[str | Mapping[str, Any]], on: str | None) -> list[Any]:
