@@ -8,7 +8,7 @@
     kind = "rl"
     run = "k3f9"                           # or checkpoint = "step-100000.pt", beside this file
     [operators.DQN]
-    kind = "algorithm"                     # intervals over its trainings: a table for the policy of each
+    kind = "algorithm"                     # intervals over its trainings: a table for each one's policy
     trainings.s1 = { kind = "rl", run = "m2x1" }
     trainings.s2 = { kind = "rl", run = "m2x2" }
     [operators.dice]
@@ -70,7 +70,7 @@ LANGUAGE_MODELS: dict[str, Callable[..., OperatorSpec]] = {
     "chess": operators.chess,
     "balrog": operators.balrog,
 }
-"""Kinds of operators that call a language model, with their factories, whose keywords are a script's keys."""
+"""Kinds of operators that call a language model, with their factories, whose keywords are a table's keys."""
 
 _ANY = ("kind", "name", "deadline", "fallback")
 _OF_KIND = {
@@ -83,20 +83,20 @@ _OF_KIND = {
     **{kind: (*signature(maker).parameters, "folder") for kind, maker in LANGUAGE_MODELS.items()},
 }
 """The keys of each kind of operator, besides the common ones."""
-_ELSEWHERE = {"environment_mode": "seed_sequence", "num_episodes": "episodes"}  # of other programs
+_ELSEWHERE = {"environment_mode": "seed_sequence", "num_episodes": "episodes"}  # names in other programs
 OLDER_KEYS = {"settings": "env_kwargs"}
 """Keys in older bundles, with their current names."""
 
 
 def read_script(path: Path | str, find_run: FindRun) -> tuple[EvaluateRequest, Problems]:
-    """Return the request in a script, and the problems found so far. ``find_run`` finds a run by its id.
+    """Return the request in a script, and the problems found so far; ``find_run`` finds a run by its id.
     Raises ConfigurationError if the file is not valid TOML or JSON."""
     path = Path(path).expanduser().resolve()
     if path.is_dir():
         raise ConfigurationError(f"{path} is a folder: give the file of a script, or a bundle's zip file")
     if path.suffix.lower() not in (".toml", ".json"):
         raise ConfigurationError(
-            f"{path.name}: a script must be a .toml or .json file, from which nothing is executed"
+            f"{path.name}: a script must be a .toml or .json file, which contains no code"
         )
     document, lines = read_document(path)
     problems = Problems(path.name, lines)
@@ -161,8 +161,8 @@ class _OperatorReader:
         return Algorithm(specs) if len(specs) == len(trainings) else None
 
     def lane(self, parts: Mapping[str, Any], place: str, label: str) -> dict[str, OperatorSpec]:
-        """Return the valid operators of a policy mapping. A table is one operator, shared with all agents
-        that refer to it by ``kind = "same"``."""
+        """Return the valid operators of a policy mapping. Each table is one operator, shared by all agents
+        that refer to it with ``kind = "same"``."""
         shared = {
             name: part
             for name, part in parts.items()
@@ -232,7 +232,7 @@ class _OperatorReader:
         return operators.rl(self._beside(source) if isinstance(source, str) else source, **options)
 
     def _beside(self, path: Any) -> Path:
-        """Return a path of the script, relative to the script's folder."""
+        """Return a path in the script, which is relative to the script's folder."""
         return self._folder / Path(str(path)).expanduser()
 
     def _python(self, settings: dict[str, Any]) -> OperatorSpec:
@@ -251,15 +251,15 @@ class _OperatorReader:
         return operators.python(str(source), folder=folder, **settings, **keywords)
 
     def _language_model(self, make: Callable[..., OperatorSpec], options: dict[str, Any]) -> OperatorSpec:
-        """Make a language model. Files of a model, a system prompt, examples and demonstrations are relative
-        to the script, code also to ``folder``."""
+        """Return a language model. The files of a model, a system prompt, examples and demonstrations are
+        relative to the script's folder, code also to ``folder``."""
         folder = self._beside(options.pop("folder", ""))
         for name in {*CODE} & set(options):
             if not isinstance(options[name], str):
                 raise ConfigurationError(f"{name}={options[name]!r:.100}: must be a string")
             if ":" in options[name]:
                 source = str(folder / Path(options[name]).expanduser())
-                options[name] = policy_settings(source, folder, (), {})
+                options[name] = policy_settings(source, folder)
         for name, is_file in (("system", is_prompt_file), ("examples", is_examples_file)):
             if is_file(options.get(name)):
                 options[name] = self._beside(options[name])

@@ -1,7 +1,7 @@
 """Operators: anything that answers ``select_action(observation)``, specified before any process starts.
 
-Functions such as ``mosaic_lab.operators.random()`` return an `OperatorSpec`. One spec for several agents is
-one operator for all of them; two calls are two operators.
+Functions such as ``mosaic_lab.operators.random()`` return an `OperatorSpec`. Agents that share a spec share
+one operator; each call makes another.
 """
 
 from mosaic_lab.operators.balrog_agents import balrog

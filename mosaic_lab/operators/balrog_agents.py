@@ -36,7 +36,7 @@ def balrog(
 ) -> OperatorSpec:
     """One of BALROG's agents, following its protocol, for single-agent environments.
 
-    Dialog, parsing and the action played for unusable answers are the same as BALROG's.
+    The dialog, the parsing and the action played after an unusable answer are BALROG's own.
 
     Args:
         model: as for `llm`.

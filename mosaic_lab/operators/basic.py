@@ -23,8 +23,10 @@ from mosaic_lab.validation import checked
 
 @checked
 def random(*, deadline: float | None = DEADLINE, fallback: Fallback = "wait") -> OperatorSpec:
-    """Uniformly random legal actions. They are reproducible from the lane's seed, the agent and the
-    operator's name: that of its lane, if it acts for all agents and has no other (``.with_(name=...)``)."""
+    """Uniformly random legal actions, reproducible from the lane's seed, the agent and the operator's name.
+
+    An operator that acts for all agents is named after its lane, unless ``.with_(name=...)`` names it.
+    """
     return OperatorSpec("random", "random", "random", deadline=deadline, fallback=fallback)
 
 
@@ -50,7 +52,7 @@ def human(
         keys: {key: action} in addition to the environment's own keys or overriding them, by browser key
             names, such as ``{"ArrowLeft": 0, "d": 1, " ": 2}``.
         realtime: do not wait for the person; ``default`` is played while no key is held.
-        default: the action for ``realtime``; None is that of a passive operator.
+        default: the action for ``realtime``; None plays what a passive operator would.
         name: a display name.
         deadline: seconds to think; default: unlimited.
         fallback: what happens at the deadline; see `OperatorSpec`.
@@ -78,7 +80,7 @@ def worker(
     pass_env_vars: Sequence[str] = (),
     **settings: Any,
 ) -> OperatorSpec:
-    """A worker's operator, such as that of your own worker. Further keywords are its settings.
+    """An operator that a worker runs, such as your own worker. Further keywords are its settings.
 
     Args:
         worker_name: one of ``mosaic-lab workers list``.
@@ -106,14 +108,14 @@ def worker(
 
 
 def as_operator(value: Any) -> OperatorSpec:
-    """Return an operator unchanged, and wrap a function or an object with ``select_action`` or ``predict`` by
+    """Return an operator unchanged; wrap a function, or an object with ``select_action`` or ``predict``, with
     `python`. Raises ConfigurationError for anything else, listing the possibilities."""
     if isinstance(value, OperatorSpec):
         return value
     if isinstance(value, Algorithm):
         raise ConfigurationError(
-            f"{value!r} has several policies, and one is needed here: write operators.rl(group[0]) for "
-            "that of one training. Only lab.evaluate plays an algorithm, as an operator for all agents"
+            f"{value!r} has several policies, and only one can be used here: write operators.rl(group[0]) "
+            "for one training's policy. Only lab.evaluate plays an algorithm, as an operator for all agents"
         )
     if callable(value) and (getattr(value, "__module__", None) or "").startswith("mosaic_lab.operators"):
         name = f"operators.{function_name(value)}"
@@ -128,7 +130,7 @@ def as_operator(value: Any) -> OperatorSpec:
     if isinstance(value, RunRecord):
         raise ConfigurationError(f"run {value.id} is not an operator: write mosaic.operators.rl(run)")
     raise ConfigurationError(
-        f"{value!r:.100} is not an operator. Possible are mosaic_lab.operators.random(), .passive(), "
+        f"{value!r:.100} is not an operator. Operators are mosaic_lab.operators.random(), .passive(), "
         '.human(), .rl(run, checkpoint or path), .sb3("model.zip"), .llm(model), .python("policy.py:act"), '
         ".worker(name), an object with select_action(observation) or predict(observation), and a "
         "function of an observation"

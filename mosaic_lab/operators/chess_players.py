@@ -19,7 +19,7 @@ from mosaic_lab.validation import Problems, checked
 OnFailure = Literal["forfeit", "random"]
 
 NODES = 50_000
-"""Positions that an engine searches for a move where nothing else limits it."""
+"""The number of positions an engine searches per move if no other limit is given."""
 
 _WORKER = "chess"
 _MOST = range(1, 1_001)
@@ -43,7 +43,7 @@ def chess(
     Before each move it may request the board and its legal moves. Each move starts a new dialog.
 
     Args:
-        model: the endpoint's name of a model, "local", or the path of a .gguf file; as for `llm`.
+        model: the name of a model at the endpoint, "local", or the path of a .gguf file; as for `llm`.
         max_failures: replies without a usable action, illegal moves included, after which a dialog fails.
         max_turns: replies without a move after which a dialog fails.
         on_failure: what a failed dialog does: "forfeit" loses the game, "random" plays a legal move drawn
@@ -78,13 +78,13 @@ def engine(
 ) -> OperatorSpec:
     """A UCI chess engine, such as Debian's Stockfish (``apt-get install stockfish``).
 
-    At full strength, the same position and limits give the same move. An engine weakened by ``elo`` draws its
-    mistakes at random and cannot be seeded: its games differ each time.
+    At full strength, the same position and limits give the same move. An engine weakened by ``elo`` makes
+    random mistakes and cannot be seeded, so its games differ each time.
 
     Args:
-        program: the engine's name on the PATH, or the path of its program.
-        elo: rating to play at, by the engine's option UCI_Elo (Stockfish 15.1: 1350 to 2850); None for full
-            strength.
+        program: the engine's name on the PATH, or the path of its executable.
+        elo: rating to play at, set by the engine's option UCI_Elo (Stockfish 15.1: 1350 to 2850); None for
+            full strength.
         nodes: positions to search per move; default: 50,000 without ``depth``.
         depth: plies to search. ``nodes`` and ``depth`` cannot be combined with ``elo``, since the engine
             would not play at that rating.

@@ -23,7 +23,8 @@ _LARGEST = 16 << 20  # bytes of a file
 
 
 class EndedEpisode(Protocol):
-    """An ended episode: who played it, its return (None if it failed), and its file, None without one."""
+    """A finished episode: who played it, its return (None if it failed), and its recording, None without
+    one."""
 
     operator: str
     total: float | None
@@ -37,16 +38,16 @@ def examples(
     """Return recorded episodes as text, for the ``examples`` of `llm` and `vlm`.
 
     Each is a dict with "observations" and "actions", lists of strings, and the "operator", "return" and
-    "seed" of the episode. In an episode with this seed, the example is left out.
+    "seed" of the episode. An example is left out of the prompts of episodes with its own seed.
 
     Args:
         source: an evaluation or a comparison, or the name of a run, played with ``record="observations"``.
         operator: who played the episodes; default: anyone.
         episodes: number of episodes; those with the highest returns are taken.
-        steps: maximum number of steps of each, from its beginning.
+        steps: maximum number of steps taken from the start of each.
 
     Raises:
-        ConfigurationError: an invalid argument, or no such episode was recorded.
+        ConfigurationError: an argument is invalid, or no such episode was recorded.
     """
     problems = Problems()
     check_arguments(problems, episodes=(episodes, range(1, 51)), steps=(steps, range(1, 10_001)))
@@ -116,17 +117,15 @@ def _texts(episode: EndedEpisode, steps: int) -> dict[str, Any]:
             f"{episode.recording} was recorded by an earlier version, without the names of actions: play the "
             "episode again"
         )
-    shown = range(min(steps, described["steps"]))
+    shown, taken = range(min(steps, described["steps"])), columns["actions"]
     return {
         "observations": [
             describer.text(at_step(columns["observations"], step), step_index=step) for step in shown
         ],
-        "actions": [actions.name(_action(columns["actions"], step, actions.discrete)) for step in shown],
+        "actions": [
+            actions.name(int(taken[step]) if actions.discrete else at_step(taken, step)) for step in shown
+        ],
         "operator": episode.operator,
         "return": episode.total,
         "seed": described["seed"],
     }
-
-
-def _action(actions: Any, step: int, discrete: bool) -> Any:
-    return int(actions[step]) if discrete else at_step(actions, step)

@@ -1,4 +1,4 @@
-"""Language and vision models as operators: from their arguments to the settings of their worker."""
+"""Language and vision models as operators: the arguments, checked and turned into their worker's settings."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def llm(model: str | Path | Server = LOCAL, **options: Unpack[PromptOptions]) ->
     """A language model that reads observations as text and answers with an action, for any number of agents.
 
     Args:
-        model: the endpoint's name of a model, such as "gpt-5-mini"; "local" for a small model that needs
-            neither a key nor a network, and seconds for an action; the path of a .gguf file; or a server
-            (`Lab.serve`), which is waited for.
+        model: the name of a model at the endpoint, such as "gpt-5-mini"; "local" for a small model that
+            needs neither a key nor a network but takes seconds per action; the path of a .gguf file; or a
+            server (`Lab.serve`), whose start the call waits for.
 
     Raises:
         ConfigurationError: all invalid arguments at once.
@@ -55,7 +55,8 @@ def llm(model: str | Path | Server = LOCAL, **options: Unpack[PromptOptions]) ->
 
 
 def _prompt_settings(problems: Problems, options: PromptOptions, always: Container[str]) -> dict[str, Any]:
-    """Return the prompt's settings: those given, and those in ``always``, which earlier versions had."""
+    """Return the prompt's settings that differ from the default, and those in ``always``, which earlier
+    versions always recorded."""
     given = {name: options.get(name, default) for name, default in PROMPT_DEFAULTS.items()}
     for name, read in (
         ("system", _system_text),
@@ -82,7 +83,7 @@ def _prompt_settings(problems: Problems, options: PromptOptions, always: Contain
 
 
 def _system_text(system: Any) -> Any:
-    """Return a system prompt that may be given as a file."""
+    """Return a system prompt, read from its file if it is given as one."""
     if not is_prompt_file(system):
         return system
     try:
@@ -112,8 +113,10 @@ def model_operator(
     problems: Problems,
     needs: Sequence[Need] = (),
 ) -> OperatorSpec:
-    """Return the operator of a worker that calls a language model; ``settings`` are the worker's own. Raises
-    ConfigurationError with the ``problems`` found so far and those of ``model`` and ``options``."""
+    """Return the operator of a worker that calls a language model; ``settings`` are the worker's own.
+
+    Raises ConfigurationError with the ``problems`` found so far and any with ``model`` and ``options``.
+    """
     if isinstance(model, Server):
         problems.check()  # before the wait
         served = {"provider": model.engine, "base_url": model.wait_ready().address}
@@ -158,7 +161,7 @@ def model_operator(
 def _at_provider(
     problems: Problems, model: str | Path, options: ModelOptions, worker: str
 ) -> tuple[str, ModelOptions]:
-    """Return the API of the provider, and the options with the provider's own where none are given."""
+    """Return the provider's API, and the options completed with the provider's defaults."""
     name = options["provider"] or _provider_of(model)
     known = providers.providers()
     if name == LOCAL:
@@ -178,7 +181,7 @@ def _at_provider(
 
 
 def _check_refused(problems: Problems, options: ModelOptions, given: Mapping[str, Any]) -> None:
-    """Record a problem for each ``given`` argument that is a request parameter refused by the server."""
+    """Record a problem for each ``given`` argument that the server does not accept as a request parameter."""
     where = options["base_url"] or options["provider"]
     for parameter in sorted(name for name, other in options["parameters"].items() if other == ""):
         name = "structured" if parameter == "response_format" else parameter
@@ -214,15 +217,15 @@ def _model(problems: Problems, model: Any, provider: str) -> str:
 
 
 def _check_options(problems: Problems, options: ModelOptions, provider: str, model: str) -> Sequence[str]:
-    """Return the names of the variables in the options."""
+    """Record problems with the options; return the names of the environment variables they refer to."""
     variables: Sequence[str] = ()
     try:
         variables = ModelSettings.read({**options, "provider": provider, "model": model}).variables
     except ConfigError as error:
         for text in error.problems:
             problems.add("", text)
-    for name, value in options.items():
-        if name in ("timeout", "retries", "concurrency") and value is None:
+    for name in ("timeout", "retries", "concurrency"):
+        if options[name] is None:
             problems.add("", f"{name}=None: must be a number")
     url = options["base_url"]
     if isinstance(url, str) and providers.may_have_secret(url):
@@ -264,11 +267,12 @@ def vlm(
     """A vision model that sees rendered frames and answers with an action, in every environment that renders.
 
     Args:
-        model: the endpoint's name of a model that accepts images, such as "gpt-5-mini" or "claude-sonnet-5".
+        model: the name of a model at the endpoint that accepts images, such as "gpt-5-mini" or
+            "claude-sonnet-5".
         text: describe the observation in words too, as `llm` does.
         images: number of latest frames in each prompt, oldest first.
-        max_side: longest side in pixels to which frames are reduced; None sends them unchanged. Smaller
-            frames cost fewer tokens.
+        max_side: length in pixels to which a frame's longer side is reduced; None sends frames unchanged.
+            Smaller frames cost fewer tokens.
         detail: level of detail for OpenAI's models; other APIs have no such option.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The keywords of all operators that call a language model, and the further ones of `llm` and `vlm`."""
+"""Keywords that all operators with a language model share, and those that only `llm` and `vlm` have."""
 
 from __future__ import annotations
 
@@ -29,22 +29,23 @@ class ModelOptions(TypedDict, total=False):
     base_url: a server with the provider's API, such as vLLM, Ollama or llama.cpp. It is sent no key unless
         ``api_key_env`` names one. ``${NAME}`` in it is replaced by an environment variable of this process.
     api_key_env: the environment variable with the key; default: the provider's own, such as OPENAI_API_KEY.
-    parameters: request parameters that have another name at this server, {"seed": "random_seed"}; "" for
-        those that it does not support. Default: the provider's.
+    parameters: request parameters that have another name at this server, such as {"seed": "random_seed"};
+        "" for those it does not support. Default: the provider's.
     headers: additional headers of each request, {"name": "value"}. Settings are stored, so pass keys by
         variable: {"X-Api-Key": "${MY_KEY}"}.
     body: additional keys of each request, {"name": value}, such as {"top_k": 20}.
     temperature: default: 0, or the model's own if it cannot be set.
     top_p: share of the probability mass that tokens are drawn from; default: the model's own.
-    seed: seed of the sampling, which not every endpoint accepts. Default: none is sent; a model in the
-        worker's process derives one from the episode's.
-    stop: string, or up to four of them, at which an answer ends.
+    seed: sampling seed, which not every endpoint accepts. Default: none is sent; a model in the worker's
+        process derives one from the episode's seed.
+    stop: a string, or up to four, at which an answer ends.
     reasoning_effort: "none", "minimal", "low", "medium", "high", "xhigh" or "max", as the model allows.
-    max_tokens: limit of one answer, reasoning included; default: 2,048, for a .gguf file 256, for "local" 48.
+    max_tokens: limit of one answer, including reasoning; default: 2,048; 256 for a .gguf file, 48 for
+        "local".
     timeout: seconds for one request.
-    retries: further attempts after a temporary failure, such as a dropped connection. In addition, rate
-        limits are waited for up to three minutes.
-    concurrency: requests that may be in flight at once, over all operators of an evaluation or a comparison
+    retries: further attempts after a temporary failure, such as a dropped connection. Rate limits are
+        waited out separately, for up to three minutes.
+    concurrency: maximum number of requests in flight, over all operators of an evaluation or a comparison
         that call the same provider.
     prices: {"input": …, "output": …} in US dollars per million tokens, for a model whose price is unknown or
         differs; "cached" too, if the endpoint charges less for cached input.
@@ -105,21 +106,21 @@ class PromptOptions(ModelOptions, total=False):
 
     system: your own system prompt, or the path of a .txt or .md file. In it, ``{agent}``, ``{game}``,
         ``{rules}``, ``{teammates}``, ``{others}``, ``{advice}`` and ``{role}`` are replaced, the last two as
-        far as ``coordination`` allows, and ``{answering}`` by the form of answers, which is otherwise added
-        at the end.
+        far as ``coordination`` allows, and ``{answering}`` is replaced by the format of answers, which is
+        otherwise appended.
     strategy: how the model answers: "naive" with the action only, "cot" after reasoning, "robust_cot" with
-        the action between marks, "few_shot" as "naive" with ``examples``, "plan" with a plan that persists
-        between steps; None after a short thought. Or a function of your own, ``"FILE:NAME"``,
+        the action between marks, "few_shot" like "naive" with ``examples``, "plan" with a plan that persists
+        between steps; None after a short thought. Or your own function, given as ``"FILE:NAME"``,
         ``"MODULE:NAME"`` or defined in a module: ``strategy(prompt, ask)`` returns an answer with an action.
-        ``prompt`` is a list of {"role", "content"}, ``ask(messages)`` sends one, and returns the answer (with
-        ``structured=False`` always unrestricted). By name it may also take ``agent``, ``info``,
-        ``legal_actions``, ``memory`` (a dict, empty at the start of an episode), ``observation`` (as text)
-        and ``step_index``.
-    examples: episodes of other players at the beginning of the prompt, as `examples` returns them; a run
-        or a comparison that has recorded episodes means its best one.
-    coordination: what the prompt contains besides the observation: "rules" the environment's rules,
-        "advice" also strategy, "roles" also a role for each agent of a team.
-    theory_of_mind: show what teammates see, carry and face, and request a prediction of their next
+        ``prompt`` is a list of {"role", "content"}; ``ask(messages)`` sends such a list and returns the
+        answer, which ``ask(messages, structured=False)`` never restricts. The function may also accept, by
+        name, ``agent``, ``info``, ``legal_actions``, ``memory`` (a dict, empty at the start of an episode),
+        ``observation`` (as text) and ``step_index``.
+    examples: episodes of other players at the beginning of the prompt, as `examples` returns them; for a
+        run or a comparison with recorded episodes, its best one.
+    coordination: what the prompt contains besides the observation: "rules" for the environment's rules,
+        "advice" for strategic advice too, "roles" for a role for each agent of a team as well.
+    theory_of_mind: show what teammates see, carry and face, and ask for a prediction of their next
         actions.
     messages: let agents send each other messages of up to 500 characters, delivered with the next
         observation.
@@ -129,9 +130,10 @@ class PromptOptions(ModelOptions, total=False):
     structured: have the endpoint restrict the answer to the legal actions. By default only "local" is
         restricted, which otherwise rarely names an action. Results are not comparable with those of
         unrestricted models.
-    describe: your own description of an observation: ``"FILE:NAME"``, ``"MODULE:NAME"`` or a function defined
-        in a module, called in the worker's process with the observation and those of ``agent``, ``info``,
-        ``step_index``, ``legal_actions``, ``teammates`` and ``description`` that it accepts by name.
+    describe: your own function that describes an observation: ``"FILE:NAME"``, ``"MODULE:NAME"`` or a
+        function defined in a module. It is called in the worker's process with the observation and whichever
+        of ``agent``, ``info``, ``step_index``, ``legal_actions``, ``teammates`` and ``description`` it
+        accepts by name.
     """
 
     system: str | Path | None

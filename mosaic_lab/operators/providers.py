@@ -1,8 +1,8 @@
-"""Providers of language models that are known by name, and the makers of models whose names are.
+"""Providers of language models known by name, and the makers of models recognized by theirs.
 
-``providers.toml`` beside this module has the providers; the user's own, in a file of this name in the user's
-data folder, take precedence. Keys are in environment variables and SDK files, of which only names are
-handled, never values. A vendor's key is not sent to the user's own server unless the user names it.
+``providers.toml`` beside this module lists the providers; a file of the same name in the user's data folder
+takes precedence. Keys stay in environment variables and the SDK's files: only their names are handled here,
+never values. A vendor's key is not sent to the user's own server unless the user names it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ FILE = "providers.toml"
 class Provider(NamedTuple):
     """A provider: its address, its API ("openai" or "anthropic"), and the variable with its key.
 
-    ``maker`` is the only maker whose models it serves, empty for any. ``parameters`` are the request
-    parameters that have another name there, empty for those that it does not support.
+    ``maker`` is the only maker whose models it serves, empty for any. ``parameters`` maps request parameters
+    to their names there, empty for unsupported ones.
     """
 
     base_url: str
@@ -45,7 +45,7 @@ class Provider(NamedTuple):
 
     @property
     def of_sdk(self) -> bool:
-        """Whether this is the address that the API's SDK has by default."""
+        """Whether this is the endpoint that the API's SDK calls by default."""
         return self == _BUNDLED.get(self.api)
 
 
@@ -66,7 +66,7 @@ def _read(tables: Mapping[str, Any], problems: Problems) -> dict[str, Provider]:
 
 
 def _problem(provider: Provider) -> str:
-    """Return why a provider of a file is not valid; empty if it is."""
+    """Return why a provider in a file is not valid; empty if it is."""
     url, key = provider.base_url, provider.key
     if not isinstance(url, str) or not re.match(r"https?://[^/]", url):
         return f"base_url={url!r:.200}: must be an address"
@@ -92,14 +92,14 @@ def providers() -> dict[str, Provider]:
 
 
 def unknown(name: object, known: Sequence[str]) -> str:
-    """Return the message about an unknown provider, with the nearest name and all names."""
+    """Return the error message for an unknown provider, with the nearest name and all names."""
     near = get_close_matches(str(name).lower(), known, n=1)
     meant = f" (did you mean {near[0]!r}?)" if near else ""
     return f"provider={name!r:.100}{meant}: must be one of {', '.join(known)}, or a table in {home() / FILE}"
 
 
-_MAKERS = {  # by how names begin; the first that matches
-    "gpt-oss": "",  # of open weights
+_MAKERS = {  # by a pattern that matches the start of a model's name; the first match counts
+    "gpt-oss": "",  # open weights, served by many
     "gpt|chatgpt|o[134](-|$)|codex|ft:": "OpenAI",
     "claude": "Anthropic",
     "gemini|gemma|learnlm": "Google",
@@ -119,8 +119,8 @@ _MAKERS = {  # by how names begin; the first that matches
 
 
 def misdirected(model: str, name: str, operator: str) -> str:
-    """Return what to type for a model that the provider ``name`` does not serve at its own address; empty for
-    one that it serves, or whose maker is not known. ``operator`` is the name of the maker in
+    """Return what to type for a model that the provider ``name`` does not serve at its own address; empty if
+    it serves the model, or the maker is unknown. ``operator`` is the name of the factory in
     `mosaic_lab.operators`."""
     known = providers()
     serves = known[name].maker if name in known else ""
@@ -142,13 +142,13 @@ def key_variable(provider: str, base_url: str | None, named: str | None) -> str 
     """Return the name of the variable with the key; None if no key is sent, or if the SDK finds it."""
     if named is not None or base_url is not None:
         return named
-    if provider == "anthropic" and "ANTHROPIC_API_KEY" not in os.environ and _sdk_finds_one():
+    if provider == "anthropic" and "ANTHROPIC_API_KEY" not in os.environ and _sdk_has_credentials():
         return None
     return KEY_VARIABLES.get(provider)
 
 
 def variables(provider: str, base_url: str | None, key: str | None) -> Sequence[str]:
-    """Return the names of the variables that the worker needs for the key."""
+    """Return the names of the variables from which the worker reads the key."""
     if key is not None:
         return (key,)
     if provider != "anthropic" or base_url is not None:
@@ -157,7 +157,7 @@ def variables(provider: str, base_url: str | None, key: str | None) -> Sequence[
 
 
 def missing_key(spec: OperatorSpec, name: str) -> str:
-    """Return what to do about a missing variable; empty if requests work without it."""
+    """Return what to do about the unset variable ``name``; empty if requests work without it."""
     if spec.settings.get("api_key_env") != name:
         texts = (spec.settings.get("base_url"), *(spec.settings.get("headers") or {}).values())
         if not any(f"${{{name}}}" in str(text) for text in texts):
@@ -182,30 +182,30 @@ def may_have_secret(url: str) -> bool:
         parts = urlsplit(url)
     except ValueError:
         return True
-    in_path = any(_looks_like_one(part) for part in parts.path.split("/"))
+    in_path = any(map(_looks_like_key, parts.path.split("/")))
     return "@" in parts.netloc or bool(parts.query) or in_path
 
 
 def secret_headers(headers: Any) -> Sequence[str]:
-    """Return the names of headers whose value is a key, judged by name or value, and not a variable."""
+    """Return the names of headers whose value appears to be a key, by its name or value, not a variable."""
     named_headers = headers if isinstance(headers, Mapping) else {}
     return [
         name
         for name, value in named_headers.items()
         if isinstance(value, str)
         and "${" not in value
-        and (_SECRET_HEADER.search(name) or any(map(_looks_like_one, value.split())))
+        and (_SECRET_HEADER.search(name) or any(map(_looks_like_key, value.split())))
     ]
 
 
-def _looks_like_one(text: str) -> bool:
-    """Whether a string begins as keys of known endpoints do, or is as long and as mixed as one."""
+def _looks_like_key(text: str) -> bool:
+    """Return whether a string starts like the keys of known endpoints, or is as long and mixed as a key."""
     mixed = re.search(r"\d", text) and re.search(r"[A-Za-z]", text)
     return bool(_KEY.match(text) or (mixed and re.fullmatch(r"[A-Za-z0-9_]{32,}", text)))
 
 
-def _sdk_finds_one() -> bool:
-    """Whether Anthropic's SDK has a token, or a profile in its files, without a key."""
+def _sdk_has_credentials() -> bool:
+    """Return whether Anthropic's SDK has a token, or a profile in its files, and so needs no key."""
     if os.environ.get(_TOKEN):
         return True
     folder = Path(os.environ.get(_PLACES[0]) or Path.home() / ".config" / "anthropic")

@@ -1,4 +1,4 @@
-"""The user's own policies: functions and objects of this kernel, or code in files."""
+"""The user's own policies: functions and objects in this kernel, or code in files."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from mosaic_lab.operators.spec import DEADLINE, Fallback, OperatorSpec, PythonPo
 from mosaic_lab.validation import checked
 
 WORKER = "policy"
-"""The worker that plays them."""
+"""The worker that runs policies in files."""
 _LARGEST = 4 << 20  # bytes of source
 _EXAMPLES = {
     "describe": '(observation):\n        return "what it shows"',
     "strategy": "(prompt, ask):\n        return ask(prompt)",
 }
-"""What follows the name of a function in the lines to write, by the argument."""
+"""What follows the function's name in the suggested code, by argument."""
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
@@ -44,12 +44,12 @@ def python(
     an action, or an object with ``action``, ``action_str`` and ``reasoning``.
 
     It may accept the action mask as a second parameter, and ``agent``, ``action_mask``, ``info`` and
-    ``step_index`` by name. ``predict`` (as of Stable-Baselines3's models) is called with
+    ``step_index`` by name. ``predict`` (as in Stable-Baselines3's models) is called with
     ``deterministic=True`` and, for recurrent models, ``state`` and ``episode_start``. An object may have
     ``episode_begin(seed, episode_index)``, or ``reset()`` with or without ``seed``, and
     ``episode_end(total_reward, steps)``. A class in a file may also have ``select_actions(observations)``,
-    which makes evaluations several times as fast: the actions for a row of observations each, of up to 16
-    episodes, which depend on nothing else.
+    which makes evaluations several times as fast: it returns an action for each row of observations, one row
+    for each of up to 16 episodes. An action must depend on nothing but its row.
 
     Args:
         policy: ``"FILE:NAME"``, ``"MODULE:NAME"``, a function or an object. NAME may also be a class, or a
@@ -60,8 +60,8 @@ def python(
         pass_env_vars: names of environment variables to pass to its process.
         folder: its working directory; default: the current one, or the file's folder if the file is
             elsewhere.
-        files: other files that it reads or imports from its folder, such as weights. An evaluation does not
-            resume if they have changed, and a bundle contains them.
+        files: other files that it reads or imports from its folder, such as weights. An evaluation cannot
+            be resumed if they have changed, and a bundle contains them.
         keywords: JSON-compatible arguments for a class or a factory.
 
     Raises:
@@ -89,7 +89,7 @@ def python(
 
 
 def importable(spec: OperatorSpec) -> OperatorSpec:
-    """Return the operator in a form that another process can run: a module's function by its file.
+    """Return the operator in a form that another process can run: a function in a module as its file's.
 
     An operator with its own process is returned unchanged. Raises ConfigurationError, with the lines to
     write, for objects that exist only in this kernel.
@@ -112,14 +112,17 @@ def importable(spec: OperatorSpec) -> OperatorSpec:
 
 
 def policy_settings(
-    source: str | Path, folder: str | Path | None, files: Iterable[str | Path], keywords: Mapping[str, Any]
+    source: str | Path,
+    folder: str | Path | None = None,
+    files: Iterable[str | Path] = (),
+    keywords: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return what says all of a policy: {"folder", "file", "attribute", "keywords", "files"}, and "batched"
-    for a class with ``select_actions``.
+    """Return the settings that specify a policy: {"folder", "file", "attribute", "keywords", "files"}, and
+    "batched" for a class with ``select_actions``.
 
-    ``folder`` is where it runs, which ``file`` and ``files`` are relative to; by default the present working
-    directory where the file is below that, else the file's own folder. Raises ConfigurationError for a file
-    or a name in it that is not there, and for files that are not, or lie outside of the folder.
+    ``folder`` is its working directory, to which ``file`` and ``files`` are relative; default: the current
+    one if the file is below it, else the file's folder. Raises ConfigurationError if the file, the name in
+    it or one of ``files`` does not exist, and for files outside of the folder.
     """
     file, attribute = _located(str(source))
     defined = _definition(file, attribute)
@@ -142,24 +145,22 @@ def policy_settings(
         "folder": str(folder),
         "file": file.relative_to(folder).as_posix(),
         "attribute": attribute,
-        "keywords": dict(keywords),
+        "keywords": dict(keywords or {}),
         "files": sorted(others),
         **({"batched": True} if _has_method(defined, "select_actions") else {}),
     }
 
 
 def user_code(function: Any, keyword: str) -> dict[str, Any]:
-    """Return `policy_settings` of a language model's code, its argument ``keyword``: "FILE:NAME",
-    "MODULE:NAME", a function that a module defines, or these settings.
+    """Return the `policy_settings` of a language model's argument ``keyword``: "FILE:NAME", "MODULE:NAME", a
+    function that a module defines, or such settings.
 
-    Raises ConfigurationError, with the lines to write, for a function of the notebook's.
+    Raises ConfigurationError, with the lines to write, for a function defined in the notebook.
     """
     if isinstance(function, Mapping):
         return dict(function)
-    if isinstance(function, str | Path):
-        return policy_settings(function, None, (), {})
-    if reference := reference_of(function):
-        return policy_settings(reference, None, (), {})
+    if reference := function if isinstance(function, str | Path) else reference_of(function):
+        return policy_settings(reference)
     if not callable(function):
         raise ConfigurationError(
             f'{function!r:.200}: must be "FILE:NAME", or a function that a module defines'
@@ -172,7 +173,7 @@ def user_code(function: Any, keyword: str) -> dict[str, Any]:
 
 
 def reference_of(policy: Any) -> str | None:
-    """Return "FILE:NAME" of a function that a module defines; None of the notebook's, and of an object."""
+    """Return "FILE:NAME" for a function that a module defines; None for one in the notebook or an object."""
     module = sys.modules.get(getattr(policy, "__module__", None) or "")
     name, file = getattr(policy, "__qualname__", ""), getattr(module, "__file__", None) or ""
     if module is None or module.__name__ == "__main__" or not file.endswith(".py"):
@@ -181,7 +182,7 @@ def reference_of(policy: Any) -> str | None:
 
 
 def how_to_import(policy: Any) -> str:
-    """Return the lines that make a function or an object of the notebook's one that can be imported."""
+    """Return the lines to write so that a function or an object of the notebook can be imported."""
     kind = type(policy)
     if hasattr(policy, "predict") and hasattr(policy, "save") and hasattr(kind, "load"):
         package = kind.__module__.partition(".")[0]
@@ -204,7 +205,7 @@ def _function_name(policy: Any, default: str) -> str:
 
 def _lines_to_write(code: str, file: str, argument: str) -> str:
     return (
-        f"Write it in a file, {file}, with a cell of these lines:\n\n    %%writefile {file}\n"
+        f"Write it to a file, {file}, with this cell:\n\n    %%writefile {file}\n"
         f"    def {code}\n\nand give {argument} in its place"
     )
 
@@ -260,7 +261,7 @@ def _has_method(definition: ast.stmt | None, name: str) -> bool:
 
 
 def _defined(body: Iterable[ast.AST]) -> Iterator[str]:
-    """The names that a module's own level defines; "*" where it takes all of another's."""
+    """Yield the names defined at a module's top level; "*" for a star import."""
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name

@@ -1,5 +1,7 @@
-"""`OperatorSpec`, the description of an operator before it runs, and `Algorithm`, several of one algorithm.
-Settings are checked here to be JSON without secrets, so that no arena is started for nothing."""
+"""`OperatorSpec`, the specification of an operator before it runs, and `Algorithm`, several of one algorithm.
+
+Settings must be JSON-compatible and contain no secrets. This is checked here, before an arena is started.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,7 @@ Fallback = Literal["wait", "default", "forfeit"]
 Need = Literal["frame", "teammates", "description"]
 
 CATEGORIES: tuple[Category, ...] = get_args(Category)
-"""The kinds of operators; "python" is a callable of the user's, whatever it does, and "engine" a program that
-plays a game."""
+"""The kinds of operators; "python" is any callable of the user's, "engine" a program that plays a game."""
 
 FALLBACKS: tuple[Fallback, ...] = get_args(Fallback)
 """The reactions to an operator that does not answer in time; see `OperatorSpec`."""
@@ -45,8 +46,11 @@ _SECRET = re.compile(r"(.*[_-])?(api_?key|secret|password|credentials?|(access|a
 
 
 class PythonPolicy(UserPolicy):
-    """A function or object of the user's, called in the kernel, in whatever thread. Several lanes share it:
-    the one that holds its ``turn`` calls it. Raises ConfigurationError for what cannot be called."""
+    """A function or object of the user's, called in the kernel from any thread.
+
+    Several lanes may share it; only the thread that holds its ``turn`` calls it. Raises ConfigurationError
+    if it cannot be called.
+    """
 
     def __init__(self, policy: Any) -> None:
         try:
@@ -145,8 +149,8 @@ class OperatorSpec:
         return {name: code for name in CODE if isinstance(code := self.settings.get(name), Mapping)}
 
     def spaces_for(self, agent: str) -> tuple[Space, Space] | None:
-        """Observation and action space that the operator was trained for as ``agent``; None where it is not
-        known, or where any will do. Raises KeyError when it has policies for other agents only."""
+        """Return the observation and action space that the operator was trained for as ``agent``; None if
+        they are unknown or do not matter. Raises KeyError if it has policies for other agents only."""
         if self.agents is not None:
             return self.agents[agent]
         if self.observation_space is None or self.action_space is None:
@@ -166,12 +170,12 @@ class OperatorSpec:
 
 
 def function_name(value: Callable[..., Any]) -> str:
-    """Return a name for a callable: its own, otherwise that of its type."""
-    return str(getattr(value, "__name__", type(value).__name__)).strip("<>")  # of a lambda, "<lambda>"
+    """Return the name of a callable, or of its type if it has none."""
+    return str(getattr(value, "__name__", type(value).__name__)).strip("<>")  # "<lambda>"
 
 
 def _names(pass_env_vars: Any) -> tuple[str, ...]:
-    """Return names of variables. Raises ConfigurationError for other strings, such as their values."""
+    """Return the variables' names. Raises ConfigurationError for other strings, such as their values."""
     if isinstance(pass_env_vars, str) or not isinstance(pass_env_vars, Iterable):
         raise ConfigurationError("pass_env_vars: must be a list of names of environment variables")
     names = tuple(pass_env_vars)
@@ -189,8 +193,8 @@ def _is_duration(value: Any) -> bool:
 
 
 def as_json(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of the settings of ``name`` as JSON has them; paths become text, NumPy's numbers and
-    arrays Python's. Raises ConfigurationError for values that JSON does not have, and for secrets."""
+    """Return a JSON-compatible copy of the settings of ``name``: paths become strings, NumPy's numbers and
+    arrays Python's numbers and lists. Raises ConfigurationError for any other value, and for secrets."""
     try:
         copied = json.loads(json.dumps(dict(settings), default=_plain, allow_nan=False))
         _refuse_secrets(name, copied)
@@ -247,10 +251,10 @@ def check_arguments(
 class Algorithm:
     """An algorithm, represented by the policies of several trainings that differ in their seed.
 
-    ``trainings`` are the policies by the names of their trainings, ``{"s1": rl(run), "s2": rl(other)}``; `rl`
-    of a group makes them. `mosaic_lab.Lab.evaluate` plays all of them, and its intervals are over trainings.
-    Comparisons and policy mappings need a single policy. Raises ConfigurationError for no trainings, or for
-    other values.
+    ``trainings`` maps the names of trainings to their policies, ``{"s1": rl(run), "s2": rl(other)}``; `rl`
+    makes one from a group. `mosaic_lab.Lab.evaluate` plays all policies, and its intervals are over
+    trainings. Comparisons and policy mappings need a single policy. Raises ConfigurationError if there are no
+    trainings, or for anything but operators.
     """
 
     trainings: Mapping[str, OperatorSpec]
@@ -268,7 +272,7 @@ class Algorithm:
                 )
 
     def with_(self, **changes: Any) -> Algorithm:
-        """Return a copy with ``changes`` of each policy; see `OperatorSpec.with_`."""
+        """Return a copy with ``changes`` to each policy; see `OperatorSpec.with_`."""
         return Algorithm({name: spec.with_(**changes) for name, spec in self.trainings.items()})
 
     def __repr__(self) -> str:

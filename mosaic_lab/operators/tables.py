@@ -1,4 +1,4 @@
-"""Operators as the tables of a script, ``{"kind": "rl", "checkpoint": …}``, and as Python code.
+"""Operators as tables of a script, ``{"kind": "rl", "checkpoint": …}``, and as Python code.
 
 A table has the keywords of the factory in `mosaic_lab.operators` that its kind names; see
 `mosaic_lab.evaluation.scripts`, which reads them.
@@ -15,16 +15,16 @@ from mosaic_lab.runs.request import Code, call, literal
 
 _MODELS = ("llm", "vlm", "chess", "balrog")  # kinds that call a language model, also their workers
 _FIRST = {"rl": "checkpoint", "engine": "program", "worker": "worker"} | dict.fromkeys(_MODELS, "model")
-"""The keyword that is the first argument, by kind."""
+"""The keyword that is passed as the first argument, by kind."""
 
 Tables = Mapping[str, Mapping[str, Any]]
 
 ALGORITHM = "algorithm"
-"""The kind of the table of an `Algorithm`."""
+"""The kind of an `Algorithm`'s table."""
 
 
 def lane_table(mapping: Mapping[str, OperatorSpec]) -> dict[str, Any]:
-    """Return the table of a lane: an operator's, or one for each agent, team or pattern."""
+    """Return a lane's table: an operator's, or one for each agent, team or pattern."""
     firsts: dict[int, str] = {}
     tables = {}
     for pattern, spec in mapping.items():
@@ -34,7 +34,7 @@ def lane_table(mapping: Mapping[str, OperatorSpec]) -> dict[str, Any]:
 
 
 def operator_table(spec: OperatorSpec) -> dict[str, Any]:
-    """Return the table of an operator that runs outside of this kernel."""
+    """Return the table of an operator that runs outside this kernel."""
     table: dict[str, Any] = {"name": spec.name}
     if spec.deadline != DEADLINE:
         table["deadline"] = spec.deadline
@@ -60,7 +60,7 @@ def operator_table(spec: OperatorSpec) -> dict[str, Any]:
 
 
 def _reference(key: str, code: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys of a table for the user's code: "FILE:NAME" as ``key``, and its folder."""
+    """Return the entries of a table for the user's code: "FILE:NAME" under ``key``, and its folder."""
     return {key: f"{code['file']}:{code['attribute']}", "folder": code["folder"]}
 
 
@@ -70,15 +70,15 @@ def algorithm_table(trainings: Tables) -> dict[str, Any]:
 
 
 def policy_tables(table: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the tables of the single operators in that of a lane or an algorithm."""
+    """Return the tables of the individual operators in a lane's or an algorithm's table."""
     if table.get("kind") == ALGORITHM:
         return [*table["trainings"].values()]
     return [table] if "kind" in table else [*table.values()]
 
 
 def lanes_code(lanes: Tables) -> dict[str, Any]:
-    """Return lanes with the calls of the operators' factories. Raises ValueError or LookupError if a table is
-    not valid, or if agents of a lane share an operator."""
+    """Return the lanes with their operators as calls of the factories. Raises ValueError or LookupError if a
+    table is not valid, or if agents of a lane share an operator."""
     return {
         label: _operator_code(lane, label)
         if "kind" in lane
@@ -88,7 +88,7 @@ def lanes_code(lanes: Tables) -> dict[str, Any]:
 
 
 def _operator_code(table: Mapping[str, Any], label: str) -> Code:
-    """Return the call of a factory, by literals only, because the table is untrusted."""
+    """Return the call of a factory, built from literals only because the table is untrusted."""
     if table["kind"] == ALGORITHM and isinstance(table.get("trainings"), Mapping):
         trainings = {name: _operator_code(training, label) for name, training in table["trainings"].items()}
         return Code(call("mosaic.operators.Algorithm", [literal(trainings)], {}))

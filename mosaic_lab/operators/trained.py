@@ -1,12 +1,12 @@
 """Trained policies as operators: which worker reads a checkpoint, and for which spaces it was trained.
 
-Models saved elsewhere by Stable-Baselines3 or sb3-contrib are among them.
+They include models saved elsewhere by Stable-Baselines3 or sb3-contrib.
 
-Only descriptions are read (JSON); of weights, only whether their file is whole. A checkpoint's description
-is beside it: ``step-7.pt`` has ``step-7.json``, a folder has its own ``description.json``::
+Only descriptions (JSON) are read; of the weights, only whether their file is complete. A checkpoint's
+description is beside it: ``step-7.pt`` has ``step-7.json``, a folder has its own ``description.json``::
 
     {"format": "mosaic-<worker>/<version>", "algorithm": …, "env_id": …, "observation_space": {…},
-     "action_space": {…}}         # or, of several agents' policies, the two spaces of each:
+     "action_space": {…}}         # or, for the policies of several agents, the two spaces of each:
     {"format": …, "algorithm": …, "agents": {"red_0": {"observation_space": {…}, "action_space": {…}}, …}}
 """
 
@@ -80,8 +80,8 @@ def rl(
         run_code: whether the files of your own wrappers that the checkpoint names may be executed.
 
     Raises:
-        ConfigurationError: there is no checkpoint, or it does not record which worker can read it; or a group
-            lacks a training, or has trainings of different algorithms or environments.
+        ConfigurationError: there is no checkpoint, or it does not record which worker can read it; or a
+            training of a group is missing, or its trainings differ in algorithm or environment.
     """
     if not isinstance(deterministic, bool):
         raise ConfigurationError(f"deterministic={deterministic!r}: must be True or False")
@@ -105,7 +105,7 @@ def rl(
     steps = {training: run.checkpoints[-1].step for training, run in trainings.items()}
     if len(set(steps.values())) > 1:
         texts = ", ".join(f"{training} {step:,}" for training, step in steps.items())
-        warn_user(f"the newest checkpoints of these trainings are of different steps: {texts}", UserWarning)
+        warn_user(f"the newest checkpoints of these trainings are from different steps: {texts}", UserWarning)
     return algorithm
 
 
@@ -152,8 +152,8 @@ def _policy(source: Any, deterministic: bool, run_code: bool) -> OperatorSpec:
 
 
 def _description(path: Path) -> dict[str, Any]:
-    """Return the description beside a checkpoint, empty without one. Raises ConfigurationError where it or
-    the checkpoint is damaged."""
+    """Return the description beside a checkpoint, empty without one. Raises ConfigurationError if it or the
+    checkpoint is damaged."""
     file = description_of(path)
     if not file.is_file():
         return {}
@@ -169,24 +169,25 @@ def _description(path: Path) -> dict[str, Any]:
 
 
 def _worker_of(path: Path, described: Mapping[str, Any]) -> str:
-    """Return the worker that reads a checkpoint: by its description, else that of the run it is in."""
+    """Return the worker that reads a checkpoint, from its description, else from the run it is in."""
     if match := _FORMAT.fullmatch(str(described.get("format", ""))):
         return match[1]
     if (run := _run_of(path)) is not None and run.worker != "unknown":
         return run.worker
     if is_model_zip(path):
         raise ConfigurationError(
-            f"{path} is a file of Stable-Baselines3's model.save(), which operators.sb3({str(path)!r}) reads"
+            f"{path} was written by Stable-Baselines3's model.save(): load it with "
+            f"operators.sb3({str(path)!r})"
         )
     raise ConfigurationError(
         f"{path} does not say which worker can read it: it is in no run's folder, and nothing beside it "
-        f'describes it with a format such as "mosaic-cleanrl/1". With operators.worker(NAME, '
-        f'checkpoint="{path}") you name the worker yourself'
+        f'describes it with a format such as "mosaic-cleanrl/1". Name the worker yourself: '
+        f'operators.worker(NAME, checkpoint="{path}")'
     )
 
 
 def _trained_on(path: Path, described: Mapping[str, Any]) -> str | None:
-    """Return the environment's id, from the description, else from the run that the checkpoint is in."""
+    """Return the environment's id, from the description, else from the run the checkpoint is in."""
     run = None if described.get("env_id") else _run_of(path)
     env_id = described.get("env_id") or (run.config.get("env_id") if run is not None else None)
     return str(env_id) if env_id else None
@@ -197,7 +198,8 @@ def _run_of(path: Path) -> Run | None:
 
 
 def _space(path: Path, value: Any) -> Space | None:
-    """Return a described space, None for anything else. Raises ConfigurationError for an invalid one."""
+    """Return the description of a space, None for anything else. Raises ConfigurationError if it is
+    invalid."""
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
         return None
     try:
@@ -274,7 +276,7 @@ def sb3(
 
 
 def is_model_zip(file: Path) -> bool:
-    """Return whether a file is one of `model.save()`, by the names of its members."""
+    """Return whether a file was written by `model.save()`, judging by the names of its members."""
     return not _not_a_model(file)
 
 

@@ -32,8 +32,8 @@ def policy(
 ) -> Policy:
     """Return a trained policy as a function of observations.
 
-    Its process is the worker's, and ends with the kernel, with ``close()``, at the end of a ``with`` block
-    and when the policy is garbage-collected.
+    It runs in a process of its worker's, which ends with the kernel, with ``close()``, at the end of a
+    ``with`` block and when the policy is garbage-collected.
 
     Args:
         source: a run, one of its ``checkpoints`` or a path, as for `mosaic_lab.operators.rl`; a zip of

@@ -123,7 +123,7 @@ def test_every_problem_is_reported_with_its_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("script.py", "print(1)", "from which nothing is executed"),
+        ("script.py", "print(1)", "must be a .toml or .json file, which contains no code"),
         ("script.toml", "env = \n", r"not valid TOML: .*line 1"),
         ("script.toml", "[operators.a]\nkind=1\n[operators.a]\n", r"not valid TOML: .*line 3"),
         ("script.json", '{"env": \n}', r"not valid JSON: .*line 2"),

@@ -168,7 +168,7 @@ def test_trainings_that_are_not_alike_are_noticed(lab: mosaic.Lab, group: RunGro
     longer = lab.train(
         "cleanrl", algorithm="ppo", env="CartPole-v1", seed=4, total_timesteps=1024, frames=False
     ).wait(600)
-    with pytest.warns(UserWarning, match=r"of different steps: s1 512, s2 512, s3 512, s4 1,024") as warned:
+    with pytest.warns(UserWarning, match=r"from different steps: s1 512, s2 512, s3 512, s4 1,024") as warned:
         algorithm = operators.rl(RunGroup([*group, longer]))
     assert warned[0].filename == __file__
     assert list(algorithm.trainings) == ["s1", "s2", "s3", "s4"]

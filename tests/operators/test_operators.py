@@ -119,7 +119,7 @@ def test_what_cannot_act_is_refused() -> None:
     async def later(observation: Any) -> int:
         return 0
 
-    assert "is not an operator. Possible are mosaic_lab.operators.random()" in refusal(as_operator, "ppo")
+    assert "is not an operator. Operators are mosaic_lab.operators.random()" in refusal(as_operator, "ppo")
     assert refusal(as_operator, Plays).startswith("Plays is a class: give an instance, Plays(), or ")
     assert "cannot be called with an observation" in refusal(as_operator, lambda a, b, c: 0)
     assert "cannot be called with an observation" in refusal(as_operator, lambda: 0)
@@ -198,7 +198,7 @@ def test_a_model_of_stable_baselines3_from_elsewhere(tmp_path: Path) -> None:
         "trust": False,
     }
     assert list(spec.files.values()) == [path], "an evaluation does not resume with another"
-    assert f"which operators.sb3('{path}') reads" in refusal(operators.rl, path)
+    assert f"load it with operators.sb3('{path}')" in refusal(operators.rl, path)
     other.write_bytes(b"text")
     assert "is not a zip file written by model.save()" in refusal(operators.sb3, other)
     with zipfile.ZipFile(other, "w") as archive:

@@ -119,7 +119,7 @@ def test_a_policy_acts_only_where_its_spaces_are_those_it_was_trained_for(tmp_pa
     [
         ({}, "no operators given"),
         ({1: operators.random()}, "1 names no agent: keys are agent ids, team names or patterns"),
-        ({"red_0": 3}, "3 is not an operator. Possible are mosaic_lab.operators.random()"),
+        ({"red_0": 3}, "3 is not an operator. Operators are mosaic_lab.operators.random()"),
         (operators.random, "operators.random is a function: call it, operators.random(...)"),
     ],
 )
