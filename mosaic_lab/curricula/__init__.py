@@ -1,1 +1,1 @@
-"""The process of a curriculum, a training in stages: starts the stages' runs and relays their reports."""
+"""The process of a curriculum (a training in stages): it starts the stages' runs and relays their reports."""

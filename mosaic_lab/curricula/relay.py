@@ -1,7 +1,7 @@
-"""Relays the reports of a stage's run into the curriculum's own telemetry.
+"""The relay of reports from a stage's run to the curriculum's own telemetry.
 
-Lines keep their run's id and their time. Steps repeated after a stop, since the step of the checkpoint, were
-reported before and are omitted.
+Lines keep their run's id and their time. Steps that are trained again after a stop, because the checkpoint
+is older, have been reported before and are omitted.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Relay:
         return None if again else line + b"\n"
 
     def _furthest(self, line: bytes) -> bytes | None:
-        """Return a heartbeat with the counts of the curriculum: a starting worker counts from 0."""
+        """Return a heartbeat with the counts of the curriculum, because each worker counts from 0."""
         message = decode_message(line, HEARTBEAT)
         if message is None:
             return None

@@ -1,7 +1,7 @@
-"""The work of a curriculum's process: starts the runs of the stages one after another.
+"""The work of a curriculum's process: starting the runs of the stages one after another.
 
-Every run is recorded before its start, and so is the reason for ending a stage early. A curriculum can
-therefore continue after a kill; the current stage continues training meanwhile.
+Every run is recorded before it starts, and the reason for ending a stage early before it is ended. A
+curriculum can therefore continue after being killed, while the current stage keeps training.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class CurriculumRunner(Runner):
             self._record_end()
 
     def _look(self) -> bool:
-        """Do due work; return whether any remains."""
+        """Do what is due; return whether more remains to be done."""
         if self._run is None or self._relay is None:
             segment = self._next()
             if segment is None:
@@ -103,8 +103,8 @@ class CurriculumRunner(Runner):
     def _next(self) -> Segment | None:
         """Return the segment in training, or record and return the next one; None at the end.
 
-        A segment whose run was not started before a kill is recorded again, because its checkpoint may be
-        gone.
+        A segment whose run had not started when this process was killed is recorded again, because its
+        checkpoint may be gone.
         """
         if self._segments and self._segments[-1].end is None:
             if self._is_begun(self._segments[-1]):
@@ -121,8 +121,7 @@ class CurriculumRunner(Runner):
         return run.path.is_dir()
 
     def _begin(self, stage: int) -> Segment:
-        """Record the next run of a stage. Raises StageFailed if no checkpoint since the stage's start
-        exists."""
+        """Record the next run of a stage. Raises StageFailed if there is no checkpoint to start it from."""
         try:
             saved, note = stage_start(self._root, self._segments, stage, self._name(stage))
         except MosaicError as error:
@@ -191,7 +190,7 @@ class CurriculumRunner(Runner):
             run.stop(wait=False, reason=f"its mean return is {value:.5g}")
 
     def _note_goal(self, run: Run, relay: Relay) -> None:
-        """Add to the reason of a stage's run that its return was high enough, but at its end only."""
+        """Add to the reason of a stage's run that it reached its goal, but only at its end."""
         segment = self._segments[-1]
         until, value = self._plan.stages[segment.stage].until, relay.mean_return
         if segment.reached is None and until is not None and value is not None and value >= until:
@@ -200,7 +199,7 @@ class CurriculumRunner(Runner):
             )
 
     def _record_end(self) -> None:
-        """Record the end of the run of a segment."""
+        """Record the end of the current segment's run."""
         segment = ended(self._root, self._segments)
         self._replace(replace(segment, furthest=max(segment.reported, self._telemetry.last_step)))
 

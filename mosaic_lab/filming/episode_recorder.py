@@ -1,5 +1,5 @@
-"""Record one episode of a policy, with a frame of every step in the film. The film's time follows the
-episode's steps rather than the arena's clock, because the arena runs at low priority."""
+"""The film of one episode of a policy. Its time follows the episode's steps rather than the arena's clock,
+because the arena runs at low priority."""
 
 from __future__ import annotations
 
@@ -38,8 +38,10 @@ _LOOK_SECONDS = 0.002
 
 
 class FilmFailed(RunAborted):
-    """Raised if a checkpoint cannot be filmed; with ``refused``, no checkpoint can, for the same reason.
-    ``log``: the last lines of the arena's log, for the run's log rather than the message."""
+    """Raised if a checkpoint cannot be filmed; with ``refused``, no other checkpoint can be either.
+
+    ``log`` has the last lines of the arena's log, for the run's log rather than the message.
+    """
 
     error_type = "NotFilmed"  # as recorded by runs of earlier versions
 
@@ -70,8 +72,8 @@ def record_episode(
 ) -> FilmedEpisode:
     """Play and film an episode of ``spec`` in an arena in the new folder ``folder``.
 
-    ``check`` is called frequently; an exception that it raises ends the arena. ``recorded`` is called with
-    the number of steps after each. Raises `FilmFailed`.
+    ``check`` is called frequently; an exception that it raises ends the arena. ``recorded`` is called after
+    each step with the number of steps so far. Raises `FilmFailed`.
     """
     recorder = _EpisodeRecorder(seed, FrameReader(folder), check, recorded)
     loop = ArenaLoop()
@@ -90,8 +92,7 @@ def record_episode(
 
 
 class _EpisodeRecorder:
-    """Records the frame of every ``_stride``-th step: of each step at first, of fewer as the number of frames
-    grows."""
+    """Records the frame of every ``_stride``-th step: of each step at first, of fewer as frames add up."""
 
     def __init__(
         self, seed: int, reader: FrameReader, check: Callable[[], None], recorded: Callable[[int], None]

@@ -1,5 +1,7 @@
-"""The films of one training, made one after another during the training and after it. The newest checkpoint
-is filmed first; a bounded number of older checkpoints wait (`Backlog`)."""
+"""The films of one training, made one after another during the training and after it.
+
+The newest checkpoint is filmed first; a bounded number of older checkpoints wait (`Backlog`).
+"""
 
 from __future__ import annotations
 
@@ -26,13 +28,13 @@ from mosaic_lab.runs.run_process import RunCurtailed
 
 _PROBLEM_LIMIT = 2_000  # characters
 KEPT = 20
-"""Maximum number of checkpoints that wait for their film. If a training saves them faster, the oldest get
-none."""
+"""Maximum number of checkpoints that wait to be filmed. If a training saves them faster, the oldest are not
+filmed."""
 
 
 class Backlog:
-    """The checkpoints of the training in ``folder`` without a film. ``films``: "each", "last", or the steps
-    of the checkpoints to film."""
+    """The checkpoints of the training in ``folder`` that have no film yet. ``films`` is "each", "last", or
+    the steps of the checkpoints to film."""
 
     def __init__(self, folder: RunFolder, films: str | Sequence[int]) -> None:
         self._films = films
@@ -42,7 +44,7 @@ class Backlog:
         """Whether no checkpoint has been seen."""
 
     def settle(self, checkpoint: Checkpoint) -> None:
-        """Record that this checkpoint needs no film any more."""
+        """Record that this checkpoint no longer needs a film."""
         self._settled.add(checkpoint.step)
 
     def look(self, ended: bool) -> tuple[Checkpoint | None, list[Checkpoint]]:

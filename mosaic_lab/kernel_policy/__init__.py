@@ -1,4 +1,4 @@
-"""Trained policies that answer the kernel: actions, probabilities and values of any observations."""
+"""Trained policies queried from the kernel: actions, probabilities and values for any observations."""
 
 from mosaic_lab.kernel_policy.policy import Policy
 

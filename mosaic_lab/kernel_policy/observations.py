@@ -1,9 +1,9 @@
-"""Observations as arrays of a policy's space: one, or several in arrays with a row for each."""
+"""Observations as arrays that fit a policy's space: one, or several in arrays with a row for each."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,14 +40,14 @@ def arranged(space: Space, observation: Any) -> tuple[Any, int | None]:
 
 
 def _arranged(space: Space, observation: Any, path: str, parts: dict[str, int | None]) -> Any:
-    """Return an observation as arrays, and add the numbers of rows of its parts to ``parts`` by path."""
+    """Return an observation as arrays, and add the number of rows of each part to ``parts`` by path."""
     if "spaces" in space:
-        items = list(_items(space["spaces"]))
-        named = isinstance(space["spaces"], Mapping)
+        spaces = space["spaces"]
+        named = isinstance(spaces, Mapping)
         if not isinstance(observation, Mapping if named else Sequence) or isinstance(observation, str):
             raise Misfit(f"is a {type(observation).__name__}, not a {'dict' if named else 'tuple'}", path)
         values = {}
-        for key, inner in items:
+        for key, inner in spaces.items() if named else enumerate(spaces):
             try:
                 part = observation[key]
             except LookupError:
@@ -67,7 +67,7 @@ def _arranged(space: Space, observation: Any, path: str, parts: dict[str, int | 
         array = _converter((rows, *shape) if batch else shape, space["dtype"], text_of(space))(observation)
     except Misfit as misfit:
         raise type(misfit)(_sentence(misfit), path) from None
-    if not path and space["type"] != "Box" and not _contained(space, array):  # parts may be -1 at first
+    if not path and space["type"] != "Box" and not _contained(space, array):  # nested ones may start at -1
         raise Misfit(f"has values outside {text_of(space)}", path)
     return array.item() if space["type"] == "Discrete" and not batch else array
 
@@ -84,12 +84,8 @@ def _shape(value: Any) -> tuple[int, ...]:
         return ()
 
 
-def _items(spaces: Any) -> Iterator[tuple[Any, Space]]:
-    yield from spaces.items() if isinstance(spaces, Mapping) else enumerate(spaces)
-
-
 def _contained(space: Space, array: Any) -> bool:
-    """Return whether whole numbers are in a Discrete, MultiDiscrete or MultiBinary space."""
+    """Return whether integers are in a Discrete, MultiDiscrete or MultiBinary space."""
     low = np.asarray(space.get("start", 0))
     count = {"Discrete": space.get("n"), "MultiDiscrete": space.get("nvec")}.get(space["type"], 2)
     return bool(np.all((array >= low) & (array < low + np.asarray(count))))

@@ -1,4 +1,4 @@
-"""A trained policy as a function: its process is the worker's own, and answers in its environment."""
+"""A trained policy as a function, answered by a process of its worker's, in the worker's environment."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _OPEN_SECONDS = 120.0  # for imports, on a busy machine
 class Policy:
     """A trained policy that answers from its worker's process; made by `mosaic_lab.policy`.
 
-    Called with one observation, it returns the action; with arrays that have a row for each of N observations
-    the N actions, in one forward pass. The other queries answer in the same form; ``provides`` names the
-    available ones.
+    Called with one observation, it returns the action; called with arrays that have a row for each of N
+    observations, it returns the N actions of one forward pass. The other queries work the same way;
+    ``provides`` names those available.
 
-    Calls with one observation are an episode: recurrent networks and wrappers such as ``frame_stack``
-    remember the observations that were acted on, until `reset`. Other queries do not change this. In
-    arrays, each observation is the first of an episode.
+    Successive calls with one observation form an episode: recurrent networks and wrappers such as
+    ``frame_stack`` remember the observations that were acted on, until `reset`. Other queries leave this
+    memory unchanged. In arrays, each observation is the first of an episode.
     """
 
     def __init__(
@@ -84,12 +84,12 @@ class Policy:
         return self._answer("value", observation)
 
     def action_values(self, observation: Any) -> Any:
-        """Return the value of each discrete action, of algorithms such as DQN."""
+        """Return the value of each discrete action, for algorithms such as DQN."""
         return self._answer("action_values", observation)
 
     def reset(self, seed: int | None = None) -> None:
-        """Begin another episode. A seed also restarts the random numbers, as in an evaluation's episode
-        of the same operator with this seed."""
+        """Begin another episode. A seed also restarts the random numbers, as in an evaluation's episode with
+        the same operator and seed."""
         if seed is not None:
             seed = operator_seed(_checked_seed(seed), self._name, self._agent)
         self._request(self._deadline, cmd="episode_begin", seed=seed, episode_index=0)
@@ -100,7 +100,7 @@ class Policy:
         return self._process.pid
 
     def close(self) -> None:
-        """End the policy's process. Allowed any number of times."""
+        """End the policy's process. May be called more than once."""
         self._end()
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""The process in which a policy answers: requests over its pipes, each with a deadline."""
+"""The process that runs a policy: requests over its pipes, each with a deadline."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from mosaic_lab.keeper.processes import send_group
 from mosaic_lab.keeper.warm_workers import WarmWorker
 
 _CHUNK = 1 << 16
-_PING = b'\n{"cmd":"ping"}\n'  # the first newline ends half of an interrupted line
-_POLL_SECONDS = 1.0  # Python handles a signal that comes just before a `poll` after it
+_PING = b'\n{"cmd":"ping"}\n'  # the first newline ends a line that was cut off
+_POLL_SECONDS = 1.0  # Python handles a signal that arrives just before a `poll` only after it
 _DYING_SECONDS = 2.0  # from the end of the output until the exit
 _LOG_BYTES = 4_000
 _MOST_LOG_BYTES = 1 << 20
@@ -36,10 +36,10 @@ _AGAIN = "make the policy again"
 
 
 class PolicyProcess:
-    """A worker's process for operators, with memory that it shares. Threads take turns.
+    """A worker's process that runs an operator, and the memory shared with it. Threads take turns.
 
-    ``name`` is the policy's name in errors; ``warm`` may start the process. Raises OSError if it cannot be
-    started.
+    ``name`` is the policy's name in errors; ``warm``, if given, may fork the process. Raises OSError if it
+    cannot be started.
     """
 
     def __init__(
@@ -98,7 +98,8 @@ class PolicyProcess:
             return self._values.read(self._answer_to(line, until, seconds)["answer"])
 
     def end(self) -> None:
-        """End the process, unless in a fork of this one; requests then fail, also one in another thread."""
+        """End the process, except from a fork of this one. Requests then fail, including one under way in
+        another thread."""
         if os.getpid() != self._owner:
             return
         self._failure = self._failure or f"{self.name} is closed; {_AGAIN}"
@@ -116,7 +117,7 @@ class PolicyProcess:
             del self._values  # which maps the memory
 
     def _ready(self, seconds: float | None) -> float | None:
-        """Return the time of a request's deadline, after the end of an earlier, interrupted request."""
+        """Wait for the end of an earlier, interrupted request, then return this one's deadline as a time."""
         if os.getpid() != self._owner:
             raise MosaicError(f"{self.name} answers only the process that made it; make it in this one")
         if self._failure:
@@ -134,7 +135,7 @@ class PolicyProcess:
     def _answer_to(self, line: bytes, until: float | None, seconds: float | None) -> dict[str, Any]:
         self._send(line, until)
         while (answer := decode_line(self._line(until, seconds)))["type"] == "pong":
-            pass  # of an interrupted wait for one
+            pass  # from an interrupted wait for it
         self._interrupted = False
         if answer["type"] == "error":
             kind = ConfigurationError if answer.get("error_type") == "ConfigError" else MosaicError
@@ -144,7 +145,7 @@ class PolicyProcess:
     def _is_pong(self, line: bytes) -> bool:
         try:
             return decode_line(line).get("type") == "pong"
-        except BadLine:  # a part of it was lost by the interrupt
+        except BadLine:  # the interrupt has lost a part of it
             return False
 
     def _send(self, line: bytes, until: float | None) -> None:
@@ -154,14 +155,14 @@ class PolicyProcess:
             except BlockingIOError:
                 if not self._writable.poll(1e3 * _poll_seconds(until)) and _is_over(until):
                     return  # as late as its answer will be
-            except OSError:  # its output will have ended
+            except OSError:  # reading its output will report the end
                 return
 
     def _line(self, until: float | None, seconds: float | None) -> bytes:
         while not self._lines:
             while not self._readable.wait(_poll_seconds(until)):
                 if _is_over(until):
-                    raise self._failed(f"has not answered for {seconds:g} s (deadline)")
+                    raise self._failed(f"did not answer within {seconds:g} s (deadline)")
             data = os.read(self._output, _CHUNK)
             if not data:
                 raise self._failed(how_it_ended(self._process, _DYING_SECONDS))
@@ -170,7 +171,7 @@ class PolicyProcess:
 
     def _failed(self, how: str) -> MosaicError:
         """End the process and return the error that is raised from now on."""
-        if not self._failure:  # of `end` in another thread
+        if not self._failure:  # set by `end` in another thread
             self._failure = f"the process of {self.name} {how}; {_AGAIN}"
             if lines := self._log_lines():
                 self._failure += ". Its last log lines:\n" + "\n".join(f"    {line}" for line in lines)

@@ -31,7 +31,7 @@ _START_POLL, _METRICS_POLL = 0.1, 2.0  # seconds
 _ANSWER_SECONDS = 5.0
 _MOST_BYTES = 4 << 20  # of an answer
 _PORTS = 3  # attempts, because another program may take a free port first
-_LINES = 400  # of the log, searched for the reason of a failure
+_LINES = 400  # of the log, searched for the cause of a failure
 _RATES = {"tokens": "tokens_per_second", "prompt_tokens": "prompt_tokens_per_second"}
 
 
@@ -64,8 +64,8 @@ class ServerRunner(Runner):
         raise ServerEnded(self._failure(server))
 
     def _begin(self) -> tuple[subprocess.Popen[bytes], int]:
-        """Start the program, again on another port if a free one has been taken meanwhile. Return it once it
-        answers, with its port. Raises ServerEnded."""
+        """Start the program, on another port if a free one was taken in the meantime. Return it with its port
+        once it answers. Raises ServerEnded."""
         for attempt in range(_PORTS):
             port = self._config["port"] or self._free_port(attempt)
             server = self._server = self._start(port)
@@ -106,7 +106,7 @@ class ServerRunner(Runner):
         )
 
     def _answers(self, server: subprocess.Popen[bytes], port: int) -> bool:
-        """Wait until the server lists its model. Return False if it ends before."""
+        """Wait until the server lists its model. Return False if it ends first."""
         while server.poll() is None:
             status, text = _get(port, "/v1/models")
             if status == 200 and self._config["name"] in text:
@@ -141,7 +141,7 @@ class ServerRunner(Runner):
 
 
 def _get(port: int, path: str) -> tuple[int, str]:
-    """Return the status and text of an answer of the server; status 0 without one."""
+    """Return the status and text of the server's answer; status 0 without an answer."""
     connection = http.client.HTTPConnection(HOST, port, timeout=_ANSWER_SECONDS)
     try:
         connection.request("GET", path)

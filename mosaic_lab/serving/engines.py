@@ -17,11 +17,11 @@ _LONGEST_LINE = 300  # characters of a log line in a failure
 class ServingEngine:
     """A program that serves a model with OpenAI's API.
 
-    ``subcommand`` starts the server. ``model`` is the option for the model, empty for a positional argument,
-    ``alias`` that for its name in requests, ``split`` that for the number of GPUs that share it, and
-    ``threads`` that for CPU threads; the last two are empty if it has none. ``metrics`` maps the names of
-    metrics at /metrics to ours. ``faults`` maps the reasons why it may end, with advice, to patterns of log
-    lines; the first match is reported.
+    ``subcommand`` starts the server and ``always`` are arguments it is always given. The others are options:
+    ``model`` for the model (empty: a positional argument), ``alias`` for its name in requests, ``split`` for
+    the number of GPUs that share it, and ``threads`` for CPU threads (both empty if there is none).
+    ``metrics`` maps the names of metrics at /metrics to ours. ``faults`` maps the reasons why it may end,
+    with advice, to patterns of log lines; the first match is reported.
     """
 
     name: str
@@ -47,7 +47,7 @@ class ServingEngine:
         return words
 
     def failure(self, lines: Sequence[str], ending: str) -> str:
-        """Return why the program ended, from the last lines of its log and its exit in words."""
+        """Return why the program ended, from the last lines of its log and its exit described in words."""
         said = f"{self.name} ended with {ending}"
         for reason, pattern in self.faults.items():
             if found := [line for line in lines if re.search(pattern, line, re.I)]:
@@ -139,7 +139,7 @@ ENGINES = {engine.name: engine for engine in (LLAMA_CPP, VLLM)}
 
 
 def read_metrics(text: str, names: Mapping[str, str]) -> dict[str, float]:
-    """Return the numbers of Prometheus's text format under our names, summed over labels."""
+    """Return the numbers in Prometheus's text format under our names, summed over labels."""
     found: dict[str, float] = {}
     for line in text.splitlines():
         metric, _, value = line.rpartition(" ")

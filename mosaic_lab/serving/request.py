@@ -1,4 +1,4 @@
-"""The request of a server: the arguments of `Lab.serve` as one value, and its plan."""
+"""A server's request: the arguments of `Lab.serve` as one value, checked."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class ServeRequest(Request, kw_only=True, frozen=True):
         return first, {**given, **options}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the given arguments as JSON-compatible data, of ``env_vars`` the names only."""
+        """Return the given arguments as JSON-compatible data, with only the names of ``env_vars``."""
         names = (*self.pass_env_vars, *(self.env_vars or ()))
         recorded = structs.replace(self, env_vars=None, pass_env_vars=names)
         return super(ServeRequest, recorded).to_json()
@@ -96,7 +96,7 @@ def request_of(run: RunRecord) -> ServeRequest:
 
 
 def is_free(port: int) -> bool:
-    """Return whether a program can listen at a port of this machine."""
+    """Return whether a program can listen on a port of this machine."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -28,8 +28,8 @@ _POLL_SECONDS = 0.1
 
 @checked_methods("server")
 class Server(Run):
-    """A language model that is served on this machine. Made by `mosaic_lab.Lab.serve`. It survives the
-    kernel, as every run: `mosaic_lab.Lab.run` finds it again, and ``stop`` ends it."""
+    """A language model served on this machine, made by `mosaic_lab.Lab.serve`. Like every run it survives the
+    kernel: `mosaic_lab.Lab.run` finds it again, and ``stop`` ends it."""
 
     @property
     def engine(self) -> str:
@@ -94,10 +94,10 @@ class Server(Run):
         return "" if step is None else f"{step:,} tokens"
 
     def resume(self) -> Self:
-        """Start it again in its folder after its end, at the same port if that is free, and return at once.
+        """Start an ended server again in its folder, on the same port if it is free, and return at once.
 
         Environment variables that were passed to `Lab.serve` are read from this process. Raises MosaicError
-        if it is alive, and the errors of `Lab.serve`.
+        if it is alive, and the errors that `Lab.serve` raises.
         """
         if self.alive:
             raise MosaicError(f"run {self.id} is {self.state}: it can be resumed when it has ended")
@@ -151,7 +151,7 @@ def start_server(
 
 
 def _command(request: ServeRequest, progress: Callable[[str], None]) -> tuple[list[str], dict[str, Any]]:
-    """Return the command that serves, without its arguments, and a description of where it comes from. A
+    """Return the command that starts the program, without its arguments, and a description of its origin. A
     missing worker environment is installed."""
     if request.program is not None:
         engine = ENGINES[request.engine]
@@ -175,7 +175,7 @@ def _config(request: ServeRequest, command: Sequence[str]) -> dict[str, Any]:
 
 
 def _threads() -> int:
-    """Return half of the machine's cores: evaluations need the rest."""
+    """Return half of the machine's cores, because evaluations need the rest."""
     return max(1, cpu_cores() // 2)
 
 

@@ -131,7 +131,7 @@ def test_a_process_that_is_late_is_ended(checkpoint: Path) -> None:
     with mosaic.policy(checkpoint, agent="red_0", deadline=0.5) as policy:
         process = process_of(policy)
         process.suspend()
-        assert "the process of the policy linear has not answered for 0.5 s" in refusal(policy, 0)
+        assert "the process of the policy linear did not answer within 0.5 s" in refusal(policy, 0)
         assert not process.is_running()
 
 
