@@ -1,5 +1,7 @@
-"""A sweep's process: ``python -m mosaic_lab.sweeps --config <run folder>/config.json``. The process continues
-from the run folder's trial log. See `runs.run_process`."""
+"""A sweep's process: ``python -m mosaic_lab.sweeps --config <run folder>/config.json``.
+
+It continues from the trial log in the run folder. See `runs.run_process`.
+"""
 
 from __future__ import annotations
 

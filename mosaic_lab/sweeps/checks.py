@@ -66,8 +66,10 @@ def example_trials(space: Space) -> list[dict[str, Any]]:
 def check_space(
     what: str, training: Mapping[str, Any], space: Space, rows: Rows, problems: Problems
 ) -> list[dict[str, Any]]:
-    """Add a problem for each search value that does not fit the hyperparameters of ``what``. Return the other
-    values of two trials that differ as much as possible, for the worker to check."""
+    """Add a problem for each search value that does not fit the hyperparameters of ``what``.
+
+    Return two trials that differ as much as possible, without such values, for the worker to check.
+    """
     try:
         sampled = example_trials(space)
     except ConfigurationError as error:
@@ -84,7 +86,7 @@ def check_space(
         if name in training or name in entries:
             why = f"search[{name!r}] and {name}=: give one value for all trials, or a search"
         elif not rows or rows.get(name.partition(".")[0], {}).get("type") == "dict":
-            why = ""  # of the worker itself, which checks the values of two trials
+            why = ""  # the worker itself checks the values of two trials
         elif name not in rows:
             why = f"search[{name!r}]: {what} has no such hyperparameter{nearest(name, rows)}"
         elif why := _misfit(distribution, rows[name]):
@@ -97,8 +99,8 @@ def check_space(
 
 
 def misspelt_metric(metric: str) -> str:
-    """Return why a metric is a misspelt common one; empty if it is not. A longer name, such as value_loss_2,
-    may be a metric of its own."""
+    """Return an error if a metric is a misspelling of a common one, else an empty string. A longer name, such
+    as value_loss_2, may be a metric of its own."""
     common = (*COMMON_NAMES, *RETURN_NAMES)
     near = difflib.get_close_matches(metric.lower(), common, n=1, cutoff=_TYPO)
     if metric in common or not near or len(metric) > len(near[0]):
@@ -107,8 +109,7 @@ def misspelt_metric(metric: str) -> str:
 
 
 def misspelt_keywords(names: Iterable[str], rows: Rows) -> dict[str, str]:
-    """Return the names among the hyperparameters that are misspelt keywords of `Lab.sweep`, each with the
-    problem."""
+    """Return the ``names`` that are misspelt keywords of `Lab.sweep`, each with its error."""
     fields = {field for field in SweepRequest.__struct_fields__ if field != "training"}
     keywords = [*rows, *fields]
     near = {name: difflib.get_close_matches(name.lower(), keywords, n=1, cutoff=_KEYWORD) for name in names}
@@ -120,9 +121,7 @@ def misspelt_keywords(names: Iterable[str], rows: Rows) -> dict[str, str]:
 
 
 def _tried(space: Space, sampled: Sequence[Mapping[str, Any]]) -> Mapping[str, Distribution]:
-    """Return the values that a search tries for each hyperparameter; for a function, those in its
-    examples.
-    """
+    """Return the values that a search tries for each hyperparameter: for a function, in its examples."""
     if space.code is None:
         return space.parameters
     values: dict[str, list[Any]] = {}

@@ -1,8 +1,9 @@
 """A sweep's sampler and pruner, implemented by Optuna.
 
-Only this module imports Optuna, when a sweep needs it. The study is in memory and rebuilt from the sweep's
-own log. CMA-ES starts a new population after a restart: Optuna pickles its state into trial attributes, and
-run folders are never unpickled. References: random search, Bergstra and Bengio (2012); TPE, Bergstra et al.
+Only this module imports Optuna, when a sweep needs it. The study is kept in memory and rebuilt from the
+sweep's own log. CMA-ES starts a new population after a restart: Optuna pickles its state into trial
+attributes, and nothing in a run folder is ever unpickled. References: random search, Bergstra and Bengio
+(2012); TPE, Bergstra et al.
 (2011); CMA-ES, Hansen and Ostermeier (2001); Sobol sequences, Sobol (1967); ASHA, Li et al. (2020);
 Hyperband, Li et al. (2018); the median rule, Golovin et al. (2017); PED-ANOVA importances, Watanabe et al.
 (2023).
@@ -34,19 +35,21 @@ _STARTUP = 5
 
 
 class Importance(dict[str, float]):
-    """The importance of each parameter; if it is empty, shown as the ``reason``."""
+    """The importance of each parameter; if empty, it is shown as the ``reason``."""
 
     def __init__(self, shares: Mapping[str, float] | None = None, reason: str = "") -> None:
         super().__init__(shares or {})
         self.reason = reason
 
     def __repr__(self) -> str:
-        return super().__repr__() if self else f"<no importance of parameters: {self.reason}>"
+        return super().__repr__() if self else f"<no parameter importance: {self.reason}>"
 
 
 class Decisions:
     """The sampler and the pruner of one sweep. The same ``seed`` and trials give the same decisions.
-    ``total`` is the number of steps of a full trial; ``trials`` are the earlier trials, in order."""
+
+    ``total`` is the number of steps of a full trial; ``trials`` are the earlier trials, in order.
+    """
 
     def __init__(
         self,
@@ -140,7 +143,7 @@ class Decisions:
 
     def importance(self) -> Importance:
         """Return the share of the variation between trials that each parameter explains, largest first; the
-        shares sum to 1. Empty, with the reason, with fewer than two different values."""
+        shares sum to 1. Empty, with the reason, if there are fewer than two different values."""
         import optuna
 
         completed = self._study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.COMPLETE])
@@ -162,7 +165,7 @@ class Decisions:
 
 
 class _Ask:
-    """Suggests values by Optuna."""
+    """Suggests values with Optuna."""
 
     def __init__(self, trial: optuna.Trial) -> None:
         self._trial = trial
@@ -191,7 +194,7 @@ class _Noted:
 
 
 def _proposals(space: Space, sampler: str, seed: int) -> Iterator[dict[str, Any]] | None:
-    """Return the proposals, in order, of samplers that ignore results; None for other samplers."""
+    """Return the proposals of a sampler that ignores results, in order; None for other samplers."""
     if sampler == "grid":
         return space.grid()
     return _sobol(space, seed) if sampler == "qmc" else None
@@ -261,7 +264,7 @@ def _states(optuna: Any) -> dict[TrialState, Any]:
 
 
 def _seed(seed: int, number: int) -> int:
-    """Return the sampler's seed for one proposal: different for each proposal, unchanged by a restart."""
+    """Return the sampler's seed for one proposal: different for each, and unchanged by a restart."""
     return int.from_bytes(hashlib.sha256(f"{seed}/{number}".encode()).digest()[:4], "big")
 
 

@@ -63,7 +63,8 @@ class SweepPlan:
         return int(self.training.config["total_timesteps"])
 
     def trained(self, trial: Trial) -> int:
-        """Return the steps of a trial: those of its runs or, if these are not recorded, of its reports."""
+        """Return the number of steps a trial was trained for, from its runs or, if these have none recorded,
+        its reports."""
         if trial.step is not None:
             return trial.step
         completed = trial.state is TrialState.COMPLETED
@@ -79,11 +80,9 @@ class SweepPlan:
     @property
     def parts(self) -> tuple[int, str]:
         """The amount and unit of work: trials, or segments of a population."""
-        return (
-            (self.request.trials, "trials")
-            if self.request.interval is None
-            else (self.request.trials * len(self.stops), "segments")
-        )
+        if self.request.interval is None:
+            return self.request.trials, "trials"
+        return self.request.trials * len(self.stops), "segments"
 
     def decisions(self, trials: Sequence[Trial]) -> Decisions:
         """Return the sampler and the pruner, given the ``trials`` proposed so far."""
@@ -98,7 +97,7 @@ class SweepPlan:
         )
 
     def done(self, trials: Iterable[Trial]) -> int:
-        """Return the number of completed `parts`. Cancelled trials may continue and do not count."""
+        """Return the number of completed `parts`. Cancelled trials, which may continue, do not count."""
         if self.request.interval is None:
             return sum(not trial.active and not trial.stopped for trial in trials)
         return sum(segment.value is not None for trial in trials for segment in trial.segments)
@@ -191,14 +190,14 @@ def plan_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str]
         pruner=request.chosen_pruner,
         interval=stops[0] if population else None,
         parallel=request.at_once,
-        rounds=bool(request.rounds) and not population,  # which has its own rounds
+        rounds=bool(request.rounds) and not population,  # a population has its own rounds
     )
     resumable = plan.config["algorithm"] in about["capabilities"].get("resume_bound", {})
     return SweepPlan(complete, plan, space, resumable, players)
 
 
 def _check_metric(request: SweepRequest, problems: Problems) -> None:
-    """Add a problem for a metric that no trial reports, whatever the worker."""
+    """Add a problem for a metric that no worker's trials can report."""
     metric = request.chosen_metric
     if not isinstance(metric, str):
         problems.add("metric", f"metric={metric!r}: must be the name of a metric, such as 'episode_return'")
@@ -207,7 +206,7 @@ def _check_metric(request: SweepRequest, problems: Problems) -> None:
 
 
 def _check_training(training: TrainRequest, problems: Problems) -> None:
-    """Add a problem for each argument of `Lab.train` that a sweep excludes, and for missing required ones."""
+    """Add a problem for each argument of `Lab.train` that a sweep excludes, and for a missing one."""
     if training.films != "off":
         problems.add(
             "films", "films: a sweep makes no films; lab.make_films(run) films a run of the best trial"
@@ -240,10 +239,8 @@ def _plan_of(
     problems: Problems,
     progress: Callable[[str], None],
 ) -> TrainingPlan | None:
-    """Return the plan of the first trial.
-
-    Add everything that the worker refuses in any trial, each problem once.
-    """
+    """Return the plan of the first trial; add whatever the worker refuses in any of the trials, each problem
+    once."""
     steps = 1 if training.total_timesteps is None else training.total_timesteps
     common = training.with_(films="off", curriculum=None, total_timesteps=steps)
     plans: list[TrainingPlan] = []
@@ -264,8 +261,8 @@ def _without(
     chosen: Mapping[str, Any],
     rows: Mapping[str, Mapping[str, Any]],
 ) -> TrainingPlan:
-    """Return the plan of ``training`` without the values of the trial that it was made with. Other trials may
-    lack some of them and use the worker's defaults."""
+    """Return ``plan`` without the values of the trial for which it was made. Other trials may lack some of
+    them and use the worker's defaults."""
     shared, described = training.config()["hyperparameters"], plan.hyperparameters or {}
     names = {name.partition(".")[0] for name in chosen}
     usual = {name: shared.get(name, rows[name].get("default")) for name in names if name in rows}

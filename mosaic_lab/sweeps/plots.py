@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ MOST_SLICES = 4
 """Maximum number of parameters with their own facet: the most important ones, if known."""
 PARALLEL_SPACING = 2.0
 WIDE = 100
-"""The ratio of a choice's numbers from which its axis is logarithmic."""
+"""The ratio of the largest to the smallest number of a choice from which its axis is logarithmic."""
 TRIAL, BEST = 0, 1
 """Indices of colours."""
 _COLORS = {
@@ -41,7 +42,8 @@ def sweep_plots(plan: SweepPlan, trials: Sequence[Trial], importance: Mapping[st
         return []
     better = max if plan.request.mode == "max" else min
     best = better(completed, key=lambda trial: trial.value or 0.0, default=None)
-    names = sorted(_names(plan, trials), key=lambda name: -importance.get(name, 0.0))
+    found = dict.fromkeys([*plan.space.parameters, *(name for trial in trials for name in trial.parameters)])
+    names = sorted(found, key=lambda name: -importance.get(name, 0.0))
     plots = [
         Plot(
             "Trials",
@@ -75,22 +77,16 @@ _PARALLEL_NOTE = (
 
 def _history(plan: SweepPlan, ended: Sequence[Trial], best: Trial | None) -> Facet:
     completed = [trial for trial in ended if trial.state is TrialState.COMPLETED]
-    pruned = [trial for trial in ended if trial.state is TrialState.PRUNED]
-    marks = [
-        PlotMark("pruned", NEUTRAL, points=_points(pruned, _number)),
-        PlotMark(
-            "completed", TRIAL, points=_points([trial for trial in completed if trial is not best], _number)
-        ),
-    ]
-    if completed:
+    points = partial(_points, place=lambda trial: trial.number)
+    marks = _scattered(ended, best, points)
+    if best is not None:
         running = np.maximum if plan.request.mode == "max" else np.minimum
         values = np.array([trial.value for trial in completed], np.float64)
         at = np.array([trial.number for trial in completed], np.float64)
         last = float(ended[-1].number)
         steps = np.repeat(running.accumulate(values), 2)
         places = np.append(np.repeat(at, 2)[1:], last)
-        chosen = _points([trial for trial in completed if trial is best], _number)
-        marks.append(PlotMark("best", BEST, line=(places, steps), points=chosen))
+        marks.append(PlotMark("best", BEST, line=(places, steps), points=points([best])))
     return Facet(plan.metric, "trial", tuple(mark for mark in marks if _drawn(mark)))
 
 
@@ -119,21 +115,27 @@ def _curve(plan: SweepPlan, trial: Trial) -> Points:
 
 def _slice(plan: SweepPlan, name: str, ended: Sequence[Trial], best: Trial | None) -> Facet:
     with_it = [trial for trial in ended if name in trial.parameters]
-    pruned = [trial for trial in with_it if trial.state is TrialState.PRUNED]
-    completed = [trial for trial in with_it if trial.state is TrialState.COMPLETED]
-    chosen = [trial for trial in completed if trial is best]
     place, label, rows = _axis(plan, name, with_it)
 
     def points(some: Sequence[Trial]) -> Points:
         x, y = _points(some, lambda trial: place(trial.parameters[name]))
         return (y, x) if rows else (x, y)
 
-    marks = (
-        PlotMark("pruned", NEUTRAL, points=points(pruned)),
-        PlotMark("completed", TRIAL, points=points([trial for trial in completed if trial is not best])),
-        PlotMark("best", BEST, points=points(chosen)),
-    )
+    chosen = points([trial for trial in with_it if trial is best])
+    marks = [*_scattered(with_it, best, points), PlotMark("best", BEST, points=chosen)]
     return Facet(name, plan.metric if rows else label, tuple(mark for mark in marks if _drawn(mark)), rows)
+
+
+def _scattered(
+    ended: Sequence[Trial], best: Trial | None, points: Callable[[Sequence[Trial]], Points]
+) -> list[PlotMark]:
+    """Return the marks of pruned and of completed trials, without the best one's."""
+    pruned = [trial for trial in ended if trial.state is TrialState.PRUNED]
+    others = [trial for trial in ended if trial.state is TrialState.COMPLETED and trial is not best]
+    return [
+        PlotMark("pruned", NEUTRAL, points=points(pruned)),
+        PlotMark("completed", TRIAL, points=points(others)),
+    ]
 
 
 def _parallel(plan: SweepPlan, names: Sequence[str], ended: Sequence[Trial], best: Trial | None) -> Facet:
@@ -165,7 +167,12 @@ def _parallel(plan: SweepPlan, names: Sequence[str], ended: Sequence[Trial], bes
 
 def _importance(importance: Mapping[str, float]) -> Facet:
     marks = tuple(
-        PlotMark(name, TRIAL, line=(np.array([0.0, share]), np.full(2, float(row))), points=_one(share, row))
+        PlotMark(
+            name,
+            TRIAL,
+            line=(np.array([0.0, share]), np.full(2, float(row))),
+            points=(np.array([share]), np.array([float(row)])),
+        )
         for row, (name, share) in enumerate(importance.items())
     )
     return Facet("Importance", "share", marks, tuple(importance), PARALLEL_SPACING)
@@ -192,12 +199,6 @@ def _axis(
     return float, name, ()
 
 
-def _names(plan: SweepPlan, trials: Sequence[Trial]) -> list[str]:
-    return list(
-        dict.fromkeys([*plan.space.parameters, *(name for trial in trials for name in trial.parameters)])
-    )
-
-
 def _values(name: str, trials: Sequence[Trial]) -> int:
     """Return the number of distinct values of a parameter."""
     return len({repr(trial.parameters[name]) for trial in trials if name in trial.parameters})
@@ -206,14 +207,6 @@ def _values(name: str, trials: Sequence[Trial]) -> int:
 def _points(trials: Sequence[Trial], place: Callable[[Trial], float]) -> Points:
     values = np.array([trial.value for trial in trials], np.float64)
     return np.array([place(trial) for trial in trials], np.float64), values
-
-
-def _number(trial: Trial) -> float:
-    return trial.number
-
-
-def _one(x: float, y: float) -> Points:
-    return np.array([x]), np.array([float(y)])
 
 
 def _share(value: float, all_values: Any) -> float:

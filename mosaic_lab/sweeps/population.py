@@ -1,9 +1,9 @@
 """Decisions between segments of trials.
 
-Population-based training (Jaderberg et al. 2017): members exploit each other's checkpoints and explore.
-
-Members train a segment each in parallel, and the next segments begin when all have ended. Decisions are
-therefore a function of the sweep's seed, the round and the values, independent of the members' speed.
+In population-based training (Jaderberg et al. 2017), members exploit each other's checkpoints and explore.
+Each trains one segment, in parallel with the others, and the next segments begin when all have ended.
+Decisions are therefore a function of the sweep's seed, the round and the values, independent of the members'
+speed.
 
 ASHA (Li et al. 2020), as published, promotes instead: trials pause at a rung, and the best continue from
 their checkpoints. Running trials are never stopped. A trial is promoted if it is among the best third of the
@@ -24,7 +24,8 @@ from mosaic_lab.sweeps.space import Choice, Distribution, Range, Space, to_json
 from mosaic_lab.sweeps.trials import NextSegment, Proposal, SegmentSource, Trial, TrialState
 
 SHARE = 0.25
-"""Share of the members that are replaced by copies of as many best members, rounded down but at least one."""
+"""Share of the members that are replaced by copies of equally many of the best, rounded down but at least
+one."""
 RESAMPLED = 0.25
 """Probability of resampling a copied hyperparameter instead of perturbing it."""
 FACTORS = (0.8, 1.2)
@@ -34,7 +35,7 @@ PART = 0.1
 
 
 class Population:
-    """Decides how a population continues, whose members are the trials of ``plan``."""
+    """Decides how a population, whose members are the trials of ``plan``, continues."""
 
     def __init__(self, plan: SweepPlan) -> None:
         self._space = plan.space
@@ -56,7 +57,7 @@ class Population:
         return self._following(trials, waiting[0], newest + 1)
 
     def _following(self, trials: Sequence[Trial], member: Trial, place: int) -> NextSegment:
-        """Return a member's segment in the round ``place``: its continuation, or a copy that explores."""
+        """Return a member's segment in round ``place``: its continuation, or a copy that explores."""
         ends = {trial.number: end for trial in trials if (end := trial.segment(place - 1)) is not None}
         values = {number: end.value or 0.0 for number, end in ends.items()}
         copied = copies(values, self._maximize, random.Random(f"{self._seed}/{place}"))
@@ -98,7 +99,7 @@ def explored(parameters: Mapping[str, Any], space: Space, generator: random.Rand
 
 def perturbed(value: Any, distribution: Distribution, generator: random.Random) -> Any:
     """Return a perturbed value: the previous or next value of a choice; 0.8 or 1.2 times a number on a
-    logarithmic scale; a tenth of the range less or more on a linear scale."""
+    logarithmic scale; a number on a linear scale minus or plus a tenth of the range."""
     if isinstance(distribution, Choice):
         return _neighbour(value, distribution, generator)
     up = generator.random() >= 0.5
@@ -165,7 +166,7 @@ class Promotion:
         return None if last is None else _to_next_rung(last)
 
     def _promoted(self, trials: Sequence[Trial], rung: int) -> Trial | None:
-        """Return the best of the trials that wait at a rung and are among its best third."""
+        """Return the best trial that waits at a rung and is among the best third there."""
         ranked = self._ranked([trial for trial in trials if trial.segment(rung) is not None], rung)
         best = [trial for trial in ranked[: len(ranked) // FACTOR] if _waits_at(trial, rung)]
         return best[0] if best else None
@@ -190,9 +191,8 @@ class Promotion:
 
 
 def _waits_at(trial: Trial, rung: int) -> bool:
-    """Whether a trial has completed a rung and may continue. True also after the sweep has ended, because
-    resuming may add trials.
-    """
+    """Return whether a trial has completed a rung and may continue: also after the sweep has ended, because
+    resuming may add trials."""
     waits = trial.state in (TrialState.WAITING, TrialState.PRUNED)
     return waits and trial.schedule[-1].place == rung
 

@@ -20,14 +20,14 @@ MOST_SCHEDULES = 4
 """Maximum number of hyperparameters with their own facet."""
 RAMP = ((59, 111, 216), (138, 99, 201), (201, 89, 155), (226, 105, 79), (214, 150, 40))
 """Colours from worst to best, as in the page's parallel coordinates."""
-PATH = "what the best came from"
+PATH = "ancestry of the best"
 REACH = 0.35
 """Share of a segment over which the line to a copying member is drawn."""
 _NOTE = (
-    "A line a segment, from blue, the worst value of all members at its end, to yellow, the best; "
-    "a grey line leads from a checkpoint to the member that copied it. Orange: what the best member came from"
+    "One line per segment, from blue for the worst value of all members at its end to yellow for the best; a "
+    "grey line leads from a checkpoint to the member that copied it. Orange: the ancestry of the best member"
 )
-_SCHEDULE_NOTE = "What each member trained with; orange: what the best came from"
+_SCHEDULE_NOTE = "The values each member trained with; orange: the ancestry of the best"
 
 
 def population_plots(plan: SweepPlan, trials: Sequence[Trial]) -> list[Plot]:

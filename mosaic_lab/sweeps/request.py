@@ -42,8 +42,7 @@ _RANGE = ("low", "high", "log", "whole")
 class SweepRequest(Request, kw_only=True, frozen=True):
     """The arguments of `Lab.sweep` as given, before `plan_sweep` validates them, or validated.
 
-    All trials share ``training``. A file of ``mosaic-lab sweep`` has the same keys, and those of the training
-    beside them.
+    All trials share ``training``, whose keys are beside the others in a file for ``mosaic-lab sweep``.
     """
 
     METHOD: ClassVar[str] = "sweep"
@@ -67,9 +66,9 @@ class SweepRequest(Request, kw_only=True, frozen=True):
     parallel: Annotated[
         int | None, Meta(ge=1, le=1_000, description="runs that train at once (default: the CPU cores)")
     ] = None
-    rounds: Annotated[bool, Meta(description="propose as many trials at once, after all others ended")] = (
-        False
-    )
+    rounds: Annotated[
+        bool, Meta(description="propose that many trials at once, when all others have ended")
+    ] = False
 
     @property
     def chosen_metric(self) -> str:
@@ -91,8 +90,8 @@ class SweepRequest(Request, kw_only=True, frozen=True):
         return structs.replace(super().checked(problems), training=self.training.checked(problems))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the given arguments as a file of ``mosaic-lab sweep`` has them; `of_json` reads it. A search
-        function is recorded by its source."""
+        """Return the given arguments in the form of a file for ``mosaic-lab sweep``, which `of_json` reads. A
+        search function is recorded as its source."""
         space = space_of(self.search)
         without_parts = structs.replace(self, seeds=compact_seeds(self.seeds), training=None, search=None)
         content = super(SweepRequest, without_parts).to_json()
@@ -118,12 +117,12 @@ class SweepRequest(Request, kw_only=True, frozen=True):
 
     @property
     def _shared(self) -> TrainRequest:
-        """Return the training without the values that a sweep decides."""
+        """The training without the values that a sweep decides."""
         return structs.replace(self.training, seed=1, stop_at=None)
 
     @classmethod
     def of_json(cls, content: Mapping[str, Any], problems: Problems) -> SweepRequest:
-        """Return the request in a file of ``mosaic-lab sweep``; add any problems. A search function is never
+        """Return the request in a file for ``mosaic-lab sweep``; add any problems. A search function is never
         read, because that would execute it."""
         arguments = dict(content)
         if not isinstance(arguments.get("worker"), str):

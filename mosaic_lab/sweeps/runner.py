@@ -1,9 +1,9 @@
 """The main loop of a sweep's process: propose trials, start their runs, record their ends.
 
-Every decision is logged before it is carried out, so that a killed sweep continues where it ended; its trials
-keep running meanwhile. `WholeTrials` trains each trial as a whole, with one run per seed; a pruner stops
-trials that fall behind, and a trial stopped with its sweep is continued by new runs. `SegmentedTrials` trains
-trials in segments, one run per seed and segment; running trials are never stopped.
+Every decision is logged before it is carried out, so a killed sweep continues where it left off; its trials
+keep running in the meantime. `WholeTrials` trains each trial as a whole, with one run per seed; a pruner
+stops trials that fall behind, and a trial stopped with its sweep is continued by new runs. `SegmentedTrials`
+trains in segments, with one run per seed and segment; running trials are never stopped.
 """
 
 from __future__ import annotations
@@ -56,10 +56,7 @@ class Result(NamedTuple):
 
 
 class SweepRunner(Runner, ABC):
-    """Runs ``plan`` for the sweep ``sweep_id`` in the store of ``supervisor``.
-
-    ``log`` has the trials so far.
-    """
+    """Runs ``plan`` for the sweep ``sweep_id`` in the store of ``supervisor``. ``log`` has earlier trials."""
 
     def __init__(
         self, plan: SweepPlan, sweep_id: str, supervisor: Supervisor, log: TrialWriter, telemetry: Telemetry
@@ -136,7 +133,7 @@ class SweepRunner(Runner, ABC):
     # ------------------------------------------------------------------ starting
 
     def _start(self) -> None:
-        for _ in range(self._plan.request.at_once):  # those that end meanwhile are recorded first
+        for _ in range(self._plan.request.at_once):  # runs that end meanwhile are recorded first
             if (place := self._next()) is None:
                 return
             runs, seed = place
@@ -146,8 +143,10 @@ class SweepRunner(Runner, ABC):
                 raise MosaicError(f"trial {runs.trial.number} could not be started: {error}") from error
 
     def _next(self) -> tuple[TrialRuns, int] | None:
-        """Return the next run to start, preferring trials already begun; None if no run is due yet. As many
-        runs as train at once may wait for the evaluation of their checkpoints."""
+        """Return the next run to start, preferring trials already begun; None if no run is due yet.
+
+        At most as many runs may wait for the evaluation of their checkpoints as may train at once.
+        """
         busy = max(sum(runs.alive for runs in self._live), sum(runs.evaluating for runs in self._live))
         if busy >= self._plan.request.at_once:
             return None
@@ -206,7 +205,7 @@ class WholeTrials(SweepRunner):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        # Those stopped after the sweep's process had ended.
+        # Trials that were stopped after the sweep's process had ended.
         unnoticed = [runs for runs in self._live if runs.cancelled]
         stopped = {runs.trial.number for runs in unnoticed}
         self._live = [runs for runs in self._live if runs not in unnoticed] + [
@@ -236,7 +235,7 @@ class WholeTrials(SweepRunner):
             if self._plan.resumable
             else f"{training.worker} {training.config['algorithm']} cannot resume"
         )
-        return f"seed {seed} began again, as {why}"
+        return f"seed {seed} started over: {why}"
 
     def _propose(self) -> Trial | None:
         """Record a new trial."""

@@ -1,7 +1,7 @@
 """Segments of trials: each trains to a step and saves a checkpoint, from which another segment continues.
 
-Two kinds of sweeps use segments and decide only at their ends: population-based training, and ASHA that
-promotes trials instead of stopping them. Both are functions of the sweep's log (`population`).
+Two kinds of sweeps use segments and decide only at their ends: population-based training, and the ASHA that
+promotes trials instead of stopping them. Their decisions depend only on the sweep's log (`population`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mosaic_lab.sweeps.trials import NextSegment, Proposal, Trial, TrialSegment
 from mosaic_lab.validation import Problems
 
 PROMOTION = "asha-promotion"
-"""The pruner of a sweep whose trials are in segments; `POPULATION` is the sampler."""
+"""The pruner that trains trials in segments, as the sampler `POPULATION` does."""
 FACTOR = 3
 """Reduction factor: about one in three trials that reach a rung of ASHA or Hyperband, at a ninth and a third
 of the steps, continues to the next."""
@@ -43,8 +43,7 @@ def promotion_stops(total: int) -> tuple[int, ...]:
 
 def lineage(trials: Sequence[Trial], trial: Trial) -> list[tuple[int, TrialSegment]]:
     """Return the segments that led to a trial's newest checkpoint, in order, each with its trial's number;
-    empty without a checkpoint.
-    """
+    empty without a checkpoint."""
     ancestors: list[tuple[int, TrialSegment]] = []
     number, segment = trial.number, next(reversed(trial.schedule), None)
     while segment is not None:
@@ -64,7 +63,7 @@ def checked_stops(
 ) -> tuple[int, ...]:
     """Return the steps at which segments end, empty if trials are trained as a whole; add any problems.
 
-    ``seeds`` is the number of seeds per trial; ``capabilities`` are the worker's (`WorkerCapabilities`), as
+    ``seeds`` is the number of seeds per trial; ``capabilities`` are the worker's `WorkerCapabilities` as
     plain data.
     """
     population, promotion = request.sampler == POPULATION, request.chosen_pruner == PROMOTION

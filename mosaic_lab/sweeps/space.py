@@ -66,7 +66,7 @@ def integer(low: int, high: int, *, log: bool = False) -> Range:
 
 
 def choice(values: Sequence[Any]) -> Choice:
-    """Return a distribution over these values, as a list in ``search=`` is. Raises ConfigurationError."""
+    """Return a distribution over these values, as a list in ``search=`` does. Raises ConfigurationError."""
     choices = tuple(json_value("a choice", value) for value in values)
     if not choices:
         raise ConfigurationError("choice([]): give at least one value")
@@ -86,8 +86,10 @@ class Suggest(Protocol):
 
 
 class TrialSearch:
-    """The argument of a search function: each method chooses the value of one hyperparameter. Arguments are
-    the parameter's name and those of the function of the same name in `mosaic_lab.search`."""
+    """The argument of a search function: each method chooses the value of one hyperparameter.
+
+    It takes the parameter's name, then the arguments of the function of the same name in `mosaic_lab.search`.
+    """
 
     def __init__(self, suggest: Suggest) -> None:
         self._suggest = suggest
@@ -131,7 +133,7 @@ class Space:
         except NameError as error:
             raise ConfigurationError(
                 f"search: {error}. The function runs in the sweep's own process: import what it uses, and "
-                "define its constants, inside of it"
+                "define its constants, inside it"
             ) from None
         except Exception as error:
             raise ConfigurationError(
@@ -145,8 +147,8 @@ class Space:
         return {str(name): json_value(f"search: {name}", value) for name, value in sampled.items()}
 
     def grid(self) -> Iterator[dict[str, Any]]:
-        """Yield every combination of values, the last parameter changing fastest. Raises ConfigurationError
-        if parameters are not lists of values, or if there are too many combinations."""
+        """Return an iterator over all combinations of values, the last parameter changing fastest. Raises
+        ConfigurationError if parameters are not lists of values, or if there are too many combinations."""
         if self.code is not None:
             raise ConfigurationError('sampler="grid" needs a table of parameters as search=, not a function')
         values = {name: _values(name, distribution) for name, distribution in self.parameters.items()}
@@ -211,9 +213,8 @@ def _distribution(value: Any) -> Distribution:
         return choice(value)
     raise ConfigurationError(
         f"{value!r:.100} is not a search: give a list of values, mosaic.search.loguniform(low, high), "
-        "mosaic.search.uniform(low, high) or mosaic.search.integer(low, high); pass a value that all "
-        "trials share "
-        "as a keyword"
+        "mosaic.search.uniform(low, high) or mosaic.search.integer(low, high); pass a value that all trials "
+        "share as a keyword"
     )
 
 
@@ -247,10 +248,10 @@ def _source(function: Callable[..., Any]) -> str:
         text = textwrap.dedent(inspect.getsource(function))
     except (OSError, TypeError):
         raise ConfigurationError(
-            f"search: the source text of {name} is not known: define it by def in a cell or a file"
+            f"search: the source of {name} is not available: define it with def in a cell or a file"
         ) from None
     if name == "<lambda>":
-        raise ConfigurationError("search: give a function that is defined by def, not a lambda")
+        raise ConfigurationError("search: give a function defined with def, not a lambda")
     return text
 
 
@@ -259,9 +260,9 @@ def _compiled(code: str) -> Callable[[TrialSearch], Any]:
     try:
         exec(compile(code, "<search>", "exec"), names)
     except Exception as error:
-        raise ConfigurationError(f"search: the function's source text does not run: {error}") from error
+        raise ConfigurationError(f"search: the function's source does not run: {error}") from error
     functions = [value for value in names.values() if inspect.isfunction(value)]
     if len(functions) != 1:
-        raise ConfigurationError("search: give one function that is defined by def")
+        raise ConfigurationError("search: give one function defined with def")
     function: Callable[[TrialSearch], Any] = functions[0]
     return function

@@ -1,5 +1,8 @@
-"""`Sweep`, a run whose data are trials, read from its folder alone like every run; and its start. A TOML or
-JSON file may define a sweep; reading it executes no code. ``mosaic-lab sweep --help`` shows an example."""
+"""`Sweep`, a run whose data are trials, read from its folder alone like every run; and its start.
+
+A TOML or JSON file may define a sweep; reading it executes no code. ``mosaic-lab sweep --help`` shows an
+example.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ COMMAND = [sys.executable, "-m", "mosaic_lab.sweeps"]
 
 @checked_methods("sweep")
 class Sweep(Run):
-    """A search over a training's hyperparameters. Made by `mosaic_lab.Lab.sweep`.
+    """A search over a training's hyperparameters, made by `mosaic_lab.Lab.sweep`.
 
     In addition to the attributes of every run (``state``, ``wait``, ``stop``, ``log`` …), it has trials, each
     an ordinary run of the store or, with several seeds, a group of runs.
@@ -53,7 +56,7 @@ class Sweep(Run):
 
     @cached_property
     def plan(self) -> SweepPlan:
-        """The plan of the search. Raises MosaicError if the folder is not that of a sweep."""
+        """The plan of the search. Raises MosaicError if the folder is not a sweep's."""
         try:
             return SweepPlan.from_config(self.config)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -102,8 +105,7 @@ class Sweep(Run):
         """
         from mosaic_lab.sweeps.table import schedule_frame
 
-        record = self._trial(trial)
-        return schedule_frame(self.records, record)
+        return schedule_frame(self.records, self._trial(trial))
 
     def lineage(self) -> Plot:
         """Plot which members of a population copied which others over the steps, with their values. Raises
@@ -124,8 +126,8 @@ class Sweep(Run):
 
     @property
     def best(self) -> Trial | None:
-        """The completed trial with the best value; None before the first. The best of many is also the
-        luckiest: `evaluate` plays it on seeds that were not used to select it."""
+        """The completed trial with the best value; None before the first. The best of many is also lucky:
+        `evaluate` plays it on seeds that were not used to select it."""
         return next(iter(self.ranked()), None)
 
     def runs(self, trial: int | Trial) -> RunGroup:
@@ -138,7 +140,7 @@ class Sweep(Run):
 
     @property
     def done(self) -> int:
-        """The number of ended trials, or segments of a population, except those that `resume` continues."""
+        """The number of ended trials or population segments, except those that `resume` continues."""
         return self.plan.done(self.records)
 
     def explained(self, status: RunStatus) -> str:
@@ -160,7 +162,7 @@ class Sweep(Run):
         return f"{self.done:,} of {total:,} {what}"
 
     def importance(self) -> Importance:
-        """Return how much each parameter explains of the differences between trials, in descending order.
+        """Return how much of the variation between trials each parameter explains, in descending order.
 
         The values sum to 1 (PED-ANOVA, Watanabe et al. 2023). The result is empty, and shown as its
         ``reason``, with too few completed trials or values, and for populations.
@@ -177,7 +179,7 @@ class Sweep(Run):
             pruner="none",
             maximize=plan.request.mode == "max",
             total=plan.total_timesteps,
-            # It depends on nothing else of the trials.
+            # Importance depends on parameters and final values only.
             trials=[replace(trial, reports={}, rungs={}) for trial in self.ranked()],
         ).importance()
 
@@ -192,15 +194,15 @@ class Sweep(Run):
     def resume(self, trials: int | None = None, env_vars: Mapping[str, str] | None = None) -> Sweep:
         """Continue after a stop, a kill or, given further trials, the end. Return at once.
 
-        Every trial is started once. Trials left running by a kill are taken over. Trials cancelled by a stop
-        are continued before new ones start, by new runs from their newest checkpoints; if the algorithm
-        cannot resume or no checkpoint exists, they start over, which their ``reason`` and the sweep's log
-        say. A completed sweep without further trials is not changed.
+        Every trial is started once. Trials that a kill of the sweep left running are taken over. Trials
+        cancelled by a stop are continued before new ones start, by new runs from their newest checkpoints;
+        if the algorithm cannot resume or no checkpoint exists, they start over, as noted in their ``reason``
+        and the sweep's log. A completed sweep without further trials is left unchanged.
 
         Args:
             trials: number of trials to add.
             env_vars: the environment variables that were passed to `Lab.sweep` as ``env_vars``, whose values
-                are not stored; those of ``pass_env_vars`` are read from this process again.
+                are not stored; those named in ``pass_env_vars`` are read from this process again.
 
         Raises:
             MosaicError: the sweep is alive, or cannot be started.
@@ -230,7 +232,7 @@ class Sweep(Run):
         names = [name for name in passed if name not in (env_vars or {})]
         launch = self.folder.document(self.folder.launch_path)
         supervisor = Supervisor(self.path.parent, launch.get("max_running"), self.display)
-        process = Run(self.folder, self.display)  # alone: its trials continue
+        process = Run(self.folder, self.display)  # the sweep's process only: it continues its trials
         variables = {**process_variables(self.plan.training.request.on), **(env_vars or {})}
         supervisor.resume(process, env_vars=variables, pass_env_vars=names, config=changes)
         if changes:
@@ -239,7 +241,7 @@ class Sweep(Run):
 
     @property
     def trial_runs(self) -> list[Run]:
-        """All runs of the trials that are in the store, including runs that others have continued."""
+        """All runs of the trials that are in the store, including those that other runs have continued."""
         runs = (Run(folder, self.display) for folder in RunStore(self.path.parent).folders())
         return [run for run in runs if run.sweep == self.id]
 
@@ -252,15 +254,15 @@ class Sweep(Run):
     def evaluate(self, top: int = 3, seeds: Iterable[int] = range(100), **more: Any) -> Evaluation:
         """Evaluate the newest checkpoints of the best trials on fresh seeds, and return at once.
 
-        A trial with several seeds is an algorithm, whose trainings all play; see `mosaic_lab.operators.rl`.
-        ``more`` are further arguments of `Lab.evaluate`. Raises ConfigurationError if no trial has completed,
-        and the errors of `Lab.evaluate`.
+        A trial with several seeds plays as an algorithm, with all of its trainings; see
+        `mosaic_lab.operators.rl`. ``more`` are further arguments of `Lab.evaluate`. Raises ConfigurationError
+        if no trial has completed, and the errors of `Lab.evaluate`.
         """
         from mosaic_lab import operators
         from mosaic_lab.evaluation import launch
         from mosaic_lab.evaluation.request import EvaluateRequest
 
-        best = self.ranked()[: whole_number("top", top)]
+        best = self.ranked()[: whole_number("top", top, 1)]
         if not best:
             raise ConfigurationError(f"{self.id} has no completed trial to evaluate")
         players = {}
@@ -294,7 +296,9 @@ class Sweep(Run):
 
 def start_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str], None] = print) -> Sweep:
     """Plan a sweep, install its worker, and start its process; see `mosaic_lab.Lab.sweep`, also for errors.
-    ``progress`` is called with a line for each step of an installation."""
+
+    ``progress`` is called with a line for each step of an installation.
+    """
     plan = plan_sweep(trainer, request, progress)
     training, config = plan.training.request, plan.training.config
     resolved = structs.replace(request.training, resume_from=training.resume_from)  # as a path
@@ -316,10 +320,7 @@ def start_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str
 
 
 def read_sweep(path: Path | str) -> SweepRequest:
-    """Return the request in a file.
-
-    Raises ConfigurationError for an invalid file, with all problems of its search.
-    """
+    """Return the request in a file. Raises ConfigurationError, with all problems, if it is invalid."""
     path = Path(path)
     document, lines = read_document(path)
     return SweepRequest.of_json(document, Problems(path.name, lines))

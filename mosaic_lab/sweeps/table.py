@@ -30,7 +30,7 @@ class Intervals:
         self._known: dict[tuple[float, ...], tuple[float, float]] = {}
 
     def of(self, trials: Iterable[Trial]) -> list[tuple[float, float]]:
-        """Return low and high of each trial; NaN with a single seed."""
+        """Return the low and the high end for each trial; NaN with a single seed."""
         keys = [tuple(trial.values.values()) for trial in trials]
         new = [key for key in dict.fromkeys(keys) if len(key) > 1 and key not in self._known]
         for start in range(0, len(new), AT_ONCE):

@@ -1,7 +1,7 @@
 """The log of a sweep's trials: ``trials.jsonl`` in the sweep's folder.
 
-Each line has a checksum and is flushed to disk before the action that it announces: trials, segments and the
-runs that resume a trial are recorded before the runs start, so that a killed sweep finds each run by its id.
+Each line has a checksum and is flushed to disk before the action it announces: trials, segments and the runs
+that resume a trial are recorded before the runs start, so that a killed sweep finds each run by its id.
 """
 
 from __future__ import annotations
@@ -34,10 +34,7 @@ SEGMENT_PROPOSED, SEGMENT_ENDED = "segment_proposed", "segment_ended"
 
 
 class TrialLog:
-    """The trials in the log of the sweep in ``folder``.
-
-    Any process may read the log; one process writes it.
-    """
+    """The trials in the log of the sweep in ``folder``, which any process may read and only one writes."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "trials.jsonl"
@@ -107,7 +104,7 @@ class TrialLog:
 
 
 def _queue(trial: Trial, message: Mapping[str, Any]) -> None:
-    """Record that a trial's runs are about to start. Older versions do not record when they begin."""
+    """Record that a trial's runs are about to start. Older versions did not record when they begin."""
     trial.state = TrialState(message.get("state", TrialState.RUNNING))
     if trial.state is TrialState.RUNNING:
         trial.begin(message["timestamp"])
@@ -142,7 +139,7 @@ def _continue(trial: Trial, message: Mapping[str, Any]) -> None:
 
 def _set_values(trial: Trial, state: TrialState, message: Mapping[str, Any]) -> None:
     trial.state, trial.value, trial.values = state, message["value"], _by_seed(message["values"])
-    if trial.idle_since is None:  # else it ends before a run was in training
+    if trial.idle_since is None:  # otherwise no run has begun to train
         trial.idle_since = message["timestamp"]
     if trial.segments:
         segment = trial.segments[-1]
@@ -157,7 +154,7 @@ def _by_seed(by_text: Mapping[str, Any]) -> dict[int, Any]:
 
 
 class TrialWriter(TrialLog):
-    """Appends to the log. Created by the sweep's process after removing a truncated last line."""
+    """Appends to the log, in the sweep's process; removes a truncated last line first."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

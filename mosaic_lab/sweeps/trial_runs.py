@@ -75,7 +75,7 @@ class TrialRuns:
 
     @property
     def evaluating(self) -> int:
-        """The number of ended runs whose checkpoints are still evaluated."""
+        """The number of ended runs whose checkpoints are still being evaluated."""
         return sum(run.finished and not self._settled(seed) for seed, run in self.runs.items())
 
     @property
@@ -90,7 +90,7 @@ class TrialRuns:
     @property
     def began(self) -> float | None:
         """The time at which a worker of a queued trial was started, in Unix seconds; None before."""
-        queued = self.trial.idle_since or 0.0  # the runs of seeds that are trained already began before
+        queued = self.trial.idle_since or 0.0  # runs of seeds that are already trained began earlier
         history = (change for run in self.runs.values() for change in run.status.history)
         starts = [change.timestamp for change in history if change.state in (State.STARTING, State.RUNNING)]
         return min((start for start in starts if start >= queued), default=None)
@@ -169,11 +169,9 @@ class TrialRuns:
         """Return the combined value of all seeds at a step; None if any seed has none."""
         values = [follower.value(step) for follower in self._followers.values()]
         reported = [value for value in values if value is not None]
-        return (
-            aggregated(reported, self._plan.request.aggregate)
-            if values and len(reported) == len(values)
-            else None
-        )
+        if not reported or len(reported) < len(values):
+            return None
+        return aggregated(reported, self._plan.request.aggregate)
 
     def result(self) -> tuple[TrialState, str, float | None, Mapping[int, float]]:
         """Return the outcome of a finished trial: state, reason, value and the value of each seed."""
@@ -203,7 +201,7 @@ class TrialRuns:
 
     @property
     def missing_metric(self) -> str:
-        """A sentence about a `trained` run that did not report the metric; empty if none."""
+        """A sentence about a `trained` run that did not report the metric; empty if there is none."""
         for seed, follower in self._followers.items():
             if follower.value() is None and self.runs[seed].trained:
                 names, metric = follower.names[:_NAMED], self._plan.metric
@@ -216,10 +214,9 @@ class TrialRuns:
         checkpoints that these runs resume from, if available and supported."""
         stopped = [seed for seed, run in self.runs.items() if not run.trained]
         ids = new_run_ids(self._plan)
-        checkpoints = {seed: self._newest(seed) for seed in stopped} if self._plan.resumable else {}
-        return {seed: ids[seed] for seed in stopped}, {
-            seed: checkpoint for seed, checkpoint in checkpoints.items() if checkpoint
-        }
+        newest = ((seed, self._newest(seed)) for seed in stopped if self._plan.resumable)
+        checkpoints = {seed: checkpoint for seed, checkpoint in newest if checkpoint}
+        return {seed: ids[seed] for seed in stopped}, checkpoints
 
     def _newest(self, seed: int) -> SavedCheckpoint | None:
         """Return the newest intact checkpoint saved by a seed's runs before the end of training."""
@@ -238,9 +235,7 @@ class TrialRuns:
         return SavedCheckpoint(path, former[-1].kept) if former and path is not None else None
 
     def checkpoints(self) -> tuple[dict[int, str], list[int]]:
-        """Return the newest checkpoint of each seed's run, relative to the run store, and seeds without
-        one.
-        """
+        """Return each seed's newest checkpoint, relative to the run store, and the seeds without one."""
         newest = {seed: run.checkpoints for seed, run in self.runs.items()}
         root = self._supervisor.store.root
         saved = {seed: os.path.relpath(paths[-1].path, root) for seed, paths in newest.items() if paths}
@@ -275,16 +270,16 @@ class TrialRuns:
 
 class MetricFollower:
     """One metric of one training. ``runs`` are its runs in order, each with the step up to which it counts.
+
     ``episode_return`` is the return, under whatever name the worker reports it. Evaluations of checkpoints
-    are means already, so the newest is the value.
+    are already means, so only the newest counts.
     """
 
     def __init__(self, runs: Sequence[tuple[Run, float]], metric: str, cache: ColumnCache) -> None:
         self._metric = metric
         self._window = 1 if metric.startswith(EVALUATED) else WINDOW
-        limits = np.minimum.accumulate([kept for _, kept in reversed(runs)])[
-            ::-1
-        ]  # a resumed run supersedes part of the previous one
+        # A resumed run supersedes part of the previous one.
+        limits = np.minimum.accumulate([kept for _, kept in reversed(runs)])[::-1]
         self._parts = [
             (run, RunColumns(run.path, cache), float(limit))
             for (run, _), limit in zip(runs, limits, strict=True)
@@ -327,8 +322,8 @@ def aggregated(values: Iterable[float], aggregate: str) -> float:
     """Return the mean of the values of a trial's seeds, or their interquartile mean, which drops a quarter of
     them, rounded down, at either end.
 
-    It is rounded to 12 digits: means of the same return over 3 and 20 episodes differ in the last digits,
-    which would break ties.
+    It is rounded to 12 digits: means of equal returns over 3 and over 20 episodes differ in the last digits
+    and would no longer tie.
     """
     ordered = np.sort(np.array([*values]))
     cut = len(ordered) // 4 if aggregate == "iqm" else 0

@@ -56,8 +56,8 @@ class SavedCheckpoint(NamedTuple):
 
 
 class StoppedRun(NamedTuple):
-    """A run ended by a stop of the sweep. Its training counts up to the step ``kept``, at which the
-    checkpoint was saved that the seed's next run resumes from; 0 if that run starts from scratch."""
+    """A run ended by a stop of the sweep. Its training counts up to the step ``kept`` of the checkpoint that
+    the seed's next run resumes from; 0 if that run starts from scratch."""
 
     run: str
     kept: int
@@ -145,7 +145,7 @@ class Trial:
 
     @property
     def seconds(self) -> float | None:
-        """The seconds in which the trial was trained; None before its end."""
+        """The seconds for which the trial was trained; None before its end."""
         if self.ended is None or self.idle_since is None:
             return None
         return self.idle_since - self.started - self.idle
@@ -168,6 +168,6 @@ class Trial:
         return [segment for segment in self.segments if not segment.cancelled]
 
     def segment(self, place: int) -> TrialSegment | None:
-        """The segment at a place, if it has ended with a value."""
+        """Return the segment at a place, if it has ended with a value."""
         ended = [segment for segment in self.segments if segment.place == place and segment.value is not None]
         return ended[-1] if ended else None

@@ -173,7 +173,7 @@ def test_importance_names_the_parameter_that_matters() -> None:
         (equal, "all 40 completed trials have the same value, 1"),
     ):
         none = decisions(few).importance()
-        assert none == {} and repr(none) == f"<no importance of parameters: {reason}>"
+        assert none == {} and repr(none) == f"<no parameter importance: {reason}>"
     one_value = Decisions(
         Space({"rate": search.choice([0.1])}), seed=1, sampler="random", pruner="none", maximize=True,
         total=TOTAL,

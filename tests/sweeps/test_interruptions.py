@@ -86,7 +86,7 @@ def test_a_stopped_sweep_resumes_its_trials_where_it_can(lab: mosaic.Lab, algori
         if algorithm == "climb":
             assert former.kept > 100 and trial.reason == f"seed 1 resumed from step {former.kept:,}"
         else:
-            assert former.kept == 0 and trial.reason == "seed 1 began again, as hiker roll cannot resume"
+            assert former.kept == 0 and trial.reason == "seed 1 started over: hiker roll cannot resume"
     assert list(sweep.trials()["runs"].map(len)) == [2, 2]
 
 

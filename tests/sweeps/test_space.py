@@ -93,8 +93,8 @@ def test_a_grid_has_every_combination_once() -> None:
         ),
         (lambda: space_of({}), "must be a table"),
         (lambda: space_of(lambda trial: {}), "not a lambda"),
-        (lambda: space_of(len), "source text of len is not known"),
-        (lambda: space_of(uses_what_is_outside).sample(Lowest()), "LIMIT.*inside of it"),
+        (lambda: space_of(len), "source of len is not available"),
+        (lambda: space_of(uses_what_is_outside).sample(Lowest()), "LIMIT.*inside it"),
     ],
 )
 def test_what_cannot_be_searched_is_refused_with_what_to_give(make: Any, said: str) -> None:
