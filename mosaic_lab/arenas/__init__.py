@@ -1,5 +1,7 @@
-"""Comparisons: environments with operators, side by side on the same seeds. Every lane is an arena process,
-and every operator outside this kernel is a separate process. All of them end with the kernel."""
+"""Comparisons: environments with operators, side by side on the same seeds.
+
+Every lane is an arena's process, and every operator outside this kernel has its own. All end with the kernel.
+"""
 
 from mosaic_lab.arenas.comparison import Comparison, compare
 from mosaic_lab.arenas.lane import Lane, LaneState

@@ -1,4 +1,4 @@
-"""Actions as texts, for viewers."""
+"""Actions as text, for viewers."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""The arenas of this process: each opened, seated with operators, sent commands, within deadlines.
+"""The arenas of this process: opened, given their operators and sent commands, within deadlines.
 
 An arena belongs to a comparison's `Lane`, an evaluation's `EpisodePlayer` or a film's recorder::
 
     awaiting "open" ──► awaiting "seat" ──► seated ◄──► awaiting "reset", "step" or "episode"
            └──────────────────┴───────────────┴───────────────┴──► ending
 
-`ArenaLoop` waits for all of them, calls their owners, and is the only place that finds out that one has
-failed. Everything happens in its thread; nothing but `ArenaLoop.wait` blocks.
+`ArenaLoop` waits for all of them, calls their owners, and is the only place where failures are detected.
+Everything happens in its thread; nothing but `ArenaLoop.wait` blocks.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ GIVE_UP_SECONDS = 0.5
 LOOK_SECONDS = 0.5
 """Seconds between checks of deadlines."""
 LOG_LINES = 15
-"""Lines of a log that are shown with a failure."""
+"""Number of log lines shown with a failure."""
 _ENDING_SECONDS = 0.01  # between checks while an arena is ending
 _LIMITS = {  # `Liveness` limits the commands of an episode
     "open": ("make its environment", OPEN_SECONDS),
@@ -52,11 +52,11 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class ArenaFailed(Exception):
-    """The failure of an arena, with a sentence as its text, sanitized.
+    """The failure of an arena; its text is a sentence, sanitized.
 
-    ``log``: the last lines of its log that do not repeat the text. ``kind``: the error's type, if the arena
-    has reported it. ``usable``: whether the arena can still be reset. ``misfit``: the error of operators that
-    do not fit the environment's agents.
+    ``log``: the last lines of its log, without those that repeat the text. ``kind``: the error's type, if the
+    arena has reported it. ``usable``: whether the arena can still be reset. ``misfit``: the error if
+    operators do not fit the environment's agents.
     """
 
     def __init__(
@@ -84,10 +84,10 @@ class ArenaOwner(Protocol):
     """The user of an arena, called by `ArenaLoop` until the arena is ending."""
 
     def opened(self, arena: ArenaClient, environment: EnvironmentInfo, assignment: Assignment) -> None:
-        """Process the answer to "open": `ArenaClient.seat` is the next command."""
+        """Process the answer to "open"; the next command is `ArenaClient.seat`."""
 
     def received(self, arena: ArenaClient, message: dict[str, Any]) -> None:
-        """Process any message but "opened" and "error"."""
+        """Process any message except "opened" and "error"."""
 
     def failed(self, failure: ArenaFailed) -> None:
         """End the arena, unless it is usable."""
@@ -97,8 +97,8 @@ class ArenaClient(ArenaProcess):
     """An arena for the lane ``label`` in a new folder ``path``, started and sent "open"; `ArenaLoop.add` it.
 
     ``mapping`` is {agent, team or pattern: operator}; ``seed`` is recorded in the folder's configuration.
-    ``inside``: the arena's process may run some of the operators itself.
-    Raises ArenaFailed if its process cannot be started.
+    ``inside``: whether the arena's process may run some of the operators itself. Raises ArenaFailed if its
+    process cannot be started.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class ArenaClient(ArenaProcess):
         self.send(command)
 
     def step(self, held: Mapping[str, Mapping[str, Any]] | None = None) -> None:
-        """Request a step, with the answers for these agents, if any."""
+        """Request a step, with the answers of these agents, if any."""
         if held:
             self.send({"cmd": "step", "held": held})
         else:
@@ -154,7 +154,7 @@ class ArenaClient(ArenaProcess):
         self._expect("step")
 
     def seat(self, assignment: Assignment, batch: int = 1) -> None:
-        """Send the operators; ``batch`` is the number of episodes that are played together."""
+        """Send the operators; ``batch`` is the number of episodes played together."""
         operators = {
             key: self._setup.seat(key, spec, self.path.name, self._label, self._warm)
             | {"inside": self._may_be_inside(spec)}
@@ -163,10 +163,8 @@ class ArenaClient(ArenaProcess):
         self.request({"cmd": "seat", "operators": operators, "seats": assignment.seats, "batch": batch})
 
     def _may_be_inside(self, spec: OperatorSpec) -> bool:
-        """Whether the arena's process may run the operator itself. It must not block for as long as a
-        language model may, must not be ended at a deadline, and must have no environment variables of its
-        own.
-        """
+        """Return whether the arena's process may run the operator itself: not one that may block as long as a
+        language model, is ended at a deadline, or has environment variables of its own."""
         same_worker = spec.worker == self._setup.plan.family
         alone = not spec.is_language_model and spec.fallback == "wait" and not spec.pass_env_vars
         return self._inside and same_worker and alone
@@ -189,7 +187,7 @@ class ArenaClient(ArenaProcess):
     # ---------------------------------------------------------------- answers
 
     def receive(self) -> None:
-        """Read the output and pass it to the owner, or discard it if the arena is ending."""
+        """Read the output and pass it to the owner; discard it if the arena is ending."""
         lines = self.read()
         for line in lines or ():
             if not self.ending:
@@ -237,7 +235,7 @@ class ArenaClient(ArenaProcess):
             self._owner.opened(self, environment, assignment)
 
     def _report(self, message: Mapping[str, Any]) -> None:
-        """Pass on a reported error, except for a step that a reset has ended."""
+        """Pass on a reported error, except that of a step that a reset has ended."""
         where, kind = message.get("where"), message.get("error_type") or ""
         if where == "step" and self.awaiting != "step" and kind != HUNG:
             return
@@ -255,8 +253,10 @@ class ArenaClient(ArenaProcess):
 
 
 class ArenaLoop:
-    """Arenas and their output, processed in one thread: call `work` with the result of `wait` repeatedly.
-    ``wake``: a further descriptor; input on it ends a wait."""
+    """Arenas and their output, processed in one thread: call `work` repeatedly with the result of `wait`.
+
+    ``wake`` is a descriptor on which input ends a wait.
+    """
 
     def __init__(self, wake: int | None = None) -> None:
         self.arenas: list[ArenaClient] = []
@@ -265,7 +265,7 @@ class ArenaLoop:
         self._looked_at = 0.0
 
     def add(self, arena: ArenaClient) -> ArenaClient:
-        """Process the output of an arena, which is returned, until it has ended."""
+        """Process the output of an arena until it has ended; return the arena."""
         self.arenas.append(arena)
         return arena
 
@@ -302,7 +302,7 @@ class ArenaLoop:
         return busy
 
     def close(self, state: State, reason: str) -> None:
-        """End all arenas, record ``state`` and ``reason`` in their folders, and wait for it."""
+        """End all arenas, recording ``state`` and ``reason`` in their folders, and wait for their end."""
         for arena in self.arenas:
             arena.end(state, reason, GIVE_UP_SECONDS)
         while self.arenas:

@@ -28,7 +28,7 @@ from mosaic_lab.keeper.state_writer import StateWriter
 from mosaic_lab.keeper.states import Outcome, State
 
 CLOSE_SECONDS = 4.0
-"""Seconds for an arena to stop its operators and exit before all of them are killed; it needs 3 at most."""
+"""Seconds for an arena to stop its operators and exit before they are all killed; it needs 3 at most."""
 _DYING_SECONDS = 0.2  # from the end of a process's output until its exit
 _LOG_SECONDS = 1.0  # between checks of log sizes
 _CHUNK = 1 << 16  # the capacity of a pipe; larger blocks are slow to allocate
@@ -82,10 +82,8 @@ class ArenaFolder:
 
 
 class ArenaProcess:
-    """A process that runs ``command`` in its own session and the arena's folder, with stderr in
-    ``worker.log``. It inherits the descriptors.
-
-    Raises OSError if it cannot be started.
+    """A process that runs ``command`` in a session of its own and in the arena's folder, with stderr in
+    ``worker.log``. It inherits ``descriptors``. Raises OSError if it cannot be started.
     """
 
     def __init__(
@@ -127,7 +125,7 @@ class ArenaProcess:
         return self._process.pid
 
     def how_it_ended(self) -> str:
-        """Return the reason why the output has ended."""
+        """Return why the output has ended."""
         if self.oversize:
             return "sent a line over the size limit"
         return how_it_ended(self._process, _DYING_SECONDS)
@@ -147,10 +145,7 @@ class ArenaProcess:
         self.send_line(encode_line(message, OPERATING_LINE_LIMIT))
 
     def send_line(self, line: bytes) -> None:
-        """Send an encoded line.
-
-        If the process has ended, the line is dropped; the end of its output reports that.
-        """
+        """Send an encoded line; drop it if the process has ended, which the end of its output will report."""
         if self._unsent:
             self._unsent += line
             return
@@ -181,7 +176,7 @@ class ArenaProcess:
         return self._splitter.feed(data) if data else None
 
     def cut_logs(self) -> None:
-        """Truncate the logs of the arena and its operators; checks at most once per second."""
+        """Truncate the logs of the arena and its operators, at most once per second."""
         if (now := time.monotonic()) >= self._logs_due:
             self._logs_due = now + _LOG_SECONDS
             for log in self._folder.run.path.glob("*.log"):
@@ -202,7 +197,7 @@ class ArenaProcess:
             self._kill_at = time.monotonic() + grace
 
     def ended(self) -> bool:
-        """Whether the arena and all its processes have ended. Kills processes past the grace period."""
+        """Return whether the arena and all its processes have ended; kill them after the grace period."""
         if not self._reaped:
             if self._process.poll() is None:
                 if self._kill_at is not None and time.monotonic() >= self._kill_at:
@@ -218,10 +213,7 @@ class ArenaProcess:
         return self._cleared.is_set()
 
     def _clear(self) -> None:
-        """End the folder, and any operators left behind.
-
-        An arena that closed normally has stopped its operators.
-        """
+        """End the folder, and operators left behind by an arena that did not close normally."""
         code = self._process.returncode
         try:
             if code != 0:

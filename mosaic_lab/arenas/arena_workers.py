@@ -1,4 +1,4 @@
-"""Workers of an arena: the environment's worker and the operators' workers.
+"""The workers of an arena: the environment's and the operators'.
 
 Missing workers are installed, with progress. To find out whether a worker provides an environment, the
 environment is created there, in a separate process with a deadline.
@@ -33,7 +33,7 @@ from mosaic_lab.workers.own_environments import own_id
 _TRIED = 3  # seeds
 
 _made: dict[tuple[str, str], EnvironmentInfo] = {}
-"""Environments already created by this process, by their worker's Python, id, settings and variables."""
+"""Environments that this process has created, by their worker's Python, id, settings and variables."""
 
 R = TypeVar("R", bound=ArenaPlan)
 
@@ -41,9 +41,9 @@ R = TypeVar("R", bound=ArenaPlan)
 def with_provider(plan: R, chosen: str | None, progress: Callable[[str], None]) -> R:
     """Return the plan with the environment's worker as ``family``, which is ``chosen`` if given.
 
-    Otherwise it is the worker known for the id. If that worker accepts any id and cannot make this
-    environment, it is a worker that trained one of the operators' policies in it, which is reported to
-    ``progress``. Raises ConfigurationError if no worker can make it, naming others that can.
+    Otherwise it is the worker known for the id. If that worker accepts any id but cannot make this
+    environment, it is one that has trained an operator's policy in it, which is reported to ``progress``.
+    Raises ConfigurationError if there is none, naming other workers that can make it.
     """
     return plan if chosen is not None else replace(plan, family=_provider_of(plan, progress))
 
@@ -52,7 +52,7 @@ def _provider_of(plan: ArenaPlan, progress: Callable[[str], None]) -> str:
     env_id, family = plan.env_id, plan.family
     if claims(family, env_id):
         return family
-    # A start that the environment cannot have is refused by its own worker, and by all others.
+    # Without the start: one that does not fit the environment would be refused by every worker.
     plan = replace(plan, request=structs.replace(plan.request, start=None))
     refusal = _refusal(environment_worker(family, progress), plan)
     if not refusal:
@@ -75,8 +75,8 @@ def _provider_of(plan: ArenaPlan, progress: Callable[[str], None]) -> str:
     for name in able:
         if name in trained:
             progress(
-                f"{env_id} is made by worker '{name}', which {trained[name]} was trained by, since "
-                f"'{family}' cannot: {first_line}"
+                f"{env_id} is made by worker '{name}', which trained {trained[name]}, because '{family}' "
+                f"cannot: {first_line}"
             )
             return name
     if able:
@@ -88,8 +88,7 @@ def _provider_of(plan: ArenaPlan, progress: Callable[[str], None]) -> str:
 
 def environment_info(plan: ArenaPlan, progress: Callable[[str], None]) -> EnvironmentInfo:
     """Return information about a plan's environment, which its worker creates once per process. Raises
-    ConfigurationError if it cannot be made.
-    """
+    ConfigurationError if it cannot be made."""
     answer = _info(environment_worker(plan.family, progress), plan)
     if isinstance(answer, str):
         raise ConfigurationError(answer)
@@ -143,7 +142,7 @@ def _trial(worker: WorkerEnvironment, plan: ArenaPlan) -> EnvironmentInfo | str:
 
 
 def _tried_seeds(plan: ArenaPlan) -> list[int]:
-    """Return the seeds whose episodes begin in a trial: some, if actions are played before they do."""
+    """Return the seeds on which a trial begins episodes: some of the plan's, if its start plays actions."""
     if not Start.of(plan.request.start).actions:
         return []
     return [plan.episode_seed(seed, 0) for seed in plan.seeds[:_TRIED]]
@@ -155,10 +154,8 @@ def environment_worker(family: str, progress: Callable[[str], None]) -> WorkerEn
 
 
 def operator_commands(specs: Iterable[OperatorSpec], progress: Callable[[str], None]) -> dict[str, list[str]]:
-    """Return the command of each worker that these operators need.
-
-    Raises ConfigurationError for a worker without operators.
-    """
+    """Return the command of each worker that these operators need. Raises ConfigurationError for a worker
+    without operators."""
     names = sorted({spec.worker for spec in specs if spec.worker is not None})
     return {name: _worker(name, "operate", "has no operators", progress).command() for name in names}
 

@@ -1,4 +1,4 @@
-"""`Comparison`: the methods behind a comparison's buttons, and how a comparison is started.
+"""`Comparison`, the methods behind a comparison's buttons, and its start.
 
 Methods can be called from any thread, never wait without a deadline, and leave the comparison usable when
 interrupted. Its processes end with it, with this kernel, or when it is garbage-collected.
@@ -7,7 +7,6 @@ interrupted. Its processes end with it, with this kernel, or when it is garbage-
 from __future__ import annotations
 
 import math
-import operator
 import os
 import re
 import secrets
@@ -33,7 +32,7 @@ from mosaic_lab.arenas.replays.played_episode import lane_episode
 from mosaic_lab.arenas.replays.replaying import Progress, replay_episode
 from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.arenas.snapshot import snapshot
-from mosaic_lab.arenas.tables import comparison_table, episode_rows, steps_table
+from mosaic_lab.arenas.tables import EPISODES, episode_rows, steps_table, table_of
 from mosaic_lab.arenas.transcript import DESCRIPTION, Transcript, comparison_transcript
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, warn_user
 from mosaic_lab.keeper.environment_variables import compose_variables
@@ -41,6 +40,7 @@ from mosaic_lab.keeper.run_store import COMPARISONS, comparison_lives, write_jso
 from mosaic_lab.keeper.warm_workers import WarmWorkers
 from mosaic_lab.policies import refusals_text
 from mosaic_lab.runs.provenance import provenance
+from mosaic_lab.runs.train_request import whole_number
 from mosaic_lab.validation import Problems, checked_methods
 from mosaic_lab.workers import WorkerEnvironment
 
@@ -49,16 +49,16 @@ if TYPE_CHECKING:
 
 
 STEP_SECONDS = 60.0
-_RESET_MARGIN = 5.0  # seconds beyond a step's limit, by which a lane that does not reset has failed
+_RESET_MARGIN = 5.0  # seconds beyond a step's limit, after which a lane that has not reset has failed
 _CLOSE_SECONDS = CLOSE_SECONDS + 6.0
 KEPT = 20
-"""Number of ended comparisons whose folders a store keeps."""
+"""Number of ended comparisons whose folders are kept in a store."""
 _NAME = re.compile(r"\d{8}-\d{6}-.+-[0-9a-f]{4}")
 
 
 @checked_methods("cmp")
 class Comparison:
-    """Lanes side by side on the same seeds, in lockstep. Made by `mosaic_lab.Lab.compare`.
+    """Lanes side by side on the same seeds, in lockstep, made by `mosaic_lab.Lab.compare`.
 
     The ``timeout`` of each method is the number of seconds to wait for the action to finish. RunTimeout is
     raised after that, while the action continues; 0 does not wait. If a lane fails while others continue, a
@@ -68,7 +68,7 @@ class Comparison:
     def __init__(self, setup: ArenaSetup) -> None:
         self._plan = plan = setup.plan
         self._folder = setup.folder
-        self._warned: dict[int, str] = {}  # the reason of each lane's failure that a warning gave
+        self._warned: dict[int, str] = {}  # the reason given in the last warning about each lane
         self._driver = driver = Driver()
         lanes = [
             Lane(index, label, setup, driver.loop, driver.post) for index, label in enumerate(plan.lanes)
@@ -105,29 +105,31 @@ class Comparison:
             return snapshot(self._lockstep, self._plan)
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call ``callback`` after changes, at most 30 times per second. Return a function that ends this. The
-        callback runs in the comparison's thread: it must be fast and must not wait for the comparison."""
+        """Call ``callback`` after changes, at most 30 times per second. Return a function that ends this.
+
+        The callback runs in the comparison's thread: it must be fast and must not wait for the comparison.
+        """
         return self._driver.subscribe(callback)
 
     def results(self) -> pd.DataFrame:
         """Return a table with a row for each finished episode of each lane.
 
-        Columns: lane, operator (the names of those that play in it), category, seed, episode_index (from 0,
-        over the whole comparison), return (the sum over agents), length (steps), terminated, truncated,
-        forfeit (the agent that forfeited the episode, or None), success (if the environment reports it),
-        faults (unusable or late answers), seconds and, with several agents, the return of each, as "return
-        <agent>".
+        Columns: lane, operator (the names of its operators), category, seed, episode_index (from 0, over the
+        whole comparison), return (the sum over agents), length (steps), terminated, truncated, forfeit (the
+        agent that forfeited the episode, or None), success (if the environment reports it), faults (unusable
+        or late answers), seconds and, with several agents, each agent's return as "return <agent>".
         """
         with self._driver.lock:
             rows = episode_rows(self._lockstep.lanes)
-        return comparison_table(rows)
+        return table_of(rows, EPISODES)
 
     def steps(self, lane: int | str | Lane) -> pd.DataFrame:
         """Return a table of every step of a lane, read from its telemetry.
 
         Columns: episode_index, step_index, agent_id, action, reward, terminated, truncated, episode_seed,
         observation_hash (CRC-32 of the observation on which the agent acted), fault (why its operator's own
-        answer was late or not played, or None) and end_hash (CRC-32 of the observation after the last step).
+        answer came late or was not played, or None) and end_hash (CRC-32 of the observation after the last
+        step).
         """
         return steps_table(self._lane(lane).folders)
 
@@ -141,13 +143,13 @@ class Comparison:
         """Replay the newest episode on ``seed`` (default: the current seed), finished or not, or the one with
         an ``episode_index`` of `results`, from its recorded actions; a notebook shows it as a player.
 
-        The default is all lanes side by side; with a list or several lanes, it returns `Replays`, with the
+        By default, all lanes are replayed side by side. A list, or several lanes, gives `Replays`, with the
         first step in which they differ. The lanes themselves are not affected. ``progress`` is called with
-        the numbers of steps played and in total; by default, a longer replay shows a line, as
-        `Run.wait` does.
+        the number of steps played and the total; by default, a longer replay shows a line, as `Run.wait`
+        does.
 
         Raises ConfigurationError for a lane without such an episode, and MosaicError if its actions were not
-        recorded or the environment cannot be made again.
+        recorded or the environment can no longer be made.
         """
         number = self.seed if seed is None else check_seed(seed)
         lanes = self.lanes if lane is None else lane if isinstance(lane, list | tuple) else [lane]
@@ -161,8 +163,8 @@ class Comparison:
     def transcript(
         self, operator: str | None = None, seed: int | None = None, fault: str | None = None, text: str = ""
     ) -> Transcript:
-        """Return a transcript of the exchanges with language models in all episodes. ``operator`` is the name
-        of a lane; see `mosaic_lab.evaluation.Evaluation.transcript`."""
+        """Return a transcript of the exchanges with language models in all episodes. ``operator`` is a lane's
+        name; see `mosaic_lab.evaluation.Evaluation.transcript`."""
         if operator is not None:
             operator = self._lane(operator).label
 
@@ -175,14 +177,14 @@ class Comparison:
     def dataset(self, path: Path | str, operators: str | Iterable[str] | None = None) -> Path:
         """Write the finished episodes, played with ``record="observations"``, as a Minari dataset.
 
-        Return its folder: ``path``, whose name gets a version if it has none ("played-v0"). ``operators``
-        are names of lanes; default: all. A dataset that was written there before is replaced. See
+        Return its folder: ``path``, with a version appended to its name if it has none ("played-v0").
+        ``operators`` are names of lanes; default: all. A dataset written there before is replaced. See
         `mosaic_lab.evaluation.Evaluation.dataset`.
         """
         return write_dataset(path, self.recorded_episodes(), operators, {"start": self._plan.request.start})
 
     def recorded_episodes(self) -> list[RecordedEpisode]:
-        """Return the ended episodes, with the files of their observations if they were recorded."""
+        """Return the ended episodes, with the files of their observations if recorded."""
         with self._driver.lock:
             ended = [
                 (lane.label, {str(spec.category) for spec in lane.mapping.values()}, episode)
@@ -197,12 +199,12 @@ class Comparison:
     # ---------------------------------------------------------------- buttons
 
     def step(self, n: int = 1, lane: int | str | Lane | None = None, timeout: float = STEP_SECONDS) -> None:
-        """Step all lanes, or a single one, ``n`` times; lanes that are behind step first.
+        """Step all lanes, or a single one, ``n`` times; lanes that lag behind step first.
 
         An interrupt starts no further step. Raises MosaicError if no lane can step, and RunFailed if all
         lanes have failed by the end.
         """
-        count = _count("n", n)
+        count = whole_number("n", n, 1)
         try:
             if lane is None:
                 self._settle(lambda: self._lockstep.step(count), timeout, f"step({n})")
@@ -221,8 +223,10 @@ class Comparison:
 
     def play(self, steps: int | None = None, speed: float | None = None) -> None:
         """Step all lanes until each has finished its episode, or for ``steps`` steps. Return at once.
-        ``speed`` is in steps per second; None is as fast as possible. A call while playing changes both."""
-        count = None if steps is None else _count("steps", steps)
+
+        ``speed`` is in steps per second; None is as fast as possible. A call while playing changes both.
+        """
+        count = None if steps is None else whole_number("steps", steps, 1)
         if speed is not None and not (isinstance(speed, int | float) and 0 < speed < math.inf):
             raise ConfigurationError(
                 f"speed={speed!r}: must be a number of steps per second > 0, or None for no limit"
@@ -230,7 +234,7 @@ class Comparison:
         self._driver.call(lambda: self._lockstep.play(count, speed), None, 0, "play()")
 
     def pause(self) -> None:
-        """Start no further step. Return at once; a step that waits for an operator continues to wait."""
+        """Start no further step, and return at once; a step that waits for an operator continues to wait."""
         self._driver.call(self._lockstep.pause, None, 0, "pause()")
 
     def wait(self, timeout: float | None = None) -> None:
@@ -250,7 +254,7 @@ class Comparison:
         self._settle(lambda: self._lockstep.reset(number), limit, f"reset({seed})")
 
     def next_seed(self, timeout: float | None = None) -> int:
-        """`reset` to the next seed of the list, starting over after the last. Return the seed."""
+        """`reset` to the next seed in the list, starting over after the last. Return the seed."""
         limit = self._reset_seconds if timeout is None else timeout
         self._settle(self._lockstep.next_seed, limit, "next_seed()")
         return self.seed
@@ -297,7 +301,7 @@ class Comparison:
         return 2 * OPEN_SECONDS + self._reset_seconds
 
     def open(self) -> None:
-        """Open all lanes and wait for them. On failure, ends them and raises the errors of
+        """Open all lanes and wait for them; on failure, end them and raise the errors of
         `mosaic_lab.Lab.compare`."""
         try:
             settled = lambda: self._lockstep.settled  # noqa: E731
@@ -328,7 +332,7 @@ class Comparison:
         for lane in lanes:
             if lane.state is LaneState.FAILED and lane.reason != self._warned.get(lane.index):
                 self._warned[lane.index] = lane.reason
-                then = f"cmp.restart({lane.label!r}) opens it again"
+                then = f"cmp.restart({lane.label!r}) reopens it"
                 warn_user(f"{lane.label} has failed: {lane.reason}; {then}", RuntimeWarning)
 
     def _lane(self, which: int | str | Lane) -> Lane:
@@ -346,18 +350,8 @@ class Comparison:
         return f"<Comparison of {self._plan.env_id}, seed {self.seed}, {self.mode}: {lanes}>"
 
 
-def _count(name: str, value: Any) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = 0
-    if number < 1:
-        raise ConfigurationError(f"{name}={value!r}: must be an integer ≥ 1")
-    return number
-
-
 def _failure_report(lanes: Sequence[Lane]) -> str:
-    """Return why lanes failed; lanes with the same reason share an entry."""
+    """Return why lanes failed, with one entry for all lanes that share a reason."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for lane in lanes:
         reasons.setdefault((lane.reason, lane.log), []).append(lane.label)
@@ -402,7 +396,7 @@ def compare(
     except ConfigurationError:  # an invalid request leaves no folder
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    plan.warn()  # after `open`: its error for misfit operators already includes it
+    plan.warn()  # after `open`, whose error for operators that do not fit says the same
     for lane in comparison.lanes:
         if lane.environment is not None:
             warn_of_size(request, lane.environment, len(plan.seeds) * len(plan.lanes), folder)
@@ -423,7 +417,7 @@ def _new_folder(root: Path, env: str) -> Path:
 
 
 def _delete_old(folder: Path) -> None:
-    """Delete the oldest folders of ended comparisons, except anything that a user has added or renamed."""
+    """Delete the oldest folders of ended comparisons, but nothing that a user has added or renamed."""
     folders = (
         path for path in folder.glob("*") if _NAME.fullmatch(path.name) and (path / DESCRIPTION).is_file()
     )

@@ -1,4 +1,4 @@
-"""Datasets of recorded episodes, written by the worker "minari" in an environment of its own.
+"""Datasets of recorded episodes, written by the worker "minari" in its own environment.
 
 Episodes are recorded by their arenas if ``record="observations"`` was requested; see
 `mosaic_contract.episode_recording`.
@@ -33,20 +33,20 @@ from mosaic_lab.telemetry import JsonlFollower
 
 _DATA_FILE = Path("data", "metadata.json")
 _OWN = "mosaic_lab"
-"""The key of a dataset's metadata by which ours are recognized."""
+"""The metadata key by which our datasets are recognized."""
 _NAME = re.compile(r"[-\w]+?-v\d+", re.ASCII)
 _LOG_LINES = 15
 _SECONDS, _BYTES_PER_SECOND = 600.0, 2**20
 _USUAL_STEPS = 1_000
-"""Steps of an episode by which the size of recordings is estimated without ``max_steps``."""
+"""Number of steps per episode assumed in estimates of a recording's size without ``max_steps``."""
 _LARGE = 2**30
-"""Estimated bytes of recordings from which a warning is given."""
+"""Estimated size of recordings, in bytes, from which a warning is given."""
 
 
 @dataclass(frozen=True)
 class RecordedEpisode:
-    """An ended episode. ``total`` is its return, None if it has failed. ``recording`` is its file, None
-    without one; ``sha256`` the file's hash.
+    """An ended episode. ``total`` is its return, None if it failed. ``recording`` is its file, None without
+    one, and ``sha256`` the file's hash.
     """
 
     operator: str
@@ -57,10 +57,10 @@ class RecordedEpisode:
 
     @classmethod
     def of(cls, record: Mapping[str, Any], operator: str, category: str, folder: Path) -> RecordedEpisode:
-        """Return the episode of an arena's report or an evaluation's record; ``folder`` is the arena's."""
+        """Return the episode in an arena's report or an evaluation's record; ``folder`` is the arena's."""
         total = None if record.get("status") == "failed" else float(sum(record["returns"].values()))
         recorded = record.get("recording")
-        if recorded is None or total is None:  # failed for its return, such as NaN
+        if recorded is None or total is None:  # recorded episodes may fail too, for a return such as NaN
             return cls(operator, category, total)
         path = folder / OBSERVATIONS / Path(recorded["file"]).name
         return cls(operator, category, total, path, recorded["sha256"])
@@ -75,8 +75,8 @@ def write_dataset(
     """Write episodes of ``operators`` (None: all) as the Minari dataset ``path``, and return its folder.
 
     Failed episodes are left out, with a warning. ``facts`` are recorded in the dataset's metadata. A dataset
-    of ours at that path is replaced. Raises ConfigurationError for a path that cannot be a dataset's and for
-    episodes that were not recorded, WorkerEnvironmentError, and MosaicError if the dataset cannot be written.
+    of ours at that path is replaced. Raises ConfigurationError if a dataset cannot have this path or the
+    episodes were not recorded, WorkerEnvironmentError, and MosaicError if the dataset cannot be written.
     """
     played = _chosen(episodes, operators)
     chosen = [episode for episode in played if episode.recording is not None]
@@ -120,14 +120,14 @@ def training_dataset(run: Run, path: Path | str) -> Path:
 
 
 def check_recordable(request: CompareRequest, environment: EnvironmentInfo) -> None:
-    """Raise ConfigurationError if observations are to be recorded that cannot be."""
+    """Raise ConfigurationError if observations are to be recorded but cannot be."""
     spaces = {agent: pair.values() for agent, pair in environment.spaces.items()}
     if request.record is not None and (problem := recording_problem(environment.env_id, spaces)):
         raise ConfigurationError(problem)
 
 
 def warn_of_size(request: CompareRequest, environment: EnvironmentInfo, episodes: int, store: Path) -> None:
-    """Warn if the recordings of so many episodes may be large."""
+    """Warn if the recordings of this many episodes may be large."""
     if request.record is None:
         return
     steps = request.max_steps or _USUAL_STEPS
@@ -171,7 +171,7 @@ def _check_recorded(played: int, failed: int, recorded: int) -> None:
 
 
 def _folder_of(path: Path | str) -> Path:
-    """Return the folder of a dataset, whose name is its Minari id, with a version."""
+    """Return the folder of a dataset, named by its Minari id, with a version."""
     target = Path(path).expanduser().resolve()
     name = target.name.removesuffix(".hdf5")
     name = name if re.search(r"-v\d+$", name) else f"{name}-v0"

@@ -1,9 +1,7 @@
-"""The thread of a comparison: waits for the arenas of all lanes, executes commands and reports changes.
+"""The thread of a comparison: it waits for the arenas of all lanes, executes commands and reports changes.
 
 Commands may be posted from any thread; changes are reported to subscribers. The thread never blocks, neither
-on an arena nor on a human player.
-
-Lockstep scheduling: all lanes advance one step at a time, except during `Lockstep.step_lane`.
+on an arena nor on a human player. All lanes advance in lockstep, except during `Lockstep.step_lane`.
 """
 
 from __future__ import annotations
@@ -34,10 +32,7 @@ _EXIT_SECONDS = CLOSE_SECONDS + 6.0  # for all lanes to end at interpreter exit
 
 
 class Lockstep:
-    """The lanes of a comparison, opened by `open`.
-
-    ``seed`` and ``episode`` (from 0) were set by the last reset.
-    """
+    """The lanes of a comparison, opened by `open`. The last reset set ``seed`` and ``episode`` (from 0)."""
 
     def __init__(self, lanes: Sequence[Lane], seeds: Sequence[int]) -> None:
         self.lanes = lanes
@@ -80,7 +75,7 @@ class Lockstep:
         lane.target = max(lane.target, ahead) + count
 
     def play(self, steps: int | None, speed: float | None) -> None:
-        """Step all lanes repeatedly until each has finished or ``steps`` steps have been made."""
+        """Step all lanes until each has finished its episode or ``steps`` steps have been made."""
         self._refuse_if_over()
         self._rounds, self._playing, self.speed = steps or math.inf, True, speed
         self._due = 0.0
@@ -93,7 +88,7 @@ class Lockstep:
                 lane.target = 0
 
     def reset(self, seed: int | None) -> None:
-        """Begin another episode in all lanes (default: on the same seed) and stop playing. Raises MosaicError
+        """Stop playing and begin another episode in all lanes (default: on the same seed). Raises MosaicError
         if no lane can be reset."""
         if not any(lane.resettable for lane in self.lanes):
             raise MosaicError(f"no lane can be reset: {_states(self.lanes)}")
@@ -105,7 +100,7 @@ class Lockstep:
                 lane.reset(self.seed, self.episode)
 
     def next_seed(self) -> int:
-        """Reset to the next seed in the list; after the last comes the first."""
+        """Reset to the next seed in the list, or the first after the last."""
         at = self.seeds.index(self.seed) + 1 if self.seed in self.seeds else 0
         self.reset(self.seeds[at % len(self.seeds)])
         return self.seed
@@ -124,7 +119,7 @@ class Lockstep:
     # ------------------------------------------------------------- its thread
 
     def advance(self, now: float) -> float | None:
-        """Start steps that can start. Return when (monotonic clock) to call this again."""
+        """Start the steps that can start. Return when to call this again, on the monotonic clock."""
         waiting = False
         for lane in self.lanes:
             if lane.state is LaneState.READY and lane.step < lane.target:
@@ -159,7 +154,7 @@ class Lockstep:
         if not any(lane.busy or lane.state is LaneState.READY for lane in self.lanes):
             raise MosaicError(
                 f"no lane can step: {_states(self.lanes)}. cmp.reset() or "
-                "cmp.next_seed() begins another episode, cmp.restart(lane) opens a failed lane again"
+                "cmp.next_seed() begins another episode, cmp.restart(lane) reopens a failed lane"
             )
 
 
@@ -176,7 +171,7 @@ _drivers: WeakSet[Driver] = WeakSet()
 
 
 class Command:
-    """An action for the driver's thread, with its completion condition."""
+    """An action for the driver's thread, with the condition under which it is done."""
 
     def __init__(self, begin: Callable[[], Any], done: Callable[[], bool]) -> None:
         self.begin = begin
@@ -197,8 +192,8 @@ class Command:
 
 
 class Driver:
-    """The driver of a comparison, whose arenas are opened in ``loop``. ``lock`` is held during all changes to
-    lanes; hold it for consistent reads."""
+    """The driver of a comparison, whose arenas are opened in ``loop``. It holds ``lock`` during all changes
+    to lanes; hold it for consistent reads."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -235,8 +230,8 @@ class Driver:
     def call(
         self, begin: Callable[[], Any], done: Callable[[], bool] | None, timeout: float, what: str
     ) -> Any:
-        """Execute a command in the driver's thread and wait until it is done. ``timeout`` 0 does not wait.
-        Raises what ``begin`` raises, RunTimeout, and MosaicError if the comparison has ended."""
+        """Execute a command in the driver's thread and wait until it is done, unless ``timeout`` is 0. Raises
+        what ``begin`` raises, RunTimeout, and MosaicError if the comparison has ended."""
         command = Command(begin, done if done and timeout > 0 else lambda: True)
         alone = threading.current_thread() is self._thread  # a listener must not wait for its own thread
         if self._over:
@@ -257,7 +252,7 @@ class Driver:
         return command.result
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call ``callback`` in the driver's thread after changes. Returns a function that unsubscribes it."""
+        """Call ``callback`` in the driver's thread after changes. Return a function that unsubscribes it."""
         self._listeners = [*self._listeners, callback]
 
         def unsubscribe() -> None:
@@ -271,7 +266,7 @@ class Driver:
             self.call(self._lockstep.close, lambda: not self.loop.arenas, timeout, "ending the comparison")
 
     def abandon(self) -> None:
-        """Schedule the end of all lanes, after the comparison was garbage-collected."""
+        """Schedule the end of all lanes, for a comparison that was garbage-collected."""
         self.post(self._lockstep.close)
 
     def _waiting_for(self) -> str:
@@ -364,7 +359,7 @@ class Driver:
 
 @atexit.register
 def _end_all() -> None:
-    """End all arenas at interpreter exit. If the interpreter is killed, arenas notice it themselves."""
+    """End all arenas at interpreter exit. If the interpreter is killed, they notice it themselves."""
     drivers = [driver for driver in _drivers if driver.pid == os.getpid()]  # none in a forked process
     for driver in drivers:
         with suppress(Exception):

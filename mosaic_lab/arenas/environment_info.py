@@ -13,7 +13,7 @@ import msgspec
 class EnvironmentInfo:
     """An environment: its agents with their spaces (as descriptions), teams, action meanings and keys.
 
-    ``paradigm``: "single_agent", "parallel" or "aec". ``keys``: {agent: {key, by its browser name: action}}.
+    ``paradigm``: "single_agent", "parallel" or "aec". ``keys``: {agent: {browser name of a key: action}}.
     ``renders``: whether it renders frames; if not, ``render_reason`` says why.
     """
 

@@ -1,9 +1,9 @@
 """An index of the recorded exchanges of an evaluation or a comparison, which may still be growing.
 
-Only an index is in memory, 120 bytes for each exchange: the place of its line, and the numbers by which
-exchanges are filtered. Texts are read from the files when they are shown or searched. Each call that indexes
-or searches has a time limit, and the next one continues, so a large recording opens at once, and a search
-ends when no more of it is requested.
+Only the index is in memory, 120 bytes per exchange: the place of its line, and the numbers by which exchanges
+are filtered. Texts are read from the files when they are shown or searched. Each call that indexes or
+searches has a time limit, and the next call continues: a large recording opens at once, and a search ends
+when no more of it is requested.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from mosaic_lab.keeper.files import check_inside, open_file
 STEP_SECONDS = 0.2
 """Time limit of a call for indexing and searching."""
 MOST_TEXT = 1000
-"""Maximum length of a searched text."""
+"""Maximum length of a text to search for."""
 EXCERPT = 160
 """Maximum number of characters of an answer in a row."""
 MOST_POINTS = 500
 """Maximum number of points of a line over steps."""
 AMOUNTS = ("tokens", "latency_ms", "cost_usd")
-"""The amounts that are averaged over steps."""
+"""The amounts that are averaged by step."""
 ANY, NONE = "any", "none"
-"""The exchanges with a fault, and those without, in a selection."""
+"""Selections of the exchanges with any fault, and of those without."""
 _MOST_SEARCHES = 8
-_MOST_FAULTS = 62  # the bits of a number; more names are not selectable
+_MOST_FAULTS = 62  # the bits of an integer; further names cannot be selected
 _BUFFER = 1 << 20
 _BLOCK = 1 << 16  # bytes that are searched at once
 _CHECK_EVERY = 64  # lines between two checks of the deadline while indexing
@@ -57,8 +57,8 @@ Amount = float | None
 
 class Selection(Struct, frozen=True, forbid_unknown_fields=True):
     """The exchanges to show. ``fault`` is the name of a fault, "any" or "none". ``prompt`` and ``answer`` are
-    ranges of their lengths in characters. ``text`` is searched in prompts, answers and reasoning, ignoring
-    case.
+    ranges of their lengths in characters. ``text`` is searched for in prompts, answers and reasoning,
+    ignoring case.
     """
 
     operator: str | None = None
@@ -103,33 +103,21 @@ class Entry(Struct):
     recorded: bool = False
 
     def contains(self, words: str) -> bool:
-        """Whether the prompt, the answer or the reasoning contains these words, given in lower case."""
+        """Return whether the prompt, the answer or the reasoning contains ``words``, given in lower case."""
         return any(words in text.lower() for text in (self.answer, self.reasoning)) or any(
             words in turn.text.lower() for turn in self.prompt
         )
 
 
 _decode = msgspec.json.Decoder(Entry, strict=False).decode
-_INTEGERS = (
-    "file",
-    "offset",
-    "size",
-    "lane",
-    "episode",
-    "step",
-    "call",
-    "seed",
-    "faults",
-    "prompt",
-    "answer",
-)
-_INDEX = np.dtype([*((name, "i8") for name in _INTEGERS), *((name, "f8") for name in ("started", *AMOUNTS))])
+_WHOLE = ("file", "offset", "size", "lane", "episode", "step", "call", "seed", "faults", "prompt", "answer")
+_INDEX = np.dtype([*((name, "i8") for name in _WHOLE), *((name, "f8") for name in ("started", *AMOUNTS))])
 _NO_SEED = -1
 
 
 @dataclass
 class _File:
-    """A file of the recording, of which the first ``read`` bytes are indexed."""
+    """A file of the recording, whose first ``read`` bytes are indexed."""
 
     path: Path
     read: int = 0
@@ -138,7 +126,7 @@ class _File:
 
 @dataclass
 class _Search:
-    """The matches of a selection among the indexed exchanges, of which the first ``done`` were examined."""
+    """The matches of a selection among the indexed exchanges, the first ``done`` of which were examined."""
 
     matches: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     done: int = 0
@@ -161,9 +149,9 @@ class Found:
 class ExchangeIndex:
     """The exchanges in ``folder``. ``lanes`` are the operators in their order.
 
-    ``seed_of`` returns the user's seed of an operator's episode by its index; None if it is not known yet.
-    ``episodes`` is the number of episodes on each seed, by which an index gives an episode's number on its
-    seed; None: the index is that number. Methods may be called on any thread.
+    ``seed_of`` returns the user's seed of an operator's episode by its index, None while unknown.
+    ``episodes`` is the number of episodes on each seed, from which an episode's number on its seed follows;
+    None: its index is that number. Methods may be called on any thread.
     """
 
     def __init__(
@@ -187,7 +175,7 @@ class ExchangeIndex:
         self._lock = threading.Lock()
 
     def find(self, selection: Selection = EVERYTHING, seconds: float = STEP_SECONDS) -> Found:
-        """Index new lines of the recording, and continue the search, for at most about ``seconds``."""
+        """Index new lines of the recording and continue the search, for about ``seconds`` at most."""
         deadline = time.monotonic() + seconds
         with self._lock:
             indexed = self._read(deadline)
@@ -196,7 +184,7 @@ class ExchangeIndex:
             return Found(numbers, indexed, search.done / len(self._index) if len(self._index) else 1.0)
 
     def facets(self) -> dict[str, Any]:
-        """Return the operators' numbers, and the number of exchanges with each fault."""
+        """Return the operators' indices, and the number of exchanges with each fault."""
         index, names = self._index, list(self._lanes)
         return {
             "operators": {names[lane]: int(lane) for lane in np.unique(index["lane"])},
@@ -235,7 +223,7 @@ class ExchangeIndex:
 
     def exchange(self, id: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the place and the recorded line of an exchange. Raises ConfigurationError for an id that is
-        not (any more) in the recording."""
+        not, or no longer, in the recording."""
         name, _, offset = id.rpartition(":")
         index, numbers = self._index, {name: number for number, name in enumerate(self._files)}
         at = (index["file"] == numbers.get(name, -1)) & (
@@ -252,7 +240,9 @@ class ExchangeIndex:
 
     def means(self, numbers: Numbers, amount: str) -> dict[str, tuple[Floats, Floats]]:
         """Return each operator's mean of an amount at each step of its episodes: {operator: (steps, means)}.
-        More than `MOST_POINTS` steps are averaged in groups. Unknown amounts are left out."""
+
+        More than `MOST_POINTS` steps are averaged in groups. Unknown amounts are left out.
+        """
         chosen, names = self._index[numbers], list(self._lanes)
         width = int(chosen["step"].max(initial=0)) // MOST_POINTS + 1
         lines = {}
@@ -329,9 +319,9 @@ class ExchangeIndex:
             rows.append(row)
 
     def _fault_bit(self, name: str) -> int:
-        return (
-            self._faults.setdefault(name, 1 << len(self._faults)) if len(self._faults) < _MOST_FAULTS else 0
-        )
+        if len(self._faults) < _MOST_FAULTS:
+            self._faults.setdefault(name, 1 << len(self._faults))
+        return self._faults.get(name, 0)
 
     def _search(self, selection: Selection, deadline: float) -> _Search:
         """Continue the search of a selection. The latest searches are cached."""
@@ -348,7 +338,7 @@ class ExchangeIndex:
         return search
 
     def _selected(self, index: NDArray[Any], selection: Selection) -> NDArray[np.bool_]:
-        """Return a mask of the rows of an index that match a selection, apart from its text."""
+        """Return a mask of the rows of an index that match a selection, except for its text."""
         chosen = np.ones(len(index), np.bool_)
         if selection.operator is not None:
             chosen &= index["lane"] == self._lanes.get(selection.operator, -1)

@@ -28,7 +28,7 @@ from mosaic_lab.policies import Assignment
 
 _TEXT_LIMIT = 10_000  # characters of an action's text, its reasoning or an error
 _MOST_WAITING = 4  # changes of the keys held in real time
-_LOOK_SECONDS = 0.1  # between checks whether a call waiting for another lane was withdrawn
+_LOOK_SECONDS = 0.1  # between checks of whether a call that waits for another lane was withdrawn
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,11 @@ class ActionRequest:
 
 
 class _HeldKeys:
-    """The actions of the keys that a person holds in real time, None without one.
+    """The actions of the keys that a person holds in real time, None while no key is held.
 
-    Each change acts for at least one step, so that no tap is lost. Changes that come faster than steps wait,
-    at most `_MOST_WAITING` of them: beyond it, the pauses between taps are dropped, then the oldest tap.
+    Each change lasts for at least one step, so that no tap is lost. Changes that come faster than steps are
+    queued, at most `_MOST_WAITING` of them: beyond that, pauses between taps are dropped, then the oldest
+    tap.
     """
 
     def __init__(self) -> None:
@@ -52,7 +53,7 @@ class _HeldKeys:
         self._waiting: list[Any] = []
 
     def change(self, action: Any) -> None:
-        """Begin an action; None without a key."""
+        """Begin the action of a key; None if none is held."""
         waiting = self._waiting
         if action == (waiting or [self._action])[-1]:
             return
@@ -68,9 +69,9 @@ class _HeldKeys:
 
 
 class KernelOperators:
-    """The operators of a lane that run in the kernel. Tracebacks of user code are written to ``folder``.
+    """A lane's operators that run in the kernel. Tracebacks of user code are written to ``folder``.
 
-    ``answer`` sends an answer on the comparison's thread, to which ``post`` passes calls from other threads.
+    ``answer`` sends an answer, on the comparison's thread; ``post`` schedules a call there from any thread.
     """
 
     def __init__(
@@ -96,30 +97,25 @@ class KernelOperators:
     @property
     def people(self) -> dict[str, OperatorSpec]:
         """The agents played by humans."""
-        seats = self._assignment.seats.items()
-        return {a: self._operators[key] for a, key in seats if self._is_person(key)}
-
-    def _is_person(self, key: str) -> bool:
-        return key in self._operators and self._operators[key].function is None
+        people = {key: spec for key, spec in self._operators.items() if spec.function is None}
+        return {a: people[key] for a, key in self._assignment.seats.items() if key in people}
 
     def receive(self, message: Mapping[str, Any]) -> None:
-        """Process a request for an action from the arena.
-
-        Raises KeyError, TypeError or ValueError if it is malformed.
-        """
+        """Process the arena's request for an action. Raises KeyError, TypeError or ValueError if it is
+        malformed."""
         key, agent = str(message["operator"]), str(message["agent"])
         spec = self._operators[key]
         if spec.function is not None:
             self._thread(key, spec.function).request(message)
             return
         request = ActionRequest(message["id"], agent, self._legal(agent, unpack(message.get("action_mask"))))
-        if agent in self._held:  # an older arena, which does not read them from the step
+        if agent in self._held:  # an older arena, which does not read answers sent with the step
             self._answer({"cmd": "answer", "id": request.id, **self._held[agent]})
         else:
             self.open[request.id] = request
 
     def held(self, turn: Collection[str]) -> dict[str, dict[str, Any]]:
-        """Return the answers for the next step of the agents in ``turn`` played in real time."""
+        """Return the next step's answers of the agents in ``turn`` that are played in real time."""
         self._held = {
             agent: self._now(agent, spec)
             for agent, spec in self.people.items()
@@ -135,8 +131,8 @@ class KernelOperators:
                 del self._threads[key]  # its thread is in user code and ends when that returns
 
     def act(self, agent: str, action: Any, moves: Mapping[str, Any]) -> bool:
-        """Play a human's action for ``agent``, None in real time for a released key. Return whether one was
-        due. ``moves`` are actions by name ("e2e4", "push left"), if they have names.
+        """Play a human's action for ``agent`` (None for a key released in real time). Return whether one was
+        due. ``moves`` are the actions by name ("e2e4", "push left"), if they have names.
 
         Raises ConfigurationError for an invalid action or one not currently allowed; the request stays open.
         """
@@ -188,7 +184,7 @@ class KernelOperators:
         return self._threads[key]
 
     def _legal(self, agent: str, mask: Any) -> list[int] | None:
-        """Return the currently allowed actions; None if the space is not discrete or has no mask."""
+        """Return the currently allowed actions; None without a mask or for a space that is not discrete."""
         space = self._environment.spaces[agent]["action"]
         if mask is None or space.get("type") != "Discrete":
             return None
@@ -215,7 +211,7 @@ class KernelOperators:
         ]
 
     def _now(self, agent: str, spec: OperatorSpec) -> dict[str, Any]:
-        """Return the answer in real time: the held key's action, else the default."""
+        """Return an agent's answer in real time: the held key's action, else the default."""
         action = self._held_keys[agent].play()
         if action is not None:
             return {"action": action}
@@ -224,7 +220,7 @@ class KernelOperators:
 
 
 def _packed(agent: str, action: Any) -> Any:
-    """Return an action as messages have it. Raises ConfigurationError if none can."""
+    """Return an action encoded for a message. Raises ConfigurationError if it cannot be sent."""
     try:
         packed = pack(action)
         encode_line({"action": packed}, OPERATING_LINE_LIMIT)
@@ -251,7 +247,7 @@ class OperatorThread:
         threading.Thread(target=self._run, name="mosaic-operators", daemon=True).start()
 
     def request(self, message: Mapping[str, Any]) -> None:
-        """Queue a request of the arena."""
+        """Queue a request from the arena."""
         self._put(message["id"], lambda: self._select(message))
 
     def begin(self, seed: int, episode_index: int) -> None:
@@ -264,7 +260,7 @@ class OperatorThread:
         self._put(None, lambda: self._report(self._operator.episode_end, (total_reward, steps)))
 
     def withdraw(self, request_id: Any) -> bool:
-        """Drop a request. Return true if user code is processing it: the thread is then no longer usable."""
+        """Drop a request. Return whether user code is processing it: the thread is then no longer usable."""
         with self._lock:
             if self._running == request_id:
                 self._close()

@@ -6,8 +6,8 @@ thread; none of them blocks. The states::
     opening ──► ready ◄──► stepping ──► finished
        └──────────┴───────────┴───► failed (restart), stopped
 
-A lane is opening until the first step of an episode: its environment is made, its operators are started, and
-it is reset.
+A lane is opening until an episode's first step can be made: while its environment is made, its operators are
+started, and it is reset.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Progress:
         self.returns: dict[str, float] = {}
         self.terminated = self.truncated = False
         self.thinking: dict[str, Any] | None = None
-        """The operator that is taking long: {"agent", "operator", "seconds"}."""
+        """The operator that takes a long time: {"agent", "operator", "seconds"}."""
         self.partial: dict[str, str] = {}
         """Text received so far from an agent's model during the current call."""
         self.since = 0.0
@@ -79,8 +79,10 @@ class Progress:
 
 
 class ReturnSeries:
-    """The return after each step of an episode, as at most `MOST_POINTS` points (step, return). Beyond that,
-    every second point is dropped and the sampling interval doubles."""
+    """The return after each step of an episode, as at most `MOST_POINTS` points (step, return).
+
+    Beyond that, every second point is dropped and the sampling interval doubles.
+    """
 
     def __init__(self) -> None:
         self._points: list[tuple[int, float]] = [(0, 0.0)]
@@ -97,13 +99,15 @@ class ReturnSeries:
                 self._points = [point for point in self._points if point[0] % self._every == 0]
 
     def points(self) -> list[tuple[int, float]]:
-        """The points kept, oldest first, always including the newest."""
+        """Return the points kept, oldest first, always including the newest."""
         return self._points if self._points[-1] == self._last else [*self._points, self._last]
 
 
 class ModelUsage:
-    """The tokens, cost and latency of a lane's language models, over all episodes. Only exchanges of
-    completed steps count; exchanges of a step ended by a reset are only in the recording."""
+    """The tokens, cost and latency of a lane's language models, over all episodes.
+
+    Only exchanges of completed steps count; those of a step ended by a reset are only in the recording.
+    """
 
     def __init__(self) -> None:
         self._sums = ExchangeSums()
@@ -124,7 +128,7 @@ class ModelUsage:
 
 
 def numbers(values: Mapping[str, Any]) -> dict[str, float]:
-    """Return received numbers by agent, including NaN and infinities."""
+    """Return numbers by agent as received in a message, with NaN and infinities decoded."""
     return {agent: value if type(value) is float else as_number(value) for agent, value in values.items()}
 
 
@@ -144,7 +148,7 @@ class LaneState(StrEnum):
 
 @dataclass(frozen=True)
 class _Opened:
-    """The environment of an open arena, with the operators that fit it."""
+    """The environment of an open arena, with its operators."""
 
     environment: EnvironmentInfo
     assignment: Assignment
@@ -152,8 +156,10 @@ class _Opened:
 
 
 class Lane:
-    """The lane ``label`` of the setup's plan, with arenas in ``loop``. ``post`` schedules a function in the
-    comparison's thread and may be called from any thread."""
+    """The lane ``label`` of the setup's plan, with arenas in ``loop``.
+
+    ``post`` schedules a function in the comparison's thread and may be called from any thread.
+    """
 
     def __init__(self, index: int, label: str, setup: ArenaSetup, loop: ArenaLoop, post: Post) -> None:
         self.index = index
@@ -167,7 +173,7 @@ class Lane:
         self.misfit: ConfigurationError | None = None
         """The error if the mapping does not fit the environment's agents."""
         self.refused = False
-        """Whether the lane failed because of an invalid request, for example an unknown environment."""
+        """Whether the lane failed because of an invalid request, such as an unknown environment."""
         self.folders: list[Path] = []
         """One run folder per opening, newest last."""
         self.rows: list[dict[str, Any]] = []
@@ -210,7 +216,7 @@ class Lane:
 
     @property
     def step(self) -> int:
-        """The number of steps in the episode so far."""
+        """The number of steps of the episode so far."""
         return self.now.step
 
     @property
@@ -232,7 +238,7 @@ class Lane:
 
     @property
     def resettable(self) -> bool:
-        """Whether a reset can bring it to the first step of an episode."""
+        """Whether a reset can take it to the first step of an episode."""
         return self.arena is not None and (self.arena.seated or self.state is LaneState.OPENING)
 
     # --------------------------------------------------------------- commands

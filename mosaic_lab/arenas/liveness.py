@@ -1,4 +1,5 @@
-"""Detect unresponsive and stalled arenas: all limits of this process that follow from ``step_timeout``.
+"""The detection of unresponsive and stalled arenas, with all of this process's limits that depend on
+``step_timeout``.
 
 An arena reports a slow environment itself, after ``step_timeout`` seconds. If the environment blocks the
 arena, or the arena is suspended, the absence of messages reveals it.
@@ -15,8 +16,8 @@ HUNG = "StepTimeout"
 
 _MARGIN = 5.0  # seconds beyond the limit for the arena's own report
 _LOOK_SECONDS = 1.0  # maximum silence counted per check: this process may itself have been suspended
-_QUIET_SECONDS = 5.0  # without a heartbeat; they arrive every second
-_STALL_SECONDS = 2.0, 10.0  # limits for an episode without a step: arenas report steps once per second
+_QUIET_SECONDS = 5.0  # without a heartbeat, which arrives every second
+_STALL_SECONDS = 2.0, 10.0  # bounds of the time without a step; arenas report steps once per second
 
 
 class Liveness:
@@ -30,14 +31,14 @@ class Liveness:
         self.begin()
 
     def begin(self) -> None:
-        """Start timing when a command is sent."""
+        """Start timing, when a command is sent."""
         self._step: Any = 0
         self._moved_at = self._looked_at = time.monotonic()
         self._unresponsive = 0.0
         self._doing = "environment"
 
     def heard(self, message: Mapping[str, Any]) -> None:
-        """Process any message of the arena: it responds, and a heartbeat reports its activity."""
+        """Process any message from the arena: it responds, and a heartbeat reports what it is doing."""
         self._unresponsive, self._looked_at = 0.0, time.monotonic()
         kind = message.get("type")
         if kind == "thinking":
@@ -49,13 +50,13 @@ class Liveness:
 
     @property
     def stalled(self) -> float | None:
-        """Seconds since the last known step, or since the command, if that is long."""
+        """Seconds since the last known step, or since the command, if that is a long time; else None."""
         seconds = time.monotonic() - self._moved_at
         return seconds if seconds >= self._stall else None
 
     @property
     def waits_for(self) -> str:
-        """A description of what the arena waits for; empty during a requested pause."""
+        """What the arena waits for, as text; empty during a requested pause."""
         if self._unresponsive > _QUIET_SECONDS:
             return "its arena does not respond"
         return {"operators": "waiting for its operator", "pause": ""}.get(

@@ -19,23 +19,11 @@ from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.runs.provenance import change_since
 from mosaic_lab.workers.families import same_environment
 
-PREPARED = (
-    *(
-        "env",
-        "operators",
-        "policies",
-        "seeds",
-        "env_kwargs",
-        "deadline",
-        "fallback",
-        "family",
-        "pass_env_vars",
-    ),
-    *("parallel", "replay", "module"),
-)
+_COMPARED = ("env", "operators", "policies", "seeds", "env_kwargs", "deadline", "fallback", "family")
+PREPARED = (*_COMPARED, "pass_env_vars", "parallel", "replay", "module")
 """Arguments that a plan has in another form."""
 EXCHANGES = "exchanges"
-"""Subfolder of an evaluation or a comparison with its language models' recording."""
+"""Subfolder of an evaluation or a comparison with the recording of its language models."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +31,7 @@ class ArenaPlan:
     """A validated `CompareRequest`, made by `plan_arenas`; see `mosaic_lab.Lab.compare`.
 
     ``request`` has the arguments that need no preparation. ``settings`` are the environment's keyword
-    arguments, ``family`` is its worker. ``operators`` are all operators by key; ``lanes`` assign them:
+    arguments, ``family`` is its worker. ``operators`` are all operators by key; ``lanes`` assigns them:
     {label: {agent, team or pattern: key}}. ``pass_env_vars`` names the variables passed to the environment
     and all operators.
     """
@@ -58,7 +46,7 @@ class ArenaPlan:
     pass_env_vars: list[str]
 
     def options(self, *always: str) -> dict[str, Any]:
-        """Return the given arguments that need no preparation, and those named in ``always``."""
+        """Return the given arguments that need no preparation, and any named in ``always``."""
         return {name: value for name, value in self.request.given(*always).items() if name not in PREPARED}
 
     def mapping(self, label: str) -> dict[str, OperatorSpec]:
@@ -95,8 +83,8 @@ class ArenaPlan:
         return {}
 
     def warn(self) -> None:
-        """Warn of policies trained in a different environment, or with a different version of the user's
-        module that makes it, and of keyword arguments taken from a training."""
+        """Warn about policies trained in a different environment, or with a different version of the user's
+        module that makes it, and about keyword arguments taken from a training."""
         if self.settings and self.request.env_kwargs is None:
             warn_user(
                 f"{self.env_id} is made with env_kwargs={with_tuples(self.settings)!r:.500}, as in the "
@@ -120,10 +108,10 @@ class ArenaPlan:
 class ArenaSetup:
     """The commands, variables and settings that start the arenas of ``plan`` in ``folder``.
 
-    ``arena`` is the command of an arena, ``commands`` are the commands of the operators' workers.
-    ``variables``: the environment variables of all processes; ``passed``: additional, possibly secret
-    variables for single operators. ``budget`` limits the spending of language models; ``replay`` is the
-    folder of a recording that they answer from. ``warm`` may start operators.
+    ``arena`` is the command of an arena, ``commands`` are those of the operators' workers. ``variables`` are
+    the environment variables of all processes, ``passed`` additional, possibly secret ones of individual
+    operators. ``budget`` limits the spending of language models; ``replay`` is the folder of a recording that
+    they answer from. ``warm``: the warm workers, which may start operators.
     """
 
     plan: ArenaPlan
@@ -137,7 +125,7 @@ class ArenaSetup:
     warm: WarmWorkers | None = None
 
     def warm_workers(self, operators: Iterable[OperatorSpec]) -> dict[str, WarmWorker]:
-        """Return the warm workers for trained policies with the variables of all processes, by worker."""
+        """Return the warm workers of trained policies, by name; they have the variables of all processes."""
         if self.warm is None:
             return {}
         names = {spec.worker for spec in operators if spec.worker and self._may_be_warm(spec)}
@@ -161,8 +149,8 @@ class ArenaSetup:
     def seat(
         self, key: str, spec: OperatorSpec, run_id: str, label: str, warm: Mapping[str, int]
     ) -> dict[str, Any]:
-        """Return how the arena of run ``run_id`` in the lane ``label`` starts the operator ``key``; ``warm``
-        are the sockets of its `warm_workers`. An operator without a command runs in this kernel."""
+        """Return how the arena of run ``run_id`` in the lane ``label`` starts the operator ``key``. ``warm``
+        has the sockets of its `warm_workers`. An operator without a command runs in this kernel."""
         acting = ["--interactive", "--run-id", run_id]
         return {
             "command": None if spec.worker is None else [*self.commands[spec.worker], *acting],
@@ -182,7 +170,7 @@ class ArenaSetup:
     def _recording(self, key: str, spec: OperatorSpec, run_id: str, label: str) -> dict[str, Any]:
         """Return where the exchanges of a language model, or the possibly random moves of an engine, are
         recorded. Exchanges recorded in an interrupted episode are reused instead of paid for again."""
-        if not (spec.is_language_model or spec.category == "engine"):
+        if not spec.is_recorded:
             return {}
         recording = {
             "folder": str(self.folder / EXCHANGES),

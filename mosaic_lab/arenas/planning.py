@@ -1,4 +1,4 @@
-"""Plan a comparison from its request; validate everything before anything starts."""
+"""The planning of a comparison from its request: everything is checked before anything starts."""
 
 from __future__ import annotations
 
@@ -64,8 +64,7 @@ def plan_arenas(request: CompareRequest, problems: Problems, recorded: bool = Fa
 def _settings(
     request: CompareRequest, operators: Iterable[OperatorSpec], problems: Problems
 ) -> dict[str, Any]:
-    """Return the environment's keyword arguments: ``env_kwargs``, otherwise those used to train its
-    policies."""
+    """Return the environment's keyword arguments: ``env_kwargs``, else those of its policies' training."""
     if request.env_kwargs is not None or request.env is None:
         return _check_env_kwargs(request.env_kwargs, problems)
     trained = [
@@ -87,7 +86,7 @@ class LaneOperators:
     """Collects ``operators`` by key, and ``lanes`` as {label: {agent, team or pattern: key}}.
 
     The same object is the same operator in all lanes. ``deadline`` and ``fallback`` override the operators'
-    own; ``recorded``: language models answer from a recording and need no key.
+    own. ``recorded``: whether language models answer from a recording and need no key.
     """
 
     def __init__(
@@ -99,7 +98,7 @@ class LaneOperators:
         self._recorded = recorded
         changes = {"deadline": deadline, "fallback": fallback}
         self._changes = {name: value for name, value in changes.items() if value is not None}
-        self._keys: dict[int, str] = {}  # by the identity of the object that an operator was made from
+        self._keys: dict[int, str] = {}  # by the id of the object from which an operator was made
 
     def add_lanes(self, operators: Any, policies: Any) -> None:
         """Add a lane for each of ``operators``, and one for ``policies`` if given."""
@@ -161,7 +160,7 @@ class LaneOperators:
                 _check_available(operator)
                 _check_variables(operator.name, operator.pass_env_vars)
             if alone and operator.name == operator.worker:
-                operator = operator.with_(name=label)  # two operators of a kind draw different random numbers
+                operator = operator.with_(name=label)  # so that two of a kind draw different random numbers
             key = self._keys[id(value)] = str(len(self._keys) + 1)
             self.operators[key] = operator
         return self._keys[id(value)]
@@ -169,8 +168,7 @@ class LaneOperators:
 
 def _check_available(operator: OperatorSpec) -> None:
     """Raise ConfigurationError if the key of its endpoint is not set, or its engine is not installed or does
-    not support the requested Elo.
-    """
+    not support the requested Elo."""
     for name in operator.pass_env_vars:
         if name not in os.environ and (text := missing_key(operator, name)):
             raise ConfigurationError(text)
@@ -227,7 +225,7 @@ def _check_env_kwargs(env_kwargs: Any, problems: Problems) -> dict[str, Any]:
 
 
 def _check_start(start: Any, problems: Problems) -> Any:
-    """Return where episodes begin as JSON has it."""
+    """Return where episodes begin, in its JSON form."""
     try:
         start = as_json("start", {"start": list(start) if isinstance(start, tuple) else start})["start"]
         Start.of(start)

@@ -17,7 +17,7 @@
      "realtime": [agents], "action_spaces": {human-played agent: space},
      "action_meanings": {agent: [str] | None}, "series": [(step, return), …]}
 
-Numbers may be NaN or infinite. ``thinking`` with an empty agent means the environment itself.
+Numbers may be NaN or infinite. ``thinking`` with an empty agent is about the environment itself.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from mosaic_lab.arenas.tables import episode_rows
 from mosaic_lab.workers.families import shown_as
 
 _NEWEST = 200  # episodes
-_THINKING_SECONDS = 1.0  # after which time not spent in operators is attributed to the environment
+_THINKING_SECONDS = 1.0  # after which a wait that is not for an operator is shown as the environment's
 
 
 def snapshot(lockstep: Lockstep, plan: ArenaPlan) -> dict[str, Any]:
-    """Return a snapshot in this module's format; it is unaffected by later changes."""
+    """Return a snapshot in this module's format; later changes do not affect it."""
     return {
         "env_id": plan.env_id,
         "environment": shown_as(plan.env_id, plan.family),

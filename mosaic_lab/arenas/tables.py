@@ -19,7 +19,7 @@ from mosaic_lab.telemetry.decoding import decode_message
 if TYPE_CHECKING:
     import pandas as pd
 
-_EPISODES = {
+EPISODES = {
     "lane": "object",
     "operator": "object",
     "category": "object",
@@ -34,6 +34,7 @@ _EPISODES = {
     "faults": "int64",
     "seconds": "float64",
 }
+"""The columns of `episode_rows` with their dtypes."""
 _STEPS = {
     "episode_index": "int64",
     "step_index": "int64",
@@ -59,13 +60,8 @@ def episode_rows(lanes: Sequence[Lane], newest: int = 0) -> list[dict[str, Any]]
     return [_episode_row(lane, episode) for lane, episode in ended[-newest:]]
 
 
-def comparison_table(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
-    """Return the rows as a table."""
-    return table_of(rows, _EPISODES)
-
-
 def table_of(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, str]) -> pd.DataFrame:
-    """Return rows as a table with columns of these dtypes; `agent_returns` become columns at the end."""
+    """Return rows as a table with columns of these dtypes; `agent_returns` become the last columns."""
     import pandas as pd
 
     columns = {name: pd.Series([row[name] for row in rows], dtype=kind) for name, kind in kinds.items()}
@@ -75,7 +71,7 @@ def table_of(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, str]) -> pd.
 
 
 def agent_returns(returns: Mapping[str, float]) -> dict[str, float]:
-    """Return a row's columns of returns per agent, if there are several agents."""
+    """Return a row's columns with the return of each agent, if there are several agents."""
     return {f"return {agent}": value for agent, value in returns.items()} if len(returns) > 1 else {}
 
 
@@ -103,7 +99,9 @@ def steps_of(lines: Iterable[bytes], episode_index: int) -> pd.DataFrame:
 
 class EpisodeSteps:
     """The steps of an arena's episodes, loaded on demand; the file is scanned once for their offsets.
-    ``folder`` is the folder of an arena that plays one episode after another, or several together."""
+
+    ``folder`` is the arena's; it may play one episode after another, or several together.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "telemetry.jsonl"
@@ -111,12 +109,12 @@ class EpisodeSteps:
         self._read = 0
 
     def table(self, episode_index: int) -> pd.DataFrame:
-        """Return every step of one episode, as in `steps_table`; empty if none."""
+        """Return every step of one episode, as in `steps_table`; empty if there are none."""
         return _steps(self.lines(episode_index).splitlines())
 
     def lines(self, episode_index: int) -> bytes:
-        """Return the lines of one episode's steps as written; empty if none."""
-        self._look_on()  # an episode seen while it was played is only partly known
+        """Return the lines of one episode's steps as written; empty if there are none."""
+        self._look_on()  # an episode may have grown since
         first, end = self._places.get(episode_index, (0, 0))
         if not end:
             return b""

@@ -1,6 +1,6 @@
 """The recorded exchanges of an evaluation or a comparison, for reading and as files.
 
-A file has the selected exchanges in the order of play: JSON lines, CSV, or a log of Inspect, which
+A file has the selected exchanges in the order of play: as JSON lines, as CSV, or as an Inspect log, which
 `inspect view` opens, with a sample for each episode and a model event for each exchange.
 """
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FORMATS = {"jsonl": "application/jsonl", "csv": "text/csv", "json": "application/json"}
-"""The formats by file extension, with their MIME types; "json" is a log of Inspect."""
+"""MIME types by file extension; "json" is an Inspect log."""
 
 FAULT_NAMES = (ANY, NONE, *PARSE_FAULTS, *REPLY_FAULTS, "empty", "repair", "default")
 DESCRIPTION = "comparison.json"
@@ -72,9 +72,9 @@ class Transcript:
     """The exchanges with language models in ``index``, of the run or comparison ``name`` of a run store.
 
     A notebook shows them as a table with search, prompts, answers and charts. ``selection`` is the part that
-    is shown at first and saved. ``alive``: whether more may follow. ``returns`` are those of ended episodes.
-    ``replay`` replays an episode by operator, seed and number, with the functions of `replay_episode`; None
-    if only the notebook that has played it can.
+    is shown at first and saved. ``alive`` tells whether more may follow, ``returns`` the returns of ended
+    episodes. ``replay`` replays an episode by operator, seed and number, with the functions of
+    `replay_episode`; None if only the notebook that played it can.
     """
 
     store: Path
@@ -89,7 +89,7 @@ class Transcript:
     def select(
         self, operator: str | None = None, seed: int | None = None, fault: str | None = None, text: str = ""
     ) -> Transcript:
-        """Return the transcript of a part; see `mosaic_lab.evaluation.Evaluation.transcript`."""
+        """Return a transcript of a part; see `mosaic_lab.evaluation.Evaluation.transcript`."""
         if fault is not None and fault not in FAULT_NAMES:
             raise ConfigurationError(f"fault={fault!r:.100}: must be one of {', '.join(FAULT_NAMES)}")
         if not isinstance(text, str) or len(text) > MOST_TEXT:
@@ -106,7 +106,7 @@ class Transcript:
 
     @property
     def file_name(self) -> str:
-        """A file name without extension. It begins with a date, as `inspect view` requires of logs."""
+        """A file name without extension, which begins with a date because `inspect view` requires it."""
         return re.sub(r"[^A-Za-z0-9._-]+", "-", f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S}_{self.name}")
 
     def __len__(self) -> int:
@@ -157,8 +157,8 @@ class Transcript:
         return self.index.find(self.selection, math.inf).numbers
 
     def _write_inspect_log(self, exchanges: Exchanges, start: str, end: str, output: IO[str]) -> None:
-        """Write a log of Inspect (version 2 of its JSON), sample by sample. Its viewer requires all of the
-        head's fields."""
+        """Write an Inspect log (version 2 of its JSON), sample by sample. Its viewer requires all fields of
+        the head."""
         samples = _samples(exchanges, self.index.folder / "images", self.returns())
         first = next(samples, None)
         spec = {
@@ -180,7 +180,7 @@ class Transcript:
 
 
 class EpisodeSeeds:
-    """The seeds of a comparison's episodes, by lane and episode, from the steps of its lanes."""
+    """The seeds of a comparison's episodes, by lane and episode, read from the steps of its lanes."""
 
     def __init__(self, folder: Path, lanes: Sequence[str]) -> None:
         self._folder, self._lanes = folder, lanes
@@ -255,7 +255,7 @@ def _write_csv(exchanges: Exchanges, output: IO[str]) -> None:
 def _samples(
     exchanges: Exchanges, images: Path, returns: Mapping[EpisodeKey, float]
 ) -> Iterator[dict[str, Any]]:
-    """Yield a sample of Inspect's log for each episode."""
+    """Yield a sample of an Inspect log for each episode."""
 
     def episode(exchange: tuple[dict[str, Any], Entry]) -> EpisodeKey:
         place = exchange[0]
@@ -346,7 +346,7 @@ def _message(turn: PromptTurn) -> dict[str, Any]:
 
 
 def _attachments(entries: Iterable[Entry], images: Path) -> dict[str, str]:
-    """Return the images of prompts as data URLs, without those that are not in the recording."""
+    """Return the images of prompts as data URLs, without any that are missing from the recording."""
     names = {name for entry in entries for turn in entry.prompt for name in turn.images}
     found = {}
     for name in names:

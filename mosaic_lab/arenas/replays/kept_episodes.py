@@ -1,7 +1,7 @@
 """The episodes of a training's checkpoints, kept for replays: a file for each film or evaluation.
 
-The file ``replays/<step>-<source>.jsonl.gz`` in the training's folder has a first line that describes the
-environment and the episodes, and the lines of their steps as their arena has written them.
+The first line of ``replays/<step>-<source>.jsonl.gz`` in the training's folder describes the environment and
+the episodes; the lines of their steps follow as their arena wrote them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FOLDER = "replays"
 EVALUATION, FILM = "evaluation", "film"
 """Sources of kept episodes."""
 KEPT = 50
-"""Maximum number of files: those of the newest steps."""
+"""Maximum number of files; those of the newest steps are kept."""
 MOST_BYTES = 32 << 20
 """Maximum size of the steps in a file before compression; further episodes are not kept."""
 _NAMED = 5  # steps or seeds in an error
@@ -65,9 +65,11 @@ def keep_episodes(
     episodes: Iterable[tuple[Path, Mapping[str, Any]]],
     variables: Sequence[str],
 ) -> None:
-    """Keep episodes of the checkpoint at ``step``: each {"seed", "index", "complete"}, after the folder of
-    the arena that has played it. ``variables`` names the variables of this process that the environment
-    received. Nothing is kept in a training's folder that was removed, or on a full disk.
+    """Keep ``episodes`` of the checkpoint at ``step``: pairs of the folder of the arena that played one and
+    {"seed", "index", "complete"}.
+
+    ``variables`` names the variables of this process that the environment received. Nothing is kept if the
+    training's folder was removed, or the disk is full.
     """
     kept, lines, size = [], b"", 0
     logs: dict[Path, EpisodeSteps] = {}
@@ -98,7 +100,9 @@ def keep_episodes(
 
 def replay_checkpoint(training: Path, step: int | None, seed: int | None) -> Replay:
     """Replay a kept episode of the checkpoint at ``step`` (None: the newest) on ``seed`` (None: the first).
-    Raises ConfigurationError if there is none, and MosaicError if it cannot be replayed."""
+
+    Raises ConfigurationError if there is none, and MosaicError if it cannot be replayed.
+    """
     files = sorted(_files(training), reverse=True)
     if not files:
         raise ConfigurationError(
@@ -108,7 +112,7 @@ def replay_checkpoint(training: Path, step: int | None, seed: int | None) -> Rep
     chosen = [file for at, file in files if at == (files[0][0] if step is None else step)]
     if not chosen:
         steps = _listed([f"{at:,}" for at in dict.fromkeys(at for at, _ in files)])
-        raise ConfigurationError(f"no episode of step {step:,} was recorded: the newest are of steps {steps}")
+        raise ConfigurationError(f"no episode of step {step:,} was recorded: the newest are at steps {steps}")
     seeds = []
     for file in chosen:
         about, lines = _read(file)
@@ -117,7 +121,7 @@ def replay_checkpoint(training: Path, step: int | None, seed: int | None) -> Rep
                 return _replay(file, about, episode, lines)
             seeds.append(episode.seed)
     listed = _listed([str(seed) for seed in seeds])
-    raise ConfigurationError(f"no episode on seed {seed} was recorded: there are the seeds {listed}")
+    raise ConfigurationError(f"no episode on seed {seed} was recorded: the recorded seeds are {listed}")
 
 
 def _listed(names: list[str]) -> str:
@@ -147,7 +151,7 @@ def _replay(file: Path, about: _About, episode: _Episode, lines: list[bytes]) ->
 
 
 def _players(training: Path, step: int, label: str) -> dict[str, OperatorSpec]:
-    """Return the policy of the checkpoint at ``step`` by ``label``; none if it was removed or cannot act."""
+    """Return {label: policy} of the checkpoint at ``step``; empty if it was removed or cannot act."""
     for checkpoint in read_checkpoints(RunFolder(training)):
         if checkpoint.step == step:
             with suppress(ConfigurationError):

@@ -1,4 +1,4 @@
-"""An episode as recorded: the steps in its arena's telemetry, the exchanges of its language models."""
+"""An episode as recorded: the steps in its arena's telemetry, and its exchanges with language models."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 MOST_STEPS = 100_000
-"""Maximum number of steps of a replay, of all agents together."""
+"""Maximum number of steps of a replay, over all agents."""
 
 
 @dataclass(frozen=True)
 class StepExchange:
     """A request to a language model in one step. ``parsed`` is the action in its answer, ``faults`` the
-    problems with it, ``recorded`` the whole entry of the recording."""
+    problems with it, ``recorded`` the whole entry in the recording."""
 
     agent: str
     model: str
@@ -41,8 +41,8 @@ class StepExchange:
 
 @dataclass
 class PlayedStep:
-    """One step: values by agent. ``hashes`` are those of the observations on which the agents acted,
-    ``end_hashes`` those of the observations after the last step."""
+    """One step, with values by agent. ``hashes`` are of the observations on which the agents acted,
+    ``end_hashes`` of the observations after the last step."""
 
     actions: dict[str, Any] = field(default_factory=dict)
     hashes: dict[str, int] = field(default_factory=dict)
@@ -58,11 +58,11 @@ class PlayedStep:
 class PlayedEpisode:
     """An episode of the lane ``label``.
 
-    ``seed`` is the user's, ``episode`` the episode's number on it; ``episode_seed`` and ``index`` are those
-    with which the environment was reset. ``complete``: whether the steps lead to the episode's end.
-    ``lane`` is the place of the lane among those that were played, which gives its color.
-    ``versions`` are those of the packages that played it, ``note`` says how it ended if not by a step,
-    ``recording`` is the folder of its exchanges, ``observed`` the episode with the file of its observations.
+    ``seed`` is the user's, ``episode`` the episode's number on it; the environment was reset with
+    ``episode_seed`` and ``index``. ``complete``: whether the steps lead to the episode's end. ``lane`` is the
+    lane's index, which determines its color. ``versions`` are of the packages that played it, ``note`` says
+    how it ended if not by a step, ``recording`` is the folder of its exchanges, ``observed`` the episode with
+    the file of its observations.
     """
 
     label: str
@@ -88,7 +88,7 @@ def lane_episode(lane: Lane, seed: int, number: int | None = None) -> PlayedEpis
     """Return the newest episode of a lane on ``seed`` as recorded, finished or not, or the one with this
     ``number`` in the comparison.
 
-    Raises ConfigurationError if it has not made a step on this seed, and MosaicError without recorded
+    Raises ConfigurationError if the lane has made no step on this seed, and MosaicError without recorded
     actions.
     """
     now, ended = lane.now, {int(row["episode_index"]): row for row in lane.rows}
@@ -125,11 +125,11 @@ def lane_episode(lane: Lane, seed: int, number: int | None = None) -> PlayedEpis
 
 
 def recorded_steps(table: pd.DataFrame, place: str) -> list[PlayedStep]:
-    """Return the steps of an episode from its table. ``place`` names the episode in errors. Raises
+    """Return the steps of an episode from its table; ``place`` names the episode in errors. Raises
     MosaicError if actions are missing, or if there are more than `MOST_STEPS`."""
     if len(table) > MOST_STEPS:
         raise MosaicError(
-            f"{place} has {len(table):,} recorded steps: a replay is held in memory, and can have at most "
+            f"{place} has {len(table):,} recorded steps: a replay is kept in memory, and can have at most "
             f"{MOST_STEPS:,}. steps() returns all of them as a table"
         )
     steps: dict[int, PlayedStep] = defaultdict(PlayedStep)

@@ -1,4 +1,4 @@
-"""Play a recorded episode again in an arena of its environment's worker, and compare each state."""
+"""A recorded episode played again in an arena of its environment's worker, with each state compared."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from mosaic_lab.policies import Assignment
 SIDE = 640
 """Length of a picture's longer side in pixels."""
 MOST_PICTURES = 1_500
-"""Maximum number of pictures; a longer episode has one of every second step, or fewer."""
+"""Maximum number of pictures; a longer episode has one for every second step, or fewer."""
 OBSERVATION_BYTES = 128 << 20
 """Maximum size of the kept observations; later steps have none."""
-_KEPT = 0.1  # of its size: a picture compressed to less is kept as it is
+_KEPT = 0.1  # a picture compressed to less than this share of its size is kept as received
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Where a replay begins to differ from the recording: at ``step``, in ``what``."""
+    """The first difference between a replay and the recording: ``what`` differs at ``step``."""
 
     step: int
     what: str
@@ -46,8 +46,8 @@ class Difference:
 
 @dataclass
 class Playback:
-    """Pictures and observations of the states before each step; the last ones are of the end. ``names`` are
-    those of actions that are named by the state, ``played`` is the number of steps that could be played."""
+    """Pictures and observations of the state before each step, and of the last state. ``names`` are of
+    actions that the state names; ``played`` is the number of steps that could be played."""
 
     environment: EnvironmentInfo
     assignment: Assignment
@@ -60,8 +60,8 @@ class Playback:
 
 
 def play(episode: PlayedEpisode, setup: ArenaSetup, progress: Callable[[int, int], None]) -> Playback:
-    """Play an episode again. ``progress`` is called with the numbers of steps played and in total. Raises
-    MosaicError if the environment cannot be made or fails before anything differs."""
+    """Play an episode again; ``progress`` is called with the number of steps played and the total. Raises
+    MosaicError if the environment cannot be made, or fails before anything differs."""
     with tempfile.TemporaryDirectory(prefix="mosaic-replay-") as folder:
         player = _Player(episode, setup, Path(folder) / "arena")
         try:
@@ -133,8 +133,8 @@ class _Player:
             playback.difference = Difference(playback.played if step is None else step, what)
 
     def _request(self, command: Mapping[str, Any], playback: Playback) -> dict[str, Any]:
-        """Send a "replay" command and return the state that follows; `_keep` keeps its picture and its
-        observations. Raises `_Refused` if recorded actions do not fit the state."""
+        """Send a "replay" command and return the resulting state, whose picture and observations `_keep`
+        keeps later. Raises `_Refused` if recorded actions do not fit the state."""
         at = playback.played + ("actions" in command)
         last = at == len(self._episode.steps)
         picture = not playback.no_picture and (last or at % self._stride == 0)
@@ -204,7 +204,7 @@ def _difference_after(step: PlayedStep, state: Mapping[str, Any]) -> str:
 
 
 def _packet(picture: Mapping[str, Any], step: int) -> Packet:
-    """Return a picture as sent if it is small enough to be kept so, which is faster than to encode it."""
+    """Return a picture as received if it is small enough, which is faster than encoding it again."""
     height, width, channels = picture["shape"]
     size, data, hud = height * width * channels, binascii.a2b_base64(picture["data"]), Hud(step=step)
     if max(height, width) <= SIDE and len(data) <= _KEPT * size:

@@ -18,12 +18,14 @@ from mosaic_lab.fastlane.encoding import Packet, compact
 
 MOST_BYTES = 256 << 20
 """Maximum size of the observations of an episode, uncompressed; more are not shown."""
-_LEAST_SIDE = 32  # pixels: smaller ones are grids of numbers
+_LEAST_SIDE = 32  # pixels; smaller arrays are grids of numbers
 
 
 def show_recorded(playback: Playback, recorded: RecordedEpisode, steps: int) -> str:
-    """Replace a playback's observations by the recorded ones, and its pictures if these are pictures. Return
-    what was replaced, as text: nothing if no readable recording of so many steps exists."""
+    """Replace a playback's observations with the recorded ones, and its pictures too if they are images.
+
+    Return what was replaced, as text; empty if there is no readable recording of this many steps.
+    """
     (agent, *others) = playback.environment.agents
     observed = _observations(recorded, steps)
     if observed is None or others:

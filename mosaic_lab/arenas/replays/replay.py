@@ -45,11 +45,11 @@ _EXCHANGES = {"prompt": "object", "answer": "object", "answer_faults": "object"}
 
 @dataclass(frozen=True)
 class ReplayStep:
-    """One step of a replay, counted from 0; values are by agent.
+    """One step of a replay, counted from 0, with values by agent.
 
-    ``observations`` are those on which the agents acted, ``names`` their actions as texts, ``rewards`` the
-    rewards of the step and ``returns`` their sums so far. ``faults`` say why an operator's own answer was
-    late or not played. ``exchanges`` are the requests to language models.
+    ``observations`` are those on which the agents acted, ``names`` their actions as text, ``rewards`` the
+    rewards of the step and ``returns`` their sums so far. ``faults`` says why an operator's own answer came
+    late or was not played. ``exchanges`` are the requests to language models.
     """
 
     index: int
@@ -77,7 +77,7 @@ class ReplayStep:
 
     @property
     def text(self) -> str:
-        """The observations that are texts; empty if none is."""
+        """The observations that are text; empty if none are."""
         return texts_in(self.observations)
 
 
@@ -105,7 +105,7 @@ class Replay(Sequence[ReplayStep]):
         """The environment's id."""
         self.operator = episode.label
         self.lane = episode.lane
-        """The operator's place among those that were played, which gives its color."""
+        """The operator's index among those that were played, which determines its color."""
         self.seed = episode.seed
         self.episode = episode.episode
         """The episode's number on the seed."""
@@ -118,7 +118,7 @@ class Replay(Sequence[ReplayStep]):
         names = {key: spec.name for key, spec in playback.assignment.operators.items()}
         alone = len(names) == 1
         self.operators = {agent: self.operator if alone else names[seats[agent]] for agent in self.agents}
-        """The name of each agent's operator: the lane's if it has no other."""
+        """The name of each agent's operator: the lane's if there is only one."""
         self.difference: Difference | None = playback.difference
         """Where the replay begins to differ from the recording; None if it does not."""
         self.verified = episode.has_hashes
@@ -165,7 +165,7 @@ class Replay(Sequence[ReplayStep]):
 
     @property
     def pictured(self) -> list[int]:
-        """The numbers of steps after which there is a picture: 0 to `len`, or every nth of a long episode."""
+        """The numbers of steps after which there is a picture: 0 to `len`, or every nth in a long episode."""
         return sorted(self._pictures)
 
     @property
@@ -174,21 +174,21 @@ class Replay(Sequence[ReplayStep]):
         return [self._pictures[step] for step in self.pictured]
 
     def shown(self, step: int) -> Packet | None:
-        """Return the picture of the state after ``step`` steps as kept, or the latest one before it."""
+        """Return the picture of the state after ``step`` steps, or the latest one before it, as kept."""
         known = [at for at in self._pictures if at <= step]
         return self._pictures[max(known)] if known else None
 
     def picture(self, step: int) -> bytes:
-        """Return the picture of the state after ``step`` steps as PNG; `len` is the end. Of a long episode,
-        it may be an earlier one. Raises MosaicError without pictures."""
+        """Return the picture of the state after ``step`` steps as PNG; `len` is the end. In a long episode,
+        it may be of an earlier state. Raises MosaicError without pictures."""
         packet = self.shown(step if step >= 0 else len(self) + 1 + step)
         if packet is None:
             raise MosaicError(f"{self.title} has no pictures: {self.no_picture}")
         return png(packet.decode())
 
     def start_at(self, step: int) -> dict[str, Any]:
-        """Return the keywords of `Lab.compare` and `Lab.evaluate` with which an episode begins at ``step``:
-        "from this moment on, what would each of them do?"
+        """Return keywords of `Lab.compare` and `Lab.evaluate` that begin an episode at ``step``, to see what
+        other operators would do from there on.
 
         Raises ConfigurationError for a step that the episode does not have.
         """
@@ -214,7 +214,7 @@ class Replay(Sequence[ReplayStep]):
 
         Columns: step, agent, operator, action (its name, or None), reward, return (so far), terminated,
         truncated, fault and, with language models, prompt, answer and answer_faults of the last request.
-        ``fault`` is of the operator in the step, such as a late answer; ``answer_faults`` are those of a
+        ``fault`` is the operator's in this step, such as a late answer; ``answer_faults`` are as in a
         transcript, such as "unparsed".
         """
         rows = [
@@ -240,7 +240,7 @@ class Replay(Sequence[ReplayStep]):
         )
 
     def save(self, path: Path | str, fps: float | None = None) -> Path:
-        """Write the pictures to an MP4 or GIF file, ``fps`` of them per second; by default a film takes 3
+        """Write the pictures to an MP4 or GIF file at ``fps`` pictures per second; by default, a film lasts 3
         seconds or longer. Raises MosaicError without pictures."""
         return _save(self.packets, self, path, fps)
 
@@ -287,7 +287,7 @@ class Replays(Sequence[Replay]):
 
     @cached_property
     def first_difference(self) -> int | None:
-        """The first step in which they differ: in an action, a reward, or because one has ended. None if all
+        """The first step at which they differ: in an action, a reward, or because one has ended. None if all
         are the same."""
         longest = max(map(len, self._replays))
         for step in range(longest):
@@ -296,8 +296,8 @@ class Replays(Sequence[Replay]):
         return None
 
     def start_at(self, step: int) -> dict[str, Any]:
-        """Return the keywords with which an episode begins at ``step``, as `Replay.start_at`. Raises
-        ConfigurationError after the first difference, where each has a state of its own."""
+        """Return keywords that begin an episode at ``step``, as `Replay.start_at` does. Raises
+        ConfigurationError after the first difference, where their states differ."""
         if (differ := self.first_difference) is not None and type(step) is int and step > differ:
             first = self._replays[0].operator
             raise ConfigurationError(
@@ -307,8 +307,8 @@ class Replays(Sequence[Replay]):
         return max(self._replays, key=len).start_at(step)
 
     def save(self, path: Path | str, fps: float | None = None) -> Path:
-        """Write the pictures side by side to an MP4 or GIF file; see `Replay.save`. A replay that has ended
-        shows its end."""
+        """Write the pictures side by side to an MP4 or GIF file; see `Replay.save`. A replay that ends
+        earlier keeps showing its end."""
         longest = max(self._replays, key=len)
         rows = [[replayed.shown(step) for replayed in self._replays] for step in longest.pictured]
         shown = [[packet for packet in row if packet is not None] for row in rows]
@@ -356,7 +356,7 @@ def _last_exchange(step: ReplayStep, agent: str) -> dict[str, Any]:
 
 
 def _compared(replayed: Replay, step: int) -> str:
-    """Return what is compared of a step of several replays."""
+    """Return what is compared between replays at a step."""
     if step >= len(replayed):
         return "ended"
     one = replayed[step]
@@ -364,7 +364,7 @@ def _compared(replayed: Replay, step: int) -> str:
 
 
 def _beside(row: Sequence[Packet]) -> Packet:
-    """Return pictures in a row as one, compressed: a film has many."""
+    """Return pictures joined in a row, compressed because a film has many."""
     pictures = [rgb(packet.decode()) for packet in row]
     height = max(picture.shape[0] for picture in pictures)
     padded = [

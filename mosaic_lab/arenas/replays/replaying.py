@@ -1,4 +1,4 @@
-"""Start a replay: find the environment's worker, and play the episode in it."""
+"""The start of a replay: find the environment's worker, and play the episode in it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mosaic_lab.runs.run_names import latest_display
 from mosaic_lab.workers.families import shown_as
 
 Progress = Callable[[int, int], None]
-"""Called with the numbers of steps played and in total."""
+"""Called with the number of steps played and the total."""
 
 
 def replay_episode(
@@ -30,10 +30,11 @@ def replay_episode(
     progress: Progress | None = None,
     players: Mapping[str, Any] | None = None,
 ) -> Replay:
-    """Play an episode of the plan again. ``install`` is called with a line for each installation step;
-    ``progress`` shows a line of a longer replay by default, as `Run.wait` does, if there is a `Lab`.
-    ``players`` are the operators of a comparison that begins at a step of the replay, by lane; default: the
-    plan's.
+    """Play an episode of the plan again.
+
+    ``install`` is called with a line for each installation step. By default, ``progress`` shows a line for a
+    longer replay, as `Run.wait` does, if there is a `Lab`. ``players`` are the operators, by lane, of a
+    comparison that begins at a step of the replay; default: the plan's.
 
     Raises WorkerEnvironmentError or ConfigurationError if the environment's worker is missing or cannot make
     it, and MosaicError if the environment fails.
@@ -73,8 +74,8 @@ def _shown() -> Progress:
 
 
 def _comparison(plan: ArenaPlan, players: Mapping[str, Any]) -> CompareRequest:
-    """Return the request that compares ``players`` in a plan's environment; without them if there are none,
-    or if the environment needs a variable that a comparison does not set."""
+    """Return the request that compares ``players`` in a plan's environment, or one without operators if there
+    are none or the environment needs a variable that a comparison does not set."""
     return CompareRequest(
         env=plan.env_id,
         operators=None if plan.env_vars else players or None,
@@ -88,8 +89,8 @@ def _comparison(plan: ArenaPlan, players: Mapping[str, Any]) -> CompareRequest:
 
 
 def checked_names(names: Sequence[str]) -> list[str]:
-    """Return the names of operators to replay side by side. Raises ConfigurationError if they are not a list
-    of different names."""
+    """Return the names of operators to replay side by side. Raises ConfigurationError unless they are a list
+    of distinct names."""
     listed = list(names) if isinstance(names, list | tuple) else []
     if not listed or not all(isinstance(name, str) for name in listed) or len(set(listed)) < len(listed):
         raise ConfigurationError(f"{names!r:.200}: must be the name of an operator, or a list of names")

@@ -79,9 +79,7 @@ def test_an_environment_that_only_this_worker_has_is_made_by_it(
     )
     both = {"PPO": operators.rl(run.wait()), "random": operators.random()}
     comparison = start_comparison("HalfCheetah-v4", both, max_steps=5)
-    said = (
-        "HalfCheetah-v4 is made by worker 'cleanrl', which ppo_continuous was trained by, since 'gymnasium'"
-    )
+    said = "HalfCheetah-v4 is made by worker 'cleanrl', which trained ppo_continuous, because 'gymnasium'"
     assert said in capsys.readouterr().out
     comparison.play()
     comparison.wait(60)
