@@ -1,5 +1,7 @@
-"""An evaluation's process: ``python -m mosaic_lab.evaluation --config <run folder>/config.json``. The process
-skips the episodes already in the run folder's telemetry. See `runs.run_process`."""
+"""An evaluation's process: ``python -m mosaic_lab.evaluation --config <run folder>/config.json``.
+
+It skips the episodes already in the run folder's telemetry. See `runs.run_process`.
+"""
 
 from __future__ import annotations
 
@@ -45,10 +47,8 @@ class EvaluationRunner(Runner):
     def run(self) -> None:
         folder, telemetry = self._folder, self._telemetry
         if damaged := repair(folder.telemetry_path):
-            text = (
-                f"{lines_text(damaged)} of {folder.telemetry_path.name} dropped: not what was written there"
-            )
-            print(text, file=sys.stderr)
+            what = f"{lines_text(damaged)} of {folder.telemetry_path.name}"
+            print(f"{what} dropped: not as originally written", file=sys.stderr)
         plan = EvaluationPlan.from_config(json.loads(folder.config_path.read_bytes()))
         recorded = EpisodeLog(folder.telemetry_path).read()
         telemetry.episodes = len(recorded)

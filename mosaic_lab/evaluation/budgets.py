@@ -1,5 +1,7 @@
-"""Budgets of language models in evaluations: validation, increases on resume, and spending so far. The
-operators' own processes enforce the budget (`mosaic_contract.language.budget`)."""
+"""Budgets of language models in evaluations: validation, increases on resume, and spending so far.
+
+The operators' own processes enforce the budget (`mosaic_contract.language.budget`).
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ _EXAMPLE = '{"usd": 2.0}, {"tokens": 1_000_000} or both'
 
 
 def check_budget(budget: Any, operators: Iterable[OperatorSpec], problems: Problems) -> Budget | None:
-    """Return the budget as plain numbers, or None if none is given. Add what is invalid to ``problems``."""
+    """Return the budget as plain numbers, None if none is given. Add anything invalid to ``problems``."""
     if budget is None:
         return None
     if not isinstance(budget, Mapping) or not budget:
@@ -59,7 +61,7 @@ def budget_to_go_on(
 ) -> Budget | None:
     """Return the budget for the remaining episodes of an evaluation; default: its current budget.
 
-    ``spent`` is the result of `Spending.read`; ``ran_out`` says whether the evaluation ended because its
+    ``spent`` is the result of `Spending.read`; ``ran_out`` tells whether the evaluation ended because its
     budget was exhausted. Raises ConfigurationError for a budget that leaves nothing to spend.
     """
     if budget is None and not ran_out:
@@ -81,7 +83,7 @@ def budget_to_go_on(
 
 
 def spent_text(budget: Budget, spent: Mapping[str, Any]) -> str:
-    """Return the spending as a sentence: "the budget of $2.00 is spent: $1.98 in 412 calls"."""
+    """Describe the spending: "the budget of $2.00 is spent: $1.98 in 412 calls"."""
     if not spent["calls"]:
         return (
             f"the budget of {_amounts(budget, ' or ')} is too small for one call, "

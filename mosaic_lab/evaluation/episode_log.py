@@ -1,7 +1,7 @@
-"""The finished episodes of an evaluation, one line of its telemetry each.
+"""The finished episodes of an evaluation, each one line of its telemetry.
 
-A line is an "episode" event with additional fields in its metadata, among them a checksum that is verified
-when the line is read. `repair` prepares a truncated or damaged file for resuming.
+A line is an "episode" event with additional fields in its metadata and a checksum, which is verified when the
+line is read. `repair` prepares a truncated or damaged file for resuming.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class NotRecorded(RunAborted):
 
 
 class EpisodeLog:
-    """The episodes in a telemetry file, by key; the last line for an episode counts. Damaged lines are
-    skipped and reported by `damage`."""
+    """The episodes in a telemetry file, by key; the last line of an episode counts. Damaged lines are skipped
+    and reported by `damage`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -165,8 +165,8 @@ def lines_text(numbers: Sequence[int]) -> str:
 
 
 def repair(path: Path) -> list[int]:
-    """Remove a truncated last line, a final end event and damaged lines. Damaged lines become empty lines, so
-    that byte offsets of readers remain valid. Returns their numbers, counted from 1."""
+    """Remove a truncated last line, a final end event and damaged lines; return the numbers of the damaged
+    lines, counted from 1. These become empty lines, so that readers' byte offsets remain valid."""
     try:
         file = path.open("r+b")
     except FileNotFoundError:

@@ -1,5 +1,8 @@
-"""`Evaluation`, a run whose data are episodes. Like every run it is read from its folder alone, so it can be
-opened at any time by any process. Its results are in `mosaic_lab.evaluation.results`."""
+"""`Evaluation`, a run whose data are episodes, and its start.
+
+Like every run it is read from its folder alone, so any process can open it at any time. Its results are in
+`mosaic_lab.evaluation.results`.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,7 @@ _QUIET_SECONDS, _QUIET_GAPS = 10.0, 3  # without an ended episode, after which t
 
 @checked_methods("ev")
 class Evaluation(Results):
-    """Operators × seeds × episodes, played in the background. Made by `mosaic_lab.Lab.evaluate`.
+    """Operators × seeds × episodes, played in the background; made by `mosaic_lab.Lab.evaluate`.
 
     In addition to the attributes of every run (``state``, ``wait``, ``stop``, ``log`` …), it has its finished
     episodes. They survive a stop; `resume` plays the remaining ones.
@@ -85,8 +88,8 @@ class Evaluation(Results):
 
     @property
     def stalls(self) -> list[Stall]:
-        """Episodes without a step for 10 seconds (or a quarter of ``step_timeout``, if less), and what they
-        wait for: a slow operator, or an environment that may be about to fail."""
+        """Episodes that have made no step for 10 seconds (or a quarter of ``step_timeout``, if less), with
+        what they wait for: a slow operator, or an environment that may be about to fail."""
         if self.finished:
             return []
         playing = [part.folder for part in self.parts if not part.finished]
@@ -94,20 +97,20 @@ class Evaluation(Results):
 
     @property
     def parts(self) -> list[Run]:
-        """The runs on a cluster that play or have played its episodes, oldest first; empty for a local
+        """The runs on a cluster that play or have played its episodes, oldest first; none for a local
         evaluation. Their logs include the installation of workers on the nodes."""
         return [Run(folder, self.display) for folder in RunStore(self.path / PARTS).folders()]
 
     @property
     def arenas(self) -> list[Run]:
-        """Its arenas as runs, ended ones included; each has a log and, while it plays, frames. The arenas of
+        """Its arenas as runs, including ended ones; each has a log and, while it plays, frames. The arenas on
         a cluster are in the folders of its `parts`."""
         folders = sorted((self.path / ARENAS).glob("*/state.json"), key=lambda file: file.stat().st_ctime)
         return [Run(file.parent, self.display) for file in folders]
 
     @property
     def locks(self) -> dict[str, Lock]:
-        """The package versions in each worker's environment at the start."""
+        """The package versions in each worker's environment when the evaluation started."""
         recorded = self.provenance.get("environment", {}).get("locks", {})
         return {name: Lock(**lock) for name, lock in recorded.items()}
 
@@ -120,19 +123,20 @@ class Evaluation(Results):
             raise MosaicError(f"{self.id} has no frames to show: it is played on {self.plan.request.on}")
         playing = [arena for arena in self.arenas if arena.alive]
         if not playing:
-            raise MosaicError(f"{self.id} has no frames to show: it is {self.state}, no arena plays")
+            raise MosaicError(f"{self.id} has no frames to show: it is {self.state}, and no arena plays")
         return display_of(playing, FRAMES_ANYWHERE).frames(playing, fps)
 
     def resume(self, budget: Mapping[str, float] | None = None) -> Evaluation:
         """Play the remaining episodes after a stop, a kill or a crash, and return at once.
 
         No episode is played twice or omitted. Failed episodes are played again if failures stop the
-        evaluation (``on_failure``), and stay failed otherwise. Recorded answers of language models are
+        evaluation (``on_failure``), and otherwise remain failed. Recorded answers of language models are
         reused, so nothing is paid for twice. Environment variables that were passed on are read from this
-        process again. If no episode remains, only the end is recorded; a completed evaluation is not changed.
+        process again. If no episode remains, only the end is recorded; a completed evaluation is left
+        unchanged.
 
         Args:
-            budget: the new limits for language models, counted from the evaluation's beginning; required if
+            budget: the new limits for language models, counted from the start of the evaluation; required if
                 the previous budget is exhausted.
 
         Raises:
@@ -149,7 +153,7 @@ class Evaluation(Results):
             return self
         agreed = budget_to_go_on(self.plan, budget, self.spent(), self.ran_out)
         changes = {} if agreed == self.plan.request.budget else {"budget": agreed}
-        process = Run(self.folder, self.display)  # alone: parts that are running are adopted
+        process = Run(self.folder, self.display)  # the evaluation's process only: it adopts running parts
         variables, names = _variables(self.plan), self.plan.variables
         self._supervisor().resume(process, env_vars=variables, pass_env_vars=names, config=changes)
         if changes:
@@ -159,7 +163,7 @@ class Evaluation(Results):
     def stop(self, grace: float | None = None, wait: bool = True, reason: str = "") -> Self:
         """End the evaluation, including its parts on a cluster; see `Run.stop`. `resume` continues it."""
         super().stop(grace, wait, reason)
-        if wait:  # its process may have been killed, which had to stop them
+        if wait:  # its process, which stops them, may have been killed
             RunGroup(part for part in self.parts if part.alive).stop(grace)
         return self
 
@@ -167,7 +171,7 @@ class Evaluation(Results):
         """Raise MosaicError if the remaining episodes would not be played with the same inputs as the
         finished ones."""
         if self.plan.replay is not None and not Path(self.plan.replay).is_dir():
-            raise MosaicError(f"the recording {self.plan.replay}, which {self.id} is played from, is missing")
+            raise MosaicError(f"the recording {self.plan.replay}, from which {self.id} plays, is missing")
         if why := changed(self.plan):
             raise MosaicError(
                 f"{why}. The remaining episodes would be played with a different one: start a new evaluation"
@@ -176,21 +180,21 @@ class Evaluation(Results):
             name, texts = next(iter(others.items()))
             raise MosaicError(
                 f"worker '{name}' has changed since {self.id} started: {changes_text(texts)}. The remaining "
-                "episodes "
-                "would be played with other versions: install the earlier versions, or start a new evaluation"
+                "episodes would be played with other versions: install the earlier ones, or start a new "
+                "evaluation"
             )
 
     @property
     def ran_out(self) -> bool:
-        """Whether the evaluation ended because the budget for language models was exhausted; see `resume`."""
+        """Whether the evaluation ended because its budget for language models was exhausted; see `resume`."""
         final = final_message(self.folder.telemetry_path) or {}
         return bool(final.get("payload", {}).get("partial_results", {}).get(BUDGET_SPENT))
 
     def verify(self, sample: int | None = None) -> Verification:
-        """Replay the finished episodes, or ``sample`` of them, in a local run, and wait for it.
+        """Play the finished episodes again, or ``sample`` of them, in a local run, and wait for it.
 
-        Returns the episodes that differ and their first differing steps; the run is kept only if one does.
-        Raises ConfigurationError if a checkpoint has changed.
+        Return the episodes that differ, with the first step at which each does; the run is kept only if there
+        are any. Raises ConfigurationError if a checkpoint has changed.
         """
         supervisor = self._supervisor()
 
@@ -211,12 +215,12 @@ class Evaluation(Results):
     ) -> Replay | Replays:
         """Replay a finished episode from its seed and recorded actions; a notebook shows it as a player.
 
-        Needs the environment's worker, but no policy, model or key. Each observation is compared with the
-        recorded one. A list of operators returns `Replays`, with the first step in which they differ. A
-        training of an algorithm is an operator named "PPO s1" here.
+        This needs the environment's worker, but no policy, model or key. Each observation is compared with
+        the recorded one. A list of operators gives `Replays`, with the first step at which they differ. Here,
+        each training of an algorithm is an operator, named "PPO s1".
 
         Raises ConfigurationError for an unknown operator or episode, and MosaicError if its actions were not
-        recorded or the environment cannot be made again.
+        recorded or the environment can no longer be made.
         """
         return replay(self, operator, seed, episode)
 
@@ -225,13 +229,14 @@ class Evaluation(Results):
     ) -> Transcript:
         """Return a transcript of the exchanges with language models, which grows while the evaluation runs.
 
-        A notebook shows it as a searchable table with prompts, answers and replays. The arguments filter it:
-        by operator, seed, ``fault`` (its name, "any" or "none"), or a ``text`` in prompt, answer or
-        reasoning. ``save("log.jsonl")`` writes it; see `mosaic_lab.arenas.transcript.Transcript`.
+        A notebook shows it as a searchable table with prompts, answers and replays. The arguments filter it
+        by operator, by seed, by ``fault`` (its name, "any" or "none"), and by a ``text`` in the prompt, the
+        answer or the reasoning. ``save("log.jsonl")`` writes it; see
+        `mosaic_lab.arenas.transcript.Transcript`.
 
         Raises ConfigurationError for an unknown operator, seed or fault.
         """
-        plan, played = self.plan, Evaluation(self.folder)  # its own: a handle serves one reader at a time
+        plan, played = self.plan, Evaluation(self.folder)  # another handle: each serves one reader at a time
         if operator is not None:
             check_operator(operator, plan.lanes)
         seeds = {job.index: job.seed for job in self._jobs}
@@ -255,12 +260,12 @@ class Evaluation(Results):
     def bundle(self, path: Path | str, notebook: Path | str | None = None, recordings: bool = True) -> Path:
         """Pack the evaluation into a zip file that `mosaic-lab evaluate FILE --verify` reproduces elsewhere.
 
-        The bundle includes the script, the checkpoints, the results with every step, the exact package
+        The bundle contains the script, the checkpoints, the results with every step, the exact package
         versions of the workers' environments, the fingerprint, the Python files of your own environment's
-        module ("module:Id"), which are executed elsewhere by consent only, and the ``notebook`` as last
-        saved. With ``recordings`` of language models, it can be played without an endpoint or a key; without
-        them, a warning lists the models to call. ``recordings`` of observations are included, too, if there
-        are any: `Bundle.dataset` writes them as a dataset elsewhere.
+        module ("module:Id"), which run elsewhere only with consent, and the ``notebook`` as last saved. With
+        ``recordings`` of language models, it can be played without an endpoint or a key; without them, a
+        warning lists the models to call. Recorded observations are included as well: `Bundle.dataset` writes
+        them as a dataset elsewhere.
 
         Raises MosaicError before all episodes are done, and for operators that cannot be bundled: workers
         with their own settings, and models in files.
@@ -271,7 +276,7 @@ class Evaluation(Results):
 
     @property
     def parts_text(self) -> str:
-        """The number of `parts` that are playing and starting, with the reason; empty without parts."""
+        """The numbers of `parts` that are playing and starting, with the reason; empty without parts."""
         return "" if self.finished else parts_text(self.parts)
 
     def _supervisor(self) -> Supervisor:
@@ -296,8 +301,10 @@ def start(
     league: Mapping[str, Any] | None = None,
     request: EvaluateRequest | None = None,
 ) -> Evaluation:
-    """Start the process of an evaluation whose plan has been checked. ``league`` is the record of the league
-    to which the evaluation belongs, ``request`` the user's request."""
+    """Start the process of an evaluation whose plan has been checked.
+
+    ``league`` is the record of the league to which the evaluation belongs, ``request`` the user's request.
+    """
     locks = {name: asdict(lock) for name, lock in locks_of(plan.workers).items()}
     run = supervisor.start(
         COMMAND,
@@ -315,7 +322,7 @@ def start(
 
 
 def _variables(plan: EvaluationPlan) -> dict[str, str]:
-    """Return the environment variables that an evaluation's process needs besides those named in its plan."""
+    """Return the environment variables that an evaluation's process needs beyond those named in its plan."""
     return USER_SITE if plan.request.on is None else process_variables(plan.request.on)
 
 
@@ -326,8 +333,8 @@ def remaining_seconds(
 
     Episode lengths differ between operators, so an operator's remaining episodes are weighted by the mean
     duration of its recent ones, or by the mean of the other operators if none of its own has ended. ``now``
-    is in Unix seconds. Returns None before two episodes have ended, when none remains, and when no episode
-    has ended for much longer than recent ones took.
+    is in Unix seconds. None before two episodes have ended, when none remain, and when none has ended for
+    much longer than recent ones took.
     """
     remaining = Counter(job.label for job in jobs if job.key not in ended)
     records = sorted(ended.values(), key=itemgetter("timestamp"))
@@ -348,8 +355,8 @@ def _mean_durations(records: Iterable[Record]) -> dict[str, float]:
     """Return the mean duration of each operator's recent episodes in seconds.
 
     A duration starts at the end of the arena's previous episode and includes the reset and all overhead; an
-    arena's first episode starts at its first step. Episodes of a batch may end together: then their own
-    seconds, which are shares of the time, are longer.
+    arena's first episode starts at its first step. Episodes of a batch may end together; their own seconds,
+    which are shares of the batch's time, are then longer and count instead.
     """
     durations: dict[str, list[float]] = defaultdict(list)
     own: dict[str, list[float]] = defaultdict(list)

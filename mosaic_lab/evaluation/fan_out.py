@@ -1,7 +1,7 @@
-"""Evaluations on a cluster: distribute chunks of episodes to parts and collect their results.
+"""Evaluations on a cluster: chunks of episodes are distributed to parts, and their results collected.
 
 A part is a run on the cluster (see `parts`). Each episode is recorded once in the evaluation's own telemetry,
-whichever part played it and even if processes were killed meanwhile.
+whichever part played it, even if processes are killed in between.
 """
 
 from __future__ import annotations
@@ -31,15 +31,17 @@ from mosaic_lab.runs.run_labels import new_run_id
 
 MOST_FRUITLESS = 3
 """Number of consecutive parts without an episode after which the evaluation fails."""
-_PAUSE_SECONDS = 30.0  # after a part without an episode if others had some: a lost node may come back
+_PAUSE_SECONDS = 30.0  # after a part without an episode if others had some, as a lost node may come back
 _POLL_SECONDS = 0.25
 _END_SECONDS = 60.0  # from the last episode until all parts must have ended
 _LAST_LINES = 12  # of a part's log, in an error
 
 
 class FanOut:
-    """Distributes a plan's episodes to parts on a cluster. ``recorded`` are the episodes already in the
-    telemetry of the run in ``folder``."""
+    """Distributes a plan's episodes to parts on a cluster.
+
+    ``recorded`` are the episodes already in the telemetry of the run in ``folder``.
+    """
 
     def __init__(
         self, plan: EvaluationPlan, folder: Path, telemetry: Telemetry, recorded: Mapping[Key, Record]
@@ -78,7 +80,7 @@ class FanOut:
 
     def close(self) -> None:
         """Stop the live parts and collect their episodes. If this process has lost its keeper, the parts
-        continue, for another process to adopt."""
+        continue and wait to be adopted by another process."""
         if os.getppid() != self._keeper:
             return
         for part in self._parts:
@@ -135,10 +137,8 @@ class FanOut:
         return ended
 
     def _has_ended(self, part: Part) -> bool:
-        """Return whether a part has ended, here and on the cluster.
-
-        Follow it again if its local keeper was killed.
-        """
+        """Return whether a part has ended, here and on the cluster; follow it again if its local keeper was
+        killed."""
         run = part.run
         if run.state is State.LOST and (run.path / PLACEMENT).is_file():
             with suppress(MosaicError):
@@ -146,7 +146,7 @@ class FanOut:
         return run.finished
 
     def _settle(self, part: Part) -> None:
-        """Requeue the episodes that a part has not played; note if further parts would fail too."""
+        """Requeue the episodes that a part has not played; note a failure that further parts would share."""
         left = [self._open[key] for key in part.keys if key in self._open]
         if not left:
             return
@@ -167,7 +167,7 @@ class FanOut:
             self._failure = EvaluationAborted("\n".join([text, *lines]), False)
 
     def _wait(self, seconds: float) -> None:
-        """Collect episodes until all parts have ended or the time is over."""
+        """Collect episodes until all parts have ended or ``seconds`` have passed."""
         deadline = time.monotonic() + seconds
         while self._parts and time.monotonic() < deadline:
             self._follow()

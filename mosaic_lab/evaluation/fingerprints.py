@@ -1,7 +1,7 @@
 """Fingerprints: hashes of an evaluation's configuration and outcome.
 
-They are independent of the machine's speed and folders, and of the endpoint that answers. They include
-versions: all episodes of an evaluation use the same ones, which are locked at its start.
+They do not depend on the machine's speed and folders, nor on the endpoint that answers. They do depend on
+versions, which are locked at the start of an evaluation and are the same for all of its episodes.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def changed(plan: EvaluationPlan) -> str:
 
 
 def identity(plan: EvaluationPlan) -> dict[str, Any]:
-    """Return the configuration without machine-specific values, with checkpoints by their contents."""
+    """Return the configuration without machine-specific values; checkpoints are identified by content."""
     config = plan.to_config()
     content = {name: value for name, value in config.items() if name not in _OF_THE_PLACE}
     for key, spec in plan.operators.items():
@@ -83,9 +83,12 @@ def identity(plan: EvaluationPlan) -> dict[str, Any]:
     return content
 
 
-def resampling_seed(plan: EvaluationPlan, rng: int | None) -> int:
-    """Return ``rng``, the seed of the resampling, by default derived from what is evaluated."""
-    return int(digest(identity(plan))[:8], 16) if rng is None else rng
+def resampling_seed(plans: EvaluationPlan | Iterable[EvaluationPlan], rng: int | None) -> int:
+    """Return the seed of the resampling: ``rng``, by default one derived from what is evaluated."""
+    if rng is not None:
+        return rng
+    content = identity(plans) if isinstance(plans, EvaluationPlan) else [identity(plan) for plan in plans]
+    return int(digest(content)[:8], 16)
 
 
 def _anywhere(spec: OperatorSpec) -> dict[str, Any]:
@@ -117,17 +120,14 @@ def outcomes(records: Iterable[Record]) -> list[dict[str, Any]]:
 
 
 def _counts(operator: Mapping[str, Any]) -> list[Any]:
-    """Return an operator's counts.
-
-    A language model's count of late answers depends on its endpoint and is left out.
-    """
+    """Return an operator's counts, without a language model's late answers, which depend on its endpoint."""
     return [operator[name] for name in _COUNTS if name != "late" or "exchanges" not in operator]
 
 
 def fingerprint(
     ours: str, plan: EvaluationPlan, versions: Mapping[str, Mapping[str, str]], records: Iterable[Record]
 ) -> str:
-    """Return the hash of `Evaluation.fingerprint`. ``ours`` is the version of mosaic_lab."""
+    """Return the hash for `Evaluation.fingerprint`; ``ours`` is the version of mosaic_lab."""
     facts = {"versions": versions, "episodes": outcomes(records)}
     return digest({"mosaic_lab": ours, "plan": identity(plan), **facts})
 
@@ -160,16 +160,14 @@ class Lock:
     code: str = ""
 
     def to_text(self) -> str:
-        """Return the lock as a requirements file; anything not from an index is a comment."""
+        """Return the lock as a requirements file, with anything that is not from an index as a comment."""
         head = f"# Python {self.python}\n# worker code {self.code}\n"
         return head + "".join(f"{name}=={version}\n" for name, version in sorted(self.packages.items()))
 
     @classmethod
     def from_text(cls, text: str) -> Lock:
-        """Read a lock file.
-
-        Raises ValueError for a line that is neither one of our comments nor an exact version.
-        """
+        """Read a lock file. Raises ValueError for a line that is neither one of our comments nor an exact
+        version."""
         head = {}
         packages = {}
         for line in text.splitlines():
@@ -210,7 +208,7 @@ def differing_versions(
 
 
 def changes_text(texts: list[str]) -> str:
-    """Return the changes of one worker in one line."""
+    """Return the changes of one worker as one line."""
     more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
     return ", ".join(texts[:_NAMED]) + more
 

@@ -1,4 +1,4 @@
-"""Start an evaluation: plan it, install its workers, launch its process."""
+"""The start of an evaluation: plan it, install its workers, launch its process."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def evaluate(
     progress: Callable[[str], None] = print,
     league: Mapping[str, Any] | None = None,
 ) -> Evaluation:
-    """Plan and start an evaluation. ``progress`` is called with a line for each worker that is installed; for
-    ``league`` see `start`."""
+    """Plan and start an evaluation; ``progress`` is called with a line for each worker that is installed. For
+    ``league``, see `start`."""
     plan = _ready(plan_evaluation(request, supervisor.run), request.family, supervisor.store.root, progress)
     return start(supervisor, plan, "evaluation" if league is None else "league", league, request)
 
@@ -58,7 +58,9 @@ def evaluate_script(
     **changes: Any,
 ) -> Evaluation:
     """Start the evaluation described by a file; see `mosaic_lab.evaluation.scripts` and `check_consent`.
-    ``changes`` override the file's ``budget``, ``replay`` or cluster (``on``)."""
+
+    ``changes`` override the file's ``budget``, ``replay`` or cluster (``on``).
+    """
     request, problems = read_script(path, supervisor.run)
     request = structs.replace(request, **changes)
     plan = plan_evaluation(request, supervisor.run, problems)
@@ -77,14 +79,16 @@ def _ready(
     plan = replace(plan, batches=batches(plan, environment))
     check_recordable(plan.request, environment)
     warn_of_size(plan.request, environment, len(plan.jobs()), store)
-    plan.warn()  # after the checks: their error for misfit operators already includes it
+    plan.warn()  # after the checks, whose error for operators that do not fit says the same
     return plan
 
 
 def batches(plan: EvaluationPlan, environment: EnvironmentInfo) -> dict[str, int]:
     """Return `EvaluationPlan.batches`: the lanes with small observations of a fixed shape, whose workers act
-    in several episodes at once. Lanes that record observations or have a start, a step delay or a
-    deadline of their own play one episode at a time.
+    in several episodes at once.
+
+    Lanes that record observations or have a start, a step delay or a deadline of their own play one episode
+    at a time.
     """
     request = plan.request
     if environment.paradigm != "single_agent" or request.record or request.start or request.step_delay:
@@ -118,9 +122,8 @@ def _size(space: Mapping[str, Any]) -> int:
 
 
 def equipped(plan: EvaluationPlan, progress: Callable[[str], None] = print) -> EvaluationPlan:
-    """Return the plan with the commands of its workers and its cluster connection, after installing missing
-    workers.
-    """
+    """Return the plan with the commands of its workers, after installing missing ones and, for a cluster, the
+    environment of its bridge."""
     worker = environment_worker(plan.family, progress)
     commands = operator_commands(plan.operators.values(), progress)
     if plan.request.on is not None:

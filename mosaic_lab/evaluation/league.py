@@ -14,7 +14,7 @@ from mosaic_lab.arenas.arena_workers import environment_info
 from mosaic_lab.arenas.planning import plan_arenas
 from mosaic_lab.errors import ConfigurationError, UnknownRun
 from mosaic_lab.evaluation.evaluation import WORKER, Evaluation
-from mosaic_lab.evaluation.fingerprints import digest, identity
+from mosaic_lab.evaluation.fingerprints import digest, identity, resampling_seed
 from mosaic_lab.evaluation.launch import evaluate
 from mosaic_lab.evaluation.plan import EvaluationPlan, request_of
 from mosaic_lab.evaluation.reports.games import ratings_table
@@ -42,9 +42,9 @@ _SAME = ("env_id", "family", "settings")  # in all evaluations of a league
 
 @checked_methods("league")
 class League:
-    """A pool of players, rated by two-player games. Started by `mosaic_lab.Lab.league`.
+    """A pool of players, rated by two-player games; started by `mosaic_lab.Lab.league`.
 
-    A league can also be made of evaluations of `mosaic_lab.policies.pairings` and of other leagues:
+    A league can also be made from evaluations of `mosaic_lab.policies.pairings` and from other leagues:
     ``mosaic.League([ev, league])``. Raises ConfigurationError with all problems if their games cannot be
     rated together: different environments, settings or versions, one name for two operators, or a repeated
     game.
@@ -65,7 +65,7 @@ class League:
         name = evaluation.config.get("league", {}).get("name")
         if name is None:
             raise ConfigurationError(
-                f"{evaluation.id} was not started by lab.league; mosaic.League([ev, …]) makes one of "
+                f"{evaluation.id} was not started by lab.league; mosaic.League([ev, …]) makes a league from "
                 "evaluations"
             )
         runs = [run for run in Supervisor(evaluation.path.parent).runs() if run.worker == WORKER]
@@ -89,7 +89,7 @@ class League:
 
     @property
     def trained(self) -> dict[str, Trained]:
-        """The training and the step of each player that is a checkpoint of a run in the league."""
+        """The training and the step of each player that is a run's checkpoint."""
         recorded = (
             evaluation.config.get("league", {}).get("trained", {}) for evaluation in self._evaluations
         )
@@ -107,7 +107,7 @@ class League:
         return self
 
     def games(self) -> pd.DataFrame:
-        """Return the games played so far: `Evaluation.games` of all, with the id of the ``evaluation``."""
+        """Return the games played so far: all `Evaluation.games`, with the id of their ``evaluation``."""
         import pandas as pd
 
         tables = [evaluation.games().assign(evaluation=evaluation.id) for evaluation in self._evaluations]
@@ -141,11 +141,11 @@ class League:
     ) -> Evaluation:
         """Play new players against the existing ones and against each other. No game is repeated.
 
-        Returns the evaluation that plays these games at once.
+        Return at once the evaluation that plays these games.
 
         Args:
-            players: operators by name, or runs, as in `mosaic_lab.Lab.league`; of a run, the checkpoints that
-                do not play yet.
+            players: operators by name, or runs, as in `mosaic_lab.Lab.league`; a run adds those of its
+                checkpoints that do not play yet.
             opponents: names of the existing players to play against; default: all.
             checkpoints: number of checkpoints per run.
             seeds: default: those of the first evaluation.
@@ -173,27 +173,24 @@ class League:
         return str(first.config.get("league", {}).get("name", first.id))
 
     def _sides(self) -> tuple[str, str]:
-        """Return the two sides of a game, by the patterns of the first lane."""
+        """Return the two sides of a game, which are the patterns of the first lane."""
         first, second = next(iter(self._evaluations[0].plan.lanes.values()))
         return first, second
 
     def _title(self, what: str) -> str:
-        done, total = (
-            sum(getattr(evaluation, name) for evaluation in self._evaluations) for name in ("done", "total")
-        )
-        return f"{what} in {self._evaluations[0].environment}, {done:,} of {total:,} games"
+        return f"{what} in {self._evaluations[0].environment}, {self._progress_text()}"
+
+    def _progress_text(self) -> str:
+        done = sum(evaluation.done for evaluation in self._evaluations)
+        total = sum(evaluation.total for evaluation in self._evaluations)
+        return f"{done:,} of {total:,} games"
 
     def _seed(self, rng: int | None) -> int:
-        if rng is not None:
-            return rng
-        return int(digest([identity(evaluation.plan) for evaluation in self._evaluations])[:8], 16)
+        return resampling_seed((evaluation.plan for evaluation in self._evaluations), rng)
 
     def __repr__(self) -> str:
-        done, total = (
-            sum(getattr(evaluation, name) for evaluation in self._evaluations) for name in ("done", "total")
-        )
         environment = self._evaluations[0].environment
-        return f"<League in {environment}: {len(self.players)} players, {done:,} of {total:,} games>"
+        return f"<League in {environment}: {len(self.players)} players, {self._progress_text()}>"
 
 
 def start_league(
@@ -205,11 +202,12 @@ def start_league(
     operator: Any,
     progress: Callable[[str], None],
 ) -> League:
-    """See `mosaic_lab.Lab.league`; ``request`` has the evaluation's arguments, without operators."""
+    """Start a league; see `mosaic_lab.Lab.league`. ``request`` has the evaluation's arguments, without
+    operators."""
     specs, trained = expanded(players, checkpoints, operator, supervisor.store.root)
     if isinstance(request.seeds, Iterable):
-        request = replace(request, seeds=list(request.seeds))  # read several times
-    lanes_of(specs, {}, ("one", "other"), ())  # refused before an environment is made
+        request = replace(request, seeds=list(request.seeds))  # it is read several times
+    lanes_of(specs, {}, ("one", "other"), ())  # checks the players before an environment is made
     env = str(request.env)
     sides = _two(agents, env) if agents is not None else _sides(replace(request, operators=specs), progress)
     request = replace(request, operators=lanes_of(specs, {}, sides, ()))
@@ -227,8 +225,8 @@ def _two(agents: Any, env: str) -> tuple[str, str]:
 
 
 def _sides(request: EvaluateRequest, progress: Callable[[str], None]) -> tuple[str, str]:
-    """Return the two agents or teams of an environment, which is made once. Raises ConfigurationError where
-    it has others."""
+    """Return the two agents or teams of an environment, which is made once. Raises ConfigurationError if it
+    does not have two."""
     problems = Problems()
     plan = plan_arenas(request, problems)
     problems.check()
@@ -238,7 +236,7 @@ def _sides(request: EvaluateRequest, progress: Callable[[str], None]) -> tuple[s
         teams = f", its teams {', '.join(info.teams)}" if info.teams else ""
         raise ConfigurationError(
             f"{request.env} is not a game of two sides: its agents are {', '.join(info.agents)}{teams}. "
-            'Where some of them play together, agents=["red_*", "blue_*"] names the two sides'
+            'If some of them play together, name the two sides, such as agents=["red_*", "blue_*"]'
         )
     return sides[0], sides[1]
 
@@ -258,7 +256,7 @@ def _check_comparable(evaluations: Sequence[Results]) -> None:
                 problems.add("", f"{name!r} is a different operator in {evaluation.id} than in {other}")
         games = {digest(game) for game in _games(evaluation.plan)}
         if twice := {played[game] for game in games & set(played)}:
-            problems.add("", f"{evaluation.id} has games that are in {', '.join(sorted(twice))} too")
+            problems.add("", f"{evaluation.id} has games that are also in {', '.join(sorted(twice))}")
         played |= dict.fromkeys(games, evaluation.id)
     problems.check()
 
@@ -294,7 +292,7 @@ def _identities(plan: EvaluationPlan) -> dict[str, str]:
 
 
 def _games(plan: EvaluationPlan) -> Iterable[list[Any]]:
-    """Return the games: who controls which agent, and the seeds."""
+    """Return each game: who controls which agent, and the seeds."""
     sides = {
         label: sorted((pattern, spec.name) for pattern, spec in plan.mapping(label).items())
         for label in plan.lanes
@@ -311,8 +309,8 @@ def expanded(
 ) -> tuple[dict[str, OperatorSpec], dict[str, Trained]]:
     """Return the new players by name, and the origins of those that come from trainings.
 
-    A run, or its name in the ``store``, adds its checkpoints as players, a group the checkpoints of all its
-    runs. Checkpoints among ``members`` are left out. Raises ConfigurationError with all problems.
+    A run, or its name in the ``store``, adds its checkpoints as players; a group adds those of all its runs.
+    Checkpoints among ``members`` are left out. Raises ConfigurationError with all problems.
     """
     problems = Problems()
     if not isinstance(players, Mapping) or not players:
@@ -320,9 +318,7 @@ def expanded(
             f"players={players!r:.200}: must map names to operators or runs, such as "
             '{"self-play": run, "random": mosaic.operators.random()}'
         )
-    count = whole_number("checkpoints", checkpoints)
-    if count < 1:
-        raise ConfigurationError(f"checkpoints={checkpoints!r}: must be an integer ≥ 1")
+    count = whole_number("checkpoints", checkpoints, 1)
     make = operator or rl
     specs: dict[str, OperatorSpec] = {}
     trained: dict[str, Trained] = {}
@@ -338,7 +334,7 @@ def expanded(
                         trained[player] = Trained(training, checkpoint.step)
             if not isinstance(value, Run | RunGroup):
                 if name in members:
-                    raise ConfigurationError("a player of this name exists already: choose another name")
+                    raise ConfigurationError("a player of this name already exists: choose another name")
                 specs[name] = as_operator(value).with_(name=name)
         except (ConfigurationError, UnknownRun) as error:
             problems.add("players", f"{name}: {error}")
@@ -353,7 +349,7 @@ def lanes_of(
     opponents: Iterable[str],
 ) -> dict[str, dict[str, OperatorSpec]]:
     """Return the games of new players against each other and against ``opponents`` from ``members``, each on
-    both sides, as the operators of an evaluation. Raises ConfigurationError if no game remains."""
+    both sides, as the operators of an evaluation. Raises ConfigurationError if there are none."""
     opponents = list(opponents)
     if unknown := [name for name in opponents if name not in members]:
         names = ", ".join(members) or "none"
@@ -368,7 +364,7 @@ def lanes_of(
     }
     if not lanes:
         raise ConfigurationError(
-            "no new games: the players are in the league already, or have no opponents"
+            "no new games: the players are already in the league, or have no opponents"
             if members
             else f"a league needs at least two players, not {len(new)} ({', '.join(new) or 'none'})"
         )

@@ -1,5 +1,7 @@
-"""Parts of an evaluation on a cluster: runs in its folder ``parts``, each playing some of its episodes. A
-part is an evaluation of one operator. Its records and steps are mirrored here like those of any run."""
+"""Parts of an evaluation on a cluster: runs in its folder ``parts``, each playing some of its episodes.
+
+A part is an evaluation of one operator. Its records and steps are mirrored here like those of any run.
+"""
 
 from __future__ import annotations
 
@@ -22,22 +24,22 @@ PARTS = "parts"
 GRACE_SECONDS = 20.0
 """Seconds for the parts to end after a stop and for their last episodes to arrive."""
 _LEAST = 10  # episodes
-_WORTH_SECONDS = 10.0  # of play, about the time that starting a part takes
-_OF = "."  # separates part and folder in the name of an arena
+_WORTH_SECONDS = 10.0  # of play, about as long as starting a part takes
+_OF = "."  # separates part and folder in an arena's name
 
 
 def chunk_size(waiting: int, parallel: int, seconds: float | None = None) -> int:
     """Return how many of the ``waiting`` episodes the next part plays if ``parallel`` parts run at once.
 
     Guided self-scheduling (Polychronopoulos and Kuck 1987) keeps the last chunks short. A part plays at least
-    ten episodes and, if the ``seconds`` per episode are known, enough to outlast its own start.
+    ten episodes and, if the ``seconds`` per episode are known, enough to take longer than its own start.
     """
     least = _LEAST if not seconds else max(_LEAST, ceil(_WORTH_SECONDS / seconds))
     return min(waiting, max(least, ceil(waiting / (2 * parallel))))
 
 
 def part_plan(plan: EvaluationPlan, jobs: Sequence[EpisodeJob]) -> EvaluationPlan:
-    """Return the plan of a part that plays these episodes, all of one operator."""
+    """Return the plan of a part that plays these episodes, which all have the same operator."""
     lane = plan.lanes[jobs[0].label]
     operators = {key: plan.operators[key] for key in lane.values()}
     seeds = {job.seed: job.index // plan.request.episodes for job in jobs}
@@ -76,7 +78,7 @@ class Part:
         return len(self._seen)
 
     def read(self) -> list[Record]:
-        """Return the episodes recorded since the last call, with arena names as expected by `arena_path`."""
+        """Return the episodes recorded since the last call, with arena names as `arena_path` expects them."""
         records = self._log.read()
         if len(records) == len(self._seen):
             return []
@@ -95,7 +97,7 @@ def arena_path(folder: Path, name: str) -> Path:
 
 
 def parts_text(parts: Sequence[Run]) -> str:
-    """Return the numbers of playing and waiting parts: "2 parts play, 1 waits (waits for 1 CPU; …)"."""
+    """Describe the playing and starting parts: "2 parts play, 1 starts (waits for 1 CPU; …)"."""
     states = [(part.state, part) for part in parts]
     playing = sum(state in (State.RUNNING, State.STOPPING) for state, _ in states)
     waiting = [part for state, part in states if state in (State.QUEUED, State.STARTING)]

@@ -1,5 +1,7 @@
-"""The plan of an evaluation, which determines every episode in advance. An episode depends only on its
-operator, seed and number, not on other episodes."""
+"""The plan of an evaluation, which determines every episode in advance.
+
+An episode depends only on its operator, seed and number, not on other episodes.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,9 @@ from mosaic_lab.runs.request import compact_seeds
 from mosaic_lab.runs.run_record import RunRecord
 from mosaic_lab.workers.families import family_of
 
-_RECORDED = (
-    *("max_steps", "step_timeout", "episodes", "seed_sequence", "on_failure", "step_delay", "budget", "on"),
-)
-"""Arguments that each plan in a folder has; others only if they were given."""
+_LIMITS = ("max_steps", "step_timeout", "step_delay", "budget")
+_RECORDED = (*_LIMITS, "episodes", "seed_sequence", "on_failure", "on")
+"""Arguments that every plan in a folder has; others are there only if they were given."""
 
 Trainings = dict[str, dict[str, str]]
 """The lanes of each algorithm's trainings: {operator: {training: lane}}."""
@@ -37,13 +38,13 @@ Key = tuple[str, int, int]
 
 
 def episode_text(label: str, seed: int, episode: int) -> str:
-    """Return an episode's name for messages: "PPO, seed 7, episode 2". Episode 0 is not numbered."""
+    """Return an episode's name for messages: "PPO, seed 7, episode 2". Episode 0 has no number."""
     return f"{label}, seed {seed}" + (f", episode {episode}" if episode else "")
 
 
 @dataclass(frozen=True)
 class EpisodeJob:
-    """One episode. ``index`` counts the episodes of an operator, ``episode_seed`` seeds the environment, and
+    """One episode. ``index`` counts an operator's episodes, ``episode_seed`` seeds the environment, and
     ``operator_seed`` the operators' random numbers."""
 
     label: str
@@ -62,14 +63,13 @@ class EpisodeJob:
 class EvaluationPlan(ArenaPlan):
     """A request with its episodes' schedule, as read by the evaluation's process.
 
-    ``arena`` is the command of an arena, ``commands`` are the commands of the operators' workers.
-    ``parallel`` is the number of arenas, or of parts on a cluster, that play at once. ``digests`` are the
-    checkpoints' digests by path. ``replay`` is the folder of the recording that language models answer from,
-    or None if they are called. ``only``: keys of the episodes to play, None for all. In a part, ``places``
-    are the positions of its seeds among all seeds. ``module``: the file or folder of the user's module that
-    makes the environment, None if a worker provides it. ``trainings`` are the lanes of each algorithm's
-    trainings. ``batches`` are the numbers of episodes that an arena plays together, for the lanes where it
-    plays several.
+    ``arena`` is the command of an arena, ``commands`` are those of the operators' workers. ``parallel`` is
+    the number of arenas, or of parts on a cluster, that play at once. ``digests`` are the checkpoints'
+    digests by path. ``replay`` is the folder of the recording that language models answer from, None if they
+    are called. ``only`` are the keys of the episodes to play, None for all. In a part, ``places`` are the
+    positions of its seeds among all seeds. ``module`` is the file or folder of the user's module that makes
+    the environment, None if a worker provides it. ``trainings`` are the lanes of each algorithm's trainings.
+    ``batches`` has the number of episodes that an arena plays together, for each lane where it plays several.
     """
 
     request: EvaluateRequest
@@ -86,8 +86,8 @@ class EvaluationPlan(ArenaPlan):
 
     @property
     def brought_module(self) -> Path | None:
-        """The environment's module if a script or bundle provides it. None if this process's PYTHONPATH
-        provides it, or if the environment is a worker's own."""
+        """The environment's module if a script or bundle provides it; None if this process's PYTHONPATH does,
+        or if the environment is a worker's own."""
         if self.module is None or module_path(self.env_id, self.passed) == Path(self.module):
             return None
         return Path(self.module)
@@ -100,7 +100,7 @@ class EvaluationPlan(ArenaPlan):
         return {"PYTHONPATH": os.pathsep.join(filter(None, folders))}
 
     def jobs(self) -> list[EpisodeJob]:
-        """Return all episodes: seed by seed, each operator in turn."""
+        """Return all episodes, seed by seed, with each operator in turn."""
         wanted = None if self.only is None else set(self.only)
         every = (
             EpisodeJob(
@@ -118,7 +118,7 @@ class EvaluationPlan(ArenaPlan):
         return [job for job in every if wanted is None or job.key in wanted]
 
     def episode_seed(self, seed: int, episode: int) -> int:
-        """Return the environment's seed: ``seed`` itself if fixed, else the operators' seed."""
+        """Return the environment's seed: ``seed`` itself in a fixed sequence, else the operators' seed."""
         return seed if self.request.seed_sequence == "fixed" else self.operator_seed(seed, episode)
 
     def operator_seed(self, seed: int, episode: int) -> int:
@@ -139,7 +139,7 @@ class EvaluationPlan(ArenaPlan):
 
     @property
     def lanes_by_operator(self) -> dict[str, list[str]]:
-        """The lanes of each operator as the user named it: one, or one for each training of an algorithm."""
+        """The lanes of each operator named by the user: one, or one for each training of an algorithm."""
         owners = {lane: label for label, lanes in self.trainings.items() for lane in lanes.values()}
         grouped: dict[str, list[str]] = {}
         for lane in self.lanes:
@@ -161,12 +161,12 @@ class EvaluationPlan(ArenaPlan):
         return ", ".join(dict.fromkeys(str(spec.category) for spec in self.mapping(label).values()))
 
     def given(self, request: EvaluateRequest) -> EvaluateRequest:
-        """Return the request of this plan as `EvaluateRequest.to_json` records it."""
+        """Return ``request`` with the values of this plan, to be recorded by `EvaluateRequest.to_json`."""
         return structs.replace(
             request,
             operators=self.tables(),
             policies=None,
-            deadline=None,  # those of the operators
+            deadline=None,  # the operators have their own
             fallback=None,
             seeds=compact_seeds(self.seeds),
             episodes=self.request.episodes,
@@ -202,11 +202,11 @@ class EvaluationPlan(ArenaPlan):
 
 
 def request_of(run: RunRecord) -> EvaluateRequest:
-    """Return the request that plays the same episodes again, with operators as tables. Raises KeyError,
-    TypeError or ValueError for other runs."""
+    """Return the request that plays a run's episodes again, with operators as tables. Raises KeyError,
+    TypeError or ValueError for a run that is not an evaluation."""
     if recorded := run.folder.document(run.folder.request_path):
         return EvaluateRequest.of_json(recorded)
-    plan = EvaluationPlan.from_config(run.config)  # of an earlier version
+    plan = EvaluationPlan.from_config(run.config)  # made by an earlier version
     return structs.replace(
         plan.given(plan.request),
         env=plan.env_id,

@@ -1,4 +1,4 @@
-"""Plan an evaluation from its arguments or script; validate everything before anything starts."""
+"""The planning of an evaluation from its arguments or script, with all checks before anything starts."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ def plan_evaluation(
 ) -> EvaluationPlan:
     """Return the plan of a request, without the commands that `launch.equipped` adds.
 
-    ``find_run`` finds the run if ``replay`` is an id. ``problems`` are known already. ``recorded``: language
-    models are not called, so their keys need not be set. Raises ConfigurationError with all problems.
+    ``find_run`` finds the run if ``replay`` is an id. ``problems`` are those already known. ``recorded``:
+    language models are not called, so their keys need not be set. Raises ConfigurationError with all
+    problems.
     """
     problems = problems or Problems()
     request = _as_episodes(request).checked(problems)
@@ -55,7 +56,7 @@ def plan_evaluation(
     budget = check_budget(request.budget, operators, problems)
     recording = None if request.replay is None else _recording(request.replay, find_run, arenas, problems)
     if budget is not None and recording is not None:
-        problems.add("budget", "budget: what is played from a recording costs nothing; leave the budget out")
+        problems.add("budget", "budget: playing from a recording costs nothing; leave the budget out")
     if request.on is not None:
         check_cluster(request.on, arenas, budget, request.replay, problems)
     _check_total(arenas, request.episodes, problems)
@@ -74,10 +75,10 @@ def plan_evaluation(
 
 
 def with_lanes(operators: Any, problems: Problems) -> tuple[Any, Trainings]:
-    """Return operators with a lane for each training in place of each `Algorithm`, and these lanes.
+    """Return operators with each `Algorithm` replaced by a lane for each of its trainings, and these lanes.
 
-    A lane is named after the operator and the training, "PPO s1"; that of an only training after the operator
-    alone. Values that are not a mapping are returned unchanged.
+    A lane is named after the operator and the training, "PPO s1", or after the operator alone if it has only
+    one training. Values that are not a mapping are returned unchanged.
     """
     if not isinstance(operators, Mapping):
         return operators, {}
@@ -129,7 +130,7 @@ def _default_parallel(operators: Iterable[OperatorSpec]) -> int:
 
 
 def _recording(replay: Any, find_run: FindRun, arenas: ArenaPlan, problems: Problems) -> Recording | None:
-    """Return the requested recording. Anything that it lacks for the plan is a problem."""
+    """Return the requested recording; add a problem for anything that the plan needs and it lacks."""
     try:
         recording = recording_of(replay, find_run)
     except ConfigurationError as error:
@@ -140,7 +141,7 @@ def _recording(replay: Any, find_run: FindRun, arenas: ArenaPlan, problems: Prob
 
 
 def _out_of_kernel(arenas: ArenaPlan, problems: Problems) -> ArenaPlan:
-    """Return the plan with operators that can run in another process. Those that cannot are problems."""
+    """Return the plan with operators that can run in another process; add a problem for each that cannot."""
     first = {
         key: (label, pattern)
         for label, lane in reversed(arenas.lanes.items())
@@ -156,8 +157,8 @@ def _out_of_kernel(arenas: ArenaPlan, problems: Problems) -> ArenaPlan:
 
 
 def _as_episodes(request: EvaluateRequest) -> EvaluateRequest:
-    """Convert seeds that are all repeated equally often to distinct seeds with that many episodes in the same
-    environment. Return other requests unchanged."""
+    """Convert seeds that are all repeated equally often to distinct seeds with that many episodes each, in
+    the same environment. Return other requests unchanged."""
     seeds, episodes = request.seeds, request.episodes
     if isinstance(seeds, range | str | bytes) or not isinstance(seeds, Iterable):
         return request
@@ -174,7 +175,7 @@ def _as_episodes(request: EvaluateRequest) -> EvaluateRequest:
 
 
 def check_cluster(on: Any, plan: ArenaPlan, budget: Any, replay: Any, problems: Problems) -> None:
-    """Add any reasons why an evaluation cannot run on the cluster ``on`` to ``problems``."""
+    """Add the reasons why an evaluation cannot run on the cluster ``on``, if any, to ``problems``."""
     try:
         clusters.find(on)
     except ConfigurationError as error:
@@ -194,7 +195,7 @@ def _refusal(spec: OperatorSpec) -> str:
     if spec.is_language_model:
         return f"{spec.name} calls a language model, whose key and recording stay on this machine"
     if spec.is_recorded:
-        return f"{spec.name} is a program of this machine, whose moves are recorded here"
+        return f"{spec.name} is a program on this machine, whose moves are recorded here"
     if spec.code:
         return f"{spec.name} is your own code, which the nodes of a cluster do not have"
     return ""
@@ -232,7 +233,7 @@ def check_consent(plan: EvaluationPlan, source: str, run_code: bool, root: Path 
     raise ConfigurationError(
         f"{source} runs Python code with your permissions on this machine:\n"
         + "\n".join(lines)
-        + "\nRead it first, then allow it by run_code=True (in a shell --run-code)"
+        + "\nRead it first, then allow it with run_code=True (in a shell, --run-code)"
     )
 
 

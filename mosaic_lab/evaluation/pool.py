@@ -1,8 +1,9 @@
-"""The pool of arenas of an evaluation: scheduling of episodes and handling of failures.
+"""The pool of an evaluation's arenas: the scheduling of episodes and the handling of failures.
 
 An evaluation's process runs a `Pool` to the end, or until `EvaluationAborted` or `Spent`. An episode's result
-does not depend on which arena plays it, or when. After any failure an arena is discarded; its next episode
-starts in a new one. Stalled episodes are written to the run folder long before they fail, for the kernel.
+does not depend on which arena plays it, or when. After any failure an arena is discarded, and the next
+episode starts in a new one. Stalled episodes are written to the run folder, for the kernel, long before they
+fail.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ ARENAS = "arenas"
 VERSIONS = "versions.json"
 
 Queue = tuple[str, int]
-"""A lane, and the size of the batches in which its episodes are played."""
+"""A lane and its batch size, the number of its episodes that an arena plays together."""
 
 
 @dataclass(frozen=True)
 class Stall:
-    """An episode without a step since ``since`` (Unix seconds), and a description of what it waits for."""
+    """An episode that has made no step since ``since`` (Unix seconds), with what it waits for."""
 
     operator: str
     seed: int
@@ -71,8 +72,8 @@ class Stalls:
         self._written: list[Stall] | None = None
 
     def update(self, running: Iterable[tuple[EpisodeJob, float | None, str]]) -> None:
-        """Write the stalled episodes among the ``running`` ones, each with the seconds for which it has
-        stalled, or None, and what it waits for."""
+        """Write the stalled episodes among the ``running`` ones. Each comes with the seconds for which it has
+        stalled (None: it has not) and what it waits for."""
         written = {(stall.operator, stall.seed, stall.episode): stall for stall in self._written or []}
         stalls = []
         for job, seconds, waits_for in running:
@@ -96,7 +97,7 @@ def read_stalls(folder: RunFolder) -> list[Stall]:
 
 @dataclass(frozen=True)
 class ArenaReady:
-    """The arena is ready to play. Contains the versions of its environment and operators."""
+    """The arena is ready to play, with these versions of its environment and operators."""
 
     versions: dict[str, str]
 
@@ -113,8 +114,8 @@ class EpisodeEnded:
 class Failed:
     """The arena has failed; ``jobs`` are the episodes it was playing.
 
-    ``refused``: the request itself is invalid, so a retry would fail too. ``spent``: the budget of the
-    language models is exhausted; the episode can be played with a larger one.
+    ``refused``: the request itself is invalid, so a retry would fail too. ``spent``: the language models'
+    budget is exhausted; the episode can be played with a larger one.
     """
 
     jobs: list[EpisodeJob]
@@ -124,7 +125,7 @@ class Failed:
 
 
 class EpisodePlayer:
-    """An arena for the lane ``label`` in ``loop``, in a new folder ``path``, which plays up to ``batch``
+    """An arena for the lane ``label`` in ``loop``, with a new folder ``path``, that plays up to ``batch``
     episodes together. Raises ArenaFailed if it cannot be started."""
 
     def __init__(
@@ -162,7 +163,7 @@ class EpisodePlayer:
 
     @property
     def queue(self) -> Queue:
-        """The queue from which it takes episodes."""
+        """The queue it takes episodes from."""
         return self.label, self.batch
 
     def leave(self) -> None:
@@ -175,7 +176,7 @@ class EpisodePlayer:
         arena.seat(assignment, batch=self.batch)
 
     def received(self, arena: ArenaClient, message: dict[str, Any]) -> None:
-        """Process a message of the arena."""
+        """Process a message from the arena."""
         kind = message.get("type")
         if kind == "played":
             episode = message["episode"]
@@ -187,7 +188,7 @@ class EpisodePlayer:
             operators = message["operators"].values()
             workers = {
                 operator["worker"]: operator["version"] for operator in operators if operator["worker"]
-            }  # none under the plain protocol
+            }  # operators of the plain protocol have none
             arena.answered()
             arena.seated = True
             self.events.append(ArenaReady({**self._versions, **workers}))
@@ -203,7 +204,7 @@ class EpisodePlayer:
 
 
 class EvaluationAborted(RunAborted):
-    """Raised when a failed episode ends the evaluation; `refused`: it can never be played."""
+    """Raised when a failed episode ends the evaluation; ``refused``: it can never be played."""
 
     def __init__(self, message: str, refused: bool) -> None:
         super().__init__(message)
@@ -218,8 +219,11 @@ class Spent(RunCurtailed):
 
 
 class Pool:
-    """Arenas that play the episodes of a plan. ``done`` are the episodes to skip, ``folder`` is the run's,
-    and ``variables`` are the environment variables of its processes. ``warm`` may start operators."""
+    """Arenas that play the episodes of a plan, except those ``done``.
+
+    ``folder`` is the run's, ``variables`` are the environment variables of its processes, and ``warm`` are
+    warm workers, which may start operators.
+    """
 
     def __init__(
         self,
@@ -293,7 +297,7 @@ class Pool:
     # ------------------------------------------------------------------ work
 
     def _staff(self) -> None:
-        """Give every vacant arena its share of the episodes and start as many further arenas as allowed."""
+        """Give every vacant arena its share of the episodes, and start as many more arenas as allowed."""
         for player in list(self._players):
             waiting = self._waiting[player.queue]
             others = [other for other in self._players if other.queue == player.queue]
@@ -309,9 +313,8 @@ class Pool:
             self._start(*queue)
 
     def _understaffed(self) -> Queue | None:
-        """Return the queue with the most remaining episodes per arena, counting a new arena, or None if all
-        have enough arenas.
-        """
+        """Return the queue with the most remaining episodes per arena, counting a new one; None if all have
+        enough arenas."""
         arenas = [player.queue for player in self._players]
         starting = [player.queue for player in self._players if not player.jobs]
         loads = {
@@ -363,8 +366,8 @@ class Pool:
     # ------------------------------------------------------------------ failures
 
     def _play_alone(self, player: EpisodePlayer, jobs: list[EpisodeJob]) -> None:
-        """Queue the episodes of a failed batch to be played one at a time, where failures are recorded. If no
-        episode of the batch had ended, the lane's remaining ones follow."""
+        """Queue the episodes of a failed batch to be played one at a time, so that each failure is recorded
+        for its own episode. If no episode of the batch had ended, the lane's remaining episodes follow."""
         if not player.played:
             jobs += self._waiting.pop(player.queue, ())
         self._waiting[player.label, 1].extend(jobs)
@@ -379,8 +382,8 @@ class Pool:
             raise EvaluationAborted(f"{episode_text(*job.key)}: {failed.message}", False)
 
     def _not_opened(self, label: str, message: str, refused: bool) -> None:
-        """Continue without a new arena for an operator. Its existing arenas play its episodes; without any,
-        its episodes are not played."""
+        """Continue without a new arena for an operator. Its existing arenas play its episodes; if there are
+        none, its episodes fail."""
         if refused or self._plan.request.on_failure == "stop":
             raise EvaluationAborted(message if refused else f"{label}: {message}", refused)
         if self._plan.request.on_failure == "retry" and label not in self._reopened:

@@ -1,4 +1,4 @@
-"""Recordings that replace language models and chess engines in an evaluation."""
+"""Recordings from which an evaluation plays instead of calling language models and chess engines."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _POSSIBLE = "must be an evaluation, the id of one, or the folder of its run or o
 
 @dataclass(frozen=True)
 class Recording:
-    """The recorded exchanges of an evaluation in ``folder``, with its configuration. ``models`` names the
-    language models and engines of each lane that has any."""
+    """The recorded exchanges of an evaluation in ``folder``, with its configuration. ``models`` has the names
+    of the language models and engines of each lane that has any."""
 
     folder: Path
     env_id: str
@@ -76,7 +76,7 @@ def check_replay(recording: Recording, plan: ArenaPlan, problems: Problems) -> N
 
 
 def replayed(plan: EvaluationPlan, folder: Path) -> EvaluationPlan:
-    """Return the plan with answers from the recording in ``folder``, which cost nothing and need no key."""
+    """Return the plan with answers from the recording in ``folder``, which costs nothing and needs no key."""
     operators = {
         key: spec.with_(pass_env_vars=()) if spec.is_language_model else spec
         for key, spec in plan.operators.items()
@@ -104,7 +104,7 @@ def _folder_of(source: Any, find_run: FindRun) -> Path:
 
 
 def _described(folder: Path) -> Recording:
-    """Return a recording from a run's configuration or a bundle's script."""
+    """Return the recording described by a run's configuration or a bundle's script."""
     config, script = folder / "config.json", folder / "script.json"
     if config.is_file():
         plan = EvaluationPlan.from_config(read_json(config))

@@ -1,4 +1,4 @@
-"""Verify that an evaluation is reproducible: play its episodes again and compare them step by step."""
+"""The check that an evaluation is reproducible: its episodes are played again and compared step by step."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ Start = Callable[[EvaluationPlan], "Results"]
 
 @dataclass(frozen=True)
 class Difference:
-    """An episode with a different outcome. ``what`` names the differing values; ``step`` is the first
-    differing step, or None if no step differs or none was recorded."""
+    """An episode with a different outcome. ``what`` names the values that differ; ``step`` is the first step
+    that differs, None if no step does or none was recorded."""
 
     operator: str
     seed: int
@@ -44,8 +44,11 @@ class Difference:
 
 @dataclass(frozen=True, repr=False)
 class Verification:
-    """The result of replaying ``episodes``, with their differences. ``versions`` lists changed versions:
-    {operator: {package: (then, now)}}. ``run``: the id of the run that replayed them, if kept."""
+    """The result of playing a number of ``episodes`` again, with their differences.
+
+    ``versions`` lists changed versions: {operator: {package: (then, now)}}. ``run`` is the id of the run that
+    played them, if kept.
+    """
 
     episodes: int
     differences: tuple[Difference, ...]
@@ -68,7 +71,7 @@ class Verification:
 
 
 def check_by_replay(played: PlayedEvaluation, sample: int | None, start: Start) -> Verification:
-    """Replay the episodes of an evaluation, or a random ``sample`` of them (None: all).
+    """Play the episodes of an evaluation again, or a random ``sample`` of them (None: all).
 
     Language models and engines answer from its own recording. ``start`` starts an evaluation from a plan;
     this function waits for it and stops it if interrupted. Its folder is removed if nothing differs. Raises
@@ -87,7 +90,7 @@ def check_by_replay(played: PlayedEvaluation, sample: int | None, start: Start) 
     if sample is not None and sample < len(keys):
         keys = random.Random(len(keys)).sample(keys, sample)  # fixed seed: the same sample each time
     models = [spec.name for spec in plan.operators.values() if spec.is_language_model]
-    if any(played.recording.glob("*.jsonl")):  # of models, or of engines alone
+    if any(played.recording.glob("*.jsonl")):  # of language models, or of engines only
         plan = replayed(plan, played.recording)
     elif models:
         raise ConfigurationError(

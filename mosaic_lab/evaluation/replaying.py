@@ -1,4 +1,4 @@
-"""Replays and recordings of an evaluation's episodes, on this machine or from an opened bundle."""
+"""Replays and recordings of an evaluation's episodes, played on this machine or from an opened bundle."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def replay(
     install: Callable[[str], None] = print,
     progress: Progress | None = None,
 ) -> Replay | Replays:
-    """Replay an episode of one operator, or those of several side by side; see `Evaluation.replay`.
-    ``install`` and ``progress`` as in `replay_episode`."""
+    """Replay an episode of one operator, or of several side by side; see `Evaluation.replay`. ``install`` and
+    ``progress`` are as in `replay_episode`."""
     names = [operator] if isinstance(operator, str) else checked_names(operator)
     episodes = [_played_episode(played, name, seed, episode) for name in names]
     replays = [replay_episode(played.plan, found, install, progress) for found in episodes]
@@ -34,7 +34,7 @@ def replay(
 
 
 def recorded_episodes(played: PlayedEvaluation) -> list[RecordedEpisode]:
-    """Return the ended episodes, with the files of their observations if they were recorded."""
+    """Return the ended episodes, with the files of their observations if recorded."""
     owners = {lane: label for label, lanes in played.plan.lanes_by_operator.items() for lane in lanes}
     return [_recorded(played, record, owners[record["operator"]]) for record in played.records()]
 
@@ -86,13 +86,10 @@ def _record(
     record = records.get((lane, seed, episode))
     if record is None:
         seeds = sorted({own for label, own, _ in records if label == lane})
+        last = plan.request.episodes - 1
         raise ConfigurationError(
             f"no finished {episode_text(f'episode of {lane}', seed, episode)}: {nearest_seeds(seeds, seed)}"
-            + (
-                f"; each has the episodes 0 to {plan.request.episodes - 1}"
-                if plan.request.episodes > 1
-                else ""
-            )
+            + (f"; each has the episodes 0 to {last}" if last else "")
         )
     if record["status"] != "ok":
         raise ConfigurationError(f"{episode_text(lane, seed, episode)} failed: {record['error']}")
@@ -100,7 +97,7 @@ def _record(
 
 
 def nearest_seeds(seeds: list[int], seed: int) -> str:
-    """Return a clause with the seeds nearest to an unknown one; ``seeds`` are sorted."""
+    """Return a clause with those of the sorted ``seeds`` that are nearest to an unknown one."""
     if not seeds:
         return "none has ended yet"
     at = min(max(bisect_left(seeds, seed) - _NEAREST // 2, 0), max(0, len(seeds) - _NEAREST))

@@ -20,8 +20,8 @@ OnFailure = Literal["stop", "skip", "retry"]
 class EvaluateRequest(CompareRequest, kw_only=True, frozen=True):
     """The arguments of `Lab.evaluate` as given, before `plan_evaluation` validates them.
 
-    They are also the keys of a script. Only scripts have ``module``: the file or folder of the user's module
-    that makes the environment; default: found on PYTHONPATH.
+    They are also the keys of a script. Only scripts have ``module``, the file or folder of the user's module
+    that makes the environment; by default it is found on PYTHONPATH.
     """
 
     METHOD: ClassVar[str] = "evaluate"
@@ -34,18 +34,18 @@ class EvaluateRequest(CompareRequest, kw_only=True, frozen=True):
     on_failure: Annotated[OnFailure, Meta(description="how to handle an episode that cannot be finished")] = (
         "stop"
     )
-    seed_sequence: Annotated[
-        SeedSequence, Meta(description="a seed for each episode, or one for all of a seed")
-    ] = "procedural"
+    seed_sequence: Annotated[SeedSequence, Meta(description="how the episodes on a seed are seeded")] = (
+        "procedural"
+    )
     step_delay: Annotated[
         float, Meta(ge=0, extra=SECONDS, description="seconds to pause before each step")
     ] = 0.0
     budget: Annotated[
         Mapping[str, float] | None, Meta(description="limits for language models, usd or tokens")
     ] = None
-    replay: Annotated[
-        Any, Meta(description="an evaluation whose recorded answers of language models are repeated")
-    ] = None
+    replay: Annotated[Any, Meta(description="an evaluation whose recorded model answers are used again")] = (
+        None
+    )
     on: Annotated[
         str | None,
         Meta(description="a Ray cluster to play on: a profile of `mosaic-lab clusters`, or ray:HOST:PORT"),
@@ -55,22 +55,22 @@ class EvaluateRequest(CompareRequest, kw_only=True, frozen=True):
     ] = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the given arguments as a script has them; `of_json` reads it. ``operators`` and the lanes of
-        policy mappings must be tables (`operators.tables`)."""
+        """Return the given arguments in the form of a script, which `of_json` reads. ``operators`` and the
+        lanes of policy mappings must be tables (`operators.tables`)."""
         kwargs = None if self.env_kwargs is None else with_tagged_tuples(self.env_kwargs)
         return super(EvaluateRequest, structs.replace(self, env_kwargs=kwargs)).to_json()
 
     @classmethod
     def of_json(cls, content: Mapping[str, Any]) -> EvaluateRequest:
-        """Return the request that `to_json` has recorded, with operators as tables."""
+        """Return the request recorded by `to_json`, with operators as tables."""
         arguments = {name: content[name] for name in cls.__struct_fields__ if name in content}
         if isinstance(seeds := arguments.get("seeds"), Mapping):
             arguments["seeds"] = range(seeds["first"], seeds["first"] + seeds["count"])
         return cls(**{**arguments, "env_kwargs": with_tuples(content.get("env_kwargs"))})
 
     def written(self) -> tuple[Sequence[str], Mapping[str, Any]]:
-        """Return the arguments as code. Raises ValueError or LookupError if an operator or the environment's
-        module has none."""
+        """Return the arguments as code. Raises ValueError or LookupError if there is none for an operator or
+        the environment's module."""
         if self.module is not None:
             raise ValueError("only scripts have a module")
         return [], self.given("seeds") | {"operators": lanes_code(self.operators or {})}

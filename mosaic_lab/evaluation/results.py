@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 
 @checked_methods("ev")
 class Results(Run):
-    """The finished episodes of an evaluation, and the tables, statistics and plots of them."""
+    """The finished episodes of an evaluation, with their tables, statistics and plots."""
 
     @cached_property
     def plan(self) -> EvaluationPlan:
-        """The evaluation's plan. Raises MosaicError if the folder is not that of an evaluation."""
+        """The evaluation's plan. Raises MosaicError if the folder is not an evaluation's."""
         try:
             return EvaluationPlan.from_config(self.config)
         except (KeyError, TypeError, ValueError) as error:
@@ -86,8 +86,8 @@ class Results(Run):
             return ""
         return (
             f"{self.folder.telemetry_path} is damaged in {lines_text(lines)}: the checksum does not match, "
-            f"so no result of {self.id} is given. resume(), or `mosaic-lab evaluate --resume {self.id}`, "
-            "drops what is damaged and plays those episodes again"
+            f"so {self.id} gives no results. resume(), or `mosaic-lab evaluate --resume {self.id}`, drops "
+            "the damaged lines and plays those episodes again"
         )
 
     @property
@@ -108,7 +108,7 @@ class Results(Run):
 
     @property
     def recent_return(self) -> None:
-        """None: each operator has its own returns; see `summary`."""
+        """None, because each operator has its own returns; see `summary`."""
         return None
 
     @property
@@ -134,8 +134,8 @@ class Results(Run):
     def steps(self, operator: str, seed: int, episode: int = 0) -> pd.DataFrame:
         """Return every step of every agent in one episode; the columns are those of `Comparison.steps`.
 
-        Actions are values of the action space; ``replay(…).table()`` has their names. A training of an
-        algorithm is an operator named "PPO s1" here. Raises ConfigurationError if there is no such episode.
+        Actions are values of the action space; ``replay(…).table()`` has their names. Here, each training of
+        an algorithm is an operator, named "PPO s1". Raises ConfigurationError if there is no such episode.
         """
         record = self._episode_log.read().get((operator, seed, episode))
         if record is None:
@@ -166,12 +166,11 @@ class Results(Run):
 
     @property
     def recording(self) -> Path:
-        """The folder with the recording of the language models, which `mosaic_lab.Lab.evaluate` can
-        replay."""
+        """The folder with the language models' recording, which `mosaic_lab.Lab.evaluate` can replay."""
         return self.path / EXCHANGES
 
     def spent(self) -> dict[str, Any]:
-        """Return the cost of the language models so far, as {"usd", "tokens", "calls"}. "usd" is None if the
+        """Return the cost of the language models so far as {"usd", "tokens", "calls"}; "usd" is None if the
         price of a call is unknown. Replayed answers cost nothing."""
         return self._spending.read()
 
@@ -187,16 +186,15 @@ class Results(Run):
         """Return each operator's mean, median, interquartile mean and, given a ``target`` return, optimality
         gap.
 
-        All have 95% bootstrap intervals: over the trainings of an algorithm (`mosaic_lab.operators.rl` of a
-        group), whose scores are the mean returns of their episodes, and over the episodes of other operators.
-        The table's note states which, and ``to_latex()`` prints the table with it as the caption. Failed
-        episodes are counted separately and excluded. The table also has the mean length and, where available,
-        the success rate (with its 95% Wilson interval, or over trainings) and tokens.
-        A notebook shows each estimate and its interval in one column; the table itself has ``mean``,
-        ``mean_low``, ``mean_high`` and so on.
+        All have 95% bootstrap intervals: for an algorithm (`mosaic_lab.operators.rl` of a group) over its
+        trainings, whose scores are the mean returns of their episodes; for other operators over episodes. The
+        table's note states which, and ``to_latex()`` uses it as the caption. Failed episodes are counted
+        separately and excluded. The table also has the mean length and, if available, the success rate (with
+        its 95% Wilson interval, or over trainings) and tokens. A notebook shows each estimate and its
+        interval in one column; the table itself has ``mean``, ``mean_low``, ``mean_high`` and so on.
 
         ``rng`` seeds the resampling; by default the seed is derived from what is evaluated. It is stored in
-        the table's ``attrs`` beside the `environment`, and the same seed gives the same intervals. See
+        the table's ``attrs``, beside the `environment`, and the same seed gives the same intervals. See
         `mosaic_lab.evaluation.summary`. Raises ConfigurationError if ``target`` is not a finite number.
         """
         return summary_table(self.plan, self.records(), target, self._seed(rng))
@@ -208,17 +206,16 @@ class Results(Run):
 
         ``function`` maps an array of scores, float64[n], to a number, such as `numpy.std` or ``lambda scores:
         (scores >= 475).mean()``; it is called for each of 2,000 resamples, or for many at once if it has an
-        argument ``axis``. Scores and ``rng`` are those of `summary`, with the mean for several
-        episodes on a fixed seed. ``interval`` is "percentile" or "bca"; see
-        `mosaic_lab.evaluation.statistic`.
+        argument ``axis``. Scores and ``rng`` are as in `summary`, with several episodes on a fixed seed
+        averaged. ``interval`` is "percentile" or "bca"; see `mosaic_lab.evaluation.statistic`.
         """
         return statistic_table(self.plan, self.records(), function, interval, self._seed(rng))
 
     def compare(self, first: str, second: str, rng: int | None = None) -> Versus:
         """Compare two operators on the seeds that both have played; ``rng`` as in `summary`.
 
-        An algorithm is compared by its trainings, which have no pairs. A single training of it can be
-        compared as "PPO s1".
+        An algorithm is compared by its trainings, which have no pairs. One of its trainings can be compared
+        as "PPO s1".
         """
         return versus(self.plan, self.records(), first, second, self._seed(rng))
 
@@ -240,7 +237,7 @@ class Results(Run):
     def games(self) -> pd.DataFrame:
         """Return the episodes as games between two players (operators, by name).
 
-        The table has which player controlled which agent, and who won by the higher return. See
+        The table shows which player controlled which agent, and who won by having the higher return. See
         `mosaic_lab.policies.pairings` for a round robin.
         """
         return games_table(self.records(), self.arena_path)
@@ -252,7 +249,7 @@ class Results(Run):
 
     @property
     def environment(self) -> str:
-        """The environment's id, with the worker that provides it if that is not the default one."""
+        """The environment's id, with the worker that provides it unless it is the default one."""
         return shown_as(self.plan.env_id, self.plan.family)
 
     def _title(self, what: str) -> str:
@@ -262,10 +259,10 @@ class Results(Run):
         return resampling_seed(self.plan, rng)
 
     def balrog_results(self, folder: Path | str, others: Sequence[Results] = ()) -> pd.DataFrame:
-        """Write the results of operators of `mosaic_lab.operators.balrog` in BALROG's own file formats into
-        ``folder``.
+        """Write the results of operators made by `mosaic_lab.operators.balrog` to ``folder``, in BALROG's own
+        file formats.
 
-        Returns the summary: progression in percent with its standard error, for each environment and over all
+        Return the summary: progression in percent with its standard error, for each environment and over all
         of them (environment "all"). ``others`` are evaluations of the same operators in other environments.
         Raises MosaicError if no such operator has finished an episode.
         """
@@ -288,7 +285,7 @@ class Results(Run):
     def replay_of(
         self, chosen: EpisodeOf, install: Callable[[str], None], progress: Progress
     ) -> Replay | Replays:
-        """Replay an episode of a plot, by a handle of its own: a handle serves one reader at a time."""
+        """Replay an episode of a plot, with another handle, because each serves one reader at a time."""
         operators = chosen.operators if len(chosen.operators) > 1 else chosen.operators[0]
         handle = type(self)(self.folder, self.display)
         return replay(handle, operators, chosen.seed, chosen.episode, install, progress)
@@ -296,11 +293,11 @@ class Results(Run):
     def dataset(self, path: Path | str, operators: str | Iterable[str] | None = None) -> Path:
         """Write the finished episodes, played with ``record="observations"``, as a Minari dataset.
 
-        Return its folder: ``path``, whose name gets a version if it has none ("played-v0"). ``operators``
-        selects some; default: all. Observations and actions are those of the environment, before a policy's
-        wrappers. Seeds, returns, operators and versions are in it. Failed episodes are left out, with a
-        warning; a dataset that was written there before is replaced. The first call builds the environment
-        of worker "minari".
+        Return its folder: ``path``, with a version appended to its name if it has none ("played-v0").
+        ``operators`` selects some; default: all. Observations and actions are the environment's, before a
+        policy's wrappers. The dataset also contains seeds, returns, operators and versions. Failed episodes
+        are left out, with a warning; a dataset written there before is replaced. The first call builds the
+        environment of worker "minari".
 
         Raises ConfigurationError if no observations were recorded, and MosaicError if it cannot be written.
         """
@@ -308,12 +305,12 @@ class Results(Run):
         return write_dataset(path, self.recorded_episodes(), operators, facts)
 
     def recorded_episodes(self) -> list[RecordedEpisode]:
-        """Return the ended episodes, with the files of their observations if they were recorded."""
+        """Return the ended episodes, with the files of their observations if recorded."""
         return recorded_episodes(self)
 
     def fingerprint(self) -> str:
-        """Return a SHA-256 hash of what was evaluated (with the contents of checkpoints), the versions used,
-        and the outcome of every episode except its duration.
+        """Return a SHA-256 hash of what was evaluated (including the contents of checkpoints), the versions
+        used, and the outcome of every episode, without its duration.
 
         Equal fingerprints mean the same evaluation with the same outcome. Raises MosaicError before all
         episodes are done.

@@ -1,7 +1,7 @@
-"""`Suite`: evaluations of the same operators in several environments, as one result.
+"""`Suite`, evaluations of the same operators in several environments as one result.
 
-Returns are first normalised by the bounds of their environment. Environments have equal weights, and episodes
-are resampled within each.
+Returns are first normalised by the bounds of their environment. All environments have equal weight, and
+episodes are resampled within each.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.episode_log import Record
 from mosaic_lab.evaluation.evaluation import Evaluation
-from mosaic_lab.evaluation.fingerprints import digest, identity
+from mosaic_lab.evaluation.fingerprints import resampling_seed
 from mosaic_lab.evaluation.reports.plot import Plot
 from mosaic_lab.evaluation.reports.plots import interval_plot, profile_plot
 from mosaic_lab.evaluation.reports.summary_table import check_operator
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from mosaic_lab.evaluation.reports.estimate_table import Estimates
 
 THRESHOLDS = 101
-"""Scores at which a profile is taken unless the caller says otherwise."""
+"""Default number of scores at which a profile is evaluated."""
 
 _UNIT = "normalised score"
 
@@ -56,11 +56,10 @@ _UNIT = "normalised score"
 class SuiteVersus:
     """A comparison of two operators over all environments.
 
-    ``difference`` is the mean over environments of the differences of normalised scores (first minus second)
-    on shared seeds, or between the means of trainings if one of them is an algorithm. ``probability`` is the
-    mean over environments of the probability that an episode of the first (a training, if both are
-    algorithms) scores more. ``over`` states what the intervals are over, ``rng`` is the seed of the
-    resampling.
+    ``difference`` is the mean over environments of the difference in normalised scores (first minus second)
+    on shared seeds, or between the means of trainings if either is an algorithm. ``probability`` is the mean
+    over environments of the probability that an episode of the first (a training, if both are algorithms)
+    scores higher. ``over`` states what the intervals are over, ``rng`` is the seed of the resampling.
     """
 
     first: str
@@ -75,13 +74,13 @@ class SuiteVersus:
 class Suite:
     """Completed evaluations of the same operators in several environments.
 
-    ``bounds`` is {environment id: (low, high)}: the returns with the normalised scores 0 and 1, such as those
-    of a random and a reference player ("human-normalised scores", Mnih et al. 2015). ``rng`` seeds the
-    resampling in every method; by default the seed is derived from what was evaluated.
+    ``bounds`` is {environment id: (low, high)}: the returns that normalise to 0 and 1, such as those of a
+    random and a reference player ("human-normalised scores", Mnih et al. 2015). ``rng`` seeds the resampling
+    in every method; by default the seed is derived from what was evaluated.
 
     Raises ConfigurationError with all problems: no evaluations, two of one environment, unfinished
-    evaluations, operators missing in one of them or without a valid episode, and bounds that are missing,
-    equal or of another environment.
+    evaluations, operators missing from one of them or without a valid episode, and bounds that are missing,
+    equal or for another environment.
     """
 
     def __init__(self, evaluations: Sequence[Evaluation], bounds: Mapping[str, tuple[float, float]]) -> None:
@@ -101,11 +100,11 @@ class Suite:
         }
 
     def summary(self, rng: int | None = None) -> Estimates:
-        """Return a row for each operator: aggregate metrics of Agarwal et al. 2021 over normalised scores.
+        """Return a row per operator: the aggregate metrics of Agarwal et al. 2021 over normalised scores.
 
-        The columns are mean, median, interquartile mean, median over environments and the optimality gap to
-        1, with 95% stratified bootstrap intervals: over the trainings of an algorithm in each environment
-        (its "runs"), over the episodes of other operators. ``attrs["rng"]`` is the seed.
+        The columns are the mean, median, interquartile mean, median over environments and optimality gap to
+        1, with 95% stratified bootstrap intervals: for an algorithm over its trainings in each environment
+        (its "runs"), for other operators over their episodes. ``attrs["rng"]`` is the seed.
         """
         from mosaic_lab.evaluation.reports.estimate_table import estimates_table
 
@@ -135,10 +134,10 @@ class Suite:
 
         ``function`` maps an array of normalised scores, float64[n, environments], to a number, such as
         ``lambda scores: scipy.stats.trim_mean(scores, 0.25, axis=None)`` (the interquartile mean). The n
-        scores of an environment are those of trainings or episodes, as in `summary`. With
-        ``each_environment``, it maps the scores of one environment, float64[n], and the statistic is its mean
-        over environments; their numbers of scores may differ, and ``interval`` may be "bca" (see
-        `mosaic_lab.evaluation.statistic`). With ``resample_environments``, environments are resampled too
+        scores in an environment are those of trainings or episodes, as in `summary`. With
+        ``each_environment``, it maps the scores in one environment, float64[n], and the statistic is its mean
+        over environments, whose numbers of scores may then differ; ``interval`` may then be "bca" (see
+        `mosaic_lab.evaluation.statistic`). With ``resample_environments``, environments are resampled as well
         (task bootstrap), for intervals that extend to similar environments. Raises ConfigurationError for
         unsupported combinations.
         """
@@ -163,8 +162,8 @@ class Suite:
         return estimates_table(rows, "operator", rng=seed, over=over, note=f"{over}.")
 
     def profile(self, thresholds: ArrayLike | None = None, rng: int | None = None) -> dict[str, Profile]:
-        """Return, for each operator, the fraction of its scores above each threshold: those of the trainings
-        of an algorithm, of the episodes of other operators.
+        """Return, for each operator, the fraction of its scores above each threshold: scores of trainings for
+        an algorithm, of episodes for other operators.
 
         ``thresholds`` are normalised scores of shape (m,); default: 101 from the lowest to the highest score.
         See `performance_profile`.
@@ -253,13 +252,11 @@ class Suite:
             raise ConfigurationError(f"{env}: {error}") from None
 
     def _seed(self, rng: int | None) -> int:
-        if rng is not None:
-            return rng
-        return int(digest([identity(evaluation.plan) for evaluation in self.evaluations])[:8], 16)
+        return resampling_seed((evaluation.plan for evaluation in self.evaluations), rng)
 
 
 def _normalised(played: Sequence[Record], env: str, low: float, high: float) -> list[Record]:
-    """Return the episodes with their returns on the scale of the environment's bounds."""
+    """Return the episodes with their returns normalised by the environment's bounds."""
     scores = normalise_scores({env: [record["return"] for record in played]}, {env: low}, {env: high})[env]
     return [{**record, "return": float(score)} for record, score in zip(played, scores, strict=True)]
 
@@ -271,8 +268,8 @@ def _check_counts(label: str, scores: Mapping[str, Sequence[float]]) -> None:
         texts = ", ".join(f"{count:,} in {env}" for env, count in counts.items())
         raise ConfigurationError(
             f"{label} has different numbers of scores ({texts}): a statistic of all environments at once, or "
-            "with resample_environments, needs the same number in each; each_environment=True averages one "
-            "over environments"
+            "with resample_environments, needs the same number in each; each_environment=True averages a "
+            "statistic of each environment"
         )
 
 
@@ -313,7 +310,7 @@ def _check(
 
 
 def _wrong_bounds(env: str, bounds: Any) -> str:
-    """Return what is wrong with the bounds of an environment, as a sentence; empty where nothing is."""
+    """Return what is wrong with the bounds of an environment, as a sentence; empty if nothing is."""
     if bounds is None:
         return f"no bounds for {env}: give the returns that map to 0 and 1, {{{env!r}: (low, high)}}"
     try:

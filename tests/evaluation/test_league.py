@@ -128,7 +128,7 @@ def test_who_comes_later_plays_those_who_are_there_and_no_others(lab: mosaic.Lab
     ] * 4
     assert dict(league.ratings()["games"]) == {"a": 8, "b": 4, "c": 4}
     assert mosaic.League.of(lab.run(league.evaluations[0].id)).evaluations == league.evaluations
-    with pytest.raises(mosaic.ConfigurationError, match="c: a player of this name exists already"):
+    with pytest.raises(mosaic.ConfigurationError, match="c: a player of this name already exists"):
         league.add({"c": operators.random()})
 
 
@@ -174,7 +174,7 @@ def test_games_that_do_not_count_together_are_refused_with_all_reasons(lab: mosa
         mosaic.League([first, other, first])
     assert f"{other.id} has max_steps=4, {first.id} has None" in str(refused.value)
     assert f"'a' is a different operator in {other.id} than in {first.id}" in str(refused.value)
-    assert f"{first.id} has games that are in {first.id} too" in str(refused.value)
+    assert f"{first.id} has games that are also in {first.id}" in str(refused.value)
 
 
 @pytest.mark.parametrize(

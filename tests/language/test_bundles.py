@@ -177,7 +177,7 @@ def test_every_kind_of_language_model_is_read_as_a_bundle_writes_it(tmp_path: Pa
     for kind, text in lanes_code(plan.tables()).items():
         assert eval(text, {"mosaic": mosaic}).settings == made[kind].settings, "as a cell's code"
     for change, says in (
-        ({"base_url": "https://evil.example/v1"}, "an operator of a bundle has no 'base_url'"),
+        ({"base_url": "https://evil.example/v1"}, "an operator in a bundle must not have the key 'base_url'"),
         (
             {"system": "/etc/secret.txt"},
             "the system prompt and the examples of an operator must be in the sc",

@@ -313,7 +313,7 @@ def test_a_transcript_has_the_exchanges_of_an_evaluation_and_of_a_comparison(
     played: Evaluation, start_comparison: Compare, server: FakeServer
 ) -> None:
     assert [len(played.transcript()), len(played.transcript("LLM", seed=3))] == [8, 4]
-    assert "The returns of LLM, random are all equal: an interval without" in repr(played.summary())
+    assert "The returns of LLM, random are all equal: an interval of zero" in repr(played.summary())
     with pytest.raises(ConfigurationError, match="no operator 'PPO': the operators are LLM, random"):
         played.transcript("PPO")
     with pytest.raises(ConfigurationError, match="seed=5: its seeds are 3, 4"):

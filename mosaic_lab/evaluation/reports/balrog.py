@@ -1,8 +1,8 @@
-"""Export results of BALROG's agents as files for BALROG's own tools.
+"""The results of BALROG's agents as files for BALROG's own tools.
 
-Each operator gets a folder in upstream's format: `<environment>/<task>/<task>_run_00.json` and `.csv` per
-episode, a summary per environment, and `summary.json`. Observations and answers come from the recorded
-exchanges.
+Each operator gets a folder in upstream's format: `<environment>/<task>/<task>_run_00.json` and `.csv` for
+each episode, a summary for each environment, and `summary.json`. Observations and answers come from the
+recorded exchanges.
 """
 
 from __future__ import annotations
@@ -39,11 +39,10 @@ Exchanges = Mapping[tuple[str, int], Mapping[int, Mapping[str, Any]]]
 
 
 def write_balrog_results(evaluations: Sequence[PlayedEvaluation], folder: Path) -> pd.DataFrame:
-    """Write the results of all BALROG operators to folders named after them, and return a table: operator,
-    environment ("all": the mean over environments), progression_percentage, standard_error and
-    episodes_played.
+    """Write the results of all BALROG operators to folders named after them, and return them as a table.
 
-    Raises MosaicError if no such operator has finished an episode.
+    Columns: operator, environment ("all" for the mean over environments), progression_percentage,
+    standard_error and episodes_played. Raises MosaicError if no such operator has finished an episode.
     """
     import pandas as pd
 
@@ -78,7 +77,7 @@ def write_balrog_results(evaluations: Sequence[PlayedEvaluation], folder: Path) 
 
 
 def family_and_task(env_id: str) -> tuple[str, str]:
-    """Return BALROG's names of an environment and its task."""
+    """Return BALROG's names for an environment and its task."""
     if env_id.startswith("balrog/"):
         family, _, task = env_id.removeprefix("balrog/").partition("/")
         return family, f"{_BABYAI}{task}" if family == "babyai" else task or "default"
@@ -157,10 +156,8 @@ def _write_episode(
 
 
 def _is_default(family: str, exchange: Mapping[str, Any] | None, candidate: str | None) -> bool:
-    """Return whether the default action was played.
-
-    The dummy agent has no exchanges, and "wait" is an action of NetHack.
-    """
+    """Return whether the default action was played. The dummy agent has no exchanges; its "wait" is an action
+    in NetHack."""
     if exchange is None:
         return not (family in ("nle", "textworld") and candidate == "wait")
     return "default" in (exchange.get("faults") or ())
@@ -179,7 +176,7 @@ def _progression(family: str, record: Mapping[str, Any]) -> float:
 
 
 def _sum(exchanges: Iterable[Mapping[str, Any]], name: str) -> int | None:
-    """Return the sum, or None if any exchange lacks the value: unknown is not 0."""
+    """Return the sum, None if any exchange lacks the value, because unknown is not 0."""
     counts: list[Any] = [exchange.get(name) for exchange in exchanges]
     return None if None in counts else sum(map(int, counts))
 

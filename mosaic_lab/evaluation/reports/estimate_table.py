@@ -1,4 +1,4 @@
-"""Compact tables of estimates, also as LaTeX. Imports pandas, so import it only where a table is made."""
+"""Compact tables of estimates, also as LaTeX. Importing this imports pandas: do so where a table is made."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from mosaic_lab.evaluation.statistics.resampling import Estimate
 from mosaic_lab.number_format import DASH, full_number
 
 BOUNDS = ("_low", "_high")
+_HIGHEST = ("mean", "median", "iqm", "task_median", "success", "rating")
 _BEST: dict[str, Callable[[pd.Series], Any]] = {
-    **dict.fromkeys(
-        ("mean", "median", "iqm", "task_median", "success", "rating"), lambda values: values.max()
-    ),
-    "optimality_gap": lambda values: values.min(),
+    **dict.fromkeys(_HIGHEST, pd.Series.max),
+    "optimality_gap": pd.Series.min,
 }
-"""The best value of a column."""
+"""The function that returns a column's best value."""
 _SPECIAL = re.compile(r"[&%$#_{}~^\\]|[×−–]")
 _ESCAPED = {
     **{character: rf"\{character}" for character in "&%$#_{}"},
@@ -33,14 +32,14 @@ _ESCAPED = {
     "−": "$-$",
     "–": "--",
 }
-_DIGITS = 3  # of a column's smallest value, and at most as many decimals
+_DIGITS = 3  # significant digits of a column's smallest value, and maximum number of decimals
 
 
 class Estimates(pd.DataFrame):
     """A DataFrame in which ``x``, ``x_low`` and ``x_high`` are an estimate and its interval.
 
-    It is displayed with these three as one column, ``21.3 [19.8, 23]``; the data keep all numbers as separate
-    columns. ``attrs["note"]``, if any, is displayed below. A slice of the table is an ordinary DataFrame.
+    These three are displayed as one column, ``21.3 [19.8, 23]``, but remain separate columns of the data.
+    ``attrs["note"]``, if any, is displayed below. A slice of the table is an ordinary DataFrame.
     """
 
     def compact(self) -> pd.DataFrame:
@@ -55,9 +54,9 @@ class Estimates(pd.DataFrame):
     ) -> str:
         """Return the estimates as a LaTeX table for print, which needs the package booktabs.
 
-        Each value has its interval in brackets, and the best of a column is bold. ``caption`` is by default
-        what the intervals are over, ``label`` is for references, ``columns`` are the estimates to print.
-        Raises ConfigurationError for a column that has no interval.
+        Each value has its interval in brackets, and the best in a column is bold. The default ``caption``
+        says what the intervals are over, ``label`` is for references, ``columns`` are the estimates to print.
+        Raises ConfigurationError for a column without an interval.
         """
         estimates = [name for name in self.columns if all(name + end in self.columns for end in BOUNDS)]
         if unknown := [name for name in columns or () if name not in estimates]:
@@ -68,7 +67,7 @@ class Estimates(pd.DataFrame):
         return latex_table(self, estimates if columns is None else columns, text, label)
 
     def _caption(self) -> str:
-        """Return the environment and what the intervals are over."""
+        """Return a sentence with the environment and what the intervals are over."""
         place = f" in {self.attrs['environment']}" if "environment" in self.attrs else ""
         return f"Results{place} with {self.attrs.get('over', '95% bootstrap intervals')}."
 
@@ -82,7 +81,7 @@ class Estimates(pd.DataFrame):
 
 
 def estimates_table(rows: Sequence[Mapping[str, Any]], index: str, **attrs: Any) -> Estimates:
-    """Return the rows as a table, with three columns per `Estimate`; ``index`` is the column of row names."""
+    """Return the rows as a table with three columns per `Estimate`; ``index`` is the column of row names."""
     columns = [{key: value for pair in row.items() for key, value in _columns(*pair)} for row in rows]
     table = Estimates(pd.DataFrame(columns).set_index(index))
     table.attrs.update(attrs)
@@ -105,12 +104,10 @@ def _text(row: Mapping[Any, Any], name: str) -> str:
 def latex_table(table: pd.DataFrame, estimates: Sequence[str], caption: str, label: str | None) -> str:
     """Return the columns ``estimates`` as a LaTeX table with ``\\toprule`` and so on (package booktabs).
 
-    Each value is followed by its interval in brackets, with the same number of decimals in a column. The best
-    of several is bold.
+    Each value is followed by its interval in brackets, with the same number of decimals throughout a column.
+    The best of several is bold.
     """
-    rows = [[_latex(str(name)) for name in table.index]]
-    for name in estimates:
-        rows.append(_column(table, name))
+    rows = [[_latex(str(name)) for name in table.index], *(_column(table, name) for name in estimates)]
     heads = [_latex(str(table.index.name or "")).capitalize(), *map(_title, estimates)]
     body = [" & ".join(cells) + r" \\" for cells in zip(*rows, strict=True)]
     lines = [

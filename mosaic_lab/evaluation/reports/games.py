@@ -1,7 +1,7 @@
 """Evaluations as games: pairings, winners and ratings.
 
-A player is an operator identified by its name, whichever agents it acts for. The player with the higher
-return, summed over its agents, wins; if an agent has forfeited, the other player wins.
+A player is an operator, identified by name, whichever agents it acts for. The player with the higher return,
+summed over its agents, wins; if an agent has forfeited, the other player wins.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _PLAYER = "see policies.pairings, or name operators apart with .with_(name=...)"
 
 
 def games_table(records: Sequence[Record], arena_path: Callable[[str], Path]) -> pd.DataFrame:
-    """Return one row per completed episode: operator (the lane), seed, episode_index; the player of each
-    agent, by agent id; ``winner``, None for a draw; and ``result``, 1, 0.5 or 0 for the first agent's player.
-    ``arena_path`` returns the folder of an arena by its name in a record.
+    """Return one row per completed episode: operator (the lane), seed, episode_index; each agent's player, in
+    a column named after the agent; ``winner``, None for a draw; and ``result``, 1, 0.5 or 0 for the first
+    agent's player. ``arena_path`` returns the folder of an arena by its name in a record.
 
     Raises ConfigurationError unless there are two players.
     """
@@ -48,13 +48,9 @@ def games_table(records: Sequence[Record], arena_path: Callable[[str], Path]) ->
         if lane not in seats:
             seats[lane] = _players(lane, arena_path(record["arena"]) / "telemetry.jsonl")
         rows.append(_row(record, seats[lane]))
-    columns = [
-        "operator",
-        "seed",
-        "episode_index",
-        *dict.fromkeys(a for players in seats.values() for a in players),
-    ]
-    table = pd.DataFrame(rows, columns=[*columns, "winner", "result"], dtype=object)
+    agents = dict.fromkeys(agent for players in seats.values() for agent in players)
+    columns = ["operator", "seed", "episode_index", *agents, "winner", "result"]
+    table = pd.DataFrame(rows, columns=columns, dtype=object)
     return table.astype({"seed": "int64", "episode_index": "int64", "result": "float64"})
 
 
@@ -62,7 +58,7 @@ def ratings_table(games: pd.DataFrame, rng: int) -> Estimates:
     """Return one row per player, strongest first: rating (Elo) with its interval; games, wins, draws, losses;
     and the shares ``win``, ``draw`` and ``loss`` with their Wilson intervals. ``games`` is a `games_table`.
 
-    ``attrs``: ``rng``, and ``regularised``: whether a drawn game was added to each pair (see `elo`).
+    ``attrs`` has ``rng``, and ``regularised``, whether a drawn game was added to each pair (see `elo`).
     """
     from mosaic_lab.evaluation.reports.estimate_table import estimates_table
 

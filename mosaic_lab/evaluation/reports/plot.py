@@ -1,4 +1,4 @@
-"""Plots as plain data, drawn by widgets in a page and by `plot_picture` as PNG."""
+"""Plots as plain data, drawn in a page by widgets and as PNG by `plot_picture`."""
 
 from __future__ import annotations
 
@@ -56,15 +56,16 @@ class EpisodeOf(NamedTuple):
 
 
 ReplayEpisode = Callable[[EpisodeOf, Callable[[str], None], Progress], "Replay | Replays"]
-"""Replays an episode; called with functions that receive lines of an installation, and the progress."""
+"""Replays an episode; called with functions that receive an installation's lines and the progress."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PlotMark:
     """The line, band and points of one operator.
 
-    ``color`` is an index or a colour; ``band`` a closed outline to fill; ``thin`` the individual lines,
-    which are faint if ``line`` is their mean. ``episodes``: what a click on each point replays, if anything.
+    ``color`` is an index or a colour; ``band`` is a closed outline to fill; ``thin`` are individual lines,
+    which are faint if ``line`` is their mean. ``episodes`` are what a click on each point replays, if
+    anything.
     """
 
     label: str
@@ -77,7 +78,7 @@ class PlotMark:
 
     @property
     def thin_opacity(self) -> float:
-        """The opacity of the individual lines. Only with a mean may they be too faint to read."""
+        """The opacity of the individual lines, which may be too faint to read only if there is a mean."""
         return 1.0 if self.line is None else THIN_OPACITY
 
 
@@ -97,9 +98,9 @@ class Facet:
 class Plot:
     """A chart with one or more facets side by side; ``note`` explains how to read it.
 
-    ``rng`` is the seed of the resampling; the same seed gives the same plot. A PNG file has it in its
-    metadata, not in the picture. ``has_legend``: False below another plot with the same colours. ``replay``
-    replays the episodes of its points.
+    ``rng`` is the seed of the resampling: the same seed gives the same plot. A PNG file has it in its
+    metadata, not in the picture. ``has_legend`` is False below another plot with the same colours.
+    ``replay`` replays the episodes of its points.
     """
 
     title: str
@@ -110,7 +111,7 @@ class Plot:
     replay: ReplayEpisode | None = None
 
     def names_rows(self, place: int) -> bool:
-        """Whether the facet at a place shows its row names; neighbours with the same rows omit them."""
+        """Return whether the facet at ``place`` shows its row names; neighbours with the same rows do not."""
         return place == 0 or self.facets[place].rows != self.facets[0].rows
 
     def png(self, path: Path | str) -> Path:
@@ -129,8 +130,8 @@ class Plot:
 def plot_picture(
     plot: Plot, background: str = "none", dots_per_inch: int = DOTS_PER_INCH, captioned: bool = False
 ) -> bytes:
-    """Return the plot as PNG. ``background``: a colour, or "none" (transparent). ``captioned``: with title
-    and explanation, for a standalone picture."""
+    """Return the plot as PNG. ``background`` is a colour, or "none" (transparent); ``captioned`` adds the
+    title and the note, for a standalone picture."""
     figure = new_figure(dots_per_inch, _height(plot) + (CAPTION_INCHES if captioned else 0.0))
     for place, facet in enumerate(plot.facets):
         axes = figure.add_subplot(1, len(plot.facets), place + 1, facecolor="none")

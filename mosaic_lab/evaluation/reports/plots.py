@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from mosaic_lab.evaluation.reports.summary_table import Versus
 
 STRETCHES = 50
-"""Number of equal parts of a training, over each of which a learning curve averages a run's values."""
+"""Number of equal parts of a training; a learning curve averages a run's values over each part."""
 
 MOST_POINTS = 500
 """Maximum number of seeds in a paired plot; larger sets are evenly subsampled."""
 
 TICK = np.array([-0.25, 0.25])
-"""The ends of a training's tick, in rows from its operator's."""
+"""The ends of a training's tick, in rows relative to its operator's."""
 
 _ENDS = ("", "_low", "_high")  # column suffixes of an estimate
 _RATING = ["rating", "rating_low", "rating_high"]  # columns
@@ -57,9 +57,10 @@ def interval_plot(
     replay: ReplayEpisode | None = None,
 ) -> Plot:
     """Return a plot of a table of `mosaic_lab.Evaluation.summary`: one facet per average, one row per
-    operator, with value and interval. These are the interval estimates of Agarwal et al. 2021. The trainings
-    of an algorithm are faint ticks. A click on an average replays the nearest of the operator's episodes in
-    ``played``.
+    operator, with value and interval.
+
+    These are the interval estimates of Agarwal et al. 2021. The trainings of an algorithm are faint ticks. A
+    click on an average replays the operator's nearest episode in ``played``.
     """
     trainings = table.attrs.get("trainings", {})
     rows = tuple(str(label) for label in table.index)
@@ -92,10 +93,10 @@ def _interval(
 
 
 def cost_plot(table: pd.DataFrame, title: str, unit: str) -> Plot:
-    """Return the plot of each operator's mean return in a table of `mosaic_lab.Evaluation.summary` against
-    the mean cost of an episode: points with intervals in both directions.
+    """Return a plot of each operator's mean return against its mean cost of an episode, both from a table of
+    `mosaic_lab.Evaluation.summary`, as points with intervals in both directions.
 
-    Operators without language models or known costs are left out and named in the note, which also mentions
+    Operators without language models or known costs are left out and named in the note, which also says so
     if all costs are equal. Raises ConfigurationError if no language model has played.
     """
     if "episode_usd" not in table:
@@ -134,8 +135,8 @@ def _cross(label: str, color: int, numbers: Sequence[float]) -> PlotMark:
 
 
 def paired_plot(versus: Versus, title: str, replay: ReplayEpisode | None = None) -> Plot:
-    """Return a plot of the differences between two operators for each shared seed, in ascending order, with
-    their mean and its interval, and zero. A click on a seed replays the episodes of both side by side.
+    """Return a plot of the difference between two operators on each shared seed, in ascending order, with the
+    mean, its interval, and zero. A click on a seed replays both operators' episodes side by side.
 
     Raises ConfigurationError for algorithms, whose trainings have no pairs.
     """
@@ -170,7 +171,7 @@ def paired_plot(versus: Versus, title: str, replay: ReplayEpisode | None = None)
 def profile_plot(
     profiles: Mapping[str, Profile], title: str, heading: str, unit: str, note: str, rng: int
 ) -> Plot:
-    """Return a plot of the share of scores above each: performance profiles (Agarwal et al. 2021)."""
+    """Return a plot of performance profiles: the share of scores above each score (Agarwal et al. 2021)."""
     marks = tuple(
         _curve(label, index, profile.thresholds, profile.share, profile.low, profile.high)
         for index, (label, profile) in enumerate(profiles.items())
@@ -186,12 +187,12 @@ def learning_curve_plot(
     metric: str = "episode_return",
     average: Literal["mean", "iqm"] = "mean",
 ) -> Plot:
-    """Return the learning curves of training runs: their average over seeds, with its interval, over steps.
+    """Return the learning curves of training runs: the average over seeds at each step, with its interval.
 
-    ``groups`` is the result of `mosaic_lab.Lab.train`, or {name: result} for one curve each; a run's name may
+    ``groups`` is a result of `mosaic_lab.Lab.train`, or {name: result} for one curve each; a run's name may
     stand for the run. A single run is a line without an interval; with fewer than five runs, each is drawn
-    beside their average. Every run's values are averaged over 50 equal parts of its steps; then see
-    `mosaic_lab.evaluation.learning_curve` (pointwise percentile bootstrap over runs; Agarwal et al. 2021).
+    beside their average. Every run's values are first averaged over 50 equal parts of its steps, then passed
+    to `mosaic_lab.evaluation.learning_curve` (pointwise percentile bootstrap over runs; Agarwal et al. 2021).
     ``rng`` is the seed. Raises ConfigurationError for groups without runs, and runs without the metric.
     """
     if isinstance(groups, RunGroup):
@@ -224,7 +225,7 @@ def learning_curve_plot(
 
 
 def _run_curve(run: Run, metric: str) -> Points:
-    """Return a run's values, averaged over equal parts of its steps, without empty parts."""
+    """Return a run's values averaged over equal parts of its steps; empty parts are omitted."""
     table = run.metrics(metric)
     table = table[np.isfinite(table["value"])]
     if not len(table):
@@ -258,8 +259,8 @@ class Trained(NamedTuple):
 
 
 def training_plot(ratings: pd.DataFrame, trained: Mapping[str, Trained], title: str) -> Plot:
-    """Return a plot with one line per training, its checkpoints' ratings over their steps, and a horizontal
-    line for each other player."""
+    """Return a plot with a line for each training, which connects its checkpoints' ratings over their steps,
+    and a horizontal line for each other player."""
     numbers = ratings[_RATING].to_numpy(np.float64)
     by_player = {str(player): values for player, values in zip(ratings.index, numbers, strict=True)}
     steps = [about.step for player, about in trained.items() if player in by_player]

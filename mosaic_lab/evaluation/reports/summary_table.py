@@ -1,5 +1,7 @@
 """The statistics of an evaluation's episodes: a summary per operator, and comparisons of two operators.
-Failed episodes have no return; every statistic that excludes them is shown with their number."""
+
+Failed episodes have no return; every statistic that excludes them is shown with their number.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
 
 UNKNOWN = Estimate(np.nan, np.nan, np.nan)
 
-_ZERO_SUM = "The returns of the agents cancel out: .ratings() and .games() say who won."
+_ZERO_SUM = "The returns of the agents cancel out: .ratings() and .games() show who won."
 
 _ESTIMATES = [name for name in AVERAGES if name != "task_median"]  # of one environment
 
@@ -56,13 +58,14 @@ _ESTIMATES = [name for name in AVERAGES if name != "task_median"]  # of one envi
 def summary_table(
     plan: EvaluationPlan, records: Sequence[Record], target: float | None, rng: int
 ) -> Estimates:
-    """Return one row per operator: episodes, failed, and each estimate with its ``_low`` and ``_high``; the
-    mean length; and, if available, the success rate with its interval (Wilson's, or over trainings), tokens,
-    and for language models their `COLUMNS` and the mean cost of an episode with its interval,
-    ``episode_usd``. A note states what the intervals are over, gives the number of episodes if some are
-    missing, says that an interval without width shows no spread, and suggests alternatives to a return that
-    is 0 in every episode of a zero-sum game.
-    ``attrs["trainings"]``: the mean return of each training of an algorithm.
+    """Return one row per operator.
+
+    Columns: episodes, failed, and each estimate with its ``_low`` and ``_high``; the mean length; and, if
+    available, the success rate with its interval (Wilson's, or over trainings), tokens, and for language
+    models their `COLUMNS` and the mean cost of an episode with its interval, ``episode_usd``. A note states
+    what the intervals are over, gives the number of episodes if some are missing, explains intervals of zero
+    width, and suggests alternatives to the returns of zero-sum games. ``attrs["trainings"]`` has the mean
+    return of each training of an algorithm.
     """
     from mosaic_lab.evaluation.reports.estimate_table import estimates_table
 
@@ -98,7 +101,7 @@ def summary_table(
 def statistic_table(
     plan: EvaluationPlan, records: Sequence[Record], function: Statistic, interval: Interval, rng: int
 ) -> Estimates:
-    """Return one row per operator: episodes, failed, and a statistic of the caller's with its interval."""
+    """Return one row per operator: episodes, failed, and the user's own statistic with its interval."""
     from mosaic_lab.evaluation.reports.estimate_table import estimates_table
 
     played, failed = played_by(plan, records), failed_in(plan.lanes_by_operator, records)
@@ -128,8 +131,8 @@ def _constant(means: Mapping[str, Estimate]) -> Iterator[str]:
     """Yield a sentence about operators whose intervals have no width, if any."""
     if labels := [label for label, mean in means.items() if mean.low == mean.high]:
         yield (
-            f"The returns of {named(labels)} are all equal: an interval without width does not exclude other "
-            "returns on other seeds."
+            f"The returns of {named(labels)} are all equal: an interval of zero width does not rule out "
+            "other returns on other seeds."
         )
 
 
@@ -142,7 +145,7 @@ def _are_zero_sum(played: Iterable[Record]) -> bool:
 def _facts(
     plan: EvaluationPlan, label: str, played: Sequence[Record], rng: int, tokens: bool
 ) -> dict[str, Any]:
-    """Return the columns besides returns: always the length, others if available."""
+    """Return the columns other than returns: always the length, and others if available."""
     facts: dict[str, Any] = {
         "length": float(np.mean([record["steps"] for record in played])) if played else np.nan
     }
@@ -163,7 +166,7 @@ def _facts(
 
 
 def _episode_cost(plan: EvaluationPlan, label: str, played: Sequence[Record], rng: int) -> Estimate:
-    """Return the mean cost of an episode in US dollars; NaN if any is unknown, or without a model."""
+    """Return the mean cost of an episode in US dollars; NaN if any cost is unknown, or without a model."""
     costs = [cost_of(record) for record in played]
     if not costs or not np.isfinite(costs).all():
         return UNKNOWN
@@ -180,13 +183,13 @@ def _mean(
 
 @dataclass(frozen=True, repr=False)
 class Versus:
-    """A first operator against a second.
+    """A comparison of a first operator with a second.
 
-    ``difference``: of returns, first minus second: over shared seeds, or of the means if one of them is an
-    algorithm, whose trainings have no pairs. ``probability``: of a higher return in an episode of the first;
-    of a higher mean return of a training of the first if both are algorithms. ``failed`` episodes, by
-    operator, are in neither. ``over`` states what the intervals are over, ``rng`` is the seed of the
-    resampling.
+    ``difference`` is the difference in returns, first minus second: over shared seeds, or between the means
+    if either is an algorithm, whose trainings have no pairs. ``probability`` is that of a higher return in an
+    episode of the first or, if both are algorithms, of a higher mean return of a training of the first.
+    Neither includes ``failed`` episodes, counted by operator. ``over`` states what the intervals are over,
+    ``rng`` is the seed of the resampling.
     """
 
     first: str
@@ -213,8 +216,8 @@ class Versus:
 
 
 def versus(plan: EvaluationPlan, records: Sequence[Record], first: str, second: str, rng: int) -> Versus:
-    """Compare two operators, or single trainings of them by their lanes. Raises ConfigurationError for
-    unknown operators, or operators without a completed episode."""
+    """Compare two operators, or single trainings of them, given by lane. Raises ConfigurationError for
+    operators that are unknown or have no completed episode."""
     lanes_of = {lane: [lane] for lane in plan.lanes} | plan.lanes_by_operator
     every = played_in(lanes_of, records)
     for label in (first, second):
@@ -228,7 +231,7 @@ def versus(plan: EvaluationPlan, records: Sequence[Record], first: str, second: 
             raise ConfigurationError(f"{label} has played no episode to its end yet")
     pair = (first, every[first]), (second, every[second])
     failed = failed_in(lanes_of, records)
-    # separate generators: draws for one statistic do not affect the other
+    # Separate generators, so that draws for one statistic do not affect the other.
     return Versus(
         first=first,
         second=second,

@@ -1,5 +1,7 @@
-"""The tables of an evaluation's episodes, and of the exchanges with language models in its recording. Tables
-without language models omit the columns of their costs. Unknown numbers are NaN, never 0."""
+"""The tables of an evaluation's episodes, and of the exchanges with language models in its recording.
+
+Without language models, tables omit the columns of their costs. Unknown numbers are NaN, never 0.
+"""
 
 from __future__ import annotations
 
@@ -56,8 +58,6 @@ _KINDS = {
     "status": "object",
     "error": "object",
 }
-TIMING = ("seconds", "latency_ms")
-"""Columns that differ between identical evaluations."""
 _AS_RECORDED = ("operator", "category", "seed", "episode_seed", "return", "seconds", "status", "error")
 _COUNTS = ("illegal", "late", "errors")
 _TOKENS = ("input_tokens", "output_tokens")
@@ -84,7 +84,7 @@ _MOST_TEXT = 1 << 30  # characters of prompts and answers in a table
 
 
 def any_models(records: Iterable[Record]) -> bool:
-    """Whether a language model has played in any of these episodes."""
+    """Return whether a language model has played in any of these episodes."""
     return any(_models(record) for record in records)
 
 
@@ -95,7 +95,7 @@ def cost_of(record: Record) -> float:
 
 
 def cost_columns(records: Sequence[Record]) -> dict[str, Any]:
-    """Return totals over the language model calls in these episodes, and latency percentiles.
+    """Return totals over the calls of language models in these episodes, and percentiles of their latency.
 
     All values are unknown if an episode failed, because failed episodes have no counts. Without a language
     model, counts are 0, and cost and latencies NaN.
@@ -124,8 +124,8 @@ def _models(record: Record) -> list[Mapping[str, Any]]:
 
 
 def results_table(plan: EvaluationPlan, records: Iterable[Record]) -> pd.DataFrame:
-    """Return one row per episode, in the given order. Adds `COLUMNS` if language models have played, and
-    ``training`` if an algorithm has; returns of single agents are columns at the end."""
+    """Return one row per episode, in the given order, with `COLUMNS` if language models have played, and
+    ``training`` if an algorithm has; the last columns are the returns of individual agents."""
     records = list(records)
     costs = COLUMNS if any_models(records) else {}
     players: dict[str, dict[str, Any]] = {
@@ -143,7 +143,8 @@ def results_table(plan: EvaluationPlan, records: Iterable[Record]) -> pd.DataFra
 
 
 def differing_row(path: Path, table: pd.DataFrame) -> int | None:
-    """Return the first row of a CSV file that differs from ``table``, 0 for the header, None if none does.
+    """Return the first row of a CSV file that differs from ``table``: 0 for the header, None if none does.
+
     Numbers are compared by value, and text may be escaped as by `as_cell`. Raises ValueError and csv.Error
     for other files.
     """
@@ -159,7 +160,7 @@ def _same(one: Sequence[str] | None, other: Sequence[str] | None) -> bool:
 
 
 def _number(text: str) -> float:
-    """Return the number, or NaN, which equals no value, for other text."""
+    """Return a text as a number, or NaN, which equals nothing, if it is not one."""
     try:
         return float(text)
     except ValueError:
@@ -191,7 +192,7 @@ def _row(record: Record) -> dict[str, Any]:
 
 
 def exchanges_table(folder: Path, jobs: Iterable[EpisodeJob], label: str | None) -> pd.DataFrame:
-    """Return one row per exchange of the operator ``label``, or of all operators; see `Evaluation.exchanges`.
+    """Return one row per exchange of the operator ``label`` (None: of all); see `Evaluation.exchanges`.
     Raises MosaicError if the text is too large for a table."""
     places = {(job.label, job.index): (place, job) for place, job in enumerate(jobs)}
     reading = read(folder)
@@ -206,7 +207,7 @@ def exchanges_table(folder: Path, jobs: Iterable[EpisodeJob], label: str | None)
         if text > _MOST_TEXT:
             raise MosaicError(
                 f"the exchanges in {folder} have more than {_MOST_TEXT:,} characters: pass the name of an "
-                "operator, or read them one by one, with mosaic_contract.language.recording.read(folder)"
+                "operator, or read them one by one with mosaic_contract.language.recording.read(folder)"
             )
         rows.append(((place[0], row["step"], row["agent"], row["call"], row["started"]), row))
     if reading.damaged:

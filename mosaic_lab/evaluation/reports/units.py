@@ -1,7 +1,7 @@
 """The units that an operator's intervals are over, as scores and in words.
 
-The score of a training is the mean return of its episodes: the "runs" of Agarwal et al. 2021. Other operators
-have a score for each episode.
+An algorithm has a score for each training, the mean return of its episodes: the "runs" of Agarwal et al.
+2021. Other operators have a score for each episode.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Played = tuple[str, Sequence[Record]]
 
 _ONE = " of one checkpoint"
 _SINGLE = "episodes of one checkpoint say nothing about another training seed"
-_MOST_LABELS = 3  # operators named beside what their intervals are over
+_MOST_LABELS = 3  # operators named after what their intervals are over
 
 
 def played_by(plan: EvaluationPlan, records: Iterable[Record]) -> dict[str, list[Record]]:
-    """Return the completed episodes of each operator, those of an algorithm's trainings together."""
+    """Return the completed episodes of each operator; those of an algorithm's trainings are joined."""
     return played_in(plan.lanes_by_operator, records)
 
 
@@ -60,11 +60,11 @@ def scores_of(plan: EvaluationPlan, label: str, played: Sequence[Record]) -> lis
 def in_units(
     plan: EvaluationPlan, label: str, played: Sequence[Record], values: Sequence[float]
 ) -> list[float] | list[list[float]]:
-    """Return the values of episodes, one each, in resampling units.
+    """Return ``values``, one per episode, in the units that are resampled.
 
-    These are the means of the trainings of an algorithm. For other operators, they are the episodes; if each
-    of several seeds has several episodes in one environment, they are seeds with their episodes. With a
-    single seed, the numbers describe that one environment.
+    The units of an algorithm are its trainings, each with the mean of its episodes. Those of other operators
+    are episodes or, if each of several seeds has several episodes in the same environment, seeds with their
+    episodes. With a single seed, the values describe that one environment.
     """
     if label in plan.trainings:
         return [float(np.mean(own)) for own in grouped(played, values, "operator")]
@@ -72,8 +72,8 @@ def in_units(
 
 
 def comparable_scores(plan: EvaluationPlan, pair: Sequence[Played]) -> list[Any]:
-    """Return the scores of two operators whose distributions are compared. These are trainings on both sides,
-    or episodes on both: those of an algorithm within their trainings."""
+    """Return the scores of two operators whose distributions are compared: of trainings on both sides, or of
+    episodes on both, which for an algorithm are grouped by training."""
     algorithms = [label in plan.trainings for label, _ in pair]
     return [
         grouped(played, [record["return"] for record in played])
@@ -84,7 +84,7 @@ def comparable_scores(plan: EvaluationPlan, pair: Sequence[Played]) -> list[Any]
 
 
 def grouped(played: Sequence[Record], values: Sequence[float], by: str = "operator") -> list[list[float]]:
-    """Return the values of episodes by training (a lane each), or by another field of their records."""
+    """Return the values of episodes grouped by training (which is a lane), or another field of a record."""
     groups: dict[object, list[float]] = {}
     for record, value in zip(played, values, strict=True):
         groups.setdefault(record[by], []).append(value)
@@ -101,7 +101,7 @@ def training_means(plan: EvaluationPlan, label: str, played: Sequence[Record]) -
 
 
 def units_text(plan: EvaluationPlan, label: str, played: Sequence[Record]) -> str:
-    """Return what an operator's intervals are over: "5 trainings × 20 episodes", "20 episodes"."""
+    """Describe what an operator's intervals are over: "5 trainings × 20 episodes", "20 episodes"."""
     if label in plan.trainings:
         return _product(played, "operator", "training")
     text = _product(played, "seed", "seed") if _by_seed(plan) else _count(len(played), "episode")
@@ -112,12 +112,12 @@ def units_text(plan: EvaluationPlan, label: str, played: Sequence[Record]) -> st
 def over_text(
     plan: EvaluationPlan, played: Mapping[str, Sequence[Record]], intervals: str = INTERVALS["percentile"]
 ) -> str:
-    """Return what the ``intervals`` of operators are over, given their completed episodes; see `sentence`."""
+    """Describe what operators' ``intervals`` are over, given their completed episodes; see `sentence`."""
     return sentence({label: units_text(plan, label, own) for label, own in played.items() if own}, intervals)
 
 
 def sentence(units: Mapping[str, str], intervals: str = INTERVALS["percentile"]) -> str:
-    """Return what the ``intervals`` of operators are over, given their `units_text`, without a full stop. The
+    """Describe what operators' ``intervals`` are over, given their `units_text`, without a full stop. The
     sentence includes the limits of a result that is based on a single training."""
     labels: dict[str, list[str]] = {}
     for label, text in units.items():
@@ -135,14 +135,12 @@ def _by_seed(plan: EvaluationPlan) -> bool:
 
 
 def _product(played: Sequence[Record], by: str, unit: str) -> str:
-    """Return "5 trainings × 20 episodes", or the total where the numbers of episodes differ."""
+    """Return "5 trainings × 20 episodes", or the total if the numbers of episodes differ."""
     counts = Counter(record[by] for record in played)
     units, each = _count(len(counts), unit), set(counts.values())
-    return (
-        f"{units} × {_count(each.pop(), 'episode')}"
-        if len(each) == 1
-        else (f"{units}, {_count(len(played), 'episode')} in total")
-    )
+    if len(each) == 1:
+        return f"{units} × {_count(each.pop(), 'episode')}"
+    return f"{units}, {_count(len(played), 'episode')} in total"
 
 
 def _count(number: int, noun: str) -> str:
@@ -150,6 +148,6 @@ def _count(number: int, noun: str) -> str:
 
 
 def named(labels: Sequence[str]) -> str:
-    """Return the labels as a list in a sentence, of which the first few are named."""
+    """Return a list of the labels for a sentence, which names only the first few."""
     text = ", ".join(labels[:_MOST_LABELS])
     return text if len(labels) <= _MOST_LABELS else f"{text} and {len(labels) - _MOST_LABELS} more"

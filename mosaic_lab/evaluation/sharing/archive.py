@@ -1,5 +1,8 @@
-"""Untrusted zip files: checked as a whole before any member is written. A rejection is a MosaicError that
-names the member. The manifest, ``manifest.json``, has the size and the SHA-256 of every other member."""
+"""Untrusted zip files, which are checked as a whole before any member is written.
+
+A rejection is a MosaicError that names the member. The manifest, ``manifest.json``, has the size and the
+SHA-256 of every other member.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ MANIFEST = "manifest.json"
 UNREADABLE = (
     *(zipfile.BadZipFile, zlib.error, EOFError, UnicodeDecodeError, NotImplementedError, RuntimeError),
 )
-"""Exceptions raised by Python for a damaged zip file or another file type."""
+"""Exceptions that Python raises for a damaged zip file or a file of another type."""
 
 _PARTS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _LONGEST = 100  # characters of a name
@@ -32,7 +35,7 @@ _ENCRYPTED = 0x1
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _BLOCK = 1 << 20
 _LARGEST_MANIFEST = 4 << 20  # bytes; 20,000 files need three MiB
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the minimum of the zip format: the same content gives the same bytes
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the zip format's earliest time: the same content gives the same bytes
 
 
 class TooLarge(MosaicError):
@@ -41,9 +44,10 @@ class TooLarge(MosaicError):
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits for a zip file. ``members``: maximum number; ``total``: maximum bytes of all members; ``ratio``:
-    maximum compression ratio of a member, or of all together, above ``small`` bytes. Honest content reaches
-    20.
+    """Limits for a zip file.
+
+    ``members``: maximum number; ``total``: maximum bytes of all members; ``ratio``: maximum compression ratio
+    of a member, or of all together, above ``small`` bytes. Legitimate content reaches 20.
     """
 
     members: int = 20_000
@@ -52,7 +56,7 @@ class Limits:
     small: int = 1 << 20
 
     def is_bomb(self, compressed: int, size: int) -> bool:
-        """Whether the compression ratio exceeds that of any honest content."""
+        """Return whether the compression ratio exceeds that of any legitimate content."""
         return size > self.small and size > self.ratio * compressed
 
 
@@ -61,8 +65,8 @@ def unpack_bundle(
 ) -> dict[str, Any]:
     """Write the members of a bundle to a new ``folder`` and return its manifest.
 
-    ``layout`` matches valid member names. Raises MosaicError for an invalid zip file, a member with another
-    name, type or content, and exceeded ``limits``; only content verified by the manifest is written.
+    ``layout`` matches valid member names. Raises MosaicError for an invalid zip file, a member with an
+    unexpected name, type or content, and exceeded ``limits``; only content verified by the manifest stays.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -80,15 +84,15 @@ def unpack_bundle(
         ) from None
     except OSError as error:
         raise MosaicError(
-            f"{path.name} cannot be unpacked in {folder}: {error.strerror or error}. Nothing of it stays "
-            "there: free some space, or unpack it somewhere else"
+            f"{path.name} cannot be unpacked in {folder}: {error.strerror or error}. Its files are removed: "
+            "free some space, or unpack it somewhere else"
         ) from None
     except UNREADABLE as error:
         raise MosaicError(f"{path.name} cannot be read as a zip file: {error}") from None
 
 
 def pack_bundle(path: Path, files: Mapping[str, bytes | Path], about: Mapping[str, Any]) -> None:
-    """Write the files, given by their names in the bundle, and a manifest that includes ``about``. The same
+    """Write the files, keyed by their names in the bundle, and a manifest that includes ``about``. The same
     files give the same bytes. Raises OSError."""
     listed: dict[str, dict[str, Any]] = {}
     with zipfile.ZipFile(path, "w") as archive:
@@ -102,7 +106,7 @@ def pack_bundle(path: Path, files: Mapping[str, bytes | Path], about: Mapping[st
 def danger_in_arrays(path: Path, limits: Limits = Limits()) -> str:
     """Return why an ``.npz`` file must not be read, as the end of a sentence; empty if it is safe.
 
-    The compression ratio is not limited: that of a picture which does not change exceeds all others.
+    The compression ratio is not limited, because pictures that do not change exceed any limit.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -123,7 +127,7 @@ def danger_in_arrays(path: Path, limits: Limits = Limits()) -> str:
 
 
 def _array_bytes(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
-    """Return the size that the header of an array declares, at least a byte for each element."""
+    """Return the size that an array's header declares, counting at least one byte per element."""
     with archive.open(member) as file:
         version = np.lib.format.read_magic(file)
         read = (
@@ -161,7 +165,7 @@ def _members(
         if why := _wrong_name(name, layout) or _wrong_kind(member):
             _refuse(path, name, why)
         if name.casefold() in seen:
-            _refuse(path, name, "is in it twice (as some systems read names)")
+            _refuse(path, name, "is in it twice (some systems ignore the case of names)")
         if limits.is_bomb(member.compress_size, member.file_size):
             _refuse(path, name, _bomb(member.compress_size, member.file_size))
         seen.add(name.casefold())
@@ -190,7 +194,7 @@ def _wrong_name(name: str, layout: re.Pattern[str]) -> str:
     if name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", name):
         return "has an absolute name"
     if ".." in re.split(r"[/\\]", name):
-        return "would be written outside of its folder"
+        return "would be written outside its folder"
     if len(name) > _LONGEST:
         return f"has a name of {len(name):,} characters, {_LONGEST} at most"
     if not _PARTS.fullmatch(name) or any(map(_WINDOWS.fullmatch, name.split("/"))):
@@ -206,7 +210,7 @@ def _wrong_kind(member: zipfile.ZipInfo) -> str:
         return "is a device or another special file"
     if member.flag_bits & _ENCRYPTED:
         return "is encrypted"
-    return "" if member.compress_type in _METHODS else "is compressed in a way that bundles are not"
+    return "" if member.compress_type in _METHODS else "is compressed with a method that bundles do not use"
 
 
 def _manifest(path: Path, archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo]) -> dict[str, Any]:

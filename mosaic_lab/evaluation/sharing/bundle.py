@@ -1,15 +1,15 @@
 """Unpacked bundles. A bundle is an evaluation as one zip file with::
 
-manifest.json     format, versions, fingerprint; size and SHA-256 of each file
-script.json       the evaluation: `mosaic-lab evaluate script.json` plays it
-checkpoints/1/…   the policies, weights and descriptions
-policies/1/…      the user's Python policies, as text, and their files; never executed without consent
-environment/…     the Python files of the user's module that makes the environment; likewise
-episodes.jsonl    one line per episode; results.csv has the same as a table
-steps/<arena>/…   every step, and the observations of its episodes if they were recorded
-exchanges/…       prompts to language models and answers, with images
-locks/<worker>.txt  the exact versions in the worker's environment
-notebook.ipynb    if there is one
+    manifest.json       format, versions, fingerprint; size and SHA-256 of each file
+    script.json         the evaluation: `mosaic-lab evaluate script.json` plays it
+    checkpoints/1/…     the policies: weights and descriptions
+    policies/1/…        the user's Python policies, as text, and their files; never executed without consent
+    environment/…       the Python files of the user's module that makes the environment; likewise
+    episodes.jsonl      one line per episode; results.csv has the same as a table
+    steps/<arena>/…     every step, and the observations of its episodes if recorded
+    exchanges/…         prompts to language models and their answers, with images
+    locks/<worker>.txt  the exact versions in the worker's environment
+    notebook.ipynb      if there is one
 
 Observations and exchanges may be omitted.
 """
@@ -73,7 +73,7 @@ def steps_name(arena: str) -> str:
 
 
 def observations_name(record: Record) -> str:
-    """Return the name of the file with an episode's recorded observations."""
+    """Return the name of the file with an episode's observations."""
     return f"steps/{record['arena']}/{OBSERVATIONS}/{record['recording']['file']}"
 
 
@@ -88,7 +88,7 @@ def lock_name(worker: str) -> str:
 
 @checked
 def open_bundle(path: Path | str, into: Path | str) -> Bundle:
-    """Unpack a bundle, which need not be trusted, into a new or empty folder. Nothing in it is executed.
+    """Unpack a bundle, which may be untrusted, into a new or empty folder. Nothing in it is executed.
 
     `Bundle.summary`, `Bundle.results` and `Bundle.replay` read it; ``mosaic-lab evaluate FILE --verify``
     plays it again. Raises MosaicError, naming the member, if the bundle is rejected; its files are then
@@ -108,8 +108,8 @@ def open_bundle(path: Path | str, into: Path | str) -> Bundle:
 
 
 class Bundle:
-    """An unpacked evaluation from another machine, in the folder ``path``. Created by
-    `mosaic_lab.open_bundle`."""
+    """An unpacked evaluation from another machine in the folder ``path``, as `mosaic_lab.open_bundle` makes
+    it."""
 
     def __init__(self, path: Path, name: str, manifest: dict[str, Any]) -> None:
         self.path = path
@@ -117,23 +117,23 @@ class Bundle:
         self.manifest = manifest
         self.script = path / SCRIPT
         self.unchecked = ""
-        """A sentence on what `check` could not verify, and why; empty if it verified everything."""
+        """A sentence about what `check` could not verify, and why; empty if it verified everything."""
 
     def __repr__(self) -> str:
         return f"<Bundle {self.name} in {self.path}; to play it: mosaic-lab evaluate {self.script}>"
 
     @cached_property
     def plan(self) -> EvaluationPlan:
-        """The plan of its episodes, without commands: `equipped` adds those of this machine."""
+        """The plan of its episodes, without commands; `equipped` adds this machine's."""
         return planning.plan_script(self.script, _no_run)
 
     @property
     def answers(self) -> Path | None:
         """The folder of the recording that its language models and engines answer from; None without one.
-        Raises MosaicError if they have no recording: a bundle of unknown origin calls no endpoint."""
+        Raises MosaicError if language models have none: a bundle of unknown origin calls no endpoint."""
         if self.unrecorded:
             raise MosaicError(
-                f"{self.unrecorded}. Read {self.script}, add the base_url of your own server where a model "
+                f"{self.unrecorded}. Read {self.script}, add the base_url of your own server if a model "
                 f"needs one, and play it with `mosaic-lab evaluate {self.script}`"
             )
         return self.path if self._has_recording else None
@@ -144,7 +144,7 @@ class Bundle:
 
     @property
     def unrecorded(self) -> str:
-        """A sentence about language models without a recording; empty if none is needed."""
+        """A sentence about language models without a recording; empty if they have one or none play."""
         models = [spec for spec in self.plan.operators.values() if spec.is_language_model]
         if not models or self._has_recording:
             return ""
@@ -191,7 +191,7 @@ class Bundle:
         return {"": EpisodeSteps(steps)} | {path.name: EpisodeSteps(path) for path in steps.glob("*")}
 
     def records(self) -> list[Record]:
-        """The episodes, in the order of the plan."""
+        """Return the episodes, in the order of the plan."""
         return [self._episodes[job.key] for job in self.plan.jobs()]
 
     def results(self) -> pd.DataFrame:
@@ -199,8 +199,8 @@ class Bundle:
         return results_table(self.plan, self.records())
 
     def summary(self, target: float | None = None, rng: int | None = None) -> Estimates:
-        """Return the estimates of the stored episodes, the same as those of `Evaluation.summary` where they
-        were played."""
+        """Return the estimates of the stored episodes, the same as `Evaluation.summary` where they were
+        played."""
         return summary_table(self.plan, self.records(), target, resampling_seed(self.plan, rng))
 
     def steps(self, operator: str, seed: int, episode: int = 0) -> pd.DataFrame:
@@ -245,7 +245,7 @@ class Bundle:
         if not self._observations:
             raise ConfigurationError(
                 f"{self.name} has no recorded observations: its episodes were played without "
-                f'record="{OBSERVATIONS}", or it was made with recordings=False'
+                f'record="{OBSERVATIONS}", or it was written with recordings=False'
             )
         about = {"run": self.manifest["evaluation"], "operators": self.versions}
         facts = {**about, "start": self.plan.request.start}

@@ -1,5 +1,7 @@
-"""Recordings in bundles: selection of files for writing, and validation after unpacking. Nothing in a
-recording is executed; its text is displayed and parsed, its images are shown in browsers."""
+"""Recordings in bundles: the selection of files for writing, and validation after unpacking.
+
+Nothing in a recording is executed; its text is displayed and parsed, its images are shown in browsers.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from mosaic_contract.language.recording import LINE_LIMIT
 from mosaic_lab.arenas.plan import EXCHANGES
 
 LAYOUT = rf"{EXCHANGES}/[^/]+\.jsonl|{EXCHANGES}/images/[0-9a-f]{{64}}\.png"
-"""Regular expression for the members of a bundle that belong to a recording."""
+"""Regular expression for the names of a recording's members of a bundle."""
 
 _PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 _LARGEST_IMAGE = 16 << 20  # bytes
@@ -31,8 +33,8 @@ _MOST_FAULTS = 20
 
 
 def recording_files(folder: Path) -> dict[str, bytes | Path]:
-    """Return the files of the recording in ``folder`` by their names in a bundle. Truncated lines and images
-    not referenced by any line are left out."""
+    """Return the files of the recording in ``folder`` by their names in a bundle. Truncated lines, and images
+    to which no line refers, are left out."""
     files: dict[str, bytes | Path] = {}
     images: set[str] = set()
     for path in sorted(folder.glob("*.jsonl")):
@@ -45,17 +47,15 @@ def recording_files(folder: Path) -> dict[str, bytes | Path]:
 
 
 class Problem(NamedTuple):
-    """A problem with a member of a bundle, as the rest of a sentence about it."""
+    """A problem with a member of a bundle, as the end of a sentence about it."""
 
     member: str
     why: str
 
 
 def check_recording(folder: Path, lanes: Collection[str]) -> Problem | None:
-    """Return the first problem of an unpacked recording; None if valid.
-
-    ``lanes`` are the valid operator names.
-    """
+    """Return the first problem with an unpacked recording, None if it is valid; ``lanes`` are the valid
+    operator names."""
     images = {path.stem: path for path in sorted((folder / "images").glob("*.png"))}
     for name, path in images.items():
         if why := _wrong_image(name, path):
@@ -85,10 +85,8 @@ def _wrong_line(line: bytes, lanes: Collection[str], images: Collection[str]) ->
 
 
 def _problems(entry: Mapping[str, Any], lanes: Collection[str], images: Collection[str]) -> Iterator[str]:
-    """Yield an exchange's problems as sentences.
-
-    Raises KeyError, TypeError and similar errors for malformed data.
-    """
+    """Yield an exchange's problems as sentences. Raises KeyError, TypeError and similar errors for malformed
+    data."""
     for name, (is_valid, kind) in _FIELDS.items():
         required = entry[name] is not None or name not in _OPTIONAL
         if required and not is_valid(entry[name]):
@@ -121,11 +119,11 @@ def _wrong_texts(entry: Mapping[str, Any], images: Collection[str]) -> Iterator[
     if not isinstance(faults, list) or len(faults) > _MOST_FAULTS:
         yield f"it has more than {_MOST_FAULTS} faults"
     if not all(isinstance(fault, str) and re.fullmatch(r"[a-z_]{1,40}", fault) for fault in faults):
-        yield "a fault of it has no name"
+        yield "one of its faults has no valid name"
 
 
 def _wrong_image(name: str, path: Path) -> str:
-    """Return an image's problem; its pixels are not decoded here."""
+    """Return an image's problem, without decoding its pixels; empty if there is none."""
     size = path.stat().st_size
     if size > _LARGEST_IMAGE:
         return f"has {size:,} bytes, {_LARGEST_IMAGE:,} at most"

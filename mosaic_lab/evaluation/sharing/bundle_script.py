@@ -1,9 +1,9 @@
 """The script in a bundle: an evaluation without machine-specific values.
 
-Operators of a bundle are defined by kind and checkpoint; or they are Python code in the bundle, which runs
+A bundle's operators are defined by kind and checkpoint; or they are Python code in the bundle, which runs
 only with consent (`planning.check_consent`); or they are language models, identified by name, which answer
 from the recording and are never called. Workers with their own settings, variables or programs are excluded,
-because the settings of an untrusted bundle could name any program or server.
+because the settings in an untrusted bundle could name any program or server.
 """
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ _MODULE = re.compile(rf"{ENVIRONMENT}/([A-Za-z_]\w*)(\.py)?", re.ASCII)
 
 
 def script_of(plan: EvaluationPlan, places: Mapping[str, str]) -> dict[str, Any]:
-    """Return the script of an evaluation. ``places``: the location in the bundle of each checkpoint and each
-    folder of Python policies, by path. Raises MosaicError for an operator that a bundle cannot contain."""
+    """Return the script of an evaluation. ``places`` has the location in the bundle of each checkpoint and
+    each folder of Python policies, by path. Raises MosaicError for an operator that a bundle cannot
+    contain."""
     tables = plan.tables()
     for label, table in tables.items():
         for policy in policy_tables(table):
@@ -64,7 +65,7 @@ def script_of(plan: EvaluationPlan, places: Mapping[str, str]) -> dict[str, Any]
 
 
 def _place(label: str, table: dict[str, Any], places: Mapping[str, str]) -> None:
-    """Change an operator's table to one for a bundle. Raises MosaicError if there is none."""
+    """Change an operator's table to one for a bundle. Raises MosaicError if a bundle cannot contain it."""
     kind = table["kind"]
     if kind in LANGUAGE_MODELS:
         _check_model(label, table)
@@ -84,11 +85,11 @@ def _place(label: str, table: dict[str, Any], places: Mapping[str, str]) -> None
 def _check_model(label: str, table: Mapping[str, Any]) -> None:
     if is_model_file(table["model"]):
         raise MosaicError(
-            f"{label}: a bundle contains no files of models such as {table['model']}; it contains models "
-            'of endpoints by their names, and "local"'
+            f"{label}: a bundle cannot contain model files such as {table['model']}; it can contain models "
+            'of endpoints, by name, and "local"'
         )
     if "demonstrations" in table:
-        raise MosaicError(f"{label}: a bundle contains no demonstrations such as {table['demonstrations']}")
+        raise MosaicError(f"{label}: a bundle cannot contain demonstrations ({table['demonstrations']})")
 
 
 def models_text(specs: Iterable[OperatorSpec]) -> str:
@@ -100,8 +101,8 @@ def models_text(specs: Iterable[OperatorSpec]) -> str:
 def check_script(path: Path, bundle: str, episodes: int) -> None:
     """Check that the script at ``path`` stays within the limits for bundles and within its folder.
 
-    ``episodes``: the bundle's maximum number. A script with more is rejected before its episodes are
-    expanded. Raises MosaicError, which names ``bundle``.
+    ``episodes`` is the maximum number that the bundle can have; a script with more is rejected before its
+    episodes are expanded. Raises MosaicError, which names ``bundle``.
     """
     try:
         if path.stat().st_size > _LARGEST:
@@ -136,7 +137,7 @@ def _too_many(document: Mapping[str, Any], episodes: int) -> str:
 def _problems(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield problems as sentences. After the first problem, the rest is not safe to inspect."""
     for key in sorted(set(document) - _KEYS):
-        yield f"a bundle's script lacks {key!r:.100}"
+        yield f"a bundle's script must not have the key {key!r:.100}"
     env, module = document.get("env"), document.get("module")
     if not isinstance(env, str) or not env.isprintable():
         yield f"env={env!r:.100} is not the id of an environment"
@@ -159,12 +160,12 @@ def _operator_problems(table: Mapping[str, Any]) -> Iterator[str]:
     kind, model, folder = table.get("kind"), table.get("model"), table.get("folder")
     is_model = kind in LANGUAGE_MODELS
     if wrong := sorted(set(table) - (_OPERATOR | _MODEL_KEYS if is_model else _OPERATOR)):
-        yield f"an operator of a bundle has no {wrong[0]!r:.100}"
+        yield f"an operator in a bundle must not have the key {wrong[0]!r:.100}"
     if kind not in _KINDS:
         yield f"a bundle cannot contain an operator of the kind {kind!r:.100}"
     place = table.get("checkpoint", "checkpoints/")
     if not place.startswith("checkpoints/") or ".." in place:
-        yield f"the checkpoint {place!r:.100} is outside of the bundle"
+        yield f"the checkpoint {place!r:.100} is outside the bundle"
     if is_model and not (isinstance(model, str) and model.isprintable() and not is_model_file(model)):
         yield f"the model {model!r:.100} is not a valid name"
     if is_prompt_file(table.get("system")) or not isinstance(table.get("examples", []), list):
@@ -177,4 +178,4 @@ def _operator_problems(table: Mapping[str, Any]) -> Iterator[str]:
             yield f"the folder {folder!r:.100} is not a policy of the bundle"
         for name in [*(own or [None]), *table.get("files", ())]:
             if not isinstance(name, str) or name.startswith(("/", "~")) or ".." in name:
-                yield f"the file {name!r:.100} is outside of the bundle"
+                yield f"the file {name!r:.100} is outside the bundle"

@@ -1,4 +1,4 @@
-"""Bundles, written: a completed evaluation as one zip file, whose content `bundle` describes."""
+"""The writing of bundles: a completed evaluation as one zip file, whose content `bundle` describes."""
 
 from __future__ import annotations
 
@@ -134,8 +134,8 @@ def _policies(specs: Iterable[OperatorSpec], files: dict[str, bytes | Path]) -> 
         package = code.parent / "__init__.py"
         if package.exists() and package not in spec.files.values():
             raise MosaicError(
-                f"{code} is part of a package: a bundle contains that only where files=[…] names what it "
-                f"needs of it, {package.name} included"
+                f"{code} is part of a package: name the files that it needs of the package, including "
+                f"{package.name}, with files=[…]"
             )
         files |= {f"{places[settings['folder']]}/{name}": path for name, path in spec.files.items()}
     return places

@@ -1,4 +1,4 @@
-"""Untrusted weight files: verify that they contain no code.
+"""The check that untrusted weight files contain no code.
 
 A ``.pt`` file is a zip file with a pickle, and loading a pickle calls the functions it names. Weights-only
 loaders reject anything but tensors. This module checks files before any loader does, without loading them: it
@@ -6,7 +6,7 @@ inspects the names in the pickle as listed by the standard library's `pickletool
 
 PyTorch has its own zip reader, which ignores the case of names, locates the list of members from the end of
 the file, and reads ``data.pkl`` in the folder of the first member. Files that two readers could interpret
-differently are rejected, so that this module checks exactly the data read by PyTorch.
+differently are rejected, so that this module checks exactly the data that PyTorch reads.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ def danger_in(path: Path) -> str:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             file.seek(0)
             if file.read(len(_ZIP)) != _ZIP:
-                raise zipfile.BadZipFile  # a loader would read data before the data checked here
+                raise zipfile.BadZipFile  # a loader would read what precedes the data checked here
             if not _is_read_alike(file, archive):
-                return "is a zip file that PyTorch may read differently than others do"
+                return "is a zip file that PyTorch may read differently from other programs"
             members = archive.infolist()
             if wrong := _wrong_members(members):
                 return wrong
             return _danger_in(archive.read(next(member for member in members if _is_pickle(member))))
     except (*UNREADABLE, OSError):
-        return "is a plain pickle or not a file of weights: loading it may run code of its author"
+        return "is a plain pickle or not a file of weights: loading it may run its author's code"
 
 
 def danger_in_model(path: Path) -> str:
     """Return why the zip file of a Stable-Baselines3 model must not be loaded, as the end of a sentence;
     empty if it is safe.
 
-    Its weights are files for `danger_in`. Its other pickles are strings in a JSON document, which the worker
-    does not load.
+    Its weights are files that `danger_in` checks. Its other pickles are strings in a JSON document, which the
+    worker does not load.
     """
     try:
         with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory() as folder:
@@ -86,7 +86,7 @@ def _wrong_members(members: list[zipfile.ZipInfo]) -> str:
     for member in members:
         name = member.orig_filename
         if not _NAME.fullmatch(name) or not name.startswith(f"{top}/"):
-            return f"has a member {name[:100]!r}, which is not the same to every reader of zip files"
+            return f"has a member {name[:100]!r}, which not all readers of zip files read alike"
         if (other := seen.setdefault(name.lower(), name)) is not name:
             return f"has two members {other[:100]!r} and {name[:100]!r}, which PyTorch does not distinguish"
         if member.compress_type != zipfile.ZIP_STORED:

@@ -34,15 +34,13 @@ AVERAGES = {
     "task_median": "Median of environments",
     "optimality_gap": "Optimality gap",
 }
-"""The names of averages with their headings, in the order of every table and plot."""
+"""The averages by name, with their headings, in the order of all tables and plots."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Summary statistics of one operator's scores.
-
-    All tasks have equal weight, whatever their number of episodes.
-    """
+    """Summary statistics of one operator's scores. All tasks have equal weight, whatever their number of
+    episodes."""
 
     tasks: tuple[str, ...]
     episodes: int
@@ -68,15 +66,15 @@ def summary(
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
 ) -> dict[str, Summary]:
-    """Return mean, median, interquartile mean and optimality gap of each operator, with intervals.
+    """Return the mean, median, interquartile mean and optimality gap of each operator, with intervals.
 
-    ``operators`` is {name: scores}; see `Scores` for their shapes. Numbers of episodes may differ between
+    ``operators`` is {name: scores}; see `Scores` for the shapes. The number of episodes may differ between
     operators and between tasks. ``target`` is the target score of the optimality gap. One seed is drawn from
     ``rng`` for all operators, so an operator's interval does not depend on the other operators. The
     interquartile mean drops n // 4 of n scores at either end, as `scipy.stats.trim_mean` does.
 
     Intervals are NaN if a task has a single episode (or run). Percentile intervals of few or skewed scores
-    are slightly narrow: for 40 normal scores, they cover the true mean in 93 of 100 cases.
+    are slightly too narrow: for 40 normal scores, they cover the true mean in 93 of 100 cases.
 
     Raises ConfigurationError for scores that `read_scores` rejects, operators that lack some of the others'
     tasks, and a target that is not a finite number.
@@ -95,8 +93,7 @@ def summary(
         groups.setdefault(sample.units, []).append(name)
     summaries: dict[str, Summary] = {}
     for units, names in groups.items():
-        # Operators of the same shape share the draws (of ranks), at little more than the cost of one
-        # operator.
+        # Operators with equal units share the draws (of ranks), at little more than the cost of one.
         generator = np.random.Generator(np.random.SFC64(np.random.SeedSequence([*root, *units])))
         group = [samples[name] for name in names]
         replicates = replicate(group, target, generator, resamples)
@@ -111,8 +108,8 @@ MEAN, MEDIAN, IQM, TASK_MEDIAN, GAP = range(5)
 def replicate(
     group: Sequence[Sample], target: float | None, rng: np.random.Generator, resamples: int
 ) -> NDArray[np.float64]:
-    """Return all statistics of operators with the same units: float64[operators, 1 + resamples, 5]. Row 0 is
-    the original sample. Statistics that are not requested (gap, task median) are 0."""
+    """Return all statistics of operators with equal units, float64[operators, 1 + resamples, 5]. Row 0 is the
+    original sample. Statistics that are not requested (gap, task median) are 0."""
     averages = np.zeros((len(group), 1 + resamples, 5))
     units = group[0].units
     scores = np.stack([sample.unit_means() for sample in group], axis=1)
@@ -121,7 +118,7 @@ def replicate(
         scores = np.hstack([scores, np.stack(gaps, axis=1)])
     starts = np.cumsum((0, *units)).tolist()
     by_task = [
-        # Relative to one of the values, so that constant scores have an exactly constant mean.
+        # Relative to one of the values, so that constant scores have exactly that mean.
         (start, end, scores[start], scores[start:end] - scores[start])
         for start, end in pairwise(starts)
     ]
@@ -152,7 +149,7 @@ def replicate(
 
 
 class _Pool:
-    """Median and interquartile mean of all scores of operators that share resamples."""
+    """The median and the interquartile mean of all scores, for operators that share resamples."""
 
     def __init__(self, samples: Sequence[Sample]) -> None:
         self._sample = samples[0]

@@ -15,9 +15,8 @@ from mosaic_lab.evaluation.statistics.resampling import CONFIDENCE, RESAMPLES
 from mosaic_lab.evaluation.statistics.scores import Floats, Scores, read_numbers, read_scores
 
 FEWEST_RUNS = 5
-"""Minimum number of runs for which charts show an interval. With fewer, charts show each run beside the
-average, because resamples of so few runs say little about the spread.
-"""
+"""Minimum number of runs for which charts show an interval. With fewer, they show each run beside the
+average, because resamples of so few runs say little about the spread."""
 
 POINTS = 200
 """Default number of points of a learning curve."""
@@ -25,7 +24,7 @@ POINTS = 200
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Profile:
-    """The share of scores above each threshold; all arrays float64[thresholds]."""
+    """The share of scores above each threshold; all arrays are float64[thresholds]."""
 
     thresholds: Floats
     share: Floats
@@ -43,10 +42,10 @@ def performance_profile(
 ) -> Profile:
     """Return the score distribution: the share of scores above each threshold, with a pointwise interval.
 
-    ``scores``: see `Scores`; all tasks have equal weight. ``thresholds`` is (m,). This is the "run-score
-    distribution" of Agarwal et al. 2021 with percentile intervals of the stratified bootstrap. Bounds are NaN
-    if a task has a single episode (or run). Raises ConfigurationError for missing or non-finite scores or
-    thresholds.
+    ``scores`` are as in `Scores`, with all tasks of equal weight; ``thresholds`` is (m,). This is the
+    "run-score distribution" of Agarwal et al. 2021, with percentile intervals of the stratified bootstrap.
+    Bounds are NaN if a task has a single episode (or run). Raises ConfigurationError for missing or
+    non-finite scores or thresholds.
     """
     resampling.check_resampling(rng, resamples, confidence)
     sample = read_scores(scores, "scores")
@@ -65,7 +64,7 @@ def performance_profile(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LearningCurve:
-    """An average over training runs at each step; arrays float64[points]."""
+    """An average over training runs at each step; arrays are float64[points]."""
 
     steps: Floats
     value: Floats
@@ -92,10 +91,10 @@ def learning_curve(
     are averaged. Each run is interpolated linearly at ``steps`` (m,); default: ``points`` evenly spaced steps
     covered by all runs. Runs are never extrapolated, so every point averages the same number of runs.
     ``average`` is the mean or the interquartile mean over runs (Agarwal et al. 2021, sample efficiency
-    curves). A single run has NaN bounds.
+    curves). The bounds of a single run are NaN.
 
-    Raises ConfigurationError for no runs, runs without common steps, ``steps`` outside of them, decreasing
-    steps and non-finite values.
+    Raises ConfigurationError for no runs, runs without common steps, ``steps`` outside the common ones,
+    decreasing steps and non-finite values.
     """
     resampling.check_resampling(rng, resamples, confidence)
     if average not in _AVERAGES:
@@ -111,13 +110,13 @@ def learning_curve(
     grid = _common(first, last, points) if steps is None else _grid(steps, "steps")
     if grid.min() < first or grid.max() > last:
         raise ConfigurationError(
-            f"steps {grid.min():g} to {grid.max():g} are requested, but all runs together cover {first:g} to "
-            f"{last:g} only; nothing is extrapolated"
+            f"steps {grid.min():g} to {grid.max():g} are requested, but only {first:g} to {last:g} are "
+            "covered by all runs; nothing is extrapolated"
         )
     values = np.stack([np.interp(grid, x, y) for x, y in read])
     outside = sum(int(np.sum((x < first) | (x > last))) for x, _ in read)
     replicates = _resampled(values, rng, resamples, average)
-    # An average of values is between them; rounding must not move a bound beyond.
+    # An average lies between the values; rounding must not move a bound beyond them.
     low, high = np.clip(
         resampling.bounds(replicates, confidence, [len(read)]), values.min(axis=0), values.max(axis=0)
     )
@@ -130,7 +129,7 @@ def _mean(values: Floats) -> Floats:
 
 
 def _interquartile_mean(values: Floats) -> Floats:
-    """Return the mean over axis 1 without len // 4 values at either end."""
+    """Return the mean over axis 1, without n // 4 of n values at either end."""
     cut = values.shape[1] // 4
     return _mean(np.sort(values, axis=1)[:, cut : values.shape[1] - cut])
 

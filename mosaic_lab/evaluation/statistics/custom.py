@@ -1,4 +1,4 @@
-"""Intervals of a statistic of one's own, by `scipy.stats.bootstrap`."""
+"""Intervals of a user-defined statistic, by `scipy.stats.bootstrap`."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def statistic(
 ) -> Estimate:
     """Return a statistic of scores with its bootstrap interval.
 
-    ``scores`` is (runs,), or (runs, tasks) with the same number of runs of each task; ``function`` maps an
+    ``scores`` is (runs,), or (runs, tasks) with the same number of runs for each task; ``function`` maps an
     array of that shape to a number. With ``each_task``, it maps the scores of one task, (runs,), and the
-    statistic is its mean over tasks; ``scores`` may also be a list of arrays, one for each task, of different
-    lengths. Runs are resampled within each task (the stratified bootstrap of Agarwal et al. 2021); with
-    ``resample_tasks``, tasks too, for intervals that extend to similar tasks. ``interval`` is
-    "percentile" or, for one task or ``each_task``, "bca": bias-corrected and accelerated (Efron 1987), for
-    skewed statistics. BCa bounds are NaN where they are undefined, as for equal scores; all bounds are NaN
-    for a single run. ``function`` is called for each resample and, for "bca", each run left out; one with an
-    argument ``axis``, such as `numpy.std`, is called for many at once.
+    statistic is its mean over tasks; ``scores`` may then also be a list of arrays of different lengths, one
+    for each task. Runs are resampled within each task (the stratified bootstrap of Agarwal et al. 2021);
+    with ``resample_tasks``, tasks are resampled too, for intervals that extend to similar tasks.
+    ``interval`` is "percentile" or, for one task or ``each_task``, "bca": bias-corrected and accelerated
+    (Efron 1987), for skewed statistics. BCa bounds are NaN where they are undefined, as for equal scores; all
+    bounds are NaN for a single run. ``function`` is called for each resample and, for "bca", with each run
+    left out; one with an argument ``axis``, such as `numpy.std`, is called for many at once.
 
     Raises ConfigurationError for other shapes, scores that are not finite, a ``function`` that does not
     return a finite number, "bca" for several tasks at once, and ``resample_tasks`` for one task or tasks of
@@ -69,7 +69,7 @@ def statistic(
     vectorised = (flat or each_task) and _is_vectorised(function, tasks[0])
 
     def of_resamples(*drawn: Ints, axis: int = -1) -> Floats:
-        """Return the statistic of each resample; ``axis`` is scipy's, and the last."""
+        """Return the statistic of each resample. SciPy passes ``axis``, which is always the last."""
         columns = _columns(tasks, drawn)
         if each_task:
             total = reduce(np.add, (_values(function, column, 1, vectorised) for column in columns))
@@ -98,7 +98,7 @@ def statistic(
 
 
 def _tasks(scores: ArrayLike | Sequence[ArrayLike], each_task: bool) -> tuple[list[Floats], bool]:
-    """Return the scores of each task, and whether they were given as a bare array of one task."""
+    """Return the scores of each task, and whether they were given as a bare array for one task."""
     if each_task and isinstance(scores, Sequence) and all(map(np.ndim, scores)):
         tasks = [read_numbers(task, f"scores, task {number}") for number, task in enumerate(scores)]
         if tasks and all(task.ndim == 1 and task.size for task in tasks):
@@ -115,8 +115,8 @@ def _tasks(scores: ArrayLike | Sequence[ArrayLike], each_task: bool) -> tuple[li
 
 
 def _columns(tasks: Sequence[Floats], drawn: Sequence[Ints]) -> list[Floats]:
-    """Return the scores of each task in each resample, [..., runs], by the indices drawn: those of runs for
-    each task and, if tasks were drawn too, those of tasks."""
+    """Return the scores of each task in each resample, [..., runs], by the indices drawn: of runs for each
+    task and, if tasks were drawn too, of tasks."""
     if len(drawn) > len(tasks):
         every, chosen = np.stack(tasks), drawn[-1]
         return [every[chosen[..., [place]], runs] for place, runs in enumerate(drawn[:-1])]
@@ -135,12 +135,12 @@ def _values(function: Statistic, scores: Floats, axes: int, vectorised: bool) ->
 
 
 def _is_vectorised(function: Statistic, scores: Floats) -> bool:
-    """Return whether ``function`` has an argument ``axis`` by which it maps many arrays of scores at once."""
+    """Return whether ``function`` has an argument ``axis`` and maps many arrays of scores at once with it."""
     try:
         if "axis" not in signature(function).parameters:
             return False
         both = np.asarray(function(np.stack([scores, scores]), axis=-1))  # type: ignore[call-arg]
-    except Exception:  # any error of a function for single arrays
+    except Exception:  # whatever a function for single arrays may raise
         return False
     return both.shape == (2,) and np.allclose(both, _number(function, scores))
 

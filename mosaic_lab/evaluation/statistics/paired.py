@@ -45,11 +45,11 @@ def paired_difference(
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
 ) -> PairedDifference:
-    """Return mean and median of the differences between two operators over their shared seeds.
+    """Return the mean and the median of the differences between two operators over their shared seeds.
 
     ``first`` and ``second`` are (seeds, scores), both of shape (episodes,); seeds are integers or strings. A
     seed with several episodes counts once, with their mean. The interval is the percentile bootstrap over
-    shared seeds (Efron & Tibshirani 1993): variation that two operators share in a seed cancels.
+    shared seeds (Efron & Tibshirani 1993): variation that both operators share on a seed cancels.
 
     Raises ConfigurationError for non-finite scores, different lengths, and no shared seed.
     """
@@ -119,8 +119,8 @@ def probability_of_improvement(
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
 ) -> Estimate:
-    """Return the probability that an episode of the first operator scores more than an episode of the second
-    on the same task.
+    """Return the probability that an episode of the first operator scores higher than one of the second on
+    the same task.
 
     This is the Mann-Whitney statistic U / (n m), with ties counting half, averaged over tasks (Mann & Whitney
     1947; Agarwal et al. 2021). Both operators are resampled independently, within tasks. Shapes: `Scores`.
@@ -163,7 +163,7 @@ def _by_seed(seeds: ArrayLike, scores: ArrayLike, what: str) -> tuple[NDArray[np
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Task:
-    """The scores of one task in ascending order, with their units and shares (which sum to 1)."""
+    """The scores of one task in ascending order, with their units and their shares (which sum to 1)."""
 
     values: Floats
     unit: Ints
@@ -182,7 +182,7 @@ def _by_task(sample: Sample) -> list[_Task]:
 
 
 def _beats(ours: _Task, theirs: _Task, counts: Ints, their_counts: Ints) -> NDArray[np.float64]:
-    """Return the share of pairs in which ours has the higher score, for each resample: float64[rows]."""
+    """Return the share of pairs in which ``ours`` scores higher, for each resample: float64[rows]."""
     mass = np.cumsum(their_counts[:, theirs.unit] * theirs.share, axis=1)
     mass = np.concatenate([np.zeros((len(mass), 1)), mass], axis=1)
     below = np.searchsorted(theirs.values, ours.values, "left")

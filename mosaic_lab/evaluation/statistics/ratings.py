@@ -1,5 +1,7 @@
-"""Games between players: wins, draws and losses with Wilson intervals, and Elo ratings. The result of a game
-is the score of its first player: 1 for a win, 0.5 for a draw, 0 for a loss."""
+"""Games between players: wins, draws and losses with Wilson intervals, and Elo ratings.
+
+The result of a game is the score of its first player: 1 for a win, 0.5 for a draw, 0 for a loss.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,8 @@ ELO_POINTS = 400 / math.log(10)
 
 
 def wilson(successes: int, trials: int, *, confidence: float = CONFIDENCE) -> Estimate:
-    """Return a share with its score interval, which covers well also near 0 and 1 and for few trials (Wilson
-    1927). Raises ConfigurationError unless 0 <= successes <= trials and trials >= 1."""
+    """Return a share with its score interval, whose coverage is good even near 0 and 1 and for few trials
+    (Wilson 1927). Raises ConfigurationError unless 0 <= successes <= trials and trials >= 1."""
     resampling.check_confidence(confidence)
     if not 0 <= successes <= trials or trials < 1:
         raise ConfigurationError(
@@ -51,10 +53,7 @@ class WinDrawLoss:
 
 
 def win_draw_loss(results: ArrayLike, *, confidence: float = CONFIDENCE) -> WinDrawLoss:
-    """Count games; ``results`` (games,) is 1, 0.5 or 0 for each.
-
-    Raises ConfigurationError for other values.
-    """
+    """Count games; ``results`` (games,) is 1, 0.5 or 0 for each. Raises ConfigurationError for any other."""
     results = _results(results)
     wins, draws, losses = (int(np.sum(results == kind)) for kind in (1.0, 0.5, 0.0))
     shares = [wilson(count, len(results), confidence=confidence) for count in (wins, draws, losses)]
@@ -70,9 +69,9 @@ class EloRatings:
     games: tuple[int, ...]
     """Number of games of each player."""
     regularised: bool
-    """Whether a drawn game was added to each pair that met, to keep all ratings finite."""
+    """Whether a drawn game was added for each pair that met, to keep all ratings finite."""
     regularised_resamples: int
-    """Number of resamples, of all ``resamples``, regularised likewise; they affect the outer bounds."""
+    """Number of ``resamples`` that were regularised likewise; they affect the outer bounds."""
     resamples: int
 
 
@@ -94,12 +93,12 @@ def elo(
     games and the first move have no effect.
 
     The maximum is infinite if some players never lost or drew against the rest (Ford 1957). Only then, one
-    drawn game is added to each pair that met. Games are resampled within each pair. If the table itself
+    drawn game is added for each pair that met. Games are resampled within each pair. If the table itself
     required the added draws, they are resampled with the games; otherwise a pair without variation would
     appear certain.
 
     Raises ConfigurationError for no games, a player against itself, other results, and players not connected
-    by a chain of games, whose ratings would be unrelated.
+    by a chain of games, whose ratings would not be comparable.
     """
     resampling.check_resampling(rng, resamples, confidence)
     if not math.isfinite(anchor):
@@ -193,7 +192,7 @@ def _check_connected(table: _Table) -> None:
 
 
 def _reach(edges: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which players are reachable from which along positive edges: bool[rows, players, players]."""
+    """Return which players can reach which along positive edges: bool[rows, players, players]."""
     reach = (edges > 0) | np.eye(edges.shape[-1], dtype=bool)
     for _ in range(max(1, edges.shape[-1]).bit_length()):
         reach = (reach.astype(np.float32) @ reach.astype(np.float32)) > 0
@@ -201,7 +200,7 @@ def _reach(edges: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def _separated(wins: Floats) -> NDArray[np.bool_]:
-    """Return the rows in which wins and draws do not connect each player to every other, so that there is no
+    """Return in which rows wins and draws do not connect each player to every other, so that there is no
     finite maximum (Ford 1957)."""
     return np.logical_not(_reach(wins).all(axis=(1, 2)))
 
@@ -222,9 +221,9 @@ def _replicates(pool: Ints, table: _Table, rng: np.random.Generator, resamples: 
 def _ratings(wins: Floats, table: _Table) -> Floats:
     """Return Elo points relative to the players' mean, float64[rows, players], for ``wins`` of all rows.
 
-    Newton's method. A step that changes no difference by more than 1 always decreases the (self-concordant)
-    loss, so steps are shortened to this length, and the method converges from any start. Neighbours in a
-    chain of games differ by at most odds of 2n to 1, which bounds the number of steps.
+    This is Newton's method. A step that changes no difference by more than 1 always decreases the
+    (self-concordant) loss, so steps are shortened to this length, and the method converges from any start.
+    Neighbours in a chain of games differ by odds of 2n to 1 at most, which bounds the number of steps.
     """
     draw = np.zeros_like(table.met)
     draw[table.i, table.j] = draw[table.j, table.i] = 0.5

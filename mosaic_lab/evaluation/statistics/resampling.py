@@ -1,8 +1,8 @@
 """The bootstrap: counts of drawn units, in blocks, and intervals of the replicates.
 
 Resamples store only how often each unit was drawn, which suffices for means, order statistics and trimmed
-means. Blocks fit into the processor's cache, so memory is bounded by the number of scores, not by scores
-times resamples.
+means. Blocks fit in the processor's cache, so memory is bounded by the number of scores, not by scores times
+resamples.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _THREADLESS = 250_000  # multiplications: OpenBLAS uses threads from 2^18
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its interval: NaN if a task has a single episode (or run), which has no spread."""
+    """A number with its interval, NaN if a task has a single episode (or run), which has no spread."""
 
     value: float
     low: float
@@ -40,8 +40,8 @@ def check_resampling(rng: np.random.Generator, resamples: int, confidence: float
     """Raise ConfigurationError unless ``rng`` is a Generator, resamples >= 1 and 0 < confidence < 1."""
     if not isinstance(rng, np.random.Generator):
         raise ConfigurationError(
-            f"rng must be a numpy random Generator, not {rng!r}: pass rng=numpy.random.default_rng(0), "
-            "and record the seed: the same seed gives the same interval"
+            f"rng must be a numpy random Generator, not {rng!r}: pass rng=numpy.random.default_rng(0), and "
+            "record the seed; the same seed gives the same interval"
         )
     if not isinstance(resamples, int | np.integer) or resamples < 1:
         raise ConfigurationError(f"resamples must be an integer of at least 1, not {resamples!r}")
@@ -66,8 +66,8 @@ def original_and_resamples(
 
     ``units`` are the numbers of units in the strata. Each stratum is resampled to its own size with
     replacement: the stratified bootstrap (Efron & Tibshirani 1993, "An Introduction to the Bootstrap";
-    Agarwal et al. 2021). Yields int64[rows, sum(units)], with rows so few that an array of rows × ``scores``
-    numbers fits a block too; the draws do not depend on ``scores``.
+    Agarwal et al. 2021). The counts are int64[rows, sum(units)], with few enough rows that an array of rows ×
+    ``scores`` numbers also fits in a block; the draws do not depend on ``scores``.
     """
     width = sum(units)
     yield np.ones((1, width), dtype=np.int64)
@@ -84,7 +84,7 @@ def original_and_resamples(
 
 def product(counts: Floats, columns: Floats) -> Floats:
     """Return ``counts`` [rows, n] @ ``columns`` [n, k], in pieces below the size at which BLAS starts
-    threads. A thread that waits for a busy core costs a hundred times as much as the product."""
+    threads: a thread that waits for a busy core takes a hundred times as long as the product."""
     piece = max(1, _THREADLESS // (counts.shape[0] * columns.shape[1]))
     total = counts[:, :piece] @ columns[:piece]
     for start in range(piece, len(columns), piece):
@@ -93,8 +93,8 @@ def product(counts: Floats, columns: Floats) -> Floats:
 
 
 def bounds(replicates: Floats, confidence: float, units: Sequence[int]) -> NDArray[np.float64]:
-    """Return the percentile interval over the first axis of ``replicates``: float64[2, ...], lower and upper.
-    NaN if a stratum of ``units`` has a single unit. Efron & Tibshirani 1993, chapter 13."""
+    """Return the percentile interval over the first axis of ``replicates``: float64[2, ...], lower and upper,
+    NaN if a stratum has a single one of the ``units``. Efron & Tibshirani 1993, chapter 13."""
     if min(units) < 2:
         return np.full((2, *replicates.shape[1:]), np.nan)
     tail = (1.0 - confidence) / 2.0

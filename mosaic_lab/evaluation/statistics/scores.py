@@ -1,5 +1,7 @@
-"""Input scores of the statistics: validated, sorted and weighted. No score is ever dropped: an unusable score
-raises an error with its position."""
+"""The scores that statistics take, validated, sorted and weighted.
+
+No score is ever dropped: an unusable one raises an error with its position.
+"""
 
 from __future__ import annotations
 
@@ -19,20 +21,20 @@ Scores = ArrayLike | Mapping[str, ArrayLike]
 
 An array ``(episodes,)`` for one task, or ``{task: array}`` for several (environments). A task's array is
 ``(episodes,)`` if the episodes are independent, or ``(runs, episodes)`` (or a list of arrays, one per run) if
-the episodes of a run share a trained policy: then runs are resampled, each with all its episodes. For runs as
-the scores themselves, as in Agarwal et al. 2021, pass their means, ``(runs,)``.
+the episodes of a run share a trained policy: then runs are resampled, each with all its episodes. To use one
+score per run, as in Agarwal et al. 2021, pass the runs' means, ``(runs,)``.
 """
 
 ONE_TASK = ""
 """The task's name for scores given as a bare array."""
 
 LARGEST = 1e150
-"""Maximum absolute score: squares and differences of larger ones would overflow."""
+"""Maximum absolute score; squares and differences of larger ones would overflow."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Sample:
-    """The validated scores of one operator, all tasks together.
+    """The validated scores of one operator over all tasks.
 
     A *unit* is resampled as a whole: an episode, or a run with all its episodes. Units are numbered task by
     task (tasks by name) and within a task by their mean, so the order of the input has no effect. All tasks
@@ -57,8 +59,8 @@ class Sample:
         return sums / np.bincount(self.unit, minlength=len(sums))
 
     def mass(self, counts: Ints) -> NDArray[Any]:
-        """Return the mass of each resample at or below each score: [rows, n], last column n. ``counts``
-        int64[rows, units] says how often each unit was drawn."""
+        """Return the mass of each resample at or below each score: [rows, n], whose last column is n.
+        ``counts``, int64[rows, units], is how often each unit was drawn."""
         drawn = counts if self.ranked else np.take(counts, self.unit, axis=1)
         return np.cumsum(drawn if self.weight is None else drawn * self.weight, axis=1)
 
@@ -104,8 +106,8 @@ def read_numbers(values: Any, what: str) -> Floats:
         wrong = np.flatnonzero(~usable.ravel())
         raise ConfigurationError(
             f"{what}: {len(wrong)} of {numbers.size} values are not finite (or beyond 1e150), the first is "
-            f"{numbers.ravel()[wrong[0]]} at position {wrong[0]}; decide on a score for such an episode and "
-            "pass it; nothing is left out silently"
+            f"{numbers.ravel()[wrong[0]]} at position {wrong[0]}; pass the score that such an episode should "
+            "count as, because nothing is left out silently"
         )
     return numbers
 
@@ -113,8 +115,8 @@ def read_numbers(values: Any, what: str) -> Floats:
 def normalise_scores(
     scores: Mapping[str, ArrayLike], low: Mapping[str, float], high: Mapping[str, float]
 ) -> dict[str, Floats]:
-    """Scale scores so that ``low`` of a task (such as a random player's score) is 0 and ``high`` (a
-    reference) is 1.
+    """Scale scores so that a task's ``low`` score (such as a random player's) becomes 0 and its ``high``
+    score (a reference) becomes 1.
 
     ``scores`` is {task: array of any shape}; the result has the same tasks and shapes. Values below 0 and
     above 1 are not clipped. For games, these are the human-normalised scores of Mnih et al. 2015 and Agarwal

@@ -28,7 +28,7 @@ def test_everybody_plays_everybody_on_both_sides_and_is_rated(start_evaluation: 
         assert game["winner"] == (winner if len(set(returns.values())) == 2 else None)
         assert game["result"] == {game["player_1"]: 1.0, game["player_2"]: 0.0, None: 0.5}[game["winner"]]
     for shown in (repr(evaluation.summary()), evaluation.summary()._repr_html_()):
-        assert "The returns of the agents cancel out: .ratings() and .games() say who won." in shown
+        assert "The returns of the agents cancel out: .ratings() and .games() show who won." in shown
     for seed in range(8):
         sides = [
             evaluation.steps(lane, seed)["action"] for lane in ("dice against coin", "coin against dice")

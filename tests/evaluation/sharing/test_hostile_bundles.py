@@ -36,12 +36,12 @@ def test_an_honest_one_is_not(tmp_path: Path, members: Members) -> None:
 
 
 NAMES = {
-    "../outside.json": "would be written outside of its folder",
-    "checkpoints/1/../../../outside.json": "would be written outside of its folder",
+    "../outside.json": "would be written outside its folder",
+    "checkpoints/1/../../../outside.json": "would be written outside its folder",
     "/etc/outside.json": "has an absolute name",
     "C:/outside.json": "has an absolute name",
     "\\\\server\\outside.json": "has an absolute name",
-    "checkpoints\\..\\outside.json": "would be written outside of its folder",
+    "checkpoints\\..\\outside.json": "would be written outside its folder",
     f"checkpoints/1/{'a' * 300}.json": "has a name of 319 characters",
     "checkpoints/1/con.json": "has a name that is not the same on every system",
     "checkpoints/1/ﬁle.json": "has a name that is not the same on every system",
@@ -291,8 +291,8 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path, members: Members) -> None:
 
 
 SCRIPTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "a command": (lambda s: s.update(command=["rm"]), "lacks 'command'"),
-    "as many processes as it likes": (lambda s: s.update(parallel=10_000), "lacks 'parallel'"),
+    "a command": (lambda s: s.update(command=["rm"]), "must not have the key 'command"),
+    "as many processes as it likes": (lambda s: s.update(parallel=10_000), "must not have the key 'parallel"),
     "a module": (lambda s: s.update(env="this:CartPole-v1"), "imports no module but"),
     "another module": (
         lambda s: s.update(env="this:Cart-v1", module="environment/that.py"),
@@ -304,23 +304,23 @@ SCRIPTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "a variable": (
         lambda s: s["operators"].update(a={"kind": "worker", "worker": "x", "pass_env_vars": ["HOME"]}),
-        "an operator of a bundle has no 'pass_env_vars'",
+        "an operator in a bundle must not have the key 'pass_env_vars'",
     ),
     "settings": (
         lambda s: s["operators"].update(a={"kind": "worker", "worker": "x", "settings": {"url": "x"}}),
-        "an operator of a bundle has no 'settings'",
+        "an operator in a bundle must not have the key 'settings'",
     ),
     "a run of yours": (
         lambda s: s["operators"].update(a={"*": {"kind": "rl", "run": "k3f9"}}),
-        "an operator of a bundle has no 'run'",
+        "an operator in a bundle must not have the key 'run'",
     ),
     "a file of yours": (
         lambda s: s["operators"].update(a={"kind": "rl", "checkpoint": "/etc/policy.pt"}),
-        "the checkpoint '/etc/policy.pt' is outside of the bundle",
+        "the checkpoint '/etc/policy.pt' is outside the bundle",
     ),
     "a file beside": (
         lambda s: s["operators"].update(a={"kind": "rl", "checkpoint": "checkpoints/../../policy.pt"}),
-        "is outside of the bundle",
+        "is outside the bundle",
     ),
     "another kind": (lambda s: s["operators"].update(a={"kind": "human"}), "of the kind 'human'"),
     "a text that a terminal obeys": (

@@ -87,7 +87,7 @@ HIDDEN = {
 def test_pickles_that_another_reader_would_find(tmp_path: Path, members: Members, how: str) -> None:
     weights = HIDDEN[how] if how in HIDDEN else two_lists()
     path = bundled(tmp_path / "hidden.zip", members, {"checkpoints/1/policy.pt": weights})
-    says = "two members|pickle|not the same to every reader|differently than others|is compressed"
+    says = "two members|pickle|not all readers of zip files|differently from other programs|is compressed"
     refused(path, f"policy.pt' .*({says})")
 
 
@@ -115,7 +115,7 @@ def test_weights_of_pytorch_itself_are_not_refused(tmp_path: Path) -> None:
         (plain[:-22] + large + locator + plain[-22:], ""),
         (
             plain[:-22] + large + locator[:8] + bytes(8) + locator[16:] + plain[-22:],
-            "differently than others",
+            "differently from other programs",
         ),
     ):
         (tmp_path / "policy.pt").write_bytes(content)
