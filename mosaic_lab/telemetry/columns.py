@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mosaic_lab.telemetry.column_cache import ColumnCache, StreamVersion, version_of
 from mosaic_lab.telemetry.column_chunks import MappedChunks, OpenChunk, Piece, SpilledChunks
-from mosaic_lab.telemetry.decoding import Health, parse_text, parts
+from mosaic_lab.telemetry.decoding import Health, parse_text
 from mosaic_lab.telemetry.follower import JsonlFollower
 from mosaic_lab.telemetry.metrics import RETURN_NAMES, ReturnMeans
 from mosaic_lab.telemetry.progress import RunClock, StreamFacts, Values
@@ -179,11 +179,11 @@ class _Stream:
             self.unread = 0
             return
         self._make_room()
-        text = self.follower.poll_text(max_bytes)
+        texts = list(filter(None, self.follower.poll_texts(max_bytes)))
         if self.health.replaced != self._replaced:
             self._forget()
-        if text:
-            self._take(text, clock)
+        if texts:
+            self._take(texts, clock)
         self.unread = 0 if source is None else max(0, source.size - self.follower.offset)
         if source is not None and (self.follower.inode, self.follower.offset) == (source.inode, source.size):
             self._seen = source
@@ -244,10 +244,10 @@ class _Stream:
             self._full.append(self._last)
             self._last = OpenChunk()
 
-    def _take(self, text: bytes, clock: RunClock | None) -> None:
+    def _take(self, texts: list[bytes], clock: RunClock | None) -> None:
         facts = self.facts
         reported = _Values()
-        rows = facts.take((parse_text(part, self.health) for part in parts(text)), reported.add)
+        rows = facts.take((parse_text(text, self.health) for text in texts), reported.add)
         if clock is not None and clock.zero is not None:
             rows[3] = np.where(np.isnan(rows[2]), rows[3], clock.since_start(rows[2]))
         columns = list(reported.columns(self.counts, self.health))

@@ -7,7 +7,7 @@ is slower and more lenient.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -90,7 +90,6 @@ class Message(msgspec.Struct, gc=False):
     step: Count | None = None
 
 
-_PART_BYTES = 1 << 17
 _decoder = msgspec.json.Decoder(Message)
 _decode_whole = msgspec.json.Decoder(dict[str, Any]).decode
 _PAYLOAD_TYPES = get_type_hints(Payload, include_extras=True)
@@ -116,15 +115,6 @@ def parse_text(text: bytes, health: Health) -> list[Message]:
         )
         or _is_known(message, health)
     ]
-
-
-def parts(text: bytes) -> Iterator[bytes]:
-    """Yield lines in parts whose messages fit the processor's cache, so that reading them is cheap."""
-    begin = 0
-    while begin < len(text):
-        end = text.find(b"\n", begin + _PART_BYTES) + 1 or len(text)
-        yield text[begin:end]
-        begin = end
 
 
 def line_count(text: bytes) -> int:

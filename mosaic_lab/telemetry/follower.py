@@ -12,6 +12,10 @@ from mosaic_contract.codec import DEFAULT_LINE_LIMIT, LineSplitter
 from mosaic_lab.keeper.files import open_file
 from mosaic_lab.telemetry.decoding import Health, line_count
 
+TEXT_BYTES = 120_000
+"""Bytes per text. For larger ones the allocator requests pages that the system must clear each time, and
+their decoded messages exceed the processor's cache."""
+
 
 class JsonlFollower:
     """Reads a growing file of lines a bounded number of bytes at a time.
@@ -42,14 +46,14 @@ class JsonlFollower:
         """The inode of the file that was read; None before the first."""
         return self._identity[1] if self._identity else None
 
-    def poll(self, max_bytes: int = 1 << 20) -> list[bytes]:
+    def poll(self, max_bytes: int = TEXT_BYTES) -> list[bytes]:
         """Return complete lines from at most the next ``max_bytes`` bytes; empty if there is nothing new.
 
         Raises OSError if the file exists but cannot be read.
         """
         return [line for line in self.poll_text(max_bytes).split(b"\n") if line]
 
-    def poll_text(self, max_bytes: int = 1 << 20) -> bytes:
+    def poll_text(self, max_bytes: int = TEXT_BYTES) -> bytes:
         """Return the same lines with their newlines, as one text, which may also have empty lines."""
         try:
             status: os.stat_result | None = os.stat(self.path)  # noqa: PTH116 - called very often
@@ -74,6 +78,15 @@ class JsonlFollower:
             self.behind = False
             return b""
         return self._read(max_bytes)
+
+    def poll_texts(self, max_bytes: int) -> Iterator[bytes]:
+        """Yield the lines of at most the next ``max_bytes`` bytes, in a text for each `TEXT_BYTES`. If the
+        file was replaced or truncated, the first text starts the new one."""
+        yield self.poll_text(min(max_bytes, TEXT_BYTES))
+        for done in range(TEXT_BYTES, max_bytes, TEXT_BYTES):
+            if self._file is None or not self.behind:
+                return
+            yield self._read(min(max_bytes - done, TEXT_BYTES))
 
     def lines(self) -> Iterator[bytes]:
         """Return the lines up to the current end of the file, then close it. Raises OSError as `poll`

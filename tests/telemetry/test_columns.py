@@ -18,9 +18,9 @@ from mosaic_lab.telemetry import column_chunks as chunks
 from mosaic_lab.telemetry.column_cache import ColumnCache, version_of
 from mosaic_lab.telemetry.columns import RunColumns
 from mosaic_lab.telemetry.decoding import Health, parse
+from mosaic_lab.telemetry.follower import TEXT_BYTES
 
 START = 1_760_000_000.0
-PART_BYTES = 1 << 17
 
 
 @pytest.fixture
@@ -110,8 +110,8 @@ def test_columns_are_all_points_of_the_file_in_slices_and_again_from_the_cache(
     assert sorted(path.name for path in folder.iterdir()) == ["telemetry.jsonl"]
 
 
-@pytest.mark.parametrize("size", [PART_BYTES - 200, PART_BYTES, 3 * PART_BYTES])
-def test_lines_longer_than_the_parts_that_are_decoded_at_once_are_read_whole(
+@pytest.mark.parametrize("size", [TEXT_BYTES - 200, TEXT_BYTES, 3 * TEXT_BYTES])
+def test_lines_longer_than_the_texts_that_are_read_at_once_are_whole(
     folder: Path, cache: ColumnCache, size: int
 ) -> None:
     long = metrics(20_000, {"loss": 1.0}).replace(b'"run_id"', b'"text": "' + b"x" * size + b'", "run_id"')
