@@ -49,7 +49,22 @@ def check_seeds(worker: WorkerEnvironment, env_id: str, folder: Path, steps: int
 def assert_served_alike(worker: WorkerEnvironment, lane: ArenaLane, seed: int) -> None:
     """An environment that is served to a training plays the latest episode of an arena, with this seed, with
     the same actions."""
-    about = {"env_id": lane.opened["env_id"], "command": worker.command(), "seed": seed}
+    seen, rewards, _ = _served(worker, lane, seed)
+    assert len(rewards) > 1
+    assert (seen, rewards) == (lane.seen, lane.rewards)
+
+
+def check_later_episodes(worker: WorkerEnvironment, env_id: str, folder: Path) -> None:
+    """The seed of a training's first reset determines its later episodes too."""
+    with ArenaLane(worker.command(), folder / "arena") as lane:
+        lane.open(env_id)
+        lane.play(4, STEPS)
+    first, second = (_served(worker, lane, seed=4, later=3)[2] for _ in range(2))
+    assert first == second and len(set(first)) == 3
+
+
+def _served(worker: WorkerEnvironment, lane: ArenaLane, seed: int, later: int = 0) -> list[Any]:
+    about = {"env_id": lane.opened["env_id"], "command": worker.command(), "seed": seed, "later": later}
     done = subprocess.run(
         [str(worker.python), str(Path(__file__).with_name("served_episode.py"))],
         input=json.dumps({**about, "actions": pack(lane.actions)}),
@@ -60,9 +75,8 @@ def assert_served_alike(worker: WorkerEnvironment, lane: ArenaLane, seed: int) -
         cwd=lane.folder,
         env=compose_variables(os.environ),
     )
-    seen, rewards = json.loads(done.stdout)
-    assert len(rewards) > 1
-    assert (seen, rewards) == (lane.seen, lane.rewards)
+    answer: list[Any] = json.loads(done.stdout)
+    return answer
 
 
 def check_comparison(lab: mosaic.Lab, env_id: str, key: str, seat: str | None = None, **options: Any) -> str:

@@ -1,7 +1,7 @@
 """Play recorded actions in a served environment: `served_episode.py`, with a worker's interpreter.
 
-Reads {env_id, command, seed, actions} from stdin. Prints the `digest` of each observation that was acted on,
-and the sum of the rewards of each step.
+Reads {env_id, command, seed, actions, later} from stdin. Prints the `digest` of each observation that was
+acted on, the sum of the rewards of each step, and the digests of what `later` resets without a seed return.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def main() -> None:
     for observations, reward in play(env, given["seed"], actions):
         seen += observations
         rewards.append(reward)
-    print(json.dumps([list(map(digest, seen)), rewards]))
+    later = [digest(env.reset()) for _ in range(given["later"])]
+    print(json.dumps([list(map(digest, seen)), rewards, later]))
 
 
 def _alone(env: Any, seed: int, actions: Iterator[Any]) -> Steps:

@@ -21,8 +21,8 @@ class NetHackEnvironment(gymnasium.Env[Any, Any]):
     """An NLE or MiniHack environment from Gymnasium's registry, with `settings` as keywords.
 
     Upstream ignores the seed of a reset, and the Challenge rejects it. Here the seed determines the level,
-    the character, the moon phase and the rooms that MiniHack takes from MiniGrid. `info` has "success" if the
-    task can be won.
+    the character, the moon phase and the rooms that MiniHack takes from MiniGrid, also in the episodes that
+    follow without a seed. `info` has "success" if the task can be won.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}
@@ -45,11 +45,12 @@ class NetHackEnvironment(gymnasium.Env[Any, Any]):
         return dict(zip(self.game._observation_keys, self.game.last_observation))
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
-        if seed is not None:
-            NLE.seed(self.game, seed % _MOST_SEED, seed % _MOST_SEED, False)  # subclasses reject it or fail
-            rooms = getattr(self.game, "minigrid_env", None)
-            if rooms is not None:
-                rooms.reset(seed=seed)  # the game's reset continues its random stream
+        super().reset(seed=seed)
+        of_game = int(self.np_random.integers(_MOST_SEED)) if seed is None else seed % _MOST_SEED
+        NLE.seed(self.game, of_game, of_game, False)  # subclasses reject it or fail
+        rooms = getattr(self.game, "minigrid_env", None)
+        if rooms is not None and seed is not None:
+            rooms.reset(seed=seed)  # the game's reset continues its random stream
         observation, info = self.game.reset()
         return observation, self._named(info)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from arenas.arena_lane import ArenaLane
-from shim_kit.environment_checks import environment_ids
+from shim_kit.environment_checks import check_later_episodes, environment_ids
 from shim_kit.family_tests import (  # noqa: F401
     pytest_generate_tests,
     test_a_person_plays_beside_a_random_operator,
@@ -24,6 +24,10 @@ SEEDED = [
 ]
 KEYS = [(ROOM, "ArrowDown", "south"), pytest.param((SCORE, "j", "south"), marks=pytest.mark.extended)]
 REFUSED = [("MiniHack-Romm-5x5-v0", {}, ROOM), ("MiniHack-Skill-Custom-v0", {}, 'env_kwargs={"des_file": …}')]
+
+
+def test_the_first_seed_determines_later_episodes(worker: WorkerEnvironment, tmp_path: Path) -> None:
+    check_later_episodes(worker, SCORE, tmp_path)
 
 
 def test_a_state_reads_as_text(lane: ArenaLane) -> None:
