@@ -256,7 +256,7 @@ class Sweep(Run):
 
         A trial with several seeds plays as an algorithm, with all of its trainings; see
         `mosaic_lab.operators.rl`. ``more`` are further arguments of `Lab.evaluate`. Raises ConfigurationError
-        if no trial has completed, and the errors of `Lab.evaluate`.
+        if no trial has completed or the runs of one were removed, and the errors of `Lab.evaluate`.
         """
         from mosaic_lab import operators
         from mosaic_lab.evaluation import launch
@@ -267,7 +267,8 @@ class Sweep(Run):
             raise ConfigurationError(f"{self.id} has no completed trial to evaluate")
         players = {}
         for trial in best:
-            runs = self.runs(trial)
+            if not (runs := self.runs(trial)):
+                raise ConfigurationError(f"the runs of trial {trial.number} are no longer in the store")
             players[f"trial {trial.number}"] = operators.rl(runs if len(trial.runs) > 1 else runs[0])
         supervisor = Supervisor(self.path.parent, display=self.display)
         keywords = {"env": self.config.get("env_id"), "operators": players, "seeds": seeds, **more}

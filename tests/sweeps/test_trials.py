@@ -4,6 +4,7 @@ stopped, and in which order they may end."""
 from __future__ import annotations
 
 import random
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from sweeps import stored
 from sweeps.interrupted import started_once
 
 import mosaic_lab as mosaic
+from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation import launch
 from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.keeper.states import State
@@ -72,6 +74,11 @@ def test_the_lowest_interquartile_mean_over_seeds_wins_and_all_its_seeds_play(
             [*_, newest] = run_of(sweep, number, seed).checkpoints
             assert player.trainings[f"s{seed}"].settings["checkpoint"] == str(newest.path)
             assert newest.step == 40
+    for run in sweep.runs(1):
+        shutil.rmtree(run.path)
+    for top, problem in ((0, "top=0: must be an integer ≥ 1"), (1, "runs of trial 1 are no longer")):
+        with pytest.raises(ConfigurationError, match=problem):
+            sweep.evaluate(top=top, seeds=[7])
 
 
 def test_a_queued_trial_is_shown_as_queued_and_its_time_is_that_of_its_training(
