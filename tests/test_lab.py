@@ -356,7 +356,7 @@ def test_an_unknown_keyword_is_refused_with_the_nearest(lab: mosaic.Lab) -> None
         (lambda: lab.train("toy", "walk"), {}, "lab.train: only worker can be given without a name"),  # type: ignore[misc]
         (mosaic.Lab, {"max_runing": 3}, "Lab has no max_runing=; did you mean 'max_running'?"),
         (run.record, {"path": "f.mp4", "second": 3}, "run.record has no second=; did you mean 'seconds'?"),
-        (run.snapshot, {"file": "f.png"}, "run.snapshot has no file=; known are path, timeout"),
+        (run.snapshot, {"file": "f.png"}, "run.snapshot has no file=; known: path, timeout"),
         (RunGroup([run]).frames, {"fsp": 1}, "group.frames has no fsp=; did you mean 'fps'?"),
         (RunList([run]).search, {"text": "x", "tag": "y"}, "search has no tag=; did you mean 'tags'?"),
         (mosaic.show, {"runs": run, "means": True}, "show has no means=; did you mean 'mean'?"),

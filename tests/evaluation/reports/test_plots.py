@@ -95,7 +95,7 @@ def test_a_learning_curve_is_the_mean_over_training_runs(tmp_path: Path) -> None
     assert alone.line is not None
     (bare,) = learning_curve_plot(runs[0], metric="value").facets[0].marks
     assert bare.label == f"{runs[0].label} (1 training)"
-    with pytest.raises(ConfigurationError, match="'nothing' was not reported; known are system"):
+    with pytest.raises(ConfigurationError, match="'nothing' was not reported; known: system"):
         learning_curve_plot(twins, rng=3, metric="nothing")
     with pytest.raises(ConfigurationError, match="rng=None: must be an integer ≥ 0"):
         learning_curve_plot(runs, rng=None)  # type: ignore[arg-type]

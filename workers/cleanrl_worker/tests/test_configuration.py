@@ -102,7 +102,7 @@ def test_where_no_name_is_near_exactly_those_there_are_are_listed(worker: Any) -
     wrong = {**CARTPOLE, "device": "cuda"}, {**CARTPOLE, "algorithm": "reinforce"}
     known = worker.resolved(**CARTPOLE)["hyperparameters"], worker.hyperparameters
     for error, names in zip(worker.errors(*wrong), known, strict=True):
-        assert error.partition("; known are ")[2].split(", ") == sorted(names)
+        assert error.partition("; known: ")[2].split(", ") == sorted(names)
 
 
 def test_ppo_takes_the_script_that_fits_the_actions(worker: Any) -> None:

@@ -196,7 +196,7 @@ def nearest(name: str, choices: Iterable[str], listed: bool = False) -> str:
         ratio = {candidate: difflib.SequenceMatcher(None, candidate, wanted).ratio() for candidate in close}
         best = max(close, key=lambda candidate: (ratio[candidate], candidate[:1] == wanted[:1]))
         return f"; did you mean {best!r}?"
-    return f"; known are {', '.join(names)}" if names and not listed else ""
+    return f"; known: {', '.join(names)}" if names and not listed else ""
 
 
 class _Reader:

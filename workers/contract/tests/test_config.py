@@ -188,7 +188,7 @@ class Hyperparameters(unittest.TestCase):
 
     def test_where_none_is_near_the_hyperparameters_are_listed_and_nothing_else(self):
         assert problems_of(check_hyperparameters, {"device": "cuda"}, KNOWN) == [
-            "unknown hyperparameter 'device'; known are backend, capture_video, learning_rate, num_envs, "
+            "unknown hyperparameter 'device'; known: backend, capture_video, learning_rate, num_envs, "
             "target_kl"
         ]
 
@@ -205,7 +205,7 @@ class Hyperparameters(unittest.TestCase):
         assert reported("settings", "env_config") == [settings]
         (none_here,) = reported("settings", "gamma")
         assert 'give env="module:Id-v0"' in none_here
-        assert reported("gamma", "tau") == ["unknown hyperparameter 'gamma'; known are tau"]
+        assert reported("gamma", "tau") == ["unknown hyperparameter 'gamma'; known: tau"]
 
     def test_lists_that_are_not_widths_of_layers_are_reported(self):
         assert list(not_widths({"hidden": [64, 64], "heads": [], "gamma": 0.9}, ["heads"])) == []

@@ -91,7 +91,7 @@ def test_what_does_not_fit_is_refused() -> None:
         return str(caught.value)
 
     assert refusal(GRID, "flut") == "unknown wrapper 'flut'; did you mean 'flat'?"
-    assert refusal(GRID, "xyz").startswith("unknown wrapper 'xyz'; known are atari, channels_last, flat, ")
+    assert refusal(GRID, "xyz").startswith("unknown wrapper 'xyz'; known: atari, channels_last, flat, ")
     assert refusal(GRID, "frame_stak").endswith("did you mean 'frame_stack'?")
     after = "the observations of Grid-v0 after flat are Box(64)"
     assert refusal(GRID, "flat", "one_hot").endswith(after)
