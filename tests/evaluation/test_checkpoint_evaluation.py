@@ -71,7 +71,7 @@ def test_each_checkpoint_is_evaluated_and_its_return_is_a_metric_of_the_training
     (player,) = (replay.continued(3).operators or {}).values()
     assert player.settings["checkpoint"] == str(run.checkpoints[1].path), "from this step on"
     assert run.replay_checkpoint().operator == "step 300 (evaluation)"
-    with pytest.raises(ConfigurationError, match=r"no episode on seed 7 .* the seeds 0, 1, 2"):
+    with pytest.raises(ConfigurationError, match="seed 7 was recorded: the recorded seeds are 0, 1, 2"):
         run.replay_checkpoint(200, seed=7)
     (curve,) = curves([run], CurveRequest("evaluation/return"), ColumnPool()).lines
     assert len(curve.x) == 3

@@ -103,6 +103,7 @@ def test_runs_come_go_and_are_renamed(store: Path) -> None:
 def test_a_large_store_is_read_once_for_all_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("mosaic_lab.overview.index.READ_SECONDS", 60.0)
     store = tmp_path / "mosaic_runs"
     same, renamed, gone, resumed = (folder.name for folder in write_runs(store, 101, points=2)[:4])
 

@@ -57,7 +57,7 @@ def test_a_snapshot_of_a_paused_view_is_the_frame_that_it_shows(
 def test_the_last_seconds_are_recorded(stream: FrameStream, supervisor: Supervisor, kind: str) -> None:
     view = View(stream, [start_painter(supervisor, sizes=[[64, 64, 3]])])
     view.more(40)
-    view.send_to_kernel({"type": "record", "tile": 0, "seconds": 1, "format": kind})
+    view.send_to_kernel({"type": "record", "tile": 0, "seconds": 60, "format": kind})
     name, mime, data = view.file()
     assert name.endswith(f".{kind}") and mime in ("image/gif", "video/mp4")
     if kind == "gif":
@@ -108,9 +108,9 @@ def test_a_request_that_cannot_be_met_is_answered_with_the_reason(
     [
         ({"version": 2, "tiles": [{"run": "/a"}]}, "reload the page"),
         ({"version": 1, "tiles": []}, "1 to 256 tiles"),
-        ({"version": 1, "tiles": [{"run": "a"}]}, "whole path, not 'a'"),
-        ({"version": 1, "tiles": [{"run": "/a\0b"}]}, "whole path, not '/a\\x00b'"),
-        ({"version": 1, "tiles": [5]}, "whole path, not None"),
+        ({"version": 1, "tiles": [{"run": "a"}]}, "absolute path, not 'a'"),
+        ({"version": 1, "tiles": [{"run": "/a\0b"}]}, "absolute path, not '/a\\x00b'"),
+        ({"version": 1, "tiles": [5]}, "absolute path, not None"),
         ({}, "version None"),
     ],
 )

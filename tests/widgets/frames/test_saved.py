@@ -285,7 +285,7 @@ def test_a_cell_executed_again_shows_the_same_wall(supervisor: Supervisor) -> No
         ({"runs": []}, r"1 to 256 runs, not 0"),
         ({"runs": [Run(Path(str(number))) for number in range(257)]}, r"1 to 256 runs, not 257"),
         ({"runs": "abc"}, "no run 'abc'"),
-        ({"runs": [None]}, r"runs, their names, and groups of runs, .* not None"),
+        ({"runs": [None]}, r"runs, their names, or groups of runs, .* not None"),
     ],
 )
 def test_a_wall_that_cannot_be_says_what_can(tmp_path: Path, options: dict[str, Any], problem: str) -> None:
