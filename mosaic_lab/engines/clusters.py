@@ -148,7 +148,8 @@ def _known(name: str, profiles: Mapping[str, Cluster]) -> Cluster:
     if name in profiles:
         return profiles[name]
     near = difflib.get_close_matches(name, profiles, 1)
-    there = f"did you mean {near[0]!r}?" if near else f"the clusters are {', '.join(profiles) or 'none'}."
+    known = f"the clusters are {', '.join(profiles)}." if profiles else "no cluster has been added."
+    there = f"did you mean {near[0]!r}?" if near else known
     raise ConfigurationError(
         f"there is no cluster {name!r}; {there} `mosaic-lab clusters add {name} --ray HOST:PORT` adds one"
     )

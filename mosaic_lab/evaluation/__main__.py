@@ -48,7 +48,7 @@ class EvaluationRunner(Runner):
         folder, telemetry = self._folder, self._telemetry
         if damaged := repair(folder.telemetry_path):
             what = f"{lines_text(damaged)} of {folder.telemetry_path.name}"
-            print(f"{what} dropped: not as originally written", file=sys.stderr)
+            print(f"{what} dropped: they are damaged", file=sys.stderr)
         plan = EvaluationPlan.from_config(json.loads(folder.config_path.read_bytes()))
         recorded = EpisodeLog(folder.telemetry_path).read()
         telemetry.episodes = len(recorded)

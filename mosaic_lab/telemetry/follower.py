@@ -13,7 +13,7 @@ from mosaic_lab.keeper.files import open_file
 from mosaic_lab.telemetry.decoding import Health, line_count
 
 TEXT_BYTES = 120_000
-"""Bytes per text. For larger ones the allocator requests pages that the system must clear each time, and
+"""Bytes read per text. For larger ones the allocator requests pages that the system must clear each time, and
 their decoded messages exceed the processor's cache."""
 
 
@@ -81,12 +81,15 @@ class JsonlFollower:
 
     def poll_texts(self, max_bytes: int) -> Iterator[bytes]:
         """Yield the lines of at most the next ``max_bytes`` bytes, in a text for each `TEXT_BYTES`. If the
-        file was replaced or truncated, the first text starts the new one."""
+        file was replaced or truncated, the first text starts the new one. Raises OSError as `poll` does."""
         yield self.poll_text(min(max_bytes, TEXT_BYTES))
         for done in range(TEXT_BYTES, max_bytes, TEXT_BYTES):
             if self._file is None or not self.behind:
                 return
-            yield self._read(min(max_bytes - done, TEXT_BYTES))
+            try:
+                yield self._read(min(max_bytes - done, TEXT_BYTES))
+            except OSError:  # the next poll raises it, so that the texts before are not lost
+                return
 
     def lines(self) -> Iterator[bytes]:
         """Return the lines up to the current end of the file, then close it. Raises OSError as `poll`

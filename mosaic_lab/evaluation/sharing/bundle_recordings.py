@@ -21,7 +21,7 @@ from mosaic_contract.language.recording import LINE_LIMIT
 from mosaic_lab.arenas.plan import EXCHANGES
 
 LAYOUT = rf"{EXCHANGES}/[^/]+\.jsonl|{EXCHANGES}/images/[0-9a-f]{{64}}\.png"
-"""Regular expression for the names of a recording's members of a bundle."""
+"""Regular expression for the names of the members of a bundle that belong to a recording."""
 
 _PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 _LARGEST_IMAGE = 16 << 20  # bytes

@@ -134,8 +134,8 @@ def _policies(specs: Iterable[OperatorSpec], files: dict[str, bytes | Path]) -> 
         package = code.parent / "__init__.py"
         if package.exists() and package not in spec.files.values():
             raise MosaicError(
-                f"{code} is part of a package: name the files that it needs of the package, including "
-                f"{package.name}, with files=[…]"
+                f"{code} is part of a package, of which a bundle contains only the files that files=[…] "
+                f"names: name those that it needs, including {package.name}"
             )
         files |= {f"{places[settings['folder']]}/{name}": path for name, path in spec.files.items()}
     return places

@@ -61,7 +61,7 @@ def played(env_id: str, decisions: int) -> list[Any]:
     """Its observations if the player gets every frame of the same game."""
     env: Any = gymnasium.make(env_id)
     policy = Scripted(int(env.action_space.n))
-    player: Any = as_trained({"atari": record(env_id, restarts=True) | {"most_noops": 1}}, policy)
+    player: Any = as_trained({"atari": record(env_id, {}, restarts=True) | {"most_noops": 1}}, policy)
     env.reset(seed=5)
     for _ in range(NOOPS - 1):
         frame, *_, info = env.step(0)

@@ -18,7 +18,7 @@ from typing import Any, Mapping, Sequence
 
 from mosaic_contract.errors import ConfigError
 from mosaic_contract.operators import Operator
-from mosaic_contract.registry import make, register
+from mosaic_contract.registry import register
 from mosaic_contract.spaces import make_space
 
 ATARI = "atari"
@@ -40,7 +40,8 @@ def record(env_id: str, settings: Mapping[str, Any], *, restarts: bool = False) 
     """Return the preprocessing as stored in a checkpoint's description.
 
     `settings`: the keywords that the environment was made with. `restarts`: the training ended episodes at
-    the loss of a life, and pressed FIRE at the start of the next one.
+    the loss of a life, and pressed FIRE at the start of the next one. The probability of sticky actions is
+    None if neither `settings` nor this process knows it.
     """
     return {
         "held_frames": HELD,
@@ -57,7 +58,8 @@ def record(env_id: str, settings: Mapping[str, Any], *, restarts: bool = False) 
 
 
 def _fires(env_id: str) -> bool:
-    env = make(env_id)
+    register(env_id)
+    env = import_module("gymnasium").make(env_id)
     meanings = env.unwrapped.get_action_meanings()
     env.close()
     return meanings[_FIRE : _FIRE + 1] == ["FIRE"] and len(meanings) > _AFTER_FIRE
