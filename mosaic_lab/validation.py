@@ -87,7 +87,8 @@ def checked(function: Callable[P, R], name: str = "") -> Callable[P, R]:
         parameter.name for parameter in parameters if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD
     ]
     named = [parameter.name for parameter in parameters if parameter.kind is Parameter.KEYWORD_ONLY]
-    order = ", ".join(parameter for parameter in positional if parameter != "self") or "none"
+    order = ", ".join(parameter for parameter in positional if parameter != "self")
+    without_name = f"only {order} can be given" if order else "nothing can be given"
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -98,7 +99,7 @@ def checked(function: Callable[P, R], name: str = "") -> Callable[P, R]:
         except TypeError as error:
             if len(args) > len(positional) and named:
                 raise ArgumentError(
-                    f"{name}: only {order} can be given without a name; write the others as "
+                    f"{name}: {without_name} without a name; write {'the others as ' if order else ''}"
                     f"{', '.join(f'{parameter}=' for parameter in named[:_NAMED])} …"
                 ) from None
             raise ArgumentError(f"{name}: {error}") from None

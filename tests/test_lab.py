@@ -99,6 +99,7 @@ def test_a_bad_configuration_is_refused_before_anything_starts(lab: mosaic.Lab) 
         ({"learning_rat": 1.0}, r"learning_rat.*did you mean.*learning_rate"),
         ({"frames": {"gird": 4}}, r"'gird' in fastlane \(lab.train's frames=\); did you mean 'grid'"),
         ({"film": "each"}, r"'film' \(did you mean lab.train's films=\?\)"),
+        ({"wrapper": ["flat"]}, r"'wrapper'; did you mean lab.train's wrappers=[^;]*$"),
         ({"seeds": range(3)}, "no seeds=; did you mean seed="),
     ):
         with pytest.raises(ConfigurationError, match=said):
@@ -361,6 +362,7 @@ def test_an_unknown_keyword_is_refused_with_the_nearest(lab: mosaic.Lab) -> None
         (RunList([run]).search, {"text": "x", "tag": "y"}, "search has no tag=; did you mean 'tags'?"),
         (mosaic.show, {"runs": run, "means": True}, "show has no means=; did you mean 'mean'?"),
         (mosaic.frame_wall, {"runs": run, "column": 2}, "frame_wall has no column=; did you mean 'columns'?"),
+        (lambda: operators.random(42), {}, "random: nothing can be given without a name; write deadline="),  # type: ignore[call-arg]
         (operators.random, {"deadlne": 1}, "random has no deadlne=; did you mean 'deadline'?"),
         (operators.rl, {"source": run, "determinstic": True}, "rl has no determinstic=; did you mean"),
     ]

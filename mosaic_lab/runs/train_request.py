@@ -358,6 +358,8 @@ def _with_keyword(unknown: re.Match[str]) -> str:
     """Return a worker's message about an unknown hyperparameter, with the keyword of `Lab.train` that may
     have been meant."""
     near = difflib.get_close_matches(unknown[1], TrainRequest.__struct_fields__, n=1, cutoff=0.75)
+    if unknown.string.startswith("; did you mean lab.train's", unknown.end()):  # the worker names it
+        return unknown[0]
     return f"{unknown[0]} (did you mean lab.train's {near[0]}=?)" if near else unknown[0]
 
 
