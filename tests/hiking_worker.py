@@ -106,9 +106,9 @@ def train(config, telemetry):
                 saved, state = step, [step, skill, telemetry.episodes]
                 if every > 1:
                     save()
-            time.sleep(pause)
+            time.sleep(pause)  # a training takes time, so that tests can stop it or watch it
         if os.environ.get("LINGERS"):
-            time.sleep(60)
+            time.sleep(60)  # an end that hangs; tests end it earlier
     finally:  # when it is stopped, too
         save()
 

@@ -33,7 +33,7 @@ from mosaic_lab.keeper.files import check_inside, open_file
 STEP_SECONDS = 0.2
 """Time limit of a call for indexing and searching."""
 MOST_TEXT = 1000
-"""Maximum length of a text to search for."""
+"""Maximum length of a search string."""
 EXCERPT = 160
 """Maximum number of characters of an answer in a row."""
 MOST_POINTS = 500

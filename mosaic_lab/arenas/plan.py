@@ -19,8 +19,10 @@ from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.runs.provenance import change_since
 from mosaic_lab.workers.families import same_environment
 
-_COMPARED = ("env", "operators", "policies", "seeds", "env_kwargs", "deadline", "fallback", "family")
-PREPARED = (*_COMPARED, "pass_env_vars", "parallel", "replay", "module")
+PREPARED = (
+    *("env", "operators", "policies", "seeds", "env_kwargs", "deadline", "fallback", "family"),
+    *("pass_env_vars", "parallel", "replay", "module"),
+)
 """Arguments that a plan has in another form."""
 EXCHANGES = "exchanges"
 """Subfolder of an evaluation or a comparison with the recording of its language models."""

@@ -72,7 +72,7 @@ class Transcript:
     """The exchanges with language models in ``index``, of the run or comparison ``name`` of a run store.
 
     A notebook shows them as a table with search, prompts, answers and charts. ``selection`` is the part that
-    is shown at first and saved. ``alive`` tells whether more may follow, ``returns`` the returns of ended
+    is shown at first and saved. ``alive`` is whether more may follow, ``returns`` the returns of ended
     episodes. ``replay`` replays an episode by operator, seed and number, with the functions of
     `replay_episode`; None if only the notebook that played it can.
     """

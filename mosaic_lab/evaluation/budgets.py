@@ -61,7 +61,7 @@ def budget_to_go_on(
 ) -> Budget | None:
     """Return the budget for the remaining episodes of an evaluation; default: its current budget.
 
-    ``spent`` is the result of `Spending.read`; ``ran_out`` tells whether the evaluation ended because its
+    ``spent`` is the result of `Spending.read`; ``ran_out`` is whether the evaluation ended because its
     budget was exhausted. Raises ConfigurationError for a budget that leaves nothing to spend.
     """
     if budget is None and not ran_out:

@@ -80,8 +80,8 @@ class JsonlFollower:
         return self._read(max_bytes)
 
     def poll_texts(self, max_bytes: int) -> Iterator[bytes]:
-        """Yield the lines of at most the next ``max_bytes`` bytes, in a text for each `TEXT_BYTES`. If the
-        file was replaced or truncated, the first text starts the new one. Raises OSError as `poll` does."""
+        """Yield the lines of at most the next ``max_bytes`` bytes, as one string per `TEXT_BYTES`. If the
+        file was replaced or truncated, the first string starts the new one. Raises OSError as `poll` does."""
         yield self.poll_text(min(max_bytes, TEXT_BYTES))
         for done in range(TEXT_BYTES, max_bytes, TEXT_BYTES):
             if self._file is None or not self.behind:

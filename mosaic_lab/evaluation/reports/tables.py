@@ -160,7 +160,7 @@ def _same(one: Sequence[str] | None, other: Sequence[str] | None) -> bool:
 
 
 def _number(text: str) -> float:
-    """Return a text as a number, or NaN, which equals nothing, if it is not one."""
+    """Return a string as a number, or NaN, which equals nothing, if it is not one."""
     try:
         return float(text)
     except ValueError:

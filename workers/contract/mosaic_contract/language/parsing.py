@@ -159,7 +159,7 @@ def _marked(answer: str) -> list[str]:
 
 
 def _unwrapped(text: str) -> list[str]:
-    """Return the marked action in a text that consists of nothing else."""
+    """Return the marked action in an answer that consists of nothing else."""
     boxed = _BOXED.fullmatch(text.strip("$ "))
     return list(map(_stripped, [_without_escapes(boxed[1])] if boxed else _in_objects(text)))
 
