@@ -79,7 +79,7 @@ def bad_configurations(legacy: bool) -> dict[str, tuple[dict[str, Any], str]]:
         "zero": ({"learning_rate": 0}, "0.0 is not above 0"),
         "track": ({"track": True}, "track"),
         "environment": (missing, "'CartPol-v1' cannot be made here"),
-        "nearest environment": (missing, "CartPole"),
+        "nearest environment": (missing, "did you mean 'CartPole-v1'?"),
         "algorithm": ({"algorithm": "pppo"}, "did you mean 'ppo'?"),
         "continuous": ({"algorithm": "sac"}, "sac needs continuous actions; CartPole-v1 has"),
         "discrete": (dqn, "dqn needs discrete actions; Pendulum-v1 has"),

@@ -20,6 +20,7 @@ from importlib import import_module
 from numbers import Real
 from typing import Any, Callable
 
+from mosaic_contract import registry
 from mosaic_contract.errors import ConfigError, EnvironmentFault, EnvironmentMissing, one_line, quoted
 from mosaic_contract.observation_check import Convert, Misfit, NotFinite, converter, excluded_numbers
 
@@ -63,8 +64,12 @@ def unmakeable(env_id: str, error: Exception) -> ConfigError:
             missing += library.error.UnregisteredEnv, library.error.DependencyNotInstalled
             if type(error) is library.error.Error:  # an id that the library cannot parse
                 missing += (library.error.Error,)
-    kind = EnvironmentMissing if isinstance(error, missing) else ConfigError
-    return kind(f"environment {env_id!r} cannot be made here: {one_line(error)}")
+    why = f"environment {env_id!r} cannot be made here: {one_line(error)}"
+    if not isinstance(error, missing):
+        return ConfigError(why)
+    if (similar := registry.similar_id(env_id)) is not None:
+        why = f"{why.partition(' Did you mean')[0].rstrip('.')}; did you mean {similar!r}?"
+    return EnvironmentMissing(why)
 
 
 def _check_version(env: Any, env_id: str) -> None:

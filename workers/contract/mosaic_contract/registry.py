@@ -4,9 +4,11 @@ classes in users' modules, and the id of an environment that another worker serv
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import re
+import sys
 from contextlib import suppress
 from importlib import import_module
 from typing import Any, Mapping
@@ -14,6 +16,7 @@ from typing import Any, Mapping
 _GAMES = "ale_py"
 _SERVER = "MOSAIC_ENVIRONMENT_SERVER"  # the environment variable, which the training's processes inherit
 _MOST_PROCESSES = 4
+_VERSION = re.compile(r"-v\d+$")
 _PACKAGES = {r"(MiniGrid|BabyAI)-.*": "minigrid", r"ALE/.*|\w+NoFrameskip-v\d": _GAMES}
 
 
@@ -82,6 +85,18 @@ def make(env_id: str, render_mode: str | None = None, **settings: Any) -> Any:
     if (maker := own_class(env_id)) is not None:
         return maker(**settings)
     return import_module("gymnasium").make(env_id, disable_env_checker=True, **settings)
+
+
+def similar_id(env_id: str) -> str | None:
+    """Return the newest version of the environment in Gymnasium's registry with the nearest name. None if no
+    name is near, or if that is the id itself."""
+    module, colon, name = env_id.rpartition(":")
+    versions: dict[str, list[str]] = {}
+    for known in sys.modules["gymnasium"].registry if "gymnasium" in sys.modules else ():
+        versions.setdefault(_VERSION.sub("", known), []).append(known)
+    near = difflib.get_close_matches(_VERSION.sub("", name), versions, n=1)
+    newest = max(versions[near[0]], key=lambda known: (len(known), known)) if near else name
+    return None if newest == name else f"{module}{colon}{newest}"
 
 
 def is_game(env_id: str) -> bool:

@@ -35,7 +35,8 @@ def broken(**keywords):
     raise ValueError("no map")
 
 gymnasium.register("Broken-v0", broken)
-for env_id in ("NoSuch-v0", "no_space/Such-v0", "two/spaces/Such-v0", "no_module:Such-v0", "Broken-v0"):
+unknown = "NoSuch-v0", "no_space/Such-v0", "two/spaces/Such-v0", "no_module:Such-v0"
+for env_id in (*unknown, "CartPol-v1", "MountainCar-v7", "HalfCheetah-v3", "Broken-v0"):
     try:
         probe(env_id, lambda: registry.make(env_id))
     except ConfigError as error:
@@ -136,5 +137,8 @@ def test_an_environment_that_is_not_installed_is_missing(worker: WorkerEnvironme
     command = [str(worker.python), "-c", PROBE_MISSING]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     *missing, broken = done.stdout.splitlines()
-    assert [line.split()[0] for line in missing] == ["EnvironmentMissing"] * 4, done.stderr
+    assert [line.split()[0] for line in missing] == ["EnvironmentMissing"] * 7, done.stderr
+    assert missing[4].endswith("Environment `CartPol` doesn't exist; did you mean 'CartPole-v1'?")
+    assert missing[5].endswith("; did you mean 'MountainCar-v0'?")
+    assert missing[6].endswith("; did you mean 'HalfCheetah-v5'?")
     assert broken == "ConfigError environment 'Broken-v0' cannot be made here: ValueError: no map"
