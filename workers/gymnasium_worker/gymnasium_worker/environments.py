@@ -18,6 +18,7 @@ from typing import Any, Callable, Mapping
 
 from mosaic_contract import ConfigError
 from mosaic_contract.arena import check_gymnasium_settings, check_settings
+from mosaic_contract.environment_check import unmakeable
 from mosaic_contract.pettingzoo_ids import pettingzoo_ids, pettingzoo_module
 from mosaic_contract.registry import own_class
 
@@ -69,6 +70,8 @@ def _with_road_drawn_once(env: Any) -> Any:
 
 def _lacking(env_id: str, error: Exception) -> ConfigError | None:
     """Return the error for an environment whose library is not installed; None for other errors."""
+    if isinstance(error, ImportError):
+        return unmakeable(env_id, error)
     if type(error).__name__ != "DependencyNotInstalled":
         return None
     missing = str(error).partition(", run")[0]

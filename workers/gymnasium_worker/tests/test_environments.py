@@ -193,6 +193,7 @@ def test_what_cannot_be_made_is_refused_with_what_can(lane: ArenaLane) -> None:
         ("connect_four_v2", {}, "classic/connect_four_v3"),
         ("ALE/Breakou-v5", {}, "ALE/Breakout-v5"),
         ("Ant-v5", {}, "mujoco"),
+        ("HalfCheetah-v3", {}, "did you mean 'HalfCheetah-v5'?"),
         ("chess_v6", {"paradigm": "parallel"}, "no parallel interface"),
     ):
         error = lane.open(env_id, "error", **settings)
