@@ -10,8 +10,8 @@ Core modules, needed by every shim:
 - library: upstream, import_hooks, registry, environment_families, environment_spec, pettingzoo_ids
 - training: config, hyperparameters, training_plan, environment_check, checked_environment, telemetry,
   episode_logger, heartbeat, checkpoints, pytorch, analytics, programs, event_files
-- acting: operators, operator_server, served_agent, agent_threads, trained_policy, user_policy, user_code,
-  wrappers, space_compatibility, noop
+- acting: operators, operator_server, agent_threads, trained_policy, user_policy, user_code, wrappers,
+  space_compatibility, noop
 
 Subpackages: `fastlane` publishes frames, `arena` hosts environments, `environment_server` serves them to
 trainings of other libraries, `language` supports operators that call language models, `conformance` tests

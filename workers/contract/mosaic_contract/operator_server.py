@@ -17,24 +17,87 @@ import logging
 import os
 import threading
 import time
-from typing import Any, Callable, Mapping
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, Mapping
 
 from mosaic_contract.agent_threads import AgentThreads, is_current
 from mosaic_contract.arrays import pack, pack_rows, unpack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, LineSplitter, decode_line, encode_line
 from mosaic_contract.errors import FINAL, BadLine, BadMessage, ConfigError
-from mosaic_contract.messages import PROTOCOL
-from mosaic_contract.operators import Decision, Describe, Operate
-from mosaic_contract.policy_queries import ACTION
+from mosaic_contract.messages import ALONE, PROTOCOL
+from mosaic_contract.operators import AgentSetup, Decision, Describe, Operate, accepted_hints
+from mosaic_contract.policy_queries import ACTION, queries_of
 from mosaic_contract.readable import Readable
-from mosaic_contract.served_agent import ServedAgent, setup_of
 from mosaic_contract.shared_values import SharedValues
 
 _READ_BYTES = 1 << 16  # larger buffers would be memory-mapped and released for every line
 _ERROR_LIMIT = 8_000  # characters
 _LEAVE_SECONDS = 0.5  # for calls in flight, at the end of the process
+_PARTIAL_SECONDS = 0.2  # between two partial lines of an agent
+_PARTIAL_LIMIT = 20_000  # characters
 
 log = logging.getLogger("mosaic_contract")
+
+
+class ServedAgent:
+    """One agent's operator, the hints that it accepts and the queries that it answers."""
+
+    def __init__(self, setup: AgentSetup, operator: Any) -> None:
+        self.setup = setup
+        self.player_id = setup.player_id
+        self.operator = operator
+        self.hints = accepted_hints(operator.select_action)
+        self.queries = queries_of(operator)
+        self._shape = (
+            tuple(self.queries.observation_space["shape"]) if self.queries and self.queries.selects else None
+        )
+        self._lock = threading.Lock()
+        self._calling = self._retired = False
+
+    def selects(self, observations: Any) -> bool:
+        """Whether the policy selects the actions for these observations, an array, all at once."""
+        return self._shape is not None and getattr(observations, "shape", (0,))[1:] == self._shape
+
+    def select_action(self, observation: Any, **hints: Any) -> Any:
+        """Return the operator's answer to an observation."""
+        if self._shape is not None and getattr(observation, "shape", None) == self._shape:
+            assert self.queries is not None
+            action = self.queries.select(observation[None])[0]
+            return action if action.ndim else action.item()
+        return self.operator.select_action(observation, **hints)
+
+    @contextmanager
+    def in_call(self) -> Iterator[None]:
+        """Enclose one call. If the agent was retired meanwhile, it is closed at the end of the block."""
+        with self._lock:
+            self._calling = True
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._calling = False
+                retired = self._retired
+            if retired:
+                self.close()
+
+    def retire(self) -> None:
+        """Close the agent, which has been replaced: now, or at the end of its call."""
+        with self._lock:
+            self._retired = True
+            calling = self._calling
+        if not calling:
+            self.close()
+
+    def call(self, name: str, *values: Any) -> None:
+        method = getattr(self.operator, name, None)
+        if method is not None:
+            method(*values)
+
+    def close(self) -> None:
+        try:
+            self.call("close")
+        except Exception:
+            log.warning("the operator of %s did not close", self.player_id, exc_info=True)
 
 
 class OperatorServer:
@@ -148,7 +211,7 @@ class OperatorServer:
         }
 
     def _init_agent(self, command: dict[str, Any]) -> dict[str, Any]:
-        setup = setup_of(command, self._send)
+        setup = _agent_setup(command, self._send)
         with self._making:
             agent = ServedAgent(setup, self._operate(setup))
         replaced, self._agents[setup.player_id] = self._agents.get(setup.player_id), agent
@@ -238,6 +301,39 @@ class OperatorServer:
         for agent in named:
             agent.call(command["cmd"], *values)
         return {"type": "ok"}
+
+
+def _agent_setup(command: dict[str, Any], send: Callable[[dict[str, Any]], bool]) -> AgentSetup:
+    """Return the agent described by `init_agent`; `send` sends its partial lines. Raises `BadMessage`."""
+    seed, player_id = command.get("seed"), command.get("player_id", ALONE)
+    if not isinstance(player_id, str) or not player_id:
+        raise BadMessage(f"player_id must be a string, not {player_id!r:.100}")
+    if seed is not None and (type(seed) is not int or seed < 0):
+        raise BadMessage(f"seed must be an integer ≥ 0, not {seed!r:.100}")
+    objects: dict[str, Any] = {
+        name: command.get(name) for name in ("observation_space", "action_space", "settings")
+    }
+    for name, value in objects.items():
+        if not isinstance(value, (dict, type(None))):
+            raise BadMessage(f"{name} must be an object, not {value!r:.100}")
+    objects["settings"] = objects["settings"] or {}
+    game_name = command.get("game_name") or ""
+    return AgentSetup(player_id, game_name, seed, **objects, send_partial=_Partials(player_id, send))
+
+
+class _Partials:
+    """An agent's `send_partial`: the first text is sent at once, then at most five per second."""
+
+    def __init__(self, player_id: str, send: Callable[[dict[str, Any]], bool]) -> None:
+        self._player_id = player_id
+        self._send = send
+        self._sent_at = 0.0
+
+    def __call__(self, text: str) -> None:
+        now = time.monotonic()
+        if now - self._sent_at >= _PARTIAL_SECONDS:
+            self._sent_at = now
+            self._send({"type": "partial", "player_id": self._player_id, "text": text[-_PARTIAL_LIMIT:]})
 
 
 def _answer(agent: ServedAgent, what: str, observations: Any, alone: bool) -> Any:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, field
 from typing import Any, Callable, Mapping, Protocol, Sequence
 
 from mosaic_contract.arrays import pack
 from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
+
+_HINTS = ("action_mask", "info", "step_index", "frame", "teammates", "description", "messages")
 
 
 def _send_nothing(text: str) -> None:
@@ -87,3 +90,14 @@ class Operator(Protocol):
 
 Operate = Callable[[AgentSetup], Operator]
 Describe = Callable[[], "tuple[WorkerMetadata, WorkerCapabilities]"]
+
+
+def accepted_hints(select_action: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the keywords in the signature of an operator's `select_action`."""
+    try:
+        parameters = inspect.signature(select_action).parameters
+    except (TypeError, ValueError):  # implemented in C
+        return ()
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return _HINTS
+    return tuple(name for name in _HINTS if name in parameters)

@@ -15,9 +15,8 @@ from typing import Any, Mapping
 from mosaic_contract.atari import ATARI, SPACE, as_trained
 from mosaic_contract.checkpoints import wrappers_of
 from mosaic_contract.gymnasium_wrappers import TRAINING_ONLY, Statistics, layers, name_of, outside_class
-from mosaic_contract.operators import Operator
+from mosaic_contract.operators import Operator, accepted_hints
 from mosaic_contract.policy_queries import ACTION, PolicyQueries, queries_of
-from mosaic_contract.served_agent import accepted_hints
 from mosaic_contract.spaces import describe_space, make_space
 from mosaic_contract.wrappers import is_plain, wrap
 

@@ -17,8 +17,7 @@ from unittest import mock
 from mosaic_contract import AgentSetup, ConfigError, operator_server
 from mosaic_contract.agent_threads import AgentThreads
 from mosaic_contract.messages import PROTOCOL
-from mosaic_contract.operator_server import OperatorServer
-from mosaic_contract.served_agent import ServedAgent
+from mosaic_contract.operator_server import OperatorServer, ServedAgent
 from worker_processes import CONTRACT, PATIENCE, alive
 
 PEER = [sys.executable, str(Path(__file__).parent / "peers" / "acting.py")]
