@@ -16,7 +16,7 @@ from mosaic_lab.cli.parsing import INTERRUPTED, show_until
 from mosaic_lab.cli.runs import add_store, result_facts
 from mosaic_lab.errors import ConfigurationError, RunFailed
 from mosaic_lab.keeper.states import State
-from mosaic_lab.number_format import duration
+from mosaic_lab.number_format import duration, number
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.films import Films
 from mosaic_lab.runs.request import Argument, arguments_of
@@ -213,7 +213,7 @@ def _line(group: RunGroup, feeds: list[RunFeed]) -> str:
         parts.append(f"{duration(max(0, total - step) / speed)} remaining")
     returns = [last for feed in feeds if (last := feed.last_return) is not None]
     if returns:
-        parts.append(f"{LAST}: {sum(returns) / len(returns):,.1f}")
+        parts.append(f"{LAST}: {number(sum(returns) / len(returns))}")
     return ", ".join(parts)
 
 
@@ -236,14 +236,14 @@ def _report(group: RunGroup) -> int:
 
 def _count(text: str) -> int:
     try:
-        number = float(text.replace("_", "").replace(",", ""))
+        count = float(text.replace("_", "").replace(",", ""))
     except ValueError:
-        number = 0.0
-    if not number.is_integer() or number < 1:
+        count = 0.0
+    if not count.is_integer() or count < 1:
         raise argparse.ArgumentTypeError(
             f"{text!r}: must be an integer number of steps, such as 3000, 100_000 or 1e6"
         )
-    return int(number)
+    return int(count)
 
 
 def _seeds(text: str) -> list[int]:

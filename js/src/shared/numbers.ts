@@ -1,6 +1,7 @@
 /** Formatted numbers, consistent with the kernel's `mosaic_lab/number_format.py`. */
 
 const DASH = '–';
+const EXACT = 30; // decimals
 
 export const UNITS: readonly [number, string][] = [
   [1e12, 'T'],
@@ -75,8 +76,10 @@ function minus(value: number, size: string): string {
   return value < 0 ? `−${size}` : size;
 }
 
+/** Rounded from the exact value, as in Python: 0.5685 is slightly more than that. `format` would round its shortest text. */
 function formatted(size: number, digits: number): string {
-  return (FORMATS[Math.min(digits, FORMATS.length - 1)] as Intl.NumberFormat).format(size);
+  const exact = size.toFixed(EXACT) as Intl.StringNumericLiteral;
+  return (FORMATS[Math.min(digits, FORMATS.length - 1)] as Intl.NumberFormat).format(exact);
 }
 
 function short(size: number, digits: number): string {
