@@ -17,6 +17,9 @@ def test_the_buttons_do_what_they_say(page: Page, jupyterlab: JupyterLab, folder
     at_step(page, lean=0, random=0)
     alive = page.locator("#jp-main-statusbar .mosaic-RunsAlive")
     expect(alive).to_have_text("1 comparison alive")
+    ends = [widget(page).get_by_role("button", name=name) for name in ("Step all", "End comparison")]
+    first_top, last_top = (button.evaluate("button => button.getBoundingClientRect().y") for button in ends)
+    assert first_top == last_top, "they are in one row"
     wait_until(lambda: min(drawn(page)) > 0)
     first = drawn(page)
     chart = widget(page).locator(".bqplot")

@@ -92,10 +92,12 @@ export function Bar({ model, state, call, say, size, resize }: BarProps) {
       <Button
         className="mosaic-stop"
         title="End all lanes and their processes; results and last frames stay"
+        aria-label={closed ? 'Ended' : 'End comparison'}
         disabled={closed}
         onClick={() => call('stop')}
       >
-        {closed ? 'Ended' : 'End comparison'}
+        {closed ? 'Ended' : 'End'}
+        <span hidden={closed}> comparison</span>
       </Button>
     </>
   );
