@@ -14,7 +14,7 @@ from mosaic_contract.codec import DEFAULT_LINE_LIMIT
 from mosaic_lab.arenas.lane import Lane
 from mosaic_lab.keeper.events import STEP
 from mosaic_lab.telemetry import JsonlFollower
-from mosaic_lab.telemetry.decoding import decode_message
+from mosaic_lab.telemetry.stream import decode_message
 
 if TYPE_CHECKING:
     import pandas as pd

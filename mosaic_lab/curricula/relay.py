@@ -18,8 +18,8 @@ from mosaic_lab.keeper.events import CHECKPOINT_SAVED, EPISODE, HEARTBEAT, METRI
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.curriculum import RecentReturns
 from mosaic_lab.telemetry import JsonlFollower
-from mosaic_lab.telemetry.decoding import Health, Message, decode_message, parse
 from mosaic_lab.telemetry.progress import EpisodeCount
+from mosaic_lab.telemetry.stream import Health, Message, decode_message, parse
 
 
 class RelayProgress:

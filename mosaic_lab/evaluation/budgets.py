@@ -21,7 +21,7 @@ from mosaic_contract.language.recording import LINE_LIMIT
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.operators import OperatorSpec
-from mosaic_lab.telemetry.follower import JsonlFollower
+from mosaic_lab.telemetry.stream import JsonlFollower
 from mosaic_lab.validation import Problems
 
 Budget = Mapping[str, float]

@@ -20,7 +20,7 @@ from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan, Key
 from mosaic_lab.keeper.events import EPISODE, TERMINAL
 from mosaic_lab.runs.run_process import RunAborted
 from mosaic_lab.telemetry import JsonlFollower
-from mosaic_lab.telemetry.decoding import decode_message
+from mosaic_lab.telemetry.stream import decode_message
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -68,7 +68,7 @@ class CheckpointFollower:
 
     def reported(self) -> list[Checkpoint]:
         """Return the reported checkpoints, oldest first."""
-        from mosaic_lab.telemetry.decoding import Health, parse
+        from mosaic_lab.telemetry.stream import Health, parse
 
         for line in self._follower.lines():
             if CHECKPOINT_SAVED.encode() not in line:

@@ -24,7 +24,7 @@ from mosaic_lab.validation import checked_methods
 if TYPE_CHECKING:
     import pandas as pd
 
-    from mosaic_lab.telemetry.decoding import Message
+    from mosaic_lab.telemetry.stream import Message
 
 
 @checked_methods("curriculum")
@@ -179,7 +179,7 @@ def stage_returns(
     from mosaic_contract.codec import decode_line
 
     from mosaic_lab.telemetry import JsonlFollower
-    from mosaic_lab.telemetry.decoding import Health, parse
+    from mosaic_lab.telemetry.stream import Health, parse
 
     recent = [RecentReturns(stage.window) for stage in stages]
     by_run = {segment.run: recent[segment.stage] for segment in segments}

@@ -26,7 +26,7 @@ from mosaic_lab.sweeps.trials import (
     TrialState,
 )
 from mosaic_lab.telemetry import JsonlFollower
-from mosaic_lab.telemetry.decoding import decode_message
+from mosaic_lab.telemetry.stream import decode_message
 
 PROPOSED, RESUMED, REPORTED, ENDED = "trial_proposed", "trial_resumed", "trial_reported", "trial_ended"
 BEGAN = "trial_began"

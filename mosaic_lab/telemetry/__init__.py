@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from mosaic_lab.telemetry.decoding import Health
-from mosaic_lab.telemetry.feed import RunFeed
-from mosaic_lab.telemetry.follower import JsonlFollower
+from mosaic_lab.telemetry.feed import RunFeed, Watcher, watcher
+from mosaic_lab.telemetry.stream import Health, JsonlFollower
 from mosaic_lab.telemetry.tables import metrics_table, read_episodes
-from mosaic_lab.telemetry.watcher import Watcher, watcher
 
 __all__ = ["Health", "JsonlFollower", "RunFeed", "Watcher", "metrics_table", "read_episodes", "watcher"]

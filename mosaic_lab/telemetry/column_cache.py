@@ -26,8 +26,8 @@ import platformdirs
 
 from mosaic_lab.keeper.files import check_inside
 from mosaic_lab.telemetry.column_chunks import Chunk, MappedChunks, OpenChunk, SpilledChunks
-from mosaic_lab.telemetry.decoding import Health
 from mosaic_lab.telemetry.progress import StreamFacts
+from mosaic_lab.telemetry.stream import Health
 
 VERSION = 3
 MOST_BYTES = 4 << 30

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from mosaic_lab.telemetry.column_cache import ColumnCache, StreamVersion, version_of
 from mosaic_lab.telemetry.column_chunks import MappedChunks, OpenChunk, Piece, SpilledChunks
-from mosaic_lab.telemetry.decoding import Health, parse_text
-from mosaic_lab.telemetry.follower import JsonlFollower
 from mosaic_lab.telemetry.metrics import RETURN_NAMES, ReturnMeans
 from mosaic_lab.telemetry.progress import RunClock, StreamFacts, Values
+from mosaic_lab.telemetry.stream import Health, JsonlFollower, parse_text
 
 BYTES_PER_READ = 1 << 20
 """Maximum bytes per read, about ten milliseconds of work."""

@@ -15,8 +15,8 @@ from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from mosaic_lab.keeper.events import CHECKPOINT_SAVED, EPISODE, HEARTBEAT, METRICS
-from mosaic_lab.telemetry.decoding import Message, Number
 from mosaic_lab.telemetry.metrics import RETURN_NAMES, ReturnMeans
+from mosaic_lab.telemetry.stream import Message, Number
 
 Floats = NDArray[np.float64]
 Values = dict[str, Number]

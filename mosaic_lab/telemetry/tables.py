@@ -17,8 +17,7 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.events import EPISODE, SYSTEM_PREFIX
 from mosaic_lab.telemetry.column_chunks import Piece
 from mosaic_lab.telemetry.columns import RunColumns
-from mosaic_lab.telemetry.decoding import Message, parse_text
-from mosaic_lab.telemetry.follower import JsonlFollower
+from mosaic_lab.telemetry.stream import JsonlFollower, Message, parse_text
 
 if TYPE_CHECKING:
     import pandas as pd

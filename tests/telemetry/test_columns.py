@@ -17,8 +17,7 @@ from mosaic_lab.telemetry import JsonlFollower, RunFeed, metrics_table
 from mosaic_lab.telemetry import column_chunks as chunks
 from mosaic_lab.telemetry.column_cache import ColumnCache, version_of
 from mosaic_lab.telemetry.columns import RunColumns
-from mosaic_lab.telemetry.decoding import Health, parse
-from mosaic_lab.telemetry.follower import TEXT_BYTES
+from mosaic_lab.telemetry.stream import TEXT_BYTES, Health, parse
 
 START = 1_760_000_000.0
 
