@@ -12,21 +12,21 @@ import numpy
 from PIL import Image, ImageDraw, ImageFont
 
 if TYPE_CHECKING:
-    from .game_environment import GameEnvironment
+    from .games import GameEnvironment
 
-_PICTURE = 480  # pixels of the longer side of a board
-_LARGEST_CELL = 80
+_BOARD_PIXELS = 480  # of the longer side
+_MAX_CELL_PIXELS = 80
 _SCALE = 2
 _INK, _PAPER, _LINE = "#22222a", "#f7f6f1", "#5b5347"
-_FONT = 15  # pixels
-_COLUMNS, _ROWS = 110, 60  # maximum number of characters drawn
+_FONT_PIXELS = 15
+_MAX_COLUMNS, _MAX_ROWS = 110, 60  # maximum number of characters drawn
 _HEX_HEIGHT = 0.866  # height of a row of hexagons with width 1
 WHITE, BLACK, RED, YELLOW, BLUE = "#f4f1e6", "#1f1f24", "#c0392b", "#e8b923", "#2d6cb5"
 _LIGHT, _DARK, _GREEN = "#e9d8b4", "#ab8256", "#2f7d4f"
 
-_BEFORE = re.compile(r"^[\sa-z^]*\d+")  # the number of a row
-_AFTER = re.compile(r"\s[\da-z^<>]+\s*$")
-_MARKS = str.maketrans("[]", "  ")  # around the last move
+_ROW_LABEL = re.compile(r"^[\sa-z^]*\d+")  # the number of a row
+_TRAILING_LABEL = re.compile(r"\s[\da-z^<>]+\s*$")
+_MOVE_BRACKETS = str.maketrans("[]", "  ")  # around the last move
 _RANK = re.compile(r"\d+|\+?[A-Za-z]")
 
 
@@ -37,13 +37,13 @@ def picture_of(env: GameEnvironment) -> Any:
     history, and the whole state once the game is over.
     """
     text = str(env.state) if env.perfect or env.state.is_terminal() else _public(env)
-    board = board_of(env.kind.short_name, text)
+    board = board_of(env.game_type.short_name, text)
     return draw_text(text or " ") if board is None else draw_board(*board)
 
 
 def _public(env: GameEnvironment) -> str:
     moves = sum(pair.player >= 0 for pair in env.state.full_history())
-    lines = [env.kind.long_name, "", f"Moves played: {moves}", f"On turn: {env.agent_selection}"]
+    lines = [env.game_type.long_name, "", f"Moves played: {moves}", f"On turn: {env.agent_selection}"]
     return "\n".join([*lines, "", _public_observation(env)])
 
 
@@ -52,34 +52,34 @@ def _public_observation(env: GameEnvironment) -> str:
     import pyspiel
     from open_spiel.python.observation import make_observation
 
-    kind = pyspiel.IIGObservationType(
+    observation_type = pyspiel.IIGObservationType(
         public_info=True, perfect_recall=False, private_info=pyspiel.PrivateInfoType.NONE
     )
-    observation = make_observation(env.game, kind)
+    observation = make_observation(env.game, observation_type)
     return str((observation and observation.string_from(env.state, 0)) or "")
 
 
-def draw_board(board: Board, places: Sequence[Square]) -> Any:
+def draw_board(board: Board, squares: Sequence[Square]) -> Any:
     """Return the picture of a board, (height, width, 3) uint8."""
     height = _HEX_HEIGHT if board.style == "hexes" else 1.0
-    across, down = max(place.x for place in places) + 2, max(place.y for place in places) + 2
-    cell = _SCALE * min(_LARGEST_CELL, int(_PICTURE / max(across, down * height)))
-    image = Image.new("RGB", (round(across * cell), round((down * height + 0.2) * cell)), _PAPER)
+    columns, rows = max(square.x for square in squares) + 2, max(square.y for square in squares) + 2
+    cell = _SCALE * min(_MAX_CELL_PIXELS, int(_BOARD_PIXELS / max(columns, rows * height)))
+    image = Image.new("RGB", (round(columns * cell), round((rows * height + 0.2) * cell)), _PAPER)
     draw = ImageDraw.Draw(image)
-    taken = {(place.x, place.y) for place in places}
-    centres = [((place.x + 1) * cell, (place.y + 1) * height * cell) for place in places]
-    for place, centre in zip(places, centres):
-        _ground(draw, board, place, centre, cell, taken)
-    for place, centre in zip(places, centres):
-        if place.sign[-1:] in board.discs:
-            _piece(draw, board, place.sign, centre, cell)
-    return _halved(image)
+    points = {(square.x, square.y) for square in squares}
+    centres = [((square.x + 1) * cell, (square.y + 1) * height * cell) for square in squares]
+    for square, centre in zip(squares, centres):
+        _draw_square(draw, board, square, centre, cell, points)
+    for square, centre in zip(squares, centres):
+        if square.sign[-1:] in board.discs:
+            _draw_piece(draw, board, square.sign, centre, cell)
+    return _downsampled(image)
 
 
 def draw_text(text: str) -> Any:
     """Draw text in a monospaced font; return an array (height, width, 3) of uint8."""
-    lines = [line[:_COLUMNS] for line in text.expandtabs(4).splitlines()[:_ROWS]]
-    size = _SCALE * _FONT
+    lines = [line[:_MAX_COLUMNS] for line in text.expandtabs(4).splitlines()[:_MAX_ROWS]]
+    size = _SCALE * _FONT_PIXELS
     wide, high = round(0.64 * size), round(1.35 * size)
     columns = max(24, *(len(line) for line in lines), 0)
     image = Image.new("RGB", ((columns + 4) * wide, (max(len(lines), 6) + 2) * high), _PAPER)
@@ -89,16 +89,16 @@ def draw_text(text: str) -> Any:
             if sign != " ":
                 centre = ((column + 2.5) * wide, (row + 1.5) * high)
                 draw.text(centre, sign, fill=_INK, font=_font(size), anchor="mm")
-    return _halved(image)
+    return _downsampled(image)
 
 
-def _ground(
+def _draw_square(
     draw: Any,
     board: Board,
-    place: Square,
+    square: Square,
     centre: tuple[float, float],
     cell: int,
-    taken: set[tuple[float, float]],
+    points: set[tuple[float, float]],
 ) -> None:
     """Draw the background of one place: a square, a hexagon, or crossing lines."""
     (x, y), half = centre, cell / 2
@@ -108,17 +108,17 @@ def _ground(
         corners.append((-half, -tall / 2))
         draw.polygon([(x + a, y + b) for a, b in corners], fill=board.colour, outline=_LINE, width=_SCALE)
         return
-    dark = board.dark and (place.x + place.y) % 2
+    dark = board.dark and (square.x + square.y) % 2
     outline = _LINE if board.style == "squares" and not board.dark else None
     colour = board.dark if dark else board.colour
     draw.rectangle((x - half, y - half, x + half, y + half), fill=colour, outline=outline, width=_SCALE)
     if board.style == "points":
         for a, b in ((1, 0), (-1, 0), (0, 1), (0, -1)):
-            if (place.x + a, place.y + b) in taken:
+            if (square.x + a, square.y + b) in points:
                 draw.line((x, y, x + a * half, y + b * half), fill=_LINE, width=_SCALE)
 
 
-def _piece(draw: Any, board: Board, sign: str, centre: tuple[float, float], cell: int) -> None:
+def _draw_piece(draw: Any, board: Board, sign: str, centre: tuple[float, float], cell: int) -> None:
     (x, y), radius = centre, 0.4 * cell
     colour = board.discs[sign[-1]]
     draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=colour, outline=_INK, width=_SCALE)
@@ -129,7 +129,7 @@ def _piece(draw: Any, board: Board, sign: str, centre: tuple[float, float], cell
 
 
 def _is_dark(colour: str) -> bool:
-    return sum(int(colour[at : at + 2], 16) for at in (1, 3, 5)) < 3 * 128
+    return sum(int(colour[start : start + 2], 16) for start in (1, 3, 5)) < 3 * 128
 
 
 @lru_cache(maxsize=None)
@@ -137,7 +137,7 @@ def _font(size: int) -> Any:
     return ImageFont.load_default(size)
 
 
-def _halved(image: Any) -> Any:
+def _downsampled(image: Any) -> Any:
     """Return a picture reduced to its display size, with even sides."""
     size = tuple(2 * (length // (2 * _SCALE)) for length in image.size)
     return numpy.asarray(image.resize(size, Image.Resampling.BOX))
@@ -171,9 +171,9 @@ class Square(NamedTuple):
     sign: str
 
 
-def _lettered(letters: str, upper: str, lower: str, **others: str | bool) -> Board:
+def _lettered(letters: str, upper: str, lower: str, **options: str | bool) -> Board:
     discs = {**dict.fromkeys(letters.upper(), upper), **dict.fromkeys(letters.lower(), lower)}
-    return Board(discs, letters="".join(discs), **others)  # type: ignore[arg-type]
+    return Board(discs, letters="".join(discs), **options)  # type: ignore[arg-type]
 
 
 _CHESS = _lettered("pnbrqk", WHITE, BLACK, fen=True, colour=_LIGHT, dark=_DARK)
@@ -215,8 +215,8 @@ def board_of(game: str, text: str) -> tuple[Board, list[Square]] | None:
     board = BOARDS.get(game)
     if board is None:
         return None
-    places = list(_ranks(text) if board.fen else _rows(board, text))
-    return (board, places) if places else None
+    squares = list(_ranks(text) if board.fen else _rows(board, text))
+    return (board, squares) if squares else None
 
 
 def _rows(board: Board, text: str) -> Iterator[Square]:
@@ -224,16 +224,16 @@ def _rows(board: Board, text: str) -> Iterator[Square]:
     signs = {*board.discs, *board.empty, " "}
     rows: list[tuple[int, list[tuple[int, str]]]] = []
     for y, line in enumerate(text.splitlines()):
-        row = line.translate(_MARKS)
+        row = line.translate(_MOVE_BRACKETS)
         if board.labelled:
-            row = _AFTER.sub("", _BEFORE.sub(lambda label: " " * len(label.group()), row))
+            row = _TRAILING_LABEL.sub("", _ROW_LABEL.sub(lambda label: " " * len(label.group()), row))
         if row.strip() and set(row) <= signs:
             rows.append((y, [(column, sign) for column, sign in enumerate(row) if sign != " "]))
     gaps = (b - a for _, row in rows for (a, _), (b, _) in itertools.pairwise(row))
     pitch = min(gaps, default=1)
-    left = min((row[0][0] for _, row in rows), default=0)
+    origin = min((row[0][0] for _, row in rows), default=0)
     for y, signs_of_row in rows:
-        yield from (Square((column - left) / pitch, y - rows[0][0], sign) for column, sign in signs_of_row)
+        yield from (Square((column - origin) / pitch, y - rows[0][0], sign) for column, sign in signs_of_row)
 
 
 def _ranks(fen: str) -> Iterator[Square]:
