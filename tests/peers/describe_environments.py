@@ -11,8 +11,7 @@ import json
 import sys
 from typing import Any
 
-from gymnasium_worker.environment_facts import facts_of
-from gymnasium_worker.environments import make
+from gymnasium_worker.environments import facts_of, make
 from mosaic_contract import AgentSetup, describe_space
 from mosaic_contract.language.describers import Describer
 from mosaic_contract.language.describers.minigrid import view_of

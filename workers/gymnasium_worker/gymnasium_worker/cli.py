@@ -7,8 +7,7 @@ import sys
 from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, describe_worker, main
 from mosaic_contract.metadata import PARADIGMS
 
-from .environment_facts import facts_of
-from .environments import known, make
+from .environments import facts_of, known, make
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
