@@ -34,7 +34,7 @@ _COUNTERS = ("_n_updates", "_episode_num", "_n_calls", "_current_progress_remain
 """Counters of upstream's algorithms, which also drive its schedules."""
 _REPLAY_FILE = "replay_buffer.npz"
 _ARRAYS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
-_LARGEST = 2 << 30  # bytes of arrays
+_MAX_BYTES = 2 << 30  # bytes of arrays
 
 
 def checkpoints_of(plan: Sb3Plan, model: BaseAlgorithm, logger: EpisodeLogger) -> Checkpoints:
@@ -73,17 +73,17 @@ def _restore_states(model: BaseAlgorithm, saved: ModelZip) -> None:
             else:
                 owner.load_state_dict(states[name])
         for name in variable_names:
-            if (own := recursive_getattr(model, name)) is not None and variables.get(name) is not None:
-                own.data = variables[name].data
+            if (variable := recursive_getattr(model, name)) is not None and variables.get(name) is not None:
+                variable.data = variables[name].data
     except (RuntimeError, ValueError, KeyError) as error:
         raise ConfigError(f"the weights of {saved.path} do not fit: {error}") from None
 
 
 def _restore_replay(plan: Sb3Plan, model: OffPolicyAlgorithm, path: Path) -> None:
     assert model.replay_buffer is not None
-    if why := _load_replay(model.replay_buffer, path, plan.start_step):
+    if reason := _load_replay(model.replay_buffer, path, plan.start_step):
         log.warning("the replay buffer is not restored, and %d random steps come first: %s",
-                    model.learning_starts, why)  # fmt: skip
+                    model.learning_starts, reason)  # fmt: skip
         model.learning_starts += plan.start_step
 
 
@@ -102,8 +102,8 @@ def _save_replay(buffer: ReplayBuffer, path: Path, step: int) -> None:
     order = _oldest_first(buffer)
     arrays = dict(_arrays_of(buffer))
     size = sum(array[:1].nbytes for array in arrays.values()) * len(order)
-    if size > _LARGEST:
-        log.warning("the replay buffer is not saved: %.1f GiB of at most %d", size / 2**30, _LARGEST >> 30)
+    if size > _MAX_BYTES:
+        log.warning("the replay buffer is not saved: %.1f GiB of at most %d", size / 2**30, _MAX_BYTES >> 30)
         return
     part = path.with_suffix(".part")
     try:

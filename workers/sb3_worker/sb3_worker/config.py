@@ -31,7 +31,7 @@ class Sb3Plan(PlannedTraining):
     @classmethod
     def adapted(cls, config: TrainingConfig) -> TrainingConfig:
         config = with_tuned(config)
-        return replace(config, hyperparameters=_plain(config.algorithm, config.hyperparameters))
+        return replace(config, hyperparameters=_normalized(config.algorithm, config.hyperparameters))
 
     @classmethod
     def probed(
@@ -49,8 +49,11 @@ class Sb3Plan(PlannedTraining):
 
     def disagreements(self) -> Iterable[str]:
         return [
-            *_disagreements(self.hyperparameters), *_of_policy(self), *_of_kwargs(self), *_of_steps(self)
-        ]  # fmt: skip
+            *_value_problems(self.hyperparameters),
+            *_policy_problems(self),
+            *_kwargs_problems(self),
+            *_step_problems(self),
+        ]
 
     @property
     def policy(self) -> str:
@@ -89,7 +92,7 @@ class Sb3Plan(PlannedTraining):
         return self.start_step + math.ceil(remaining / self.update_steps) * self.update_steps
 
 
-def _plain(name: str, hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
+def _normalized(name: str, hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the hyperparameters with upstream's strings and dictionaries in this worker's form: "auto"
     becomes None, and the parts of `net_arch` become two lists."""
     values = dict(hyperparameters)
@@ -98,15 +101,15 @@ def _plain(name: str, hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
             values[key] = None
     kwargs = values.get("policy_kwargs")
     if isinstance(kwargs, dict) and name in ALGORITHMS:
-        own = {key: value for key, value in kwargs.items() if key in parameters_of(name)}
-        values = {**own, **values, "policy_kwargs": {k: v for k, v in kwargs.items() if k not in own}}
+        moved = {key: value for key, value in kwargs.items() if key in parameters_of(name)}
+        values = {**moved, **values, "policy_kwargs": {k: v for k, v in kwargs.items() if k not in moved}}
     arch, critic = values.get("net_arch"), ALGORITHMS[name].critic if name in ALGORITHMS else ""
     if isinstance(arch, dict) and critic and set(arch) == {"pi", critic}:
         values |= {"net_arch": arch["pi"], "critic_net_arch": arch[critic]}
     return values
 
 
-def _of_policy(plan: Sb3Plan) -> Iterator[str]:
+def _policy_problems(plan: Sb3Plan) -> Iterator[str]:
     """Yield why the policy cannot be used on the observations."""
     values, space = plan.hyperparameters, plan.spec.observation_space
     has = f"{plan.config.env_id} has {in_short(space)}"
@@ -136,7 +139,7 @@ def _is_grid(space: Any) -> bool:
     )
 
 
-def _of_kwargs(plan: Sb3Plan) -> Iterator[str]:
+def _kwargs_problems(plan: Sb3Plan) -> Iterator[str]:
     """Yield the unknown entries of `policy_kwargs`."""
     keywords, kwargs = policy_keywords(plan.algorithm.name), plan.hyperparameters["policy_kwargs"]
     for key in kwargs:
@@ -148,7 +151,7 @@ def _of_kwargs(plan: Sb3Plan) -> Iterator[str]:
         yield f"policy_kwargs: unknown features_extractor_class {extractor!r:.100}{hint}"
 
 
-def _of_steps(plan: Sb3Plan) -> Iterator[str]:
+def _step_problems(plan: Sb3Plan) -> Iterator[str]:
     """Yield why the training would be too short."""
     values, end = plan.hyperparameters, plan.config.end_field
     if values.get("learning_starts", 0) >= plan.config.end_step:
@@ -160,7 +163,7 @@ def _of_steps(plan: Sb3Plan) -> Iterator[str]:
         yield f"{end} ends within the first {plan.update_steps} steps, after which comes the first update"
 
 
-def _disagreements(values: Mapping[str, Any]) -> Iterator[str]:
+def _value_problems(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield values that are within their limits, but that upstream would reject during training."""
     yield from not_widths(values, may_be_empty=("net_arch", "critic_net_arch"))
     if values.get("critic_net_arch") is not None and values["net_arch"] is None:

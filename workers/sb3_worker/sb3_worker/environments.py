@@ -80,12 +80,12 @@ def parts_of(space: Any) -> dict[str, Any]:
 def _observation_problem(space: Any) -> str:
     parts = parts_of(space)
     for key, part in parts.items():
-        kind = type(part).__name__
-        if kind not in _OBSERVATIONS:
-            return f"with a {kind} in them ({key!r})" if key else f"of the kind {kind}"
-        if kind == "Discrete" and part.start != 0:
+        space_type = type(part).__name__
+        if space_type not in _OBSERVATIONS:
+            return f"with a {space_type} in them ({key!r})" if key else f"of the kind {space_type}"
+        if space_type == "Discrete" and part.start != 0:
             return "that are numbered from elsewhere than 0"
-        if kind == "Box" and not part.shape:
+        if space_type == "Box" and not part.shape:
             return "that are single numbers"
     for key, part in parts.items():
         if key and is_image(part) and is_small(part):
@@ -97,18 +97,18 @@ def _observation_problem(space: Any) -> str:
 
 
 def _action_problem(algorithm: Sb3Algorithm, space: Any) -> str:
-    kind = type(space).__name__
-    if kind not in algorithm.actions:
-        others = [name for name, other in ALGORITHMS.items() if kind in other.actions]
-        hint = f" (for {kind}: {', '.join(others)})" if others else ""
+    space_type = type(space).__name__
+    if space_type not in algorithm.actions:
+        supporting = [name for name, candidate in ALGORITHMS.items() if space_type in candidate.actions]
+        hint = f" (for {space_type}: {', '.join(supporting)})" if supporting else ""
         return f"needs {' or '.join(algorithm.actions)} as actions{hint}"
-    if kind == "MultiDiscrete" and (space.nvec.ndim != 1 or space.start.any()):
+    if space_type == "MultiDiscrete" and (space.nvec.ndim != 1 or space.start.any()):
         return "needs MultiDiscrete actions of one dimension that are numbered from 0"
-    if kind == "MultiBinary" and len(space.shape) != 1:
+    if space_type == "MultiBinary" and len(space.shape) != 1:
         return "needs MultiBinary actions of one dimension"
-    if kind == "Box" and not space.shape:
+    if space_type == "Box" and not space.shape:
         return "needs continuous actions of at least one dimension"
-    if kind == "Box" and not (space.is_bounded("both")):
+    if space_type == "Box" and not (space.is_bounded("both")):
         return "needs finite bounds of continuous actions"
     return ""
 

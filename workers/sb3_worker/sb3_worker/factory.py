@@ -46,8 +46,8 @@ def make_model(plan: Sb3Plan, envs: VecEnv, device: str) -> BaseAlgorithm:
     kwargs = _policy_kwargs(algorithm, values)
     if plan.sees_small_pictures:
         kwargs.setdefault("features_extractor_class", networks.SmallCnn)
-    kind: Any = upstream_class(algorithm)
-    model: BaseAlgorithm = kind(
+    model_class: Any = upstream_class(algorithm)
+    model: BaseAlgorithm = model_class(
         plan.policy, envs, policy_kwargs=kwargs, seed=plan.config.seed, device=device, **arguments
     )
     return model

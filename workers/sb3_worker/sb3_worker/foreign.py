@@ -19,8 +19,8 @@ from .model_zip import ModelZip
 from .saved_policy import SavedPolicy, channels_first, finished, load_policy
 from .vec_normalize import Observe, normalization_of
 
-_OF_CONTRIB = {"recurrent": "recurrent_ppo", "maskable": "maskable_ppo"}
-_MARKS = (  # the first attribute found in a model identifies its algorithm
+_CONTRIB_ALGORITHMS = {"recurrent": "recurrent_ppo", "maskable": "maskable_ppo"}
+_IDENTIFYING_ATTRIBUTES = (  # the first attribute found in a model identifies its algorithm
     ("delta_std_schedule", "ars"),
     ("cg_max_steps", "trpo"),
     ("top_quantiles_to_drop_per_net", "tqc"),
@@ -31,7 +31,7 @@ _MARKS = (  # the first attribute found in a model identifies its algorithm
     ("gae_lambda", "a2c"),
 )
 _SPACES = {"observation_space": "observations", "action_space": "actions"}
-_TRUST = "trust=True unpickles it, for files of whose origin you are sure"
+_TRUST_HINT = "trust=True unpickles it, for files of whose origin you are sure"
 
 
 def foreign_policy(setup: AgentSetup) -> tuple[SavedPolicy, str, bool, Mapping[str, Any], Observe | None]:
@@ -48,7 +48,7 @@ def foreign_policy(setup: AgentSetup) -> tuple[SavedPolicy, str, bool, Mapping[s
     check_file(path)
     saved = ModelZip(path)
     algorithm = _algorithm(saved, setup.settings.get("algorithm"))
-    described = [getattr(setup, name) or _whole(saved, name) for name in _SPACES]
+    described = [getattr(setup, name) or _full_description(saved, name) for name in _SPACES]
     if problems := list(_misfits(saved, setup)):
         raise ConfigError(problems)
     deterministic = setup.settings.get("deterministic", True) is True
@@ -59,7 +59,7 @@ def foreign_policy(setup: AgentSetup) -> tuple[SavedPolicy, str, bool, Mapping[s
     try:
         return load_policy(path, algorithm, observations, actions), *facts
     except ConfigError as error:
-        hint = f". {_TRUST}" if "unpickled" in str(error) else ""
+        hint = f". {_TRUST_HINT}" if "unpickled" in str(error) else ""
         raise ConfigError(f"{error}{hint}") from None
 
 
@@ -72,9 +72,9 @@ def _algorithm(saved: ModelZip, requested: Any) -> Sb3Algorithm:
             )
         return ALGORITHMS[requested]
     names, module = saved.names(), saved.class_name("policy_class").split(".")
-    identified = next((name for mark, name in _MARKS if mark in names), None)
+    identified = next((name for attribute, name in _IDENTIFYING_ATTRIBUTES if attribute in names), None)
     if identified == "ppo":
-        identified = next((name for part, name in _OF_CONTRIB.items() if part in module), identified)
+        identified = next((name for part, name in _CONTRIB_ALGORITHMS.items() if part in module), identified)
     if identified == "dqn" and "qrdqn" in module:
         identified = "qrdqn"
     if identified is None or "crossq" in module:
@@ -94,16 +94,16 @@ def _unpickled(path: Path, algorithm: Sb3Algorithm) -> SavedPolicy:
 
 def _misfits(saved: ModelZip, setup: AgentSetup) -> Iterator[str]:
     """Yield why the policy cannot act for the agent, one sentence for each of its spaces."""
-    for name, what in _SPACES.items():
+    for name, label in _SPACES.items():
         if (offered := getattr(setup, name)) is None:
             continue
-        trained = _described(saved, name)
+        trained = _description(saved, name)
         space = (
             {**offered, **_shape_of(channels_first(make_space(offered)))}
-            if what == "observations"
+            if label == "observations"
             else offered
         )
-        if trained and (text := misfit(trained, space, what)):
+        if trained and (text := misfit(trained, space, label)):
             yield f"{saved.path.name}: its {text}"
 
 
@@ -111,9 +111,9 @@ def _shape_of(space: Any) -> dict[str, Any]:
     return {"shape": list(space.shape)} if type(space).__name__ == "Box" else {}
 
 
-def _whole(saved: ModelZip, name: str) -> dict[str, Any]:
+def _full_description(saved: ModelZip, name: str) -> dict[str, Any]:
     """Return a space as a file describes it. Raises `ConfigError` if it does not describe all of it."""
-    described, texts = _described(saved, name), saved.attributes(name)
+    described, texts = _description(saved, name), saved.attributes(name)
     if described.get("type") == "Box":
         described["dtype"] = str(texts.get("dtype", "float32"))
         bounds = {bound: _numbers(texts.get(bound)) for bound in ("low", "high")}
@@ -129,13 +129,13 @@ def _whole(saved: ModelZip, name: str) -> dict[str, Any]:
     return describe_space(make_space(described))
 
 
-def _described(saved: ModelZip, name: str) -> dict[str, Any]:
+def _description(saved: ModelZip, name: str) -> dict[str, Any]:
     """Return a space in the form of `describe_space`, as far as its texts describe it; {} if they are
     incomplete."""
-    kind, texts = saved.kind(name), saved.attributes(name)
-    read = _READERS.get(kind)
+    space_type, texts = saved.type_name(name), saved.attributes(name)
+    reader = _READERS.get(space_type)
     try:
-        return {"type": kind, **read(texts)} if read else {}
+        return {"type": space_type, **reader(texts)} if reader else {}
     except (KeyError, ValueError, TypeError, IndexError):
         return {}
 

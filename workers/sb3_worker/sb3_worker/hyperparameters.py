@@ -19,7 +19,7 @@ from .algorithms import ALGORITHMS, own_parameters
 
 _LIBRARIES = {"stable_baselines3": "Stable-Baselines3", "sb3_contrib": "sb3-contrib"}
 _TYPES = {"float": float, "int": int, "bool": bool}  # the first in an annotation is used
-_DECIDED_HERE = {"seed", "verbose", "optimize_memory_usage", "_init_setup_model"}
+_FIXED = {"seed", "verbose", "optimize_memory_usage", "_init_setup_model"}
 _NOT_IN_KWARGS = {
     "self", "observation_space", "action_space", "lr_schedule", "optimizer_class", "optimizer_kwargs",
     "with_bias",
@@ -38,12 +38,12 @@ _HELP_LEARNED = {  # of parameters with a string as default
     "ent_coef": "Entropy coefficient; None or 'auto': it is learned",
     "target_entropy": "Entropy to reach where ent_coef is learned; None or 'auto': by the action space",
 }
-_FUNCTIONS = "it can be a function"  # schedules, which have their own parameters here
-_FROM = {  # minimum values other than 1 for integers and 0 for other numbers
+_OR_FUNCTION = "it can be a function"  # schedules, which have their own parameters here
+_MINIMA = {  # minimum values other than 1 for integers and 0 for other numbers
     "learning_starts": 0, "gradient_steps": -1, "sde_sample_freq": -1, "top_quantiles_to_drop_per_net": 0,
     "target_entropy": None, "alive_bonus_offset": None, "log_std_init": None,
 }  # fmt: skip
-_TO_ONE = {
+_AT_MOST_ONE = {
     "gamma", "gae_lambda", "tau", "exploration_fraction", "exploration_initial_eps", "exploration_final_eps",
     "line_search_shrinking_factor",
 }  # fmt: skip
@@ -62,16 +62,16 @@ def all_hyperparameters() -> Mapping[str, list[Parameter]]:
 def parameters_of(name: str) -> dict[str, Parameter]:
     """Return the parameters of one algorithm by name."""
     algorithm = ALGORITHMS[name]
-    own = {parameter.name: parameter for parameter in own_parameters(algorithm)}
-    own[ENV_KWARGS.name] = ENV_KWARGS
-    return {**constructor_parameters(name), **policy_parameters(name), **_limited(own)}
+    parameters = {parameter.name: parameter for parameter in own_parameters(algorithm)}
+    parameters[ENV_KWARGS.name] = ENV_KWARGS
+    return {**constructor_parameters(name), **policy_parameters(name), **_limited(parameters)}
 
 
 @functools.cache
 def constructor_parameters(name: str) -> dict[str, Parameter]:
     """Return the hyperparameters of the constructor of upstream's algorithm, by name."""
     algorithm = ALGORITHMS[name]
-    return _limited(dict(_of_class(algorithm.file, algorithm.upstream)))
+    return _limited(dict(_class_parameters(algorithm.file, algorithm.upstream)))
 
 
 @functools.cache
@@ -80,7 +80,7 @@ def policy_parameters(name: str) -> dict[str, Parameter]:
     algorithm = ALGORITHMS[name]
     if not algorithm.policy_parameters:
         return {}
-    parameters = dict(_of_class(*algorithm.policy))
+    parameters = dict(_class_parameters(*algorithm.policy))
     return _limited({name: parameters[name] for name in algorithm.policy_parameters})
 
 
@@ -88,29 +88,29 @@ def policy_parameters(name: str) -> dict[str, Parameter]:
 def policy_keywords(name: str) -> tuple[str, ...]:
     """Return the arguments of upstream's policy class that are given in `policy_kwargs`."""
     file, class_name = ALGORITHMS[name].policy
-    package, _, inside = file.partition("/")
-    node = class_in(upstream_folder(package, _LIBRARIES[package]) / inside, class_name)
+    package, _, module_path = file.partition("/")
+    node = class_in(upstream_folder(package, _LIBRARIES[package]) / module_path, class_name)
     arguments = {argument.arg for argument, _ in arguments_of(node)}
     return tuple(sorted(arguments - _NOT_IN_KWARGS - set(parameters_of(name))))
 
 
 def _limited(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
-    return with_limits(parameters, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
+    return with_limits(parameters, least=_MINIMA, above_zero=_ABOVE_ZERO, to_one=_AT_MOST_ONE)
 
 
-def _of_class(file: str, name: str) -> Iterator[tuple[str, Parameter]]:
-    package, _, inside = file.partition("/")
-    node = class_in(upstream_folder(package, _LIBRARIES[package]) / inside, name)
+def _class_parameters(file: str, name: str) -> Iterator[tuple[str, Parameter]]:
+    package, _, module_path = file.partition("/")
+    node = class_in(upstream_folder(package, _LIBRARIES[package]) / module_path, name)
     arguments = {argument.arg: (argument, default) for argument, default in arguments_of(node)}
     meanings = meanings_of(ast.get_docstring(node))
-    meanings = {name: text.partition(_FUNCTIONS)[0].strip(", ") for name, text in meanings.items()} | _HELP
+    meanings = {name: text.partition(_OR_FUNCTION)[0].strip(", ") for name, text in meanings.items()} | _HELP
     if "train_freq" in arguments:
         meanings |= _HELP_OFF_POLICY
     for key, (argument, default) in arguments.items():
         parameter = _parameter(key, argument.annotation, default)
-        if parameter is not None and key not in _DECIDED_HERE:
-            is_word = isinstance(ast.literal_eval(default), str)
-            text = _HELP_LEARNED[key] if is_word else meanings.get(key, "")
+        if parameter is not None and key not in _FIXED:
+            is_text = isinstance(ast.literal_eval(default), str)
+            text = _HELP_LEARNED[key] if is_text else meanings.get(key, "")
             yield key, replace(parameter, help=text)
 
 
@@ -119,9 +119,9 @@ def _parameter(name: str, annotation: ast.expr | None, default: ast.expr) -> Par
     number ("auto") becomes None."""
     if annotation is None:
         return None
-    kinds = [part.strip() for part in ast.unparse(annotation).split("|")]
-    kind = next((type_ for text, type_ in _TYPES.items() if text in kinds), None)
-    if kind is None:
+    types = [part.strip() for part in ast.unparse(annotation).split("|")]
+    value_type = next((type_ for text, type_ in _TYPES.items() if text in types), None)
+    if value_type is None:
         return None
     value = ast.literal_eval(default)
-    return Parameter(name, kind, None if value is None or isinstance(value, str) else kind(value))
+    return Parameter(name, value_type, None if value is None or isinstance(value, str) else value_type(value))

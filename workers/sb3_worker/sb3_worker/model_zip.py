@@ -17,9 +17,9 @@ from mosaic_contract.checkpoints import loading
 from mosaic_contract.pytorch import check_weights
 from stable_baselines3.common.save_util import load_from_zip_file
 
-_LARGEST = 64 << 20  # bytes of JSON
+_MAX_BYTES = 64 << 20  # bytes of JSON
 _PICKLE = ":serialized:"
-_KIND = ":type:"
+_TYPE = ":type:"
 _CLASS = re.compile(r"<class '([\w.]+)'>")
 _INIT = re.compile(r"<function ([\w.]+)\.__init__ ")
 
@@ -31,8 +31,8 @@ class ModelZip:
         self.path = path
         with loading(path), zipfile.ZipFile(path) as archive:
             size = archive.getinfo("data").file_size
-            if size > _LARGEST:
-                raise ValueError(f"its data is {size >> 20} MiB of at most {_LARGEST >> 20}")
+            if size > _MAX_BYTES:
+                raise ValueError(f"its data is {size >> 20} MiB of at most {_MAX_BYTES >> 20}")
             self._data: dict[str, Any] = dict(json.loads(archive.read("data")))
 
     def parameters(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -57,18 +57,18 @@ class ModelZip:
         value = self._data.get(name)
         if not isinstance(value, dict):
             return {}
-        return {key: item for key, item in value.items() if key not in (_PICKLE, _KIND)}
+        return {key: item for key, item in value.items() if key not in (_PICKLE, _TYPE)}
 
-    def kind(self, name: str) -> str:
+    def type_name(self, name: str) -> str:
         """Return the name of an attribute's class, without its module; "" for plain values."""
         value = self._data.get(name)
-        return class_in_text(value.get(_KIND)).rpartition(".")[2] if isinstance(value, dict) else ""
+        return class_in_text(value.get(_TYPE)).rpartition(".")[2] if isinstance(value, dict) else ""
 
     def class_name(self, name: str) -> str:
         """Return the module and name of an attribute that is a class, as far as known."""
-        about = self.attributes(name)
-        init = _INIT.match(str(about.get("__init__")))
-        return f"{about.get('__module__', '?')}.{init[1] if init else '?'}"
+        attributes = self.attributes(name)
+        init = _INIT.match(str(attributes.get("__init__")))
+        return f"{attributes.get('__module__', '?')}.{init[1] if init else '?'}"
 
 
 def class_in_text(text: Any) -> str:

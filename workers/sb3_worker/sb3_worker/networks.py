@@ -23,12 +23,12 @@ class SmallCnn(BaseFeaturesExtractor):
             nn.Conv2d(channels, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.Flatten()
         )
         with torch.no_grad():
-            size = self._convolved(torch.zeros(1, *shape)).shape[1]
+            size = self._features(torch.zeros(1, *shape)).shape[1]
         self.linear = nn.Sequential(nn.Linear(size, features_dim), nn.ReLU())
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        return torch.as_tensor(self.linear(self._convolved(observations)))
+        return torch.as_tensor(self.linear(self._features(observations)))
 
-    def _convolved(self, observations: torch.Tensor) -> torch.Tensor:
+    def _features(self, observations: torch.Tensor) -> torch.Tensor:
         first = observations.permute(0, 3, 1, 2) if self._channels_last else observations
         return torch.as_tensor(self.convolutions(first))

@@ -26,7 +26,7 @@ from .factory import upstream_class
 from .model_zip import ModelZip, class_in_text
 
 _EXTRACTORS = "stable_baselines3.common.torch_layers"
-_NOT_NEEDED = ("optimizer_class", "optimizer_kwargs")  # for acting
+_TRAINING_ONLY = ("optimizer_class", "optimizer_kwargs")
 _ACTIVATION = "torch.nn.modules.activation"
 
 
@@ -46,15 +46,15 @@ class SavedPolicy:
 def load_policy(path: Path, algorithm: Sb3Algorithm, observations: Any, actions: Any) -> SavedPolicy:
     """Return the policy in a file, for these spaces. Raises `ConfigError`."""
     saved = ModelZip(path)
-    kind = _policy_class(saved, algorithm)
+    policy_class = _policy_class(saved, algorithm)
     kwargs = dict(_policy_kwargs(saved))
     use_sde = bool(saved.number("use_sde", False))
     if use_sde and algorithm.family != OFF_POLICY:  # for other families they are among the keywords
         kwargs["use_sde"] = True
-    schedule = () if algorithm.family == EVOLUTION else (_no_rate,)
+    schedule = () if algorithm.family == EVOLUTION else (_zero_rate,)
     states, _ = saved.parameters()
     try:
-        policy = kind(channels_first(observations), actions, *schedule, **kwargs)
+        policy = policy_class(channels_first(observations), actions, *schedule, **kwargs)
         policy.load_state_dict(states["policy"])
     except (RuntimeError, TypeError, ValueError, KeyError, AssertionError) as error:
         raise ConfigError(f"the weights of {path} do not fit a policy for these spaces: {error}") from None
@@ -83,9 +83,9 @@ def _policy_class(saved: ModelZip, algorithm: Sb3Algorithm) -> Any:
     classes = _own_classes(algorithm)
     name = saved.class_name("policy_class")
     if name not in classes:
-        if others := [other.name for other in ALGORITHMS.values() if name in _own_classes(other)]:
+        if owners := [owner.name for owner in ALGORITHMS.values() if name in _own_classes(owner)]:
             raise ConfigError(
-                f"{saved.path} has a policy of {' or '.join(others)}, not of {algorithm.name}: leave "
+                f"{saved.path} has a policy of {' or '.join(owners)}, not of {algorithm.name}: leave "
                 "algorithm out, or give that one"
             )
         raise ConfigError(
@@ -97,13 +97,13 @@ def _policy_class(saved: ModelZip, algorithm: Sb3Algorithm) -> Any:
 
 def _own_classes(algorithm: Sb3Algorithm) -> dict[str, Any]:
     """Return the classes of an algorithm's own policies, by name."""
-    kinds = upstream_class(algorithm).policy_aliases.values()
-    return {f"{kind.__module__}.{kind.__name__}": kind for kind in kinds}
+    classes = upstream_class(algorithm).policy_aliases.values()
+    return {f"{policy_class.__module__}.{policy_class.__name__}": policy_class for policy_class in classes}
 
 
 def _policy_kwargs(saved: ModelZip) -> Iterator[tuple[str, Any]]:
     for name, value in saved.attributes("policy_kwargs").items():
-        if name in _NOT_NEEDED:
+        if name in _TRAINING_ONLY:
             continue
         if name == "net_arch" and isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
             value = value[0]  # the format of Stable-Baselines3 1
@@ -123,5 +123,5 @@ def _known_class(saved: ModelZip, name: str, text: str) -> Any:
     )
 
 
-def _no_rate(progress: float) -> float:
+def _zero_rate(progress: float) -> float:
     return 0.0

@@ -22,11 +22,13 @@ _WRAPPERS = {
     "minigrid.wrappers.FlatObsWrapper": "flat",
 }
 """This worker's equivalents of the tables' wrappers."""
-_NOT_HERE = {"n_timesteps", "optimize_memory_usage", "noise_type", "noise_std", "n_envs", "normalize",
-             "env_wrapper", "frame_stack", "policy_kwargs"}  # fmt: skip
+_HANDLED_APART = {
+    "n_timesteps", "optimize_memory_usage", "noise_type", "noise_std", "n_envs", "normalize",
+    "env_wrapper", "frame_stack", "policy_kwargs",
+}  # fmt: skip
 _LINEAR = re.compile(r"lin_([\d.e+-]+)")
 _ACTIVATION = re.compile(r"(?<=activation_fn=)nn\.(\w+)")
-_WORDS = {"LeakyReLU": "leaky_relu"}
+_RENAMED = {"LeakyReLU": "leaky_relu"}
 
 
 def with_tuned(config: TrainingConfig) -> TrainingConfig:
@@ -70,7 +72,7 @@ def _values(config: TrainingConfig, tuned: Mapping[str, Any]) -> Iterator[tuple[
             raise _unusable(config, f"policy_kwargs {', '.join(unknown)}")
         yield "policy_kwargs", kwargs
     for name, value in tuned.items():
-        if name in _NOT_HERE:
+        if name in _HANDLED_APART:
             continue
         if name not in parameters or isinstance(value, list):
             raise _unusable(config, f"{name}={value!r}")
@@ -92,16 +94,16 @@ def _wrappers(config: TrainingConfig, tuned: Mapping[str, Any]) -> Iterator[Any]
     elif "frame_stack" in tuned:
         yield {"frame_stack": tuned["frame_stack"]}
     normalize = tuned.get("normalize", False)
-    of = normalize if isinstance(normalize, bool) else _expression(str(normalize))
+    components = normalize if isinstance(normalize, bool) else _expression(str(normalize))
     for name, key in (("normalize_observation", "norm_obs"), ("normalize_reward", "norm_reward")):
-        if of is True or (isinstance(of, dict) and of.get(key, True)):
+        if components is True or (isinstance(components, dict) and components.get(key, True)):
             discounts = name == "normalize_reward" and "gamma" in tuned
             yield {name: {"gamma": tuned["gamma"]}} if discounts else name
 
 
 def _expression(text: str) -> dict[str, Any]:
     """Return the keywords of "dict(…)" or the value of "{…}", with activations under this worker's names."""
-    text = _ACTIVATION.sub(lambda match: repr(_WORDS.get(match[1], match[1].lower())), text.strip())
+    text = _ACTIVATION.sub(lambda match: repr(_RENAMED.get(match[1], match[1].lower())), text.strip())
     return dict(_literal(ast.parse(text, mode="eval").body))
 
 
@@ -114,8 +116,8 @@ def _literal(node: ast.expr) -> Any:
         return ast.unparse(node)
 
 
-def _unusable(config: TrainingConfig, what: str) -> ConfigError:
+def _unusable(config: TrainingConfig, entry: str) -> ConfigError:
     return ConfigError(
-        f"tuned: rl_zoo3's values of {config.algorithm} for {config.env_id} have {what}, which this worker "
+        f"tuned: rl_zoo3's values of {config.algorithm} for {config.env_id} have {entry}, which this worker "
         "does not have: give the hyperparameters yourself"
     )

@@ -19,9 +19,9 @@ from mosaic_contract import ConfigError
 from mosaic_contract.errors import one_line
 
 _NAMES = ("vecnormalize.pkl", "vec_normalize.pkl")  # of rl_zoo3, and of upstream's examples
-_LARGEST = 64 << 20  # bytes
+_MAX_BYTES = 64 << 20  # bytes
 _NUMPY = re.compile(r"numpy(\._?core)?(\.multiarray)?|numpy\._core\.multiarray")
-_ARRAYS = {"_reconstruct", "ndarray", "dtype", "scalar"}
+_ARRAY_CLASSES = {"_reconstruct", "ndarray", "dtype", "scalar"}
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class _Inert:
 
 class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
-        if _NUMPY.fullmatch(module) and name in _ARRAYS:
+        if _NUMPY.fullmatch(module) and name in _ARRAY_CLASSES:
             return super().find_class(module, name)
         if (module, name) == ("_codecs", "encode"):  # of the bytes of arrays in old pickles
             return lambda text, encoding: text.encode("latin-1")
@@ -95,13 +95,13 @@ def _statistics_files(model: Path) -> Iterator[tuple[str, bytes]]:
     with zipfile.ZipFile(model) as archive:
         sizes: Mapping[str, int] = {part.filename: part.file_size for part in archive.infolist()}
         for name in _NAMES:
-            if sizes.get(name, _LARGEST) < _LARGEST:
+            if sizes.get(name, _MAX_BYTES) < _MAX_BYTES:
                 yield name, archive.read(name)
     stem, folder = model.stem, model.parent
     of_callback = re.sub(r"_(\d+_steps)$", r"_vecnormalize_\1", stem)
-    beside = [folder / f"{of_callback}.pkl", folder / f"{stem}_vecnormalize.pkl"]
-    beside += [folder / name for name in _NAMES]
-    beside += sorted(folder.glob(f"*/{_NAMES[0]}"))
-    for path in beside:
-        if path.is_file() and path.stat().st_size < _LARGEST:
+    candidates = [folder / f"{of_callback}.pkl", folder / f"{stem}_vecnormalize.pkl"]
+    candidates += [folder / name for name in _NAMES]
+    candidates += sorted(folder.glob(f"*/{_NAMES[0]}"))
+    for path in candidates:
+        if path.is_file() and path.stat().st_size < _MAX_BYTES:
             yield path.name, path.read_bytes()
