@@ -107,9 +107,9 @@ def _checkout(config: TrainingConfig, checkout: str, problems: list[str]) -> str
         problems.append('checkout: give the folder of a checkout of BALROG, checkout="~/BALROG"')
         return ""
     folder = (config.launch_dir / Path(checkout).expanduser()).resolve()
-    lacking = [name for name in _NEEDED if not (folder / name).is_file()]
-    if lacking:
-        problems.append(f"checkout: {folder} is not a checkout of BALROG, it has no {', '.join(lacking)}")
+    missing = [name for name in _NEEDED if not (folder / name).is_file()]
+    if missing:
+        problems.append(f"checkout: {folder} is not a checkout of BALROG, it has no {', '.join(missing)}")
     return str(folder)
 
 
@@ -117,10 +117,10 @@ def _python(config: TrainingConfig, values: dict[str, Any], problems: list[str])
     """Return the interpreter. Links in its path, which make it a virtual environment's, are kept."""
     python = values["python"]
     if not python:
-        own = Path(values["checkout"] or ".", ".venv", "bin", "python")
-        if values["checkout"] and not own.is_file():
+        venv_python = Path(values["checkout"] or ".", ".venv", "bin", "python")
+        if values["checkout"] and not venv_python.is_file():
             problems.append("python: give the interpreter of the environment with BALROG's dependencies")
-        return str(own)
+        return str(venv_python)
     if os.sep not in python:
         program = shutil.which(python)
     else:

@@ -18,7 +18,7 @@ from mosaic_contract.language import recording
 from mosaic_contract.language.balrog import observation_in
 from mosaic_contract.language.exchange import Turn
 
-_LARGEST = 64 << 20  # bytes of a file
+_MAX_BYTES = 64 << 20  # bytes of a file
 YOUR_TURN = "*** The demonstrations are over: now it is your turn to play. ***"
 
 
@@ -42,24 +42,24 @@ def load(settings: Mapping[str, Any]) -> list[Demonstration]:
     path = Path(str(source))
     if not path.exists():
         raise ConfigError(f"demonstrations: there is no {path}")
-    episodes = list(_recorded(path)) if path.is_dir() else _from_file(path)
+    episodes = list(_from_recording(path)) if path.is_dir() else _from_file(path)
     if not episodes:
         raise ConfigError(f"demonstrations: {path} holds no episode of a BALROG agent")
     return episodes
 
 
-def demonstration_turns(episodes: Sequence[Demonstration], most: int) -> list[Turn]:
-    """Return the turns that show the episodes, at most ``most`` observations and actions, and a final turn
+def demonstration_turns(episodes: Sequence[Demonstration], limit: int) -> list[Turn]:
+    """Return the turns that show the episodes, at most ``limit`` observations and actions, and a final turn
     that announces their end.
     """
     turns = []
     for number, episode in enumerate(episodes, 1):
-        shown = _turns_of(episode)[:most]
-        most -= len(shown)
-        if not shown:
+        excerpt = _turns_of(episode)[:limit]
+        limit -= len(excerpt)
+        if not excerpt:
             break
         turns.append(Turn("user", f"*** Demonstration {number} begins. ***"))
-        turns += shown
+        turns += excerpt
         turns.append(Turn("user", f"*** Demonstration {number} ends. ***"))
     return [*turns, Turn("user", YOUR_TURN)]
 
@@ -72,8 +72,8 @@ def _turns_of(episode: Demonstration) -> list[Turn]:
 
 def _from_file(path: Path) -> list[Demonstration]:
     try:
-        if path.stat().st_size > _LARGEST:
-            raise ValueError(f"it is larger than {_LARGEST >> 20} MiB")
+        if path.stat().st_size > _MAX_BYTES:
+            raise ValueError(f"it is larger than {_MAX_BYTES >> 20} MiB")
         demonstrations = []
         for episode in json.loads(path.read_text(encoding="utf-8")):
             observations = list(map(str, episode["observations"]))
@@ -86,7 +86,7 @@ def _from_file(path: Path) -> list[Demonstration]:
         raise ConfigError(f"demonstrations: {path} cannot be read: {error!r}") from None
 
 
-def _recorded(folder: Path) -> Iterator[Demonstration]:
+def _from_recording(folder: Path) -> Iterator[Demonstration]:
     """Yield the episodes in a folder of exchanges, by lane, seed and number."""
     episodes: dict[tuple[Any, ...], dict[int, tuple[str, str]]] = defaultdict(dict)
     for exchange in recording.read(folder):

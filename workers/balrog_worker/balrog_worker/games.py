@@ -42,7 +42,7 @@ class Game:
 
 def listed(actions: Mapping[str, str]) -> str:
     """Return lines that list actions with their effects."""
-    return ",\n".join(f"{name}: {what}" for name, what in actions.items()) + "."
+    return ",\n".join(f"{name}: {effect}" for name, effect in actions.items()) + "."
 
 
 def grid_game(mission: str) -> Game:
@@ -79,7 +79,7 @@ def _named_actions(setup: AgentSetup, names: Sequence[str] | None) -> dict[str, 
     if space.get("type") != "Discrete":
         return None
     start, count = int(space.get("start", 0)), int(space["n"])
-    return {str(name): start + place for place, name in enumerate(names or range(start, start + count))}
+    return {str(name): start + index for index, name in enumerate(names or range(start, start + count))}
 
 
 def _default(actions: Mapping[str, Any] | None) -> str:

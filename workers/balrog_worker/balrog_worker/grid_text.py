@@ -28,10 +28,10 @@ def grid_lines(image: Any) -> str:
 
 def _line(cell: Cell) -> str:
     side = "right" if cell.right > 0 else "left"
-    places = [f"{plural(abs(cell.right), 'step')} {side}"] if cell.right else []
-    places += [f"{plural(cell.forward, 'step')} forward"] if cell.forward else []
+    distances = [f"{plural(abs(cell.right), 'step')} {side}"] if cell.right else []
+    distances += [f"{plural(cell.forward, 'step')} forward"] if cell.forward else []
     article = "an" if cell.kind == "door" and cell.state == "open" else "a"
-    return f"{article} {_name(cell)} {' and '.join(places)}"
+    return f"{article} {_name(cell)} {' and '.join(distances)}"
 
 
 def _name(cell: Cell) -> str:

@@ -75,23 +75,23 @@ class History:
             events, limits.reasoning, lambda event: getattr(event, "reasoning", None) is not None
         )
         turns = []
-        for place, event in enumerate(events):
+        for index, event in enumerate(events):
             if isinstance(event, _Action):
-                shown = f"{PLAN}\n{event.reasoning}" if place in reasons else event.text
-                turns.append(Turn("assistant", shown))
+                text = f"{PLAN}\n{event.reasoning}" if index in reasons else event.text
+                turns.append(Turn("assistant", text))
             else:
-                current = place == len(events) - 1
+                current = index == len(events) - 1
                 parts = [CURRENT if current else EARLIER]
                 parts += [self._short_term] if current and self._short_term else []
-                parts += [event.text] if place in texts else []
-                parts += [WITH_IMAGE] if place in images else []
+                parts += [event.text] if index in texts else []
+                parts += [WITH_IMAGE] if index in images else []
                 turns.append(
-                    Turn("user", "\n".join(parts), [event.image] if event.image and place in images else ())
+                    Turn("user", "\n".join(parts), [event.image] if event.image and index in images else ())
                 )
         return turns
 
 
 def _latest(events: list[Any], count: int, counts: Callable[[Any], bool]) -> set[int]:
     """Return the indices of the last `count` events for which ``counts`` is true."""
-    places = [place for place, event in enumerate(events) if counts(event)]
-    return set(places[max(0, len(places) - count) :])
+    indices = [index for index, event in enumerate(events) if counts(event)]
+    return set(indices[max(0, len(indices) - count) :])

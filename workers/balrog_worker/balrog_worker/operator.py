@@ -42,7 +42,7 @@ class BalrogOperator:
             int(settings.get("max_cot_history", 1)),
         )
         self._feedback = bool(settings.get("feedback_on_invalid_action", True))
-        self._most_demonstrated = int(settings.get("max_icl_history", 1000))
+        self._max_demonstrated = int(settings.get("max_icl_history", 1000))
         self._episodes = load(settings) if self._agent.learns else []
         self._icl_episodes = int(settings.get("icl_episodes", 1))
         self._model = None if name == "dummy" else LanguageModel(setup)
@@ -61,7 +61,7 @@ class BalrogOperator:
         self._game: Game | None = None
         self._opening: list[Turn] = []
         self._answer: AgentAnswer | None = None
-        self._defaulted = ""
+        self._default_played = ""
         self._plan: str | None = None
 
     def select_action(
@@ -72,7 +72,7 @@ class BalrogOperator:
         description: Mapping[str, Any] | None = None,
         frame: Any = None,
     ) -> Decision:
-        long_term, short_term = self._seen(observation, description)
+        long_term, short_term = self._texts(observation, description)
         if self._game is None:
             self._begin(observation, description)
         game = self._game
@@ -96,11 +96,11 @@ class BalrogOperator:
             self._game = game_of(self._setup, self._describer, description or {})
         self._opening = [Turn("user", self._game.opening(LEARN if self._agent.learns else BEGIN))]
         if self._agent.learns:
-            others = [
+            candidates = [
                 episode for episode in self._episodes if episode.seed is None or episode.seed != self._seed
             ]
-            chosen = others[: self._icl_episodes]
-            self._opening += demonstration_turns(chosen, self._most_demonstrated)
+            chosen = candidates[: self._icl_episodes]
+            self._opening += demonstration_turns(chosen, self._max_demonstrated)
 
     def _ask(self, game: Game, step_index: int) -> Decision:
         assert self._model is not None
@@ -116,7 +116,7 @@ class BalrogOperator:
         if reading.plan is not None:
             self._plan = reading.plan
         name = reading.candidate if exchange.action is not None else game.default
-        self._defaulted = game.default if exchange.action is None else ""
+        self._default_played = game.default if exchange.action is None else ""
         return Decision(
             exchange.action if exchange.action is not None else _action(game, game.default),
             action_str=str(name),
@@ -140,11 +140,11 @@ class BalrogOperator:
         return Parsed(None, None, ("unparsed",))
 
     def _with_feedback(self, text: str) -> str:
-        if not (self._defaulted and self._feedback):
+        if not (self._default_played and self._feedback):
             return text
         return (
             "Your last answer named no valid action, so this one was played in its place:"
-            f" {self._defaulted}\n\nObservation:\n{text}"
+            f" {self._default_played}\n\nObservation:\n{text}"
         )
 
     def _dummy(self, game: Game) -> Decision:
@@ -154,7 +154,7 @@ class BalrogOperator:
         name = candidate if valid else game.default
         return Decision(_action(game, name), action_str=name, reasoning=f'"{candidate}", as always')
 
-    def _seen(self, observation: Any, description: Mapping[str, Any] | None) -> tuple[str, str]:
+    def _texts(self, observation: Any, description: Mapping[str, Any] | None) -> tuple[str, str]:
         """Return an observation's long-term and short-term text."""
         described = description or {}
         if "long_term_context" in described:

@@ -16,7 +16,7 @@ from .config import command
 
 RESULTS = "balrog"
 """Subfolder of the run folder for upstream's output."""
-_LARGEST = 32 << 20  # bytes of an episode's file
+_MAX_BYTES = 32 << 20  # bytes of an episode's file
 _LOG_BYTES = 1 << 20  # of upstream's log that are copied at a time
 
 log = logging.getLogger(__name__)
@@ -27,15 +27,15 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     `UpstreamFailed` for a non-zero exit status, and if there are no episodes at the end."""
     results = config.run_dir / RESULTS
     results.mkdir(parents=True, exist_ok=True)
-    episodes, upstreams_log = EpisodeFiles(results, telemetry), UpstreamLog(results / "eval.log")
+    episodes, upstream_log = EpisodeFiles(results, telemetry), UpstreamLog(results / "eval.log")
 
-    def look() -> None:
+    def poll() -> None:
         episodes.read()
-        upstreams_log.pass_on()
+        upstream_log.pass_on()
 
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONNOUSERSITE"}
     status = run_program(
-        command(config, results), cwd=config.hyperparameters["checkout"], env=environ, look=look
+        command(config, results), cwd=config.hyperparameters["checkout"], env=environ, look=poll
     )
     if status:
         raise exit_failure("upstream", status, "EvalExit")
@@ -50,25 +50,25 @@ class EpisodeFiles:
     def __init__(self, folder: Path, telemetry: Telemetry) -> None:
         self._folder = folder
         self._telemetry = telemetry
-        self._seen: set[Path] = set()
+        self._reported: set[Path] = set()
         self._progressions: dict[str, list[float]] = {}
         self.count = 0
 
     def read(self) -> None:
         """Report new episodes."""
         for path in sorted(self._folder.rglob("*_run_*.json")):
-            if path in self._seen:
+            if path in self._reported:
                 continue
             try:
-                if path.stat().st_size > _LARGEST:
-                    raise ValueError(f"it is larger than {_LARGEST >> 20} MiB")
+                if path.stat().st_size > _MAX_BYTES:
+                    raise ValueError(f"it is larger than {_MAX_BYTES >> 20} MiB")
                 episode = json.loads(path.read_text(encoding="utf-8"))
                 self._send(path, episode)
             except json.JSONDecodeError:
                 continue  # incomplete
             except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
                 log.warning("%s is not the file of an episode: %r", path, error)
-            self._seen.add(path)
+            self._reported.add(path)
 
     def _send(self, path: Path, episode: Mapping[str, Any]) -> None:
         family = path.relative_to(self._folder).parts[0]
@@ -129,7 +129,7 @@ class UpstreamLog:
                 data = file.read(_LOG_BYTES)
         except OSError:
             return
-        whole = data[: data.rfind(b"\n") + 1]
-        self._offset += len(whole)
-        while whole:
-            whole = whole[os.write(2, whole) :]
+        lines = data[: data.rfind(b"\n") + 1]
+        self._offset += len(lines)
+        while lines:
+            lines = lines[os.write(2, lines) :]

@@ -15,8 +15,8 @@ from mosaic_contract.arena import EnvironmentFacts, check_settings
 from .text_environment import TextEnvironment
 
 PREFIX = "balrog/"
-Made: TypeAlias = "tuple[type[TextEnvironment], Sequence[Any]]"
-Maker = Callable[[str], Made]
+EnvironmentCall: TypeAlias = "tuple[type[TextEnvironment], Sequence[Any]]"
+Maker = Callable[[str], EnvironmentCall]
 """Maps a task to its class and first arguments; the user's settings are keywords."""
 
 
@@ -30,11 +30,11 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> T
     tasks, maker = FAMILIES[family]
     if task not in tasks():
         raise _unknown(env_id)
-    made_by, fixed = maker(task)
-    check_settings(env_id, settings, made_by)
-    if render_mode not in (None, *made_by.metadata["render_modes"]):
+    environment_class, arguments = maker(task)
+    check_settings(env_id, settings, environment_class)
+    if render_mode not in (None, *environment_class.metadata["render_modes"]):
         raise ValueError(f"{family} is played in text only")
-    return made_by(*fixed, **settings)
+    return environment_class(*arguments, **settings)
 
 
 def known() -> list[str]:
@@ -62,31 +62,31 @@ def _unknown(env_id: str) -> ConfigError:
     )
 
 
-def _babyai(task: str) -> Made:
+def _babyai(task: str) -> EnvironmentCall:
     from .babyai import BabyAI
 
     return BabyAI, [task]
 
 
-def _crafter(task: str) -> Made:
+def _crafter(task: str) -> EnvironmentCall:
     from .crafter import Crafter
 
     return Crafter, []
 
 
-def _textworld(task: str) -> Made:
+def _textworld(task: str) -> EnvironmentCall:
     from .textworld import TextWorld
 
     return TextWorld, [task]
 
 
-def _nethack(task: str) -> Made:
+def _nethack(task: str) -> EnvironmentCall:
     from .nethack import NetHack
 
     return NetHack, [task]
 
 
-def _minihack(task: str) -> Made:
+def _minihack(task: str) -> EnvironmentCall:
     from .nethack import MiniHack
 
     return MiniHack, [task]

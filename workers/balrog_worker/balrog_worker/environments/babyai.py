@@ -28,9 +28,9 @@ from ..games import GRID_ACTIONS
 from ..grid_text import grid_lines
 from .text_environment import TextEnvironment
 
-_LEFT_OUT = ("yellow box", "red key", "red door", "green ball", "grey door")
+_HELD_OUT = ("yellow box", "red key", "red door", "green ball", "grey door")
 _DOORS = ("yellow", "green", "blue", "purple")
-_ROOM = 8
+_ROOM_SIZE = 8
 _FRAME_TILE = 32
 
 
@@ -40,7 +40,7 @@ class _Level(LevelGen):
     def __init__(self, task: str, distractors: int) -> None:
         self._task, self._distractors = task, distractors
         super().__init__(
-            room_size=_ROOM,
+            room_size=_ROOM_SIZE,
             num_rows=1,
             num_cols=2 if task == "open" else 1,
             num_dists=distractors,
@@ -53,7 +53,7 @@ class _Level(LevelGen):
     def gen_mission(self) -> None:
         self.instrs = self._open() if self._task == "open" else self._in_one_room()
         self.check_objs_reachable()
-        if any(text in self.instrs.surface(self) for text in _LEFT_OUT):
+        if any(text in self.instrs.surface(self) for text in _HELD_OUT):
             raise RejectSampling("kept for testing")
 
     def _open(self) -> Any:
@@ -78,16 +78,16 @@ class _Level(LevelGen):
             return GoToInstr(description)
         if self._task == "pickup":
             return PickupInstr(description)
-        alike = len(description.find_matching_objs(self)[0]) > 1
+        has_twin = len(description.find_matching_objs(self)[0]) > 1
         second = self._rand_elem(
-            [obj for obj in objects if alike or (obj.type, obj.color) != (first.type, first.color)]
+            [obj for obj in objects if has_twin or (obj.type, obj.color) != (first.type, first.color)]
         )
-        other = ObjDesc(second.type, second.color)
+        second_description = ObjDesc(second.type, second.color)
         if self._task == "putnext":
-            return PutNextInstr(description, other)
+            return PutNextInstr(description, second_description)
         if self._rand_elem([True, False]):
-            return BeforeInstr(PickupInstr(description), GoToInstr(other))
-        return AfterInstr(GoToInstr(other), PickupInstr(description))
+            return BeforeInstr(PickupInstr(description), GoToInstr(second_description))
+        return AfterInstr(GoToInstr(second_description), PickupInstr(description))
 
 
 class BabyAI(TextEnvironment):

@@ -34,7 +34,7 @@ ACTIONS = {
     "Make Iron Sword": "needs a table and a furnace nearby, wood, coal and iron",
 }
 _VITALS = ("health", "food", "drink", "energy")
-_FULL = 9
+_MAX_VITAL = 9
 _FRAME = (512, 512)
 
 
@@ -89,22 +89,22 @@ class Crafter(TextEnvironment):
         self._env.reset()
         self._steps = 0
         observation, _, _, info = self._env.step(0)  # as BALROG does, to observe the surroundings
-        return observation, self._reported(info)
+        return observation, self._update(info)
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         observation, reward, _, info = self._env.step(action)
         self._steps += 1
         dead = self._env._player.health <= 0
         truncated = not dead and self._steps >= self._max_steps
-        return observation, float(reward), bool(dead), truncated, self._reported(info)
+        return observation, float(reward), bool(dead), truncated, self._update(info)
 
     def render(self) -> Any:
         return self._env.render(_FRAME)
 
-    def _reported(self, info: dict[str, Any]) -> dict[str, Any]:
+    def _update(self, info: dict[str, Any]) -> dict[str, Any]:
         reached = sum(count > 0 for count in info["achievements"].values())
         self.progression = reached / len(info["achievements"])
-        self.long_term = "\n\n".join(filter(None, (self._state(), self._around(info))))
+        self.long_term = "\n\n".join(filter(None, (self._state(), self._surroundings(info))))
         self.short_term = _belongings(info["inventory"])
         return {"achievements": info["achievements"], **self.progress_info()}
 
@@ -113,17 +113,17 @@ class Crafter(TextEnvironment):
             return "You are asleep: until your energy is restored your actions have no effect."
         return "You are dead." if self._env._player.health <= 0 else ""
 
-    def _around(self, info: dict[str, Any]) -> str:
+    def _surroundings(self, info: dict[str, Any]) -> str:
         x, y = (int(value) for value in info["player_pos"])
         facing = self._env._player.facing
-        wide, high = (int(value) for value in self._env._local_view._grid)
-        places = [
+        width, height = (int(value) for value in self._env._local_view._grid)
+        cells = [
             (self._name(info, x + right, y + down), right, down)
-            for right in range(-(wide // 2), wide // 2 + 1)
-            for down in range(-(high // 2), high // 2 + 1)
+            for right in range(-(width // 2), width // 2 + 1)
+            for down in range(-(height // 2), height // 2 + 1)
             if (right, down) != (0, 0)
         ]
-        named = [place for place in places if place[0]]
+        named = [cell for cell in cells if cell[0]]
         if self._unique:
             nearest: dict[str, tuple[str, int, int]] = {}
             for candidate in named:
@@ -131,7 +131,7 @@ class Crafter(TextEnvironment):
                 if so_far is None or abs(candidate[1]) + abs(candidate[2]) < abs(so_far[1]) + abs(so_far[2]):
                     nearest[candidate[0]] = candidate
             named = list(nearest.values())
-        lines = "\n".join(f"- {name} {self._place(right, down)}" for name, right, down in named)
+        lines = "\n".join(f"- {name} {self._position_text(right, down)}" for name, right, down in named)
         ahead = self._name(info, x + int(facing[0]), y + int(facing[1])) or "nothing"
         return f"You see:\n{lines}\n\nIn front of you: {ahead}."
 
@@ -140,7 +140,7 @@ class Crafter(TextEnvironment):
         wide, high = info["semantic"].shape
         return self._names[int(info["semantic"][x, y])] if 0 <= x < wide and 0 <= y < high else ""
 
-    def _place(self, right: int, down: int) -> str:
+    def _position_text(self, right: int, down: int) -> str:
         parts = [(down, "north" if down < 0 else "south"), (right, "west" if right < 0 else "east")]
         parts = [(abs(distance), name) for distance, name in parts if distance]
         if self._precise:
@@ -152,12 +152,14 @@ class Crafter(TextEnvironment):
 def _names(env: Any) -> dict[int, str]:
     """Return the names of the numbers in the semantic map."""
     names = {number: str(name or "") for name, number in env._world._mat_ids.items()}
-    return names | {number: kind.__name__.lower() for kind, number in env._sem_view._obj_ids.items()}
+    return names | {
+        number: object_class.__name__.lower() for object_class, number in env._sem_view._obj_ids.items()
+    }
 
 
 def _belongings(inventory: dict[str, int]) -> str:
-    vitals = "\n".join(f"- {name}: {inventory[name]}/{_FULL}" for name in _VITALS)
-    others = "\n".join(
+    vitals = "\n".join(f"- {name}: {inventory[name]}/{_MAX_VITAL}" for name in _VITALS)
+    items = "\n".join(
         f"- {name}: {count}" for name, count in inventory.items() if count and name not in _VITALS
     )
-    return f"How you are:\n{vitals}\n\n" + (f"You have:\n{others}" if others else "You have nothing.")
+    return f"How you are:\n{vitals}\n\n" + (f"You have:\n{items}" if items else "You have nothing.")

@@ -17,12 +17,11 @@ from nle import nethack
 from nle.env.base import NLE
 
 from ..games import HISTORY_FOLLOWS, listed
-from .nethack_actions import COMMANDS, COMPASS, MINIHACK_COMMANDS, NETHACK_HINTS, OTHERS
 from .text_environment import TextEnvironment
 
 _MORE = "--More--"
-_MOST_MORE = 20  # pages per message
-_SENT = (
+_MAX_PAGES = 20  # pages per message
+_KEYS = (
     "glyphs",
     "chars",
     "colors",
@@ -33,13 +32,13 @@ _SENT = (
     "inv_strs",
     "inv_letters",
 )
-_READ = (*_SENT, "tty_chars", "tty_cursor", "screen_descriptions")
-_MOST_SEED = 1 << 62  # safely within the range of NLE's generators
-_PLAIN = ("", "dark part of a room", "floor of a room", "stone", "unexplored")
-_WORDS = ("adjacent", "near", "far", "very far")
-_REACH = (1, 5, 15)  # maximum steps for the first three of these words
-_EIGHTHS = ("east", "southeast", "south", "southwest", "west", "northwest", "north", "northeast")
-_MOST = 40
+_READ_KEYS = (*_KEYS, "tty_chars", "tty_cursor", "screen_descriptions")
+_MAX_SEED = 1 << 62  # safely within the range of NLE's generators
+_UNREMARKABLE = ("", "dark part of a room", "floor of a room", "stone", "unexplored")
+_DISTANCE_WORDS = ("adjacent", "near", "far", "very far")
+_MAX_DISTANCES = (1, 5, 15)  # in steps, of the first three of these words
+_COMPASS_POINTS = ("east", "southeast", "south", "southwest", "west", "northwest", "north", "northeast")
+_MAX_VISIBLE = 40
 _DEPTHS = (  # dungeon levels 1 to 50
     0.0, 0.01539, 0.01754, 0.02122, 0.02648, 0.03543, 0.04846, 0.06958, 0.09771, 0.12559, 0.16127, 0.20613,
     0.2566, 0.29247, 0.30881, 0.32491, 0.34008, 0.35265, 0.36549, 0.37896, 0.39294, 0.40832, 0.42584,
@@ -53,6 +52,98 @@ _EXPERIENCE = (  # experience levels 1 to 30
     0.75134, 0.75855, 0.76422, 0.77034, 0.77598, 0.77833, 0.78046,
 )  # fmt: skip
 _DEPTH, _LEVEL = 12, 18  # indices in NLE's blstats
+
+_DIRECTIONS = ("north", "east", "south", "west", "northeast", "southeast", "southwest", "northwest")
+
+_COMPASS = {
+    **{name: f"move {name}" for name in _DIRECTIONS},
+    **{f"far {name}": f"move {name} until something is in the way" for name in _DIRECTIONS},
+    "up": "go up the stairs that you stand on",
+    "down": "go down the stairs that you stand on",
+    "wait": "do nothing for one move",
+    "more": "show the rest of the message, where it ends with --More--",
+}
+
+_ANSWER_KEYS = ("more", "minus", "space", "apos", *map(str, range(10)))
+"""Keys that answer the game's questions, in addition to the commands."""
+
+_COMMANDS = {
+    "annotate": "write a note about this level",
+    "apply": "use a tool",
+    "call": "give a name to a monster, an object or a level",
+    "cast": "cast a spell",
+    "close": "close a door next to you",
+    "dip": "dip one object into another",
+    "drop": "drop an object",
+    "droptype": "drop objects of the kinds that you then choose",
+    "eat": "eat something, which you need when you are hungry",
+    "engrave": "write on the floor; Elbereth keeps many monsters away",
+    "enhance": "look at your weapon skills, and advance them",
+    "esc": "leave a menu, a message or a question",
+    "fight": "attack in a direction, even where you only suspect a monster",
+    "fire": "shoot what is in your quiver",
+    "force": "force a lock open",
+    "inventory": "list what you carry",
+    "invoke": "use the special power of an object",
+    "jump": "jump to another place",
+    "kick": "kick a monster, a door, a chest",
+    "look": "look at what lies under you",
+    "loot": "open a box on the floor",
+    "monster": "use the special ability of the monster that you have become",
+    "offer": "sacrifice something on an altar",
+    "open": "open a door next to you",
+    "overview": "list what you know of the dungeon",
+    "pay": "pay what you owe in a shop",
+    "pickup": "pick up what lies here",
+    "pray": "ask the gods for help",
+    "puton": "put on a ring or an amulet",
+    "quaff": "drink something",
+    "quiver": "choose what to shoot",
+    "read": "read a scroll or a spellbook",
+    "remove": "take off a ring or an amulet",
+    "rub": "rub a lamp or a stone",
+    "search": "search for hidden doors and passages around you",
+    "swap": "change between your two weapons",
+    "takeoff": "take off one piece of armour",
+    "takeoffall": "take off all armour",
+    "teleport": "teleport, if you can",
+    "throw": "throw something",
+    "travel": "walk to a place: answer with > or < for stairs, _ for an altar",
+    "twoweapon": "begin or stop to fight with two weapons",
+    "untrap": "disarm a trap",
+    "wear": "put on armour",
+    "wield": "take a weapon in hand",
+    "wipe": "wipe your face",
+    "zap": "use a wand",
+}
+
+_MINIHACK_COMMANDS = frozenset(
+    [
+        "apply",
+        "close",
+        "open",
+        "eat",
+        "force",
+        "kick",
+        "loot",
+        "pickup",
+        "pray",
+        "puton",
+        "quaff",
+        "search",
+        "zap",
+    ]
+)
+
+_NETHACK_HINTS = """\
+- A question such as "What do you want to eat? [dgh or ?*]" is answered with one character: d, g or h.
+- A question for a direction is answered with a direction.
+- A message that ends with --More-- goes on after the action more.
+- Look for the stairs that lead down, and take them.
+- The last message says what your last action did: read it first.
+- A wall or solid stone stops you: change the direction, and go on exploring.
+- The lines of what is in sight and the map say where to go.
+- You attack a monster by moving into it."""
 
 
 class NetHack(TextEnvironment):
@@ -70,71 +161,71 @@ class NetHack(TextEnvironment):
         skip_more: bool = True,
     ) -> None:
         options = {"no_progress_timeout": no_progress_timeout} if "Challenge" in task else {}
-        self._open(task, skip_more, max_episode_steps=max_episode_steps, character=character, **options)
+        self._make_env(task, skip_more, max_episode_steps=max_episode_steps, character=character, **options)
         self.instructions = (
             "You play NetHack. These are your possible actions, with what they"
-            f" do:\n\n{listed(self._offered())}\n\nHints:\n{NETHACK_HINTS}\n\n{HISTORY_FOLLOWS} Your goal is"
-            " to get as far in the game as you can."
+            f" do:\n\n{listed(self._meanings())}\n\nHints:\n{_NETHACK_HINTS}\n\n{HISTORY_FOLLOWS} Your goal"
+            " is to get as far in the game as you can."
         )
 
-    def _open(self, task: str, skip_more: bool, **keywords: Any) -> None:
+    def _make_env(self, task: str, skip_more: bool, **keywords: Any) -> None:
         spec = gymnasium.registry[task]
         module, _, name = str(spec.entry_point).partition(":")
         make = getattr(importlib.import_module(module), name)  # gymnasium.make drops max_episode_steps
         self._env = make(
-            **{**spec.kwargs, "observation_keys": _READ, "render_mode": "pixel", **keywords},
+            **{**spec.kwargs, "observation_keys": _READ_KEYS, "render_mode": "pixel", **keywords},
             fix_moon_phase=True,
             savedir=None,
         )
-        for refusal in ("set_initial_seeds", "set_current_seeds", "get_current_seeds"):
-            vars(self._env.nethack).pop(refusal, None)  # set by the Challenge for its competition
+        for method in ("set_initial_seeds", "set_current_seeds", "get_current_seeds"):
+            vars(self._env.nethack).pop(method, None)  # set by the Challenge for its competition
         self._skip_more = skip_more
         keys = list(self._env.actions)
         words = [_word(key) for key in keys]
-        self._numbers = [number for number, word in enumerate(words) if self._may(word, keys[number])]
+        self._numbers = [number for number, word in enumerate(words) if self._is_allowed(word, keys[number])]
         self.action_names = tuple(words[number] for number in self._numbers)
-        keyboard = {chr(int(keys[number])): place for place, number in enumerate(self._numbers)}
-        self.aliases = {key: place for key, place in keyboard.items() if self._typed(key)}
-        self._more = next((number for number, word in enumerate(words) if word == "more"), None)
+        keyboard = {chr(int(keys[number])): index for index, number in enumerate(self._numbers)}
+        self.aliases = {key: index for key, index in keyboard.items() if self._is_alias(key)}
+        self._more_action = next((number for number, word in enumerate(words) if word == "more"), None)
         self.action_space = spaces.Discrete(len(self._numbers))
-        self.observation_space = spaces.Dict({name: self._env.observation_space[name] for name in _SENT})
+        self.observation_space = spaces.Dict({name: self._env.observation_space[name] for name in _KEYS})
 
-    def _may(self, word: str, key: Any) -> bool:
-        return key in nethack.USEFUL_ACTIONS or word in OTHERS
+    def _is_allowed(self, word: str, key: Any) -> bool:
+        return key in nethack.USEFUL_ACTIONS or word in _ANSWER_KEYS
 
-    def _typed(self, key: str) -> bool:
+    def _is_alias(self, key: str) -> bool:
         """Return whether an action may also be named by its key."""
         return key.isascii() and key.isalnum()
 
-    def _offered(self) -> dict[str, str]:
-        meanings = {**COMPASS, **COMMANDS}
+    def _meanings(self) -> dict[str, str]:
+        meanings = {**_COMPASS, **_COMMANDS}
         return {
             name: meanings.get(name, f"the command {name} of the game") for name in self.action_names or ()
         }
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         if seed is not None:
-            NLE.seed(self._env, seed % _MOST_SEED, seed % _MOST_SEED, False)  # the Challenge rejects seeds
+            NLE.seed(self._env, seed % _MAX_SEED, seed % _MAX_SEED, False)  # the Challenge rejects seeds
         observation, _ = self._env.reset()
         self.progression = 0.0
         self._progress = NetHackProgress()
-        self._read(observation, _message(observation))
-        self._note(observation, 0.0)
-        return self._sent(observation), self.progress_info()
+        self._describe(observation, _message(observation))
+        self._update_progression(observation, 0.0)
+        return self._public(observation), self.progress_info()
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self._env.step(self._numbers[action])
         message, pages = _message(observation), 1
         while self._has_more_pages(message, pages) and not (terminated or truncated):
-            observation, more, terminated, truncated, info = self._env.step(self._more)
-            reward, pages = reward + more, pages + 1
+            observation, page_reward, terminated, truncated, info = self._env.step(self._more_action)
+            reward, pages = reward + page_reward, pages + 1
             message = message.replace(_MORE, "\n") + _message(observation)
-        self._read(observation, message)
-        self._note(observation, float(reward))
+        self._describe(observation, message)
+        self._update_progression(observation, float(reward))
         ended = str(getattr(info.get("end_status"), "name", ""))
         truncated = bool(truncated or ended == "ABORTED")
-        about = {"end_status": ended, **self.progress_info()}
-        return self._sent(observation), float(reward), bool(terminated) and not truncated, truncated, about
+        info = {"end_status": ended, **self.progress_info()}
+        return self._public(observation), float(reward), bool(terminated) and not truncated, truncated, info
 
     def render(self) -> Any:
         return numpy.asarray(self._env.render(), numpy.uint8)
@@ -143,15 +234,15 @@ class NetHack(TextEnvironment):
         self._env.close()
 
     def _has_more_pages(self, message: str, pages: int) -> bool:
-        return self._skip_more and self._more is not None and _MORE in message and pages < _MOST_MORE
+        return self._skip_more and self._more_action is not None and _MORE in message and pages < _MAX_PAGES
 
-    def _note(self, observation: Any, reward: float) -> None:
+    def _update_progression(self, observation: Any, reward: float) -> None:
         self.progression = self._progress.after(observation["blstats"])
 
-    def _sent(self, observation: Any) -> dict[str, Any]:
-        return {name: observation[name] for name in _SENT}
+    def _public(self, observation: Any) -> dict[str, Any]:
+        return {name: observation[name] for name in _KEYS}
 
-    def _read(self, observation: Any, message: str) -> None:
+    def _describe(self, observation: Any, message: str) -> None:
         rows = [bytes(row).decode("latin-1").rstrip() for row in observation["tty_chars"]]
         cursor = f"x={observation['tty_cursor'][1]}, y={observation['tty_cursor'][0]}"
         parts = {
@@ -179,7 +270,7 @@ class MiniHack(NetHack):
         autopickup: bool = False,
         skip_more: bool = True,
     ) -> None:
-        self._open(
+        self._make_env(
             task,
             skip_more,
             max_episode_steps=max_episode_steps,
@@ -191,17 +282,17 @@ class MiniHack(NetHack):
         )
         self.instructions = (
             "You play MiniHack. These are your possible actions, with what they"
-            f" do:\n\n{listed(self._offered())}\n\n{HISTORY_FOLLOWS}\n\nHint: an action that changed nothing"
+            f" do:\n\n{listed(self._meanings())}\n\n{HISTORY_FOLLOWS}\n\nHint: an action that changed nothing"
             f" will not do so when it is repeated.\n\n{_goal(task)}"
         )
 
-    def _may(self, word: str, key: Any) -> bool:
-        return word in COMPASS or word in MINIHACK_COMMANDS
+    def _is_allowed(self, word: str, key: Any) -> bool:
+        return word in _COMPASS or word in _MINIHACK_COMMANDS
 
-    def _typed(self, key: str) -> bool:
+    def _is_alias(self, key: str) -> bool:
         return False
 
-    def _note(self, observation: Any, reward: float) -> None:
+    def _update_progression(self, observation: Any, reward: float) -> None:
         self.progression = float(reward >= 1.0)
 
 
@@ -220,12 +311,12 @@ def _goal(task: str) -> str:
 
 def _word(key: Any) -> str:
     """Return the name of one of NLE's actions."""
-    kind, name = type(key).__name__, str(key.name)
-    if kind.startswith("Compass"):
+    action_class, name = type(key).__name__, str(key.name)
+    if action_class.startswith("Compass"):
         word = "".join(
             word for letter, word in zip("NSEW", ("north", "south", "east", "west")) if letter in name
         )
-        return f"far {word}" if kind.endswith("Longer") else word
+        return f"far {word}" if action_class.endswith("Longer") else word
     return name.removeprefix("NUM_").lower()
 
 
@@ -253,25 +344,25 @@ def visible_things(descriptions: Any, blstats: Any) -> str:
     counts: dict[str, int] = {}
     for row, column in numpy.argwhere(descriptions[:, :, 0]).tolist():
         text = bytes(descriptions[row, column]).split(b"\0")[0].decode("latin-1")
-        if text in _PLAIN or (row, column) == (y, x):
+        if text in _UNREMARKABLE or (row, column) == (y, x):
             continue
         right, down = column - x, row - y
-        place = (max(abs(right), abs(down)), right * right + down * down, right, down)
-        nearest[text] = min(nearest.get(text, place), place)
+        distance_key = (max(abs(right), abs(down)), right * right + down * down, right, down)
+        nearest[text] = min(nearest.get(text, distance_key), distance_key)
         counts[text] = counts.get(text, 0) + 1
     lines = []
-    for text, (distance, _, right, down) in sorted(nearest.items(), key=lambda item: item[1])[:_MOST]:
+    for text, (distance, _, right, down) in sorted(nearest.items(), key=lambda item: item[1])[:_MAX_VISIBLE]:
         several = f", {counts[text]} on the map" if counts[text] > 1 else ""
-        lines.append(f"{text}: {_how_far(distance)} {_direction(right, down)}{several}")
+        lines.append(f"{text}: {_distance_word(distance)} {_direction(right, down)}{several}")
     return "\n".join(lines) or "nothing"
 
 
-def _how_far(distance: int) -> str:
-    return _WORDS[sum(distance > reach for reach in _REACH)]
+def _distance_word(distance: int) -> str:
+    return _DISTANCE_WORDS[sum(distance > reach for reach in _MAX_DISTANCES)]
 
 
 def _direction(right: int, down: int) -> str:
-    return _EIGHTHS[round(float(numpy.arctan2(down, right)) / (numpy.pi / 4)) % 8]
+    return _COMPASS_POINTS[round(float(numpy.arctan2(down, right)) / (numpy.pi / 4)) % 8]
 
 
 class NetHackProgress:

@@ -26,8 +26,8 @@ _GAMES = {  # from BALROG's documentation: rooms, length of the shortest solutio
     "coin_collector": ("tw-coin_collector", "--level", "120"),
 }
 _MAKING_SECONDS = 300
-_LONGEST = 200  # characters of an action
-_MOST_TEXT = 20_000  # characters of an observation
+_MAX_ACTION = 200  # characters of an action
+_MAX_TEXT = 20_000  # characters of an observation
 
 _MOVING = {
     "look": "describe the room",
@@ -52,7 +52,7 @@ _COOKING = {
     "dice ... with ...": "dice an ingredient with something sharp",
     "prepare meal": "make a meal of the ingredients that you carry; only in the kitchen",
 }
-_ABOUT = {
+_INSTRUCTIONS = {
     "treasure_hunter": (
         "You are in a maze of rooms, and have to find and take a certain object.",
         _MOVING,
@@ -97,9 +97,9 @@ class TextWorld(TextEnvironment):
     def __init__(self, task: str, max_episode_steps: int = 80) -> None:
         self._task, self._max_steps = task, max_episode_steps
         self._env: Any = None
-        self.observation_space = spaces.Text(_MOST_TEXT, min_length=0)
-        self.action_space = spaces.Text(_LONGEST, min_length=0, charset=string.printable)
-        goal, commands, hints = _ABOUT[task]
+        self.observation_space = spaces.Text(_MAX_TEXT, min_length=0)
+        self.action_space = spaces.Text(_MAX_ACTION, min_length=0, charset=string.printable)
+        goal, commands, hints = _INSTRUCTIONS[task]
         self.instructions = (
             f"You play TextWorld, an adventure in text: rooms, things and puzzles. {goal} These are the"
             f" commands:\n\n{listed(commands)}\n\n{hints}\n\nYou have {max_episode_steps} steps; the game"
@@ -108,33 +108,33 @@ class TextWorld(TextEnvironment):
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[str, dict[str, Any]]:
         self.close()
-        self._env = _playing(game_file(self._task, seed or 0), self._max_steps)
+        self._env = _make_game(game_file(self._task, seed or 0), self._max_steps)
         text, info = self._env.reset()
         self.progression, self._steps = 0.0, 0
-        return self._shown(text, info), self._about(info)
+        return self._text(text, info), self._info(info)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        text, reward, done, info = self._env.step(str(action).replace("\n", " ")[:_LONGEST])
+        text, reward, done, info = self._env.step(str(action).replace("\n", " ")[:_MAX_ACTION])
         self._steps += 1
         self.progression = 1.0 if info["won"] else max(0.0, info["score"] / info["max_score"])
         ended = bool(info["won"] or info["lost"])
-        return self._shown(text, info), float(reward), ended, bool(done) and not ended, self._about(info)
+        return self._text(text, info), float(reward), ended, bool(done) and not ended, self._info(info)
 
     def close(self) -> None:
         if self._env is not None:
             self._env.close()
             self._env = None
 
-    def _about(self, info: dict[str, Any]) -> dict[str, Any]:
+    def _info(self, info: dict[str, Any]) -> dict[str, Any]:
         """Return the info of a step. Its commands that currently have an effect serve random operators, which
         choose one; BALROG's agents do not see them."""
         return {**self.progress_info(), "legal_moves": sorted(info["admissible_commands"])}
 
-    def _shown(self, text: str, info: dict[str, Any]) -> str:
+    def _text(self, text: str, info: dict[str, Any]) -> str:
         """Return the game's text without its banner, its solution and the final prompt."""
-        shown = text.rpartition(info["objective"])[2] if info["objective"] else text
-        self.long_term = shown.rpartition("\n>")[0].strip() or shown.strip()
-        return self.long_term[:_MOST_TEXT]
+        description = text.rpartition(info["objective"])[2] if info["objective"] else text
+        self.long_term = description.rpartition("\n>")[0].strip() or description.strip()
+        return self.long_term[:_MAX_TEXT]
 
 
 def game_file(task: str, seed: int) -> Path:
@@ -144,12 +144,12 @@ def game_file(task: str, seed: int) -> Path:
     if cached(file):
         return file
     folder.mkdir(parents=True, exist_ok=True)
-    kind, *options = _GAMES[task]
+    challenge, *options = _GAMES[task]
     with tempfile.TemporaryDirectory(dir=folder, prefix="making-") as making:
         new_file = Path(making) / file.name
-        command = [str(Path(sys.executable).with_name("tw-make")), kind, *options, "--seed", str(seed)]
+        command = [str(Path(sys.executable).with_name("tw-make")), challenge, *options, "--seed", str(seed)]
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 [*command, "--output", str(new_file), "--silent"],
                 env={**os.environ, "HOME": making},  # upstream's compiler writes to the home folder
                 capture_output=True,
@@ -162,15 +162,17 @@ def game_file(task: str, seed: int) -> Path:
                 f"tw-make made no game of {task} for seed {seed} within {_MAKING_SECONDS} s: "
                 "take another seed, or a machine with more time"
             ) from None
-        if done.returncode or not new_file.exists():
-            raise RuntimeError(f"tw-make made no game for seed {seed}: {(done.stderr or done.stdout)[-800:]}")
+        if process.returncode or not new_file.exists():
+            raise RuntimeError(
+                f"tw-make made no game for seed {seed}: {(process.stderr or process.stdout)[-800:]}"
+            )
         for suffix in (".json", ".z8"):  # the game last: its existence marks a complete entry
             new_file.with_suffix(suffix).replace(file.with_suffix(suffix))
     prune(folder)
     return file
 
 
-def _playing(file: Path, max_steps: int) -> Any:
+def _make_game(file: Path, max_steps: int) -> Any:
     import textworld
     import textworld.gym
 

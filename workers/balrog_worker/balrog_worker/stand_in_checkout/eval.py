@@ -42,8 +42,8 @@ def main() -> None:
                     print(f"Episode done: {family}, {task}, {index}", file=log, flush=True)
                 episodes.setdefault(family, []).append(json.loads(file.with_suffix(".json").read_text()))
     progress = {
-        family: 100 * sum(episode["progression"] for episode in played) / len(played)
-        for family, played in episodes.items()
+        family: 100 * sum(episode["progression"] for episode in family_episodes) / len(family_episodes)
+        for family, family_episodes in episodes.items()
     }
     environments = {
         family: {
