@@ -65,12 +65,12 @@ class ActionRules:
             raise Unusable("illegal", str(error)) from None
 
     def _accept_other(self, value: Any, mask: Any) -> Any:
-        action = _own(self._read_action(value), self.space, self.described)
+        action = _cast(self._read_action(value), self.space, self.described)
         try:
-            fits = self.space.contains(action)
+            valid = self.space.contains(action)
         except (TypeError, ValueError, AttributeError):  # a space defined by a script
-            fits = False
-        if not fits:
+            valid = False
+        if not valid:
             raise Unusable("illegal", f"{value!r:.200} is not in {self.space}"[:600])
         if self._binding and self._of_numbers and (_allowed(action, self.space, mask) != action).any():
             raise Unusable("illegal", f"action {action.tolist()} is not allowed now")
@@ -84,30 +84,30 @@ def _allowed(action: Any, space: Any, mask: Any) -> Any:
         return action
     starts = getattr(space, "start", [0] * len(action))
     action = action.copy()
-    for place, (start, part) in enumerate(zip(starts, mask)):
+    for position, (start, part) in enumerate(zip(starts, mask)):
         legal = [int(start) + index for index, allowed in enumerate(part) if allowed]
-        if legal and int(action[place]) not in legal:
-            action[place] = legal[0]
+        if legal and int(action[position]) not in legal:
+            action[position] = legal[0]
     return action
 
 
-def _own(action: Any, space: Any, described: Mapping[str, Any]) -> Any:
+def _cast(action: Any, space: Any, described: Mapping[str, Any]) -> Any:
     """Return an action in the types of the environment's own space."""
     kind = described["type"]
     if kind in ("Box", "MultiDiscrete", "MultiBinary"):
         numpy = importlib.import_module("numpy")
         return numpy.asarray(action, space.dtype).reshape(space.shape)
     if kind == "Tuple":
-        return tuple(map(_own, action, space.spaces, described["spaces"]))
+        return tuple(map(_cast, action, space.spaces, described["spaces"]))
     if kind == "Dict":
         parts = described["spaces"]
-        return {key: _own(action[str(key)], part, parts[str(key)]) for key, part in space.spaces.items()}
+        return {key: _cast(action[str(key)], part, parts[str(key)]) for key, part in space.spaces.items()}
     return action
 
 
 def _noop(space: Any, described: Mapping[str, Any]) -> Any:
     """Return the action with the least effect; a sample if the space has no such action."""
     try:
-        return _own(noop_action(described, None, "").action, space, described)
+        return _cast(noop_action(described, None, "").action, space, described)
     except ConfigError:
         return space.sample()

@@ -40,7 +40,7 @@ from mosaic_contract.metadata import WorkerMetadata
 from mosaic_contract.operators import Describe, Operate
 from mosaic_contract.process_exits import ERROR_TYPE, Lines, exit_error, lines_of, report_os_exit
 
-_LOOK_STEPS = 64  # steps of an episode between polls for a kernel command, if no operator is awaited
+_POLL_STEPS = 64  # steps of an episode between polls for a kernel command, if no operator is awaited
 
 log = logging.getLogger("mosaic_contract")
 
@@ -62,8 +62,8 @@ class OpenedArena:
 
 
 class Arena:
-    """An arena from `open` to `close`. The shim provides `make`, `facts_of` (env, agent) and `inside`, which
-    makes operators in this process."""
+    """An arena from `open` to `close`. The shim provides `make`, `facts_of` (env, agent) and
+    `in_process_worker`, which makes operators in this process."""
 
     def __init__(
         self,
@@ -71,9 +71,9 @@ class Arena:
         worker: tuple[str, str],
         make: MakeEnvironment,
         facts_of: FactsOf | None,
-        inside: tuple[Describe, Operate] | None = None,
+        in_process_worker: tuple[Describe, Operate] | None = None,
     ) -> None:
-        self._inside = inside
+        self._in_process_worker = in_process_worker
         self._kernel = kernel
         self._worker = worker
         self._make = make
@@ -95,8 +95,8 @@ class Arena:
             "episode": self._play_episode,
             "replay": self._replay,
         }
-        report_os_exit(self._left)
-        pulsed = ("reset", "step", "episode", "replay")  # the others have their own time limits
+        report_os_exit(self._report_exit)
+        watched = ("reset", "step", "episode", "replay")  # the others have their own time limits
         while True:
             command = self._kernel.command(self._idle())
             if command is None:
@@ -111,7 +111,7 @@ class Arena:
                     raise ArenaError(
                         f"unknown command {name!r:.100}; known: {', '.join([*commands, 'close'])}"
                     )
-                with self._watchdog.command(name) if name in pulsed else nullcontext():
+                with self._watchdog.command(name) if name in watched else nullcontext():
                     commands[name](command)
             except Abandoned:
                 log.info("the %s was abandoned", name)
@@ -120,11 +120,11 @@ class Arena:
             except ArenaError as error:
                 self._fail(name, error)
             except SystemExit as error:
-                self._left(error.code, lines_of(error.__traceback__))
+                self._report_exit(error.code, lines_of(error.__traceback__))
             except Exception as error:  # such as observations that cannot be sent or incomplete commands
                 self._fail(name, ArenaError.of_environment(f"{name} failed", error))
 
-    def _left(self, code: object, lines: Lines) -> int:
+    def _report_exit(self, code: object, lines: Lines) -> int:
         """Report that the environment's code ended the process; return the exit code."""
         reached = "before its first step" if self._episode is None else f"at step {self._episode.steps}"
         error = ArenaError(exit_error(code, lines, reached), error_type=ERROR_TYPE)
@@ -182,7 +182,7 @@ class Arena:
             if command.get("record") == OBSERVATIONS:
                 recorder = ObservationRecorder(folder, environment, description, settings)
             frames = FramePublisher(folder, environment, why_not, self._hud, self._watchdog)
-            seats = Seats(self._kernel, folder, self._idle, self._watchdog, self._inside)
+            seats = Seats(self._kernel, folder, self._idle, self._watchdog, self._in_process_worker)
         except BaseException:
             environment.close()
             raise
@@ -200,12 +200,12 @@ class Arena:
         introductions = {agent: description.introduction(agent) for agent in environment.agents}
         hints = Hints(environment, description, arena.frames)
         size = int(command.get("batch", 1))
-        agents, taken = environment.agents, seated
+        agents, seating = environment.agents, seated
         if size > 1:
             agents = names_of_batch(size)
             introductions = {agent: {**introductions[ALONE], "player_id": agent} for agent in agents}
-            taken = dict.fromkeys(agents, seated[ALONE])
-        seated_operators = seats.take(operators, taken, agents, introductions, hints)
+            seating = dict.fromkeys(agents, seated[ALONE])
+        seated_operators = seats.fill(operators, seating, agents, introductions, hints)
         self._episode = None
         env_id, settings = self._opening["env_id"], self._opening.get("settings") or {}
         if arena.telemetry is None:
@@ -234,13 +234,14 @@ class Arena:
 
     def _reset(self, command: Mapping[str, Any]) -> None:
         episode, arena = self._begin(command), self._arena
-        begun = {
+        message = {
+            "type": "ready",
             "seed": episode.seed,
             "episode_index": episode.index,
             "step_index": 0,
             "turn": arena.environment.turn,
         }
-        self._kernel.send({"type": "ready", **begun, **_described(arena)})
+        self._kernel.send({**message, **_described(arena)})
         arena.frames.changed()
 
     def _begin(self, command: Mapping[str, Any]) -> ArenaEpisode:
@@ -311,7 +312,7 @@ class Arena:
         while not episode.done:
             if delay:
                 seats.pause(delay)
-            elif not episode.steps % _LOOK_STEPS:
+            elif not episode.steps % _POLL_STEPS:
                 seats.handle_pending()
             calls = self._advance(episode, {})
             statistics.add(calls)
@@ -409,18 +410,18 @@ def serve_arena(
     metadata: WorkerMetadata,
     make: MakeEnvironment,
     facts_of: FactsOf | None,
-    inside: tuple[Describe, Operate] | None,
+    in_process_worker: tuple[Describe, Operate] | None,
     commands: int,
     messages: int,
 ) -> None:
     """Execute commands from the descriptor `commands` until "close" or end of input, then clean up
     everything.
 
-    Answers are written to the descriptor `messages`; `inside` makes operators in this process. Raises
-    `Cancelled` after a signal.
+    Answers are written to the descriptor `messages`; `in_process_worker` makes operators in this process.
+    Raises `Cancelled` after a signal.
     """
     kernel = KernelChannel(commands, messages)
-    arena = Arena(kernel, (metadata.name, metadata.version), make, facts_of, inside)
+    arena = Arena(kernel, (metadata.name, metadata.version), make, facts_of, in_process_worker)
     reason: str | None = None
     try:
         arena.serve()

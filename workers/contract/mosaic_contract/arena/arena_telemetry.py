@@ -17,7 +17,7 @@ from mosaic_contract.arena.operators import ArenaOperator
 from mosaic_contract.telemetry import Telemetry
 
 FILE = "telemetry.jsonl"
-_HELD = 256  # lines
+_MAX_BUFFERED = 256  # lines
 
 
 class ArenaTelemetry:
@@ -28,7 +28,7 @@ class ArenaTelemetry:
 
     def __init__(self, folder: Path, run_id: str) -> None:
         self.hold = False
-        self._held: list[str] = []
+        self._buffered: list[str] = []
         self._names: dict[str, str] = {}  # of agents, encoded as JSON
         self._head = f'{{"type":"step","run_id":{json.dumps(run_id)},"step_index":'
         self._file = os.open(folder / FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
@@ -43,7 +43,7 @@ class ArenaTelemetry:
         seats: Mapping[str, str],
     ) -> None:
         self._names = {agent: json.dumps(agent) for agent in seats}
-        about = {
+        operator_fields = {
             key: {
                 "name": operator.name,
                 "category": operator.category,
@@ -58,12 +58,12 @@ class ArenaTelemetry:
             algo=", ".join(operator.name for operator in operators.values()),
             env_id=env_id,
             seed=None,
-            config={"settings": dict(settings), "operators": about, "seats": dict(seats)},
+            config={"settings": dict(settings), "operators": operator_fields, "seats": dict(seats)},
         )
 
     def step(self, episode: ArenaEpisode, environment: EnvironmentAdapter, calls: Sequence[Call]) -> None:
         """Write a line for each agent that acted, and for each other agent that received a reward."""
-        if len(calls) == 1 == len(environment.rewards) and self._plain(episode, environment, calls[0]):
+        if len(calls) == 1 == len(environment.rewards) and self._write_plain(episode, environment, calls[0]):
             return
         self.flush()
         acted = {call.agent: call for call in calls}
@@ -86,7 +86,7 @@ class ArenaTelemetry:
                     end_hash=observation_hash(last[agent]) if agent in last else None,
                 )
 
-    def _plain(self, episode: ArenaEpisode, environment: EnvironmentAdapter, call: Call) -> bool:
+    def _write_plain(self, episode: ArenaEpisode, environment: EnvironmentAdapter, call: Call) -> bool:
         """Write the most common kind of step directly: one agent, an integer action, and an episode that
         continues. Return False for any other step.
 
@@ -95,20 +95,20 @@ class ArenaTelemetry:
         action, reward = call.action, environment.rewards[call.agent]
         if episode.done or type(action) is not int or not isfinite(reward) or call.messages or call.fault:
             return False
-        seen = "" if call.observation_hash is None else f',"observation_hash":{call.observation_hash}'
-        self._held.append(
+        hash_field = "" if call.observation_hash is None else f',"observation_hash":{call.observation_hash}'
+        self._buffered.append(
             f'{self._head}{episode.steps - 1},"episode_index":{episode.index},"agent_id":'
             f'{self._names[call.agent]},"action":{action},"reward":{reward!r},"terminated":false'
-            f',"truncated":false,"episode_seed":{episode.seed},"ts_unix_ns":{self._telemetry.now_ns()}{seen}}}\n'
+            f',"truncated":false,"episode_seed":{episode.seed},"ts_unix_ns":{self._telemetry.now_ns()}{hash_field}}}\n'
         )
-        if not self.hold or len(self._held) >= _HELD:
+        if not self.hold or len(self._buffered) >= _MAX_BUFFERED:
             self.flush()
         return True
 
     def flush(self) -> None:
         """Write buffered lines."""
-        if self._held:
-            lines, self._held = "".join(self._held), []
+        if self._buffered:
+            lines, self._buffered = "".join(self._buffered), []
             self._telemetry.steps(lines.encode())
 
     def episode(

@@ -112,8 +112,8 @@ class Batch:
         calls = []
         for member in playing:
             assert member.episode is not None
-            seen = member.environment.observe(ALONE)
-            calls.append(Call(ALONE, self._operator, self._rules, seen, member.episode.steps))
+            observed = member.environment.observe(ALONE)
+            calls.append(Call(ALONE, self._operator, self._rules, observed, member.episode.steps))
         answers = self._seats.decide_together(
             [member.agent for member in playing],
             [call.observed for call in calls],
@@ -161,5 +161,5 @@ def _generators() -> tuple[Any, Any]:
     numpy = sys.modules.get("numpy")
     if numpy is None:
         return random.getstate(), None
-    _, keys, *rest = numpy.random.get_state()
-    return random.getstate(), (keys.tobytes(), rest)
+    _, keys, *scalars = numpy.random.get_state()
+    return random.getstate(), (keys.tobytes(), scalars)

@@ -35,7 +35,7 @@ class Call:
     """Packed inputs sent with the observation: frame, teammates, description, messages."""
     done = forfeited = repeated = False
     fault: str | None = None
-    fault_text = said = ""
+    fault_text = fallback_text = ""
     seconds = 0.0
     identity = 0
     message = b""
@@ -62,7 +62,7 @@ class Call:
     def settle(self, answer: Mapping[str, Any]) -> None:
         """Take an answer. Calls `fail` for an unplayable answer, which may raise `ArenaError`."""
         try:
-            self._take(answer)
+            self._accept(answer)
         except Unusable as unusable:
             self.fail(unusable.kind, str(unusable))
 
@@ -74,7 +74,7 @@ class Call:
             self.fail(unusable.kind, str(unusable))
         self.done, self.seconds = True, seconds
 
-    def _take(self, answer: Mapping[str, Any]) -> None:
+    def _accept(self, answer: Mapping[str, Any]) -> None:
         if "action" not in answer:
             raise Unusable("garbage", f"answered without an action: {dict(answer)!r:.300}")
         if reason := _text(answer, "forfeit"):
@@ -99,12 +99,12 @@ class Call:
         if self.fallback == FORFEIT:
             self._forfeit()
             return
-        self.action, self.said = self.rules.default(self.mask)
+        self.action, self.fallback_text = self.rules.default(self.mask)
         self._finish()
 
     def _forfeit(self) -> None:
         self.forfeited = True
-        self.said = "forfeits"
+        self.fallback_text = "forfeits"
         self._finish()
 
     def end(self, error_type: str, text: str) -> NoReturn:
@@ -142,7 +142,7 @@ class Call:
             "agent": self.agent,
             "operator": self.operator.key,
             "action": pack(self.action),
-            "action_str": self.said or _text(answer, "action_str"),
+            "action_str": self.fallback_text or _text(answer, "action_str"),
             "reasoning": _text(answer, "reasoning"),
             "latency_ms": round(1e3 * self.seconds, 3),
             "input_tokens": self.tokens("input_tokens"),

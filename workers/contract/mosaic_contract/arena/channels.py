@@ -15,8 +15,8 @@ from mosaic_contract.readable import Readable
 
 _ABANDONING = ("reset", "close")
 _READ_BYTES = 1 << 16  # larger buffers would be memory-mapped and released for every line
-_SHORT = 100  # bytes; commands this short, such as steps, often repeat: decoded ones are cached
-_decode_again = functools.lru_cache(maxsize=64)(decode_line)
+_MAX_CACHED_BYTES = 100  # bytes; commands this short, such as steps, often repeat: decoded ones are cached
+_decode_cached = functools.lru_cache(maxsize=64)(decode_line)
 
 
 class Incoming:
@@ -114,8 +114,8 @@ class KernelChannel:
         self._read()
         answers = [command for command in self._commands if command.get("cmd") == "answer"]
         if answers:
-            others = [command for command in self._commands if command.get("cmd") != "answer"]
-            self._commands = deque(others)
+            remaining = [command for command in self._commands if command.get("cmd") != "answer"]
+            self._commands = deque(remaining)
         self.check()
         return answers
 
@@ -133,8 +133,8 @@ class KernelChannel:
     def _read(self) -> None:
         for line in self._incoming.lines():
             try:
-                short = len(line) <= _SHORT
-                self._commands.append(_decode_again(line) if short else decode_line(line))
+                short = len(line) <= _MAX_CACHED_BYTES
+                self._commands.append(_decode_cached(line) if short else decode_line(line))
             except BadLine as error:
                 self._commands.append({"cmd": f"a line that is {error.reason}"})
         if self._incoming.ended:

@@ -179,8 +179,8 @@ class PettingZooAdapter(EnvironmentAdapter):
         return self.env.observation_space(name), self.env.action_space(name)
 
     def _record_ends(self, terminated: Mapping[Any, Any], truncated: Mapping[Any, Any]) -> None:
-        self.terminated.update((str(agent), bool(over)) for agent, over in terminated.items())
-        self.truncated.update((str(agent), bool(over)) for agent, over in truncated.items())
+        self.terminated.update((str(agent), bool(ended)) for agent, ended in terminated.items())
+        self.truncated.update((str(agent), bool(ended)) for agent, ended in truncated.items())
 
     def _record_rewards(self, rewards: Mapping[Any, Any]) -> None:
         number = self.check.reward
@@ -213,8 +213,8 @@ class ParallelAdapter(PettingZooAdapter):
         return [str(agent) for agent in self._observations]
 
     def step(self, actions: Mapping[str, Any]) -> None:
-        played = {self.ids[agent]: action for agent, action in actions.items()}
-        returned = self.check.step(self.env.step(played))
+        env_actions = {self.ids[agent]: action for agent, action in actions.items()}
+        returned = self.check.step(self.env.step(env_actions))
         self._observations, rewards, terminated, truncated, self._infos = returned
         self._record_rewards(rewards)
         self._record_ends(terminated, truncated)

@@ -21,8 +21,8 @@ _DIGITS = "0123456789"
 _ARROWS = (("ArrowLeft", "ArrowRight"), ("ArrowDown", "ArrowUp"))  # decrease and increase one number of a Box
 _NUMBERED = re.compile(r"(.+?)[_ -]?\d+")
 _UPPER, _LOWER = "qwertyuiop", "asdfghjkl;"
-_REST = " "
-_FEW = 2  # numbers of an action that arrow keys control
+_NEUTRAL_KEY = " "
+_MAX_ARROW_NUMBERS = 2  # numbers of an action that arrow keys control
 
 
 @dataclass(frozen=True)
@@ -170,11 +170,11 @@ def _teams_of(agents: Sequence[str], facts: Mapping[str, EnvironmentFacts]) -> d
 
 def _arrows(space: Mapping[str, Any], size: int) -> dict[str, Any]:
     bounds = {name: _bounds(space[name], size) for name in ("low", "high")}
-    rest = [min(max(0.0, low), high) for low, high in zip(bounds["low"], bounds["high"])]
+    neutral = [min(max(0.0, low), high) for low, high in zip(bounds["low"], bounds["high"])]
     keys = {}
     for index, pair in enumerate(_ARROWS[:size]):
         for key, bound in zip(pair, ("low", "high")):
-            keys[key] = [*rest[:index], bounds[bound][index], *rest[index + 1 :]]
+            keys[key] = [*neutral[:index], bounds[bound][index], *neutral[index + 1 :]]
     return keys
 
 
@@ -213,18 +213,18 @@ def facts_of_joints(names: Sequence[str], space: Any, task: str, package: str) -
     lows, highs = space.low.tolist(), space.high.tolist()
     return EnvironmentFacts(
         action_meanings=names,
-        keys=_keys(lows, highs) if len(names) > _FEW else None,
+        keys=_keys(lows, highs) if len(names) > _MAX_ARROW_NUMBERS else None,
         instructions=f"{task} An action is {len(names)} numbers, in order: {_listed(names, lows, highs)}.",
         packages=(package,),
     )
 
 
 def _keys(lows: Sequence[float], highs: Sequence[float]) -> dict[str, list[float]]:
-    rest = [min(max(0.0, low), high) for low, high in zip(lows, highs)]
-    keys = {_REST: rest}
-    for place, upper, lower in zip(range(len(rest)), _UPPER, _LOWER):
+    neutral = [min(max(0.0, low), high) for low, high in zip(lows, highs)]
+    keys = {_NEUTRAL_KEY: neutral}
+    for index, upper, lower in zip(range(len(neutral)), _UPPER, _LOWER):
         for key, bounds in ((upper, highs), (lower, lows)):
-            keys[key] = [*rest[:place], bounds[place], *rest[place + 1 :]]
+            keys[key] = [*neutral[:index], bounds[index], *neutral[index + 1 :]]
     return keys
 
 

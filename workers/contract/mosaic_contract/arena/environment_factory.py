@@ -21,7 +21,7 @@ MakeEnvironment = Callable[[str, Mapping[str, Any], "str | None"], Any]
 
 _OF_ARGUMENTS = (TypeError, ValueError, LookupError, AssertionError)  # raised for wrong arguments
 _TEXT_LIMIT = 400
-_OURS = ("self", "render_mode")
+_RESERVED_KEYWORDS = ("self", "render_mode")
 _GYMNASIUMS = ("max_episode_steps",)  # settings of gymnasium.make itself
 
 
@@ -31,7 +31,7 @@ def check_settings(env_id: str, settings: Mapping[str, Any], maker: Any, also: S
     keywords = _keywords(maker)
     if keywords is None:
         return
-    keywords = sorted({*keywords, *also} - {*_OURS})
+    keywords = sorted({*keywords, *also} - {*_RESERVED_KEYWORDS})
     lower = {name.lower(): name for name in keywords}
     problems = []
     for name in settings:

@@ -32,17 +32,17 @@ class ArenaError(Exception):
         self.log = log
 
     @classmethod
-    def of_environment(cls, what: str, error: BaseException) -> ArenaError:
+    def of_environment(cls, context: str, error: BaseException) -> ArenaError:
         """Return the error for an exception raised by an environment's code or its checks."""
         if isinstance(error, EnvironmentFault):
             return cls(str(error), error_type=type(error).__name__)
         trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-        return cls(f"{what}: {one_line(error)}", error_type=type(error).__name__, log=trace)
+        return cls(f"{context}: {one_line(error)}", error_type=type(error).__name__, log=trace)
 
-    def to_message(self, where: str) -> dict[str, Any]:
+    def to_message(self, command: str) -> dict[str, Any]:
         return {
             "type": "error",
-            "where": where,
+            "where": command,
             "agent": self.agent,
             "operator": self.operator,
             "message": str(self)[:_MESSAGE_LIMIT],

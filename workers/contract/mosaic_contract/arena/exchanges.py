@@ -11,7 +11,7 @@ from mosaic_contract.codec import OPERATING_LINE_LIMIT, encode_line
 
 MOVE_BYTES = 256 << 10
 """Maximum size in bytes of the exchanges of one move, as JSON."""
-_MOST = 200  # exchanges per action; the newest are kept
+_MAX_EXCHANGES = 200  # exchanges per action; the newest are kept
 _TEXT_CHARACTERS = (16_000, 4_000, 1_000, 200)  # limits per text, tried until all fit
 _NUMBERS = ("input_tokens", "output_tokens", "cost_usd", "latency_ms")
 _MOST_LATENCIES = 2_000
@@ -25,7 +25,7 @@ def exchanges_of(answer: Mapping[str, Any]) -> list[Exchange]:
     exchanges = answer.get("exchanges")
     if not isinstance(exchanges, list):
         return []
-    return [exchange for exchange in exchanges[-_MOST:] if isinstance(exchange, Mapping)]
+    return [exchange for exchange in exchanges[-_MAX_EXCHANGES:] if isinstance(exchange, Mapping)]
 
 
 def number_of(exchange: Exchange, name: str) -> float | None:

@@ -45,7 +45,7 @@ class FramePublisher:
         self._fresh = False  # a state not rendered yet
         self._watched = False  # by a viewer, at any time
         self._looks = 0  # since the state changed
-        self._steps, self._since = 0, time.monotonic()
+        self._steps, self._published_at = 0, time.monotonic()
         self.cannot_draw = why_not
         """Why the environment was made without rendering; empty if it renders."""
         if why_not:
@@ -107,8 +107,8 @@ class FramePublisher:
         try:
             picture = self._rendered()
             now = time.monotonic()
-            speed = self._steps / max(now - self._since, 1e-6)
-            self._steps, self._since = 0, now
+            speed = self._steps / max(now - self._published_at, 1e-6)
+            self._steps, self._published_at = 0, now
             self._writer.publish(picture, self._hud()._replace(steps_per_second=speed))
         except Exception as error:  # environments raise arbitrary exceptions; the image may be invalid
             self._writer.end(f"this environment cannot be rendered here: {one_line(error)}")

@@ -40,7 +40,7 @@ class Mailboxes:
         """Drop all messages, at the beginning of an episode."""
         self._boxes.clear()
 
-    def take(self, agent: str) -> list[Mapping[str, Any]]:
+    def pop(self, agent: str) -> list[Mapping[str, Any]]:
         """Remove and return the messages for an agent, oldest first."""
         return list(self._boxes.pop(agent, ()))
 
@@ -64,22 +64,23 @@ class Mailboxes:
             return [], [f"its messages are not a list: {outgoing!r:.100}"]
         messages, problems = [], []
         for message in outgoing[:MOST_MESSAGES]:
-            to, text = (message.get("to"), message.get("text")) if isinstance(message, dict) else (None, None)
-            if not (isinstance(to, str) and isinstance(text, str) and text):
+            fields = message if isinstance(message, dict) else {}
+            receiver, text = fields.get("to"), fields.get("text")
+            if not (isinstance(receiver, str) and isinstance(text, str) and text):
                 problems.append(f'a message must be {{"to": agent, "text": text}}, not {message!r:.100}')
-            elif not self._receivers(sender, to):
-                others = ", ".join(agent for agent in self._agents if agent != sender) or "no other agents"
-                problems.append(f"a message to {to!r:.100} was not delivered: there are {others}")
+            elif not self._receivers(sender, receiver):
+                receivers = ", ".join(agent for agent in self._agents if agent != sender) or "no other agents"
+                problems.append(f"a message to {receiver!r:.100} was not delivered: there are {receivers}")
             else:
                 if len(text) > MOST_CHARACTERS:
                     problems.append(f"a message of {len(text)} characters was cut to {MOST_CHARACTERS}")
-                messages.append({"to": to, "text": text[:MOST_CHARACTERS]})
+                messages.append({"to": receiver, "text": text[:MOST_CHARACTERS]})
         if len(outgoing) > MOST_MESSAGES:
             problems.append(f"{len(outgoing) - MOST_MESSAGES} messages beyond {MOST_MESSAGES} were dropped")
         return messages, problems
 
-    def _receivers(self, sender: str, to: str) -> list[str]:
-        return [agent for agent in self._agents if agent != sender and to in (agent, EVERYONE)]
+    def _receivers(self, sender: str, receiver: str) -> list[str]:
+        return [agent for agent in self._agents if agent != sender and receiver in (agent, EVERYONE)]
 
 
 class Hints:
@@ -108,13 +109,13 @@ class Hints:
         """Discard the frame of the previous step."""
         self._frame = None
 
-    def of(self, agent: str, operator: ArenaOperator) -> Mapping[str, Any]:
+    def gather(self, agent: str, operator: ArenaOperator) -> Mapping[str, Any]:
         """Return the current inputs for an operator. Raises `ArenaError` if the environment's code fails."""
         if operator.plain or not (operator.needs or agent in self.mailboxes):
             return _NOTHING
         hints: dict[str, Any] = {}
         if FRAME in operator.needs:
-            hints[FRAME] = self._drawn(operator)
+            hints[FRAME] = self._render(operator)
         if TEAMMATES in operator.needs:
             present = [
                 other for other in self._description.teammates(agent) if other in self._environment.present()
@@ -125,7 +126,7 @@ class Hints:
         if DESCRIPTION in operator.needs:
             hints[DESCRIPTION] = self.described(agent)
         if agent in self.mailboxes:
-            hints["messages"] = self.mailboxes.take(agent)
+            hints["messages"] = self.mailboxes.pop(agent)
         return hints
 
     def mission(self, agent: str) -> Mapping[str, str]:
@@ -134,7 +135,7 @@ class Hints:
         mission = observation.get("mission") if isinstance(observation, Mapping) else None
         return {"mission": mission} if isinstance(mission, str) else {}
 
-    def _drawn(self, operator: ArenaOperator) -> Any:
+    def _render(self, operator: ArenaOperator) -> Any:
         if self._frame is None:
             try:
                 self._frame = pack(self._frames.frame())

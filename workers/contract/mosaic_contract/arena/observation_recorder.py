@@ -36,7 +36,7 @@ class ObservationRecorder:
             introduction = description.introduction(agent)
             spaces[agent] = {name: introduction[name] for name in ("observation_space", "action_space")}
             meanings = introduction["settings"]["action_meanings"]
-        by_agent = {agent: own.values() for agent, own in spaces.items()}
+        by_agent = {agent: described.values() for agent, described in spaces.items()}
         if problem := recording_problem(description.env_id, by_agent):
             raise ArenaError(problem, error_type="ConfigError")
         (self._agent,) = environment.agents
@@ -54,26 +54,26 @@ class ObservationRecorder:
     def begin(self, episode: ArenaEpisode) -> None:
         """Begin an episode with the environment's first observation."""
         observation = self._environment.observe(self._agent).observation
-        self._written(lambda: self._recorder.begin(episode.index, episode.seed, observation))
+        self._write(lambda: self._recorder.begin(episode.index, episode.seed, observation))
 
     def step(self, calls: list[Call]) -> None:
         """Record a step that the environment has taken."""
         environment = self._environment
-        ends = environment.terminated[self._agent], environment.truncated[self._agent]
+        terminated, truncated = environment.terminated[self._agent], environment.truncated[self._agent]
         observation = environment.observe(self._agent).observation
         action, reward = calls[0].action, environment.rewards[self._agent]
-        self._written(lambda: self._recorder.step(action, reward, *ends, observation))
+        self._write(lambda: self._recorder.step(action, reward, terminated, truncated, observation))
 
     def end(self, episode: ArenaEpisode) -> None:
         """Finish the file of an episode, which its report then names."""
-        episode.recording = self._written(lambda: self._recorder.end(episode.truncated))
+        episode.recording = self._write(lambda: self._recorder.end(episode.truncated))
 
     def close(self) -> None:
         """Delete the file of an episode that has not ended."""
         with suppress(OSError):
             self._recorder.discard()
 
-    def _written(self, write: Callable[[], R]) -> R:
+    def _write(self, write: Callable[[], R]) -> R:
         try:
             return write()
         except OSError as error:

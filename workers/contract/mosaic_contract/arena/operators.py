@@ -52,11 +52,11 @@ class ArenaOperator:
     def _notify(self, command: str, agent: str, **fields: Any) -> None:
         """Send a command about an episode; the kernel itself does so for its own operators."""
 
-    def introduction(self, about: Mapping[str, Any]) -> dict[str, Any]:
-        """Return "init_agent" with the fields `about` an agent. Its seed applies until an episode begins."""
-        settings = {**about["settings"], **self.settings}
-        seed = operator_seed(0, self.name, about["player_id"])
-        message = {**about, "cmd": "init_agent", "seed": seed, "settings": settings}
+    def introduction(self, agent_fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return "init_agent" for an agent with these fields. Its seed applies until an episode begins."""
+        settings = {**agent_fields["settings"], **self.settings}
+        seed = operator_seed(0, self.name, agent_fields["player_id"])
+        message = {**agent_fields, "cmd": "init_agent", "seed": seed, "settings": settings}
         return plain.introduction(message) if self.plain else message
 
     def check_ready(self, agent: str, answer: Mapping[str, Any]) -> None:
@@ -118,7 +118,7 @@ class KernelOperator(ArenaOperator):
         if self._open.pop(call.identity, None) is not None:
             self._send_message({"type": "withdrawn", "id": call.identity})
 
-    def take(self, message: Mapping[str, Any]) -> bool:
+    def settle_answer(self, message: Mapping[str, Any]) -> bool:
         """Settle the call that an answer belongs to; return whether it was a call of this operator."""
         identity = message.get("id")
         call = self._open.pop(identity, None) if isinstance(identity, int) else None
@@ -149,8 +149,8 @@ class InProcessOperator(ArenaOperator):
     def __init__(self, key: str, spec: Mapping[str, Any], describe: Describe, operate: Operate) -> None:
         super().__init__(key, spec)
         self._operating = OperatorServer(describe, operate)
-        about, _ = describe()
-        self.worker, self.version = about.name, about.version
+        metadata, _ = describe()
+        self.worker, self.version = metadata.name, metadata.version
 
     def command(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the answer that an operator process would give."""
@@ -167,14 +167,14 @@ class InProcessOperator(ArenaOperator):
 
     def request(self, call: Call) -> None:
         """Request an action. The call is settled on return. Raises `ArenaError`."""
-        for again in (True, False):
+        for may_retry in (True, False):
             try:
                 answer = self._answer(call)
                 break
             except Exception as error:  # operators raise arbitrary exceptions
                 if (kind := type(error).__name__) in ENDING:
                     call.end(kind, str(error))
-                if not again or isinstance(error, FINAL):
+                if not may_retry or isinstance(error, FINAL):
                     call.fail("error", (str(error) or type(error).__name__)[:2000])
                     return
         if call.deadline_at is not None and time.perf_counter() >= call.deadline_at:

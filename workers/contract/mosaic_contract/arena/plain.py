@@ -19,14 +19,14 @@ _HELP_SECONDS = 30.0
 _SEED = re.compile(r"(?<![\w-])--seed(?![\w-])")
 
 
-def introduction(about: Mapping[str, Any]) -> dict[str, Any]:
+def introduction(full_message: Mapping[str, Any]) -> dict[str, Any]:
     """Return "init_agent" for a plain operator, converted from the full message."""
-    spaces = {name: about[name] for name in ("observation_space", "action_space")}
-    meanings = about["settings"].get("action_meanings")
+    spaces = {name: full_message[name] for name in ("observation_space", "action_space")}
+    meanings = full_message["settings"].get("action_meanings")
     if meanings is not None:
         spaces["action_meanings"] = meanings
-    message = {name: about[name] for name in ("cmd", "game_name", "player_id")}
-    return {**message, **spaces, "settings": {**spaces, **unpack(about["settings"])}}
+    message = {name: full_message[name] for name in ("cmd", "game_name", "player_id")}
+    return {**message, **spaces, "settings": {**spaces, **unpack(full_message["settings"])}}
 
 
 def question(call: Call) -> dict[str, Any]:

@@ -19,17 +19,17 @@ def begin_at(env: Any, env_id: str, position: str) -> None:
     position."""
     inner = env.unwrapped
     bases = {f"{kind.__module__}.{kind.__name__}" for kind in type(inner).__mro__}
-    for name, (_, set_up) in _KINDS.items():
+    for name, (_, set_up) in _SET_UPS.items():
         if name in bases:
             try:
                 set_up(inner, position)
             except ConfigError as error:
                 raise ConfigError(f"start of {env_id}: {error}") from None
             return
-    known = "; ".join(form for form, _ in _KINDS.values())
+    forms = "; ".join(form for form, _ in _SET_UPS.values())
     raise ConfigError(
         f"{env_id} cannot begin at a position given as text. It can begin after actions already played, "
-        f"start=[…]. Positions can be given in {known}"
+        f"start=[…]. Positions can be given in {forms}"
     )
 
 
@@ -68,8 +68,8 @@ def _chess(inner: Any, fen: str) -> None:
 
     def change() -> None:
         inner.board = chess.Board(fen)
-        seen = utilities.get_observation(inner.board, player=0)
-        inner.board_history = numpy.dstack((seen[:, :, 7:], inner.board_history[:, :, :-13]))
+        planes = utilities.get_observation(inner.board, player=0)
+        inner.board_history = numpy.dstack((planes[:, :, 7:], inner.board_history[:, :, :-13]))
         if inner.board.turn == chess.BLACK:
             inner.agent_selection = inner._agent_selector.next()
 
@@ -79,7 +79,7 @@ def _chess(inner: Any, fen: str) -> None:
 def _connect_four(inner: Any, text: str) -> None:
     rows, second_moves = _board(text, 6, 7)
     cells = [cell for row in rows for cell in row]
-    if any(cells[at] and not cells[at + 7] for at in range(35)):
+    if any(cells[index] and not cells[index + 7] for index in range(35)):
         raise ConfigError("a piece of the board has an empty cell below it")
     inner.reset()
     inner.board = list(cells)
@@ -167,34 +167,34 @@ def _grid(inner: Any, text: str) -> None:
     borders = [*rows[0], *rows[-1], *(row[0] for row in rows), *(row[-1] for row in rows)]
     if "  " in borders or any(cell in _HEADINGS for cell in borders):
         raise ConfigError("the layout must be enclosed by walls, which the agent cannot leave")
-    (place,) = agents
+    ((x, y),) = agents
     _check_cells(rows)
     size, generate = (inner.width, inner.height), inner._gen_grid
 
     def draw(*_: int) -> None:
         generate(*size)  # draws the mission from the seed
-        inner.grid = _drawn(rows)
-        inner.agent_pos, inner.agent_dir = place, _HEADINGS[rows[place[1]][place[0]]]
+        inner.grid = _make_grid(rows)
+        inner.agent_pos, inner.agent_dir = (x, y), _HEADINGS[rows[y][x]]
 
     inner._gen_grid = draw
 
 
 def _cells(line: str, width: int) -> list[str]:
     padded = line.ljust(2 * width)
-    return [padded[at : at + 2].replace("..", "  ") for at in range(0, 2 * width, 2)]
+    return [padded[index : index + 2].replace("..", "  ") for index in range(0, 2 * width, 2)]
 
 
 def _check_cells(rows: Sequence[Sequence[str]]) -> None:
     for y, row in enumerate(rows):
         for x, cell in enumerate(row):
-            drawn = cell in _HEADINGS or cell in _FIXED or cell == "  "
-            if not drawn and not (cell[0] in _OBJECTS and cell[1:] in _COLOURS):
+            colourless = cell in _HEADINGS or cell in _FIXED or cell == "  "
+            if not colourless and not (cell[0] in _OBJECTS and cell[1:] in _COLOURS):
                 raise ConfigError(
                     f"the cell {cell!r} in column {x}, row {y} is unknown. A layout has {_CELLS}"
                 )
 
 
-def _drawn(rows: Sequence[Sequence[str]]) -> Any:
+def _make_grid(rows: Sequence[Sequence[str]]) -> Any:
     """Return a grid of new objects, because an episode modifies its objects."""
     objects: Any = import_module("minigrid.core.world_object")
     grid = import_module("minigrid.core.grid").Grid(len(rows[0]), len(rows))
@@ -209,7 +209,7 @@ def _drawn(rows: Sequence[Sequence[str]]) -> Any:
     return grid
 
 
-_KINDS: Mapping[str, tuple[str, Callable[[Any, str], None]]] = {
+_SET_UPS: Mapping[str, tuple[str, Callable[[Any, str], None]]] = {
     "pettingzoo.classic.chess.chess.raw_env": ("chess_v6 (a FEN)", _chess),
     "pettingzoo.classic.connect_four.connect_four.raw_env": (
         "connect_four_v3 (6 lines of X, O and .)",

@@ -84,10 +84,10 @@ class OperatorProcess:
             assert self._process.stdin is not None
             self._process.stdin.close()
 
-    def wait(self, until: float) -> bool:
-        """Wait until the given time (`time.monotonic`) for the process to exit; return whether it has."""
+    def wait(self, deadline: float) -> bool:
+        """Wait until the deadline (`time.monotonic`) for the process to exit; return whether it has."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(max(0.0, until - time.monotonic()))
+            self._process.wait(max(0.0, deadline - time.monotonic()))
         return self._process.returncode is not None
 
     def signal(self, signum: signal.Signals) -> None:
@@ -175,7 +175,7 @@ class ProcessOperator(ArenaOperator):
             raise self.death(call.agent)
         self._catch_up()
         call.message = self._encode(call)
-        self._put(call.agent, call, call.message)
+        self._send_or_hold(call.agent, call, call.message)
         if self.outgoing.broken:
             raise self.death(call.agent)
 
@@ -197,9 +197,9 @@ class ProcessOperator(ArenaOperator):
         if not self.plain and not self.incoming.ended:
             message = {"cmd": command, "player_id": agent, **fields}
             self._catch_up()
-            self._put(agent, AwaitedAnswer("ok", agent), encode_line(message, OPERATING_LINE_LIMIT))
+            self._send_or_hold(agent, AwaitedAnswer("ok", agent), encode_line(message, OPERATING_LINE_LIMIT))
 
-    def _put(self, agent: str, ticket: Ticket, line: bytes) -> None:
+    def _send_or_hold(self, agent: str, ticket: Ticket, line: bytes) -> None:
         """Send a line, or hold it until the awaited pong. Only the newest held line of each kind is kept."""
         if self._pongs:
             key = agent, isinstance(ticket, Call)
@@ -242,7 +242,7 @@ class ProcessOperator(ArenaOperator):
         """Process the received output. Raises `ArenaError` if the episode cannot continue with this
         operator."""
         for line in self.incoming.lines():
-            self._take(line)
+            self._receive(line)
         dropped, self._dropped = self.incoming.oversize - self._dropped, self.incoming.oversize
         if dropped and not self._pongs:
             self._fail_oldest_call("garbage", f"answered with more than {OPERATING_LINE_LIMIT} bytes")
@@ -251,7 +251,7 @@ class ProcessOperator(ArenaOperator):
             waiting = next((t for t in tickets if isinstance(t, Call) and not t.done), None)
             raise self.death(waiting.agent if waiting else "")
 
-    def _take(self, line: bytes) -> None:
+    def _receive(self, line: bytes) -> None:
         try:
             answer = decode_line(line)
         except BadLine as error:
@@ -285,13 +285,13 @@ class ProcessOperator(ArenaOperator):
         if not self._pongs:
             held, self._held = list(self._held.items()), {}
             for (agent, _), (ticket, line) in held:
-                self._put(agent, ticket, line)
+                self._send_or_hold(agent, ticket, line)
 
     def _take_action(self, answer: Mapping[str, Any]) -> None:
         call = self._call_of(answer)
         if call is None:
-            who = answer.get("player_id")
-            self._fail_oldest_call("garbage", f"answered for {who!r:.100}, which has no open request")
+            player_id = answer.get("player_id")
+            self._fail_oldest_call("garbage", f"answered for {player_id!r:.100}, which has no open request")
             return
         if call.done:  # too late: another action was played
             return

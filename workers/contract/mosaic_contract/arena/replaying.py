@@ -25,17 +25,17 @@ def play_recorded(
         turn = ", ".join(environment.turn) or "no agent"
         raise ArenaError(f"actions of {', '.join(actions)} were recorded; it is the turn of {turn}")
     try:
-        played = {
+        accepted = {
             agent: description.rules[agent].accept(unpack(action), None) for agent, action in actions.items()
         }
     except Unusable as error:
         raise ArenaError(str(error)) from None
     names: dict[str, str] = {}
-    for agent, action in played.items():
+    for agent, action in accepted.items():
         moves = description.state(agent).get("legal_moves") or {}
         names.update((agent, name) for name, move in moves.items() if move == action)
     try:
-        environment.step(played)
+        environment.step(accepted)
     except Exception as error:  # environments raise arbitrary exceptions
         raise ArenaError.of_environment("the environment's step failed", error) from error
     return names

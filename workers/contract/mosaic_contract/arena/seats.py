@@ -62,13 +62,13 @@ class OperatorPoll:
         self._readers[process.incoming.descriptor] = process
         self._poll.register(process.incoming.descriptor, select.POLLIN)
 
-    def wait(self, until: float) -> None:
-        """Wait for an event until the time `until` (`time.perf_counter`) and handle it. Raises `Abandoned` if
-        the kernel sends another command, and `ArenaError`."""
-        again = self._idle()
-        seconds = until - time.perf_counter()
-        if again is not None:
-            seconds = min(seconds, again)
+    def wait(self, deadline: float) -> None:
+        """Wait for an event until `deadline` (`time.perf_counter`) and handle it. Raises `Abandoned` if the
+        kernel sends another command, and `ArenaError`."""
+        idle_seconds = self._idle()
+        seconds = deadline - time.perf_counter()
+        if idle_seconds is not None:
+            seconds = min(seconds, idle_seconds)
         for descriptor, _ in self._poll.poll(max(0.0, 1e3 * seconds)):
             process = self._readers.get(descriptor)
             if process is not None:
@@ -106,24 +106,24 @@ class OperatorPoll:
                 self._poll.unregister(descriptor)
 
     def answers(
-        self, expected: Mapping[ProcessOperator, int], until: float
+        self, expected: Mapping[ProcessOperator, int], deadline: float
     ) -> dict[ProcessOperator, list[Mapping[str, Any]]]:
-        """Wait until the given time for a number of answers from each process. Raises `ArenaError`."""
+        """Wait until the deadline for a number of answers from each process. Raises `ArenaError`."""
         while any(len(process.answers) < count for process, count in expected.items()):
-            if time.perf_counter() > until:
+            if time.perf_counter() > deadline:
                 late = next(process for process, count in expected.items() if len(process.answers) < count)
                 raise late.error(f"gave no answer within {start_seconds():.0f} s", "late")
             self.watch_writable()
-            self.wait(until)
-        taken = {process: process.answers for process in expected}
+            self.wait(deadline)
+        received = {process: process.answers for process in expected}
         for process in expected:
             process.answers = []
-        return taken
+        return received
 
 
 class Seats:
     """The operators by key, and their agents. `idle` is as in `OperatorPoll`; `watchdog` is notified of the
-    current activity. `inside` makes operators in this process, if possible."""
+    current activity. `in_process_worker` makes operators in this process, if possible."""
 
     def __init__(
         self,
@@ -131,10 +131,10 @@ class Seats:
         folder: Path,
         idle: Callable[[], float | None],
         watchdog: Watchdog,
-        inside: tuple[Describe, Operate] | None = None,
+        in_process_worker: tuple[Describe, Operate] | None = None,
     ) -> None:
         self._kernel = kernel
-        self._inside = inside
+        self._in_process_worker = in_process_worker
         self._folder = folder
         self._watchdog = watchdog
         self._introductions: Mapping[str, Mapping[str, Any]] = {}
@@ -147,7 +147,7 @@ class Seats:
 
     # ------------------------------------------------------------------ taking seats
 
-    def take(
+    def fill(
         self,
         operators: Mapping[str, Any],
         seats: Mapping[str, str],
@@ -169,13 +169,13 @@ class Seats:
             for agent, key in seats.items():
                 self.of_agent[agent] = self.operators[key]
                 self.operators[key].agents.append(agent)
-            until = time.perf_counter() + start_seconds()
+            deadline = time.perf_counter() + start_seconds()
             processes = self.processes()
             for process in processes:
                 process.send_hello()
-            for process, (answer,) in self._poll.answers(dict.fromkeys(processes, 1), until).items():
+            for process, (answer,) in self._poll.answers(dict.fromkeys(processes, 1), deadline).items():
                 process.take_hello(answer)
-            self._introduce(processes, until)
+            self._introduce(processes, deadline)
             for operator in self._in_process():
                 for agent in operator.agents:
                     ready = operator.command(operator.introduction(introductions[agent]))
@@ -188,13 +188,13 @@ class Seats:
             for key, operator in self.operators.items()
         }
 
-    def _introduce(self, processes: Sequence[ProcessOperator], until: float) -> None:
+    def _introduce(self, processes: Sequence[ProcessOperator], deadline: float) -> None:
         """Let these processes make their agents. Raises `ArenaError`."""
         for process in processes:
             for agent in process.agents:
                 process.send_request(process.introduction(self._introductions[agent]), "ready")
         expected = {process: len(process.agents) for process in processes}
-        for process, answers in self._poll.answers(expected, until).items():
+        for process, answers in self._poll.answers(expected, deadline).items():
             for agent, answer in zip(process.agents, answers):
                 process.check_ready(agent, answer)
 
@@ -222,13 +222,13 @@ class Seats:
     def _start_again(self, seed: int) -> None:
         """Restart the operators that take a seed only on their command line, with a seed for the episode."""
         fresh = []
-        for used in [process for process in self.processes() if process.takes_seed]:
-            own = operator_seed(seed, used.name, used.agents[0])
-            process = self._launch(used.key, used.spec, own)
+        for previous in [process for process in self.processes() if process.takes_seed]:
+            process_seed = operator_seed(seed, previous.name, previous.agents[0])
+            process = self._launch(previous.key, previous.spec, process_seed)
             process.plain = process.takes_seed = True
-            process.agents = used.agents
+            process.agents = previous.agents
             self.of_agent.update(dict.fromkeys(process.agents, process))
-            self._end([used])
+            self._end([previous])
             fresh.append(process)
         self._introduce(fresh, time.perf_counter() + start_seconds())
 
@@ -258,7 +258,7 @@ class Seats:
                 self._watchdog.enter(STEP)
                 call = Call(agent, operator, rules[agent], environment.observe(agent), step_index)
                 calls.append(call)
-                call.extras = self._hints.of(agent, operator)
+                call.extras = self._hints.gather(agent, operator)
                 self._watchdog.enter(OPERATORS)
                 if agent in held:
                     KernelOperator.settle(call, held[agent])
@@ -285,17 +285,17 @@ class Seats:
         """Return the actions of agents of one operator, each in an episode of its own. Raises `ArenaError`,
         and `Abandoned`."""
         operator = self.of_agent[agents[0]]
-        observations = [None if operator.ignores_observations else seen.observation for seen in observed]
+        observations = [None if operator.ignores_observations else entry.observation for entry in observed]
         message: dict[str, Any] = {
             "cmd": "select_actions",
             "player_ids": agents,
             "observations": pack_rows(observations),
             "step_indices": step_indices,
         }
-        if any(seen.mask is not None for seen in observed):
-            message["action_masks"] = [pack(seen.mask) for seen in observed]
-        if any(seen.info for seen in observed):
-            message["infos"] = [sendable(seen.info) if seen.info else None for seen in observed]
+        if any(entry.mask is not None for entry in observed):
+            message["action_masks"] = [pack(entry.mask) for entry in observed]
+        if any(entry.info for entry in observed):
+            message["infos"] = [sendable(entry.info) if entry.info else None for entry in observed]
         self._watchdog.enter(OPERATORS)
         if isinstance(operator, InProcessOperator):
             answer = operator.perform(message)
@@ -304,8 +304,8 @@ class Seats:
             operator.send_request(message, "actions_selected")
             if operator.incoming.ended or operator.outgoing.broken:
                 raise operator.death()
-            until = time.perf_counter() + (operator.deadline or start_seconds())
-            ((answer,),) = self._poll.answers({operator: 1}, until).values()
+            deadline = time.perf_counter() + (operator.deadline or start_seconds())
+            ((answer,),) = self._poll.answers({operator: 1}, deadline).values()
         if answer.get("type") != "actions_selected":
             raise operator.error(str(answer.get("message")), str(answer.get("error_type") or "error"))
         actions = unpack(answer["actions"])
@@ -328,16 +328,16 @@ class Seats:
                         call.operator.withdraw(call)
             if not call.done and now >= call.thought_at:
                 call.thought_at += NEXT_THOUGHT
-                who = {"agent": call.agent, "operator": call.operator.key}
-                self._kernel.send({"type": "thinking", **who, "seconds": round(now - call.began, 3)})
+                labels = {"agent": call.agent, "operator": call.operator.key}
+                self._kernel.send({"type": "thinking", **labels, "seconds": round(now - call.began, 3)})
 
     def _show(self, call: Call, text: str) -> None:
         """Send viewers the partial text of a call's model; only its last part if it is long."""
         now = time.perf_counter()
         if self.shows_partials and now - call.shown_at >= _SHOW_SECONDS:
             call.shown_at = now
-            who = {"agent": call.agent, "operator": call.operator.key}
-            self._kernel.send({"type": "partial", **who, "text": text[-_SHOWN_CHARACTERS:]})
+            labels = {"agent": call.agent, "operator": call.operator.key}
+            self._kernel.send({"type": "partial", **labels, "text": text[-_SHOWN_CHARACTERS:]})
 
     def descriptions(self, agents: Sequence[str]) -> dict[str, Any]:
         """Return the described state for each of `agents` with an operator in the kernel that needs it, for
@@ -351,7 +351,7 @@ class Seats:
 
     def answer(self, message: Mapping[str, Any]) -> None:
         """Handle the kernel's answer to a request; an answer that is not awaited is dropped."""
-        any(op.take(message) for op in self.operators.values() if isinstance(op, KernelOperator))
+        any(op.settle_answer(message) for op in self.operators.values() if isinstance(op, KernelOperator))
 
     # ------------------------------------------------------------------ waiting
 
@@ -363,11 +363,11 @@ class Seats:
     def pause(self, seconds: float) -> None:
         """Wait for the given time. Raises `Abandoned` if the kernel sends another command."""
         self._watchdog.enter(PAUSE)
-        until = time.perf_counter() + seconds
+        end_time = time.perf_counter() + seconds
         self._kernel.check()
-        while time.perf_counter() < until:
+        while time.perf_counter() < end_time:
             self._poll.watch_writable()
-            self._poll.wait(until)
+            self._poll.wait(end_time)
 
     # ------------------------------------------------------------------ start and stop
 
@@ -375,8 +375,8 @@ class Seats:
         if spec.get("command") is None:
             self.operators[key] = KernelOperator(key, spec, self._kernel.send)
             return
-        if spec.get("inside") and self._inside is not None:
-            self.operators[key] = InProcessOperator(key, spec, *self._inside)
+        if spec.get("inside") and self._in_process_worker is not None:
+            self.operators[key] = InProcessOperator(key, spec, *self._in_process_worker)
             return
         self._launch(key, spec)
 
@@ -400,10 +400,10 @@ class Seats:
         for process in processes:
             self._poll.remove(process)
             process.process.send_stop()
-        for seconds, then in zip(_STOP_SECONDS, (signal.SIGTERM, signal.SIGKILL)):
-            until = time.monotonic() + seconds
-            for process in [process for process in processes if not process.process.wait(until)]:
-                process.process.signal(then)
+        for seconds, signum in zip(_STOP_SECONDS, (signal.SIGTERM, signal.SIGKILL)):
+            deadline = time.monotonic() + seconds
+            for process in [process for process in processes if not process.process.wait(deadline)]:
+                process.process.signal(signum)
         for process in processes:
             process.process.wait(time.monotonic() + 0.5)
             process.process.signal(signal.SIGKILL)  # descendants that it left behind

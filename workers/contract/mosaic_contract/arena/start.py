@@ -67,7 +67,7 @@ class Start(NamedTuple):
                 raise _error(f"the episode ends after {number - 1} of the {total} actions of start")
             before_step()
             try:
-                environment.step(_played(environment, description, action))
+                environment.step(_legal_actions(environment, description, action))
             except Unusable as error:
                 raise _error(f"action {number} of start, {action!r:.100}: {error}") from None
             except Exception as error:  # environments raise arbitrary exceptions
@@ -77,7 +77,7 @@ class Start(NamedTuple):
         environment.rewards = dict.fromkeys(environment.agents, 0.0)
 
 
-def _played(
+def _legal_actions(
     environment: EnvironmentAdapter, description: EnvironmentDescription, action: Any
 ) -> dict[str, Any]:
     """Return the legal actions of the agents whose turn it is. Raises `Unusable`."""
@@ -90,13 +90,13 @@ def _played(
         raise Unusable("illegal", f"it is the turn of {', '.join(turn)}: give {{{example}}}")
     return {
         agent: description.rules[agent].accept(
-            _numbered(action[agent], agent, description), environment.observe(agent).mask
+            _action_named(action[agent], agent, description), environment.observe(agent).mask
         )
         for agent in turn
     }
 
 
-def _numbered(action: Any, agent: str, description: EnvironmentDescription) -> Any:
+def _action_named(action: Any, agent: str, description: EnvironmentDescription) -> Any:
     """Return the action with this name, if actions have names now. Raises `Unusable` for an unknown name."""
     if not isinstance(action, str) or not (names := description.named_actions(agent)):
         return unpack(action)
@@ -105,8 +105,8 @@ def _numbered(action: Any, agent: str, description: EnvironmentDescription) -> A
             action = import_module("chess").Board(fen).parse_san(action).uci()
     if action not in names:
         near = difflib.get_close_matches(action, names, n=3) or list(names)
-        more = "" if len(near) <= _NAMED else f" and {len(near) - _NAMED:,} others"
-        raise Unusable("illegal", f"is not an action now; there are {', '.join(near[:_NAMED])}{more}")
+        suffix = "" if len(near) <= _NAMED else f" and {len(near) - _NAMED:,} others"
+        raise Unusable("illegal", f"is not an action now; there are {', '.join(near[:_NAMED])}{suffix}")
     return names[action]
 
 

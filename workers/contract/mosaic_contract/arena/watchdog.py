@@ -39,7 +39,7 @@ class Watchdog:
         self._step_index = step_index
         self._limit: float | None = None
         # Replaced at every change, so that identity means that nothing has changed.
-        self._now: Activity | None = None
+        self._activity: Activity | None = None
         self._worker = threading.get_ident()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mosaic-watchdog", daemon=True)
@@ -57,39 +57,40 @@ class Watchdog:
 
     def enter(self, activity: str) -> None:
         """Report this activity from now on."""
-        if self._now is not None:
-            self._now = (self._now[0], activity)
+        if self._activity is not None:
+            self._activity = (self._activity[0], activity)
 
     def command(self, name: str) -> Watchdog:
         """Report while a command is executed, within `with`; nothing is reported outside of the block."""
-        self._now = (name, OPERATORS)
+        self._activity = (name, OPERATORS)
         return self
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *_: object) -> None:
-        self._now = None
+        self._activity = None
 
     @contextlib.contextmanager
     def drawing(self) -> Iterator[None]:
         """Count the time as rendering, whatever activity it interrupts."""
-        before = self._now
-        self._now = (before[0] if before else RENDER, RENDER)
+        previous = self._activity
+        self._activity = (previous[0] if previous else RENDER, RENDER)
         try:
             yield
         finally:
-            self._now = before
+            self._activity = previous
 
     def _run(self) -> None:
-        then, seen, seconds = time.monotonic(), None, 0.0
+        last_check, last_activity, seconds = time.monotonic(), None, 0.0
         with contextlib.suppress(KernelDisconnected):
             while not self._stop.wait(BEAT_SECONDS):
-                before, then = then, time.monotonic()
-                activity = self._now
+                previous_check, last_check = last_check, time.monotonic()
+                activity = self._activity
                 # Time in which this process was suspended does not count.
-                seconds = seconds + min(then - before, 2 * BEAT_SECONDS) if activity is seen else 0.0
-                seen = activity
+                elapsed = min(last_check - previous_check, 2 * BEAT_SECONDS)
+                seconds = seconds + elapsed if activity is last_activity else 0.0
+                last_activity = activity
                 if activity is None:
                     continue
                 command, doing = activity
