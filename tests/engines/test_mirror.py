@@ -15,8 +15,7 @@ import pytest
 from mosaic_lab.engines import mirror as mirror_module
 from mosaic_lab.engines.engine import FileChunk, Increment, Known, Node, NodeLost, NoHead, Stop, Unreachable
 from mosaic_lab.engines.job import Job
-from mosaic_lab.engines.mirror import Mirror, Outage
-from mosaic_lab.engines.restart import LOST
+from mosaic_lab.engines.mirror import LOST, Mirror, Outage
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import UNSENT
 from mosaic_lab.runs.checkpoints import read_checkpoints
