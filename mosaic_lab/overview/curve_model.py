@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from mosaic_lab.chart_style import Place
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.overview.averages import Floats
 
+Floats = NDArray[np.float64]
+Curve = tuple[Floats, Floats]
+"""``(x, y)``, with non-decreasing x and NaN in y as a gap."""
 AXES = ("step", "episode", "time", "relative")
 Name = Annotated[str, Meta(max_length=300)]
 FEWEST_POINTS = 16

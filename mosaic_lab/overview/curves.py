@@ -9,26 +9,30 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import structs
 
 from mosaic_lab.chart_style import Place, mean_places
 from mosaic_lab.number_format import setting_text
-from mosaic_lab.overview.averages import GRID_POINTS, Curve, Floats, mean_over_runs, smooth
 from mosaic_lab.overview.column_pool import READ_SECONDS, ColumnPool, Reading
-from mosaic_lab.overview.curve_model import FEWEST_POINTS, CurveLine, CurveRequest, Curves
+from mosaic_lab.overview.curve_model import FEWEST_POINTS, Curve, CurveLine, CurveRequest, Curves, Floats
 from mosaic_lab.overview.run_points import Points, read_interval, read_points, stage_places
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import distinct_names, group_label
 from mosaic_lab.telemetry.metrics import charted
 from mosaic_lab.text_table import shortened
 
+if TYPE_CHECKING:
+    from mosaic_lab.evaluation.statistics.curves import LearningCurve
+
 __all__ = ["CurveLine", "CurveRequest", "Curves", "curves", "metric_names"]
 
 ALL_POINTS = 120_000
 """Maximum number of points of all lines of a chart: 600 each for 200 runs."""
+GRID_POINTS = 200
+"""Number of points of a mean over runs."""
 X_LABELS = {"step": "steps", "episode": "episodes", "time": "time", "relative": "seconds since the start"}
 APART = ("worker", "algorithm", "env")
 """Settings that always separate groups."""
@@ -157,6 +161,35 @@ def mean_lines(
         if few:
             lines += [replace(line, key=f"{key} {run.id}", thin=key, marks=()) for run, line in members]
     return lines, notes
+
+
+def smooth(y: Floats, weight: float) -> Floats:
+    """Return the exponential moving average with weights ``weight**k``, normalised over the points so far.
+
+    ``weight`` is in [0, 1); 0 returns y itself. NaN stays NaN and does not affect the average.
+    """
+    if weight <= 0 or not len(y):
+        return y
+    import pandas as pd  # the import takes a second; a table of runs needs no smoothing
+
+    mean = pd.Series(y).ewm(alpha=1 - weight, ignore_na=True).mean().to_numpy()
+    return np.where(np.isnan(y), np.nan, mean)
+
+
+def mean_over_runs(curves: Sequence[Curve], points: int = GRID_POINTS) -> LearningCurve | None:
+    """Return the mean over curves with its 95% interval, over the range where all have values; None if there
+    is no such range.
+
+    The interval over runs is defined in `mosaic_lab.evaluation.learning_curve`: a percentile bootstrap over
+    runs. Its generator has a fixed seed, so that a redrawn chart shows the same band.
+    """
+    # Imported here so that charts without a mean do not pay for it.
+    from mosaic_lab.evaluation.statistics.curves import learning_curve
+
+    curves = [(x[keep], y[keep]) for x, y in curves if (keep := np.isfinite(y)).any()]
+    if not curves or max(x[0] for x, _ in curves) > min(x[-1] for x, _ in curves):
+        return None
+    return learning_curve(curves, rng=np.random.default_rng(0), points=points)
 
 
 def ended_early(curves: Sequence[Curve], runs: Sequence[Run], labels: Sequence[str]) -> list[str]:

@@ -1,30 +1,40 @@
-"""An index of the rows of one run store with cheap, versioned updates.
+"""An index of the rows of one run store with cheap, versioned updates, and the cache of its rows.
 
 The small files of a live run are checked at each update, the files of an ended run less often. Telemetry is
-read incrementally, a bounded part per update, newest runs first. The rows of ended runs are cached between
-processes.
+read incrementally, a bounded part per update, newest runs first.
+
+The rows of ended runs are cached, so that the table of a large store appears before its files are read. A
+store's rows are one file in the user's cache folder. It is written under a temporary name and then renamed,
+so that one of several concurrent writers wins. A row is valid while the files of its run have the recorded
+times and sizes.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
-from mosaic_lab.keeper.files import folders_in
+import msgspec
+
+from mosaic_lab.keeper.files import confinement, folders_in
 from mosaic_lab.keeper.run_store import COMPARISONS, RunFolder, RunStore
 from mosaic_lab.keeper.states import State
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
 from mosaic_lab.overview.results import Counted, Returns, counted, returns_of, row_with_parts, with_returns
-from mosaic_lab.overview.row_cache import CachedRow, RowCache, Stamp
 from mosaic_lab.overview.rows import RunRow, comparison_row, unreadable_row
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.annotations import FILE as ANNOTATIONS
 from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.sanitize import sanitize
+from mosaic_lab.telemetry.column_cache import users_cache
 
 READ_SECONDS = 0.1
 """Time limit for telemetry in one update."""
@@ -44,6 +54,27 @@ FILES = ("config.json", "launch.json", "state.json", ANNOTATIONS, "telemetry.jso
 """The files of a run's `Stamp`."""
 SETTINGS = slice(2)
 """The positions in `FILES` of those that `Run` reads only once."""
+CACHE_VERSION = 1
+"""Increase this when the fields of rows are computed differently."""
+MAX_CACHE_BYTES = 64 << 20
+"""Maximum size of a cache file; a row takes about one kilobyte."""
+MAX_CACHED_STORES = 50
+"""Maximum number of cache files; the last written are kept."""
+_SUFFIX = ".rows"
+
+Stamp = tuple[tuple[int, int], ...]
+"""The modification time in nanoseconds and the size of each file that a row is based on; zeros for missing
+files."""
+_FIELDS = [field.name for made in (RunRow, Returns) for field in fields(made)]
+
+
+class CachedRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A row with the `Stamp` of its files. ``complete``: whether ``returns`` cover all of its telemetry."""
+
+    stamp: Stamp
+    row: RunRow
+    returns: Returns
+    complete: bool
 
 
 @dataclass
@@ -233,3 +264,45 @@ def _stamp(folder: Path, *names: str) -> Stamp:
 def _is_older(stamp: Stamp) -> bool:
     """Return whether no file of a stamp was changed in the last two seconds."""
     return max(changed for changed, _ in stamp) < time.time_ns() - RECENT_NS
+
+
+class RowCache:
+    """The cached rows of the store at ``root``, by run id. Any number of processes may share them."""
+
+    def __init__(self, root: Path) -> None:
+        # What a confined process may not read must not reach it through the cache of another process.
+        name = f"{root}\n{confinement() or ''}\n{CACHE_VERSION} {_FIELDS}"
+        digest = hashlib.sha256(os.fsencode(name)).hexdigest()[:32]
+        self._path = users_cache("rows") / f"{digest}{_SUFFIX}"
+
+    def load(self) -> dict[str, CachedRow]:
+        """Return the rows; empty if there is no valid file."""
+        with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            if self._path.stat().st_size <= MAX_CACHE_BYTES:
+                data = self._path.read_bytes()
+                rows = msgspec.msgpack.decode(data, type=dict[str, CachedRow], ext_hook=_refuse)
+                return {name: cached for name, cached in rows.items() if cached.row.id == name}
+        return {}
+
+    def keep(self, rows: dict[str, CachedRow]) -> None:
+        """Replace the rows, if they can be written."""
+        with suppress(OSError, UnicodeEncodeError):
+            data = msgspec.msgpack.encode(rows)
+            if len(data) > MAX_CACHE_BYTES:
+                return
+            folder = self._path.parent
+            folder.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(prefix=".partial-", dir=folder)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(data)
+                Path(name).replace(self._path)
+            finally:
+                Path(name).unlink(missing_ok=True)
+            written = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+            for path in written[MAX_CACHED_STORES:]:
+                path.unlink(missing_ok=True)
+
+
+def _refuse(code: int, data: memoryview) -> NoReturn:
+    raise msgspec.ValidationError("rows have no values of other types")

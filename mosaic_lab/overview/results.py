@@ -14,8 +14,8 @@ import numpy as np
 
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.keeper.events import SYSTEM_PREFIX
-from mosaic_lab.overview.averages import Floats
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
+from mosaic_lab.overview.curve_model import Floats
 from mosaic_lab.overview.rows import RunRow, run_row, unreadable_row
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.checkpoint_path import first_step

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
+from tsdownsample import MinMaxDownsampler
 
 from mosaic_lab.chart_style import Place
-from mosaic_lab.overview.averages import Curve, Floats, averages, thin
-from mosaic_lab.overview.curve_model import AXES, FEWEST_POINTS, CurveRequest
+from mosaic_lab.overview.curve_model import AXES, FEWEST_POINTS, Curve, CurveRequest, Floats
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.curriculum import stage_marks
 from mosaic_lab.telemetry.column_chunks import CHUNK_ROWS, Piece
@@ -28,6 +28,7 @@ SAMPLE = 4096
 """Number of values sampled to detect outliers."""
 CENTRE = (2.5, 97.5)
 """Percentiles that enclose the central values."""
+_MIN_MAX = MinMaxDownsampler()  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,6 +172,48 @@ def _thinned(curve: Curve, most: int) -> Curve:
         return curve
     kept = thin(*curve, most)
     return curve[0][kept], curve[1][kept]
+
+
+def averages(curve: Curve, length: int) -> Curve:
+    """Return the means over segments of ``length`` points, ignoring gaps; the last segment may be shorter."""
+    x, y = curve
+    finite = np.isfinite(y)
+    if not finite.all():
+        x, y = x[finite], y[finite]
+    if length <= 1 or not len(y):
+        return x, y
+    begins = np.arange(0, len(y), length)
+    counts = np.diff(begins, append=len(y))
+    return np.add.reduceat(x, begins) / counts, np.add.reduceat(y, begins) / counts
+
+
+def thin(x: Floats, y: Floats, limit: int) -> NDArray[np.intp]:
+    """Return the indices of at most ``limit`` points (8 or more) that look like all of them when drawn: each
+    interval of x keeps its extremes.
+
+    ``x`` (float64[n]) must be nondecreasing. NaN in ``y`` (float64[n]) is a gap; gaps get at most a quarter
+    of the points.
+    """
+    missing = np.isnan(y)
+    if not missing.any():
+        room = max(2, (limit - 2) // 2 * 2)
+        kept = _extremes(x, y, room) if len(y) > room else np.arange(len(y))
+        return np.unique(np.concatenate([[0], kept, [len(y) - 1]]).astype(np.intp))
+    gaps = np.flatnonzero(missing & ~np.concatenate([[False], missing[:-1]]))
+    if len(gaps) > limit // 4:
+        gaps = gaps[np.linspace(0, len(gaps) - 1, limit // 4).astype(np.intp)]
+    finite = np.flatnonzero(~missing)
+    room = max(2, (limit - len(gaps) - 2) // 2 * 2)
+    if len(finite) > room:
+        finite = finite[_extremes(x[finite], y[finite], room)]
+    return np.unique(np.concatenate([[0], finite, gaps, [len(y) - 1]]).astype(np.intp))
+
+
+def _extremes(x: Floats, y: Floats, room: int) -> NDArray[np.intp]:
+    x = x - x[0]  # large offsets would reduce the precision of the bin edges
+    # If x is constant (no episode has ended yet), bin by index instead of x.
+    chosen: NDArray[np.uint64] = _MIN_MAX.downsample(*((x, y) if x[-1] > 0 else (y,)), n_out=room)
+    return chosen.astype(np.intp)
 
 
 def _power_of_two(number: int) -> int:

@@ -14,9 +14,8 @@ from overview.run_folders import START, append, metrics, run_in
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation import learning_curve
 from mosaic_lab.keeper.states import State
-from mosaic_lab.overview.averages import smooth
 from mosaic_lab.overview.column_pool import MOST_OPEN, ColumnPool, Reading
-from mosaic_lab.overview.curves import CurveRequest, Curves, metric_names
+from mosaic_lab.overview.curves import CurveRequest, Curves, metric_names, smooth
 from mosaic_lab.overview.curves import curves as curves_so_far
 from mosaic_lab.overview.results import results
 from mosaic_lab.runs import Run

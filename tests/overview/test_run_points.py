@@ -11,10 +11,9 @@ import pytest
 from overview.run_folders import START, append, metrics, run_in
 
 from mosaic_lab.overview import run_points
-from mosaic_lab.overview.averages import thin
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
 from mosaic_lab.overview.curve_model import CurveRequest
-from mosaic_lab.overview.run_points import read_points, step_places
+from mosaic_lab.overview.run_points import read_points, step_places, thin
 from mosaic_lab.telemetry import column_chunks
 from mosaic_lab.telemetry.column_cache import ColumnCache
 from mosaic_lab.telemetry.columns import RunColumns

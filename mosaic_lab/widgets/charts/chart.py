@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from mosaic_lab.chart_style import BAND_OPACITY, LABEL_ROWS, THIN_OPACITY, Mark, Place, marks_of
 from mosaic_lab.fastlane.montage import INK
-from mosaic_lab.overview.averages import Curve, Floats
+from mosaic_lab.overview.curve_model import Curve, Floats
 from mosaic_lab.widgets.page.page_code import page_code
 
 HEIGHT, SMALL_HEIGHT = "290px", "170px"

@@ -18,7 +18,7 @@ from mosaic_lab.chart_style import (
 )
 from mosaic_lab.fastlane.montage import INK
 from mosaic_lab.fastlane.pictures import image_png, joined
-from mosaic_lab.overview.averages import Floats
+from mosaic_lab.overview.curve_model import Floats
 from mosaic_lab.widgets.charts.chart import (
     EVERYTHING,
     FEW_TICKS,

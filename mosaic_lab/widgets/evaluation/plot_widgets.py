@@ -16,7 +16,7 @@ from ipywidgets import HBox, Layout, VBox
 
 from mosaic_lab.chart_style import BAND_OPACITY
 from mosaic_lab.evaluation.reports.plot import Facet, Plot, mark_color, plot_picture
-from mosaic_lab.overview.averages import Floats
+from mosaic_lab.overview.curve_model import Floats
 from mosaic_lab.text_table import shortened
 from mosaic_lab.widgets.charts.chart import (
     EMPTY,

@@ -12,8 +12,8 @@ import numpy as np
 
 from mosaic_lab.chart_style import Place, color, mean_places, outline
 from mosaic_lab.number_format import number
-from mosaic_lab.overview.averages import GRID_POINTS, Curve, mean_over_runs, smooth
-from mosaic_lab.overview.curves import ended_early
+from mosaic_lab.overview.curve_model import Curve
+from mosaic_lab.overview.curves import GRID_POINTS, ended_early, mean_over_runs, smooth
 from mosaic_lab.overview.run_points import stage_places, step_places
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.kinds import as_kind

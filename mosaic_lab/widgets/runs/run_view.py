@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from mosaic_lab.keeper.events import SYSTEM_PREFIX
 from mosaic_lab.keeper.states import RunStatus, State
-from mosaic_lab.overview.averages import Curve, Floats
-from mosaic_lab.overview.curve_model import CurveRequest
+from mosaic_lab.overview.curve_model import Curve, CurveRequest, Floats
 from mosaic_lab.overview.results import mean_speed
 from mosaic_lab.overview.run_points import read_interval, read_points
 from mosaic_lab.runs import Run

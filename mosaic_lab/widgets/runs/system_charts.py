@@ -12,7 +12,7 @@ from ipywidgets import Box, Layout, Widget
 from mosaic_lab.chart_style import color
 from mosaic_lab.keeper.events import SYSTEM_PREFIX
 from mosaic_lab.number_format import number
-from mosaic_lab.overview.averages import Floats
+from mosaic_lab.overview.curve_model import Floats
 from mosaic_lab.widgets.charts.chart import Chart, Line
 from mosaic_lab.widgets.frames.collapsible import Collapsible
 from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell

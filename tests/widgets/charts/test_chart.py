@@ -11,7 +11,8 @@ from support import start_learner, store
 
 from mosaic_lab.chart_style import outline
 from mosaic_lab.evaluation import learning_curve
-from mosaic_lab.overview.averages import Curve, mean_over_runs, smooth
+from mosaic_lab.overview.curve_model import Curve
+from mosaic_lab.overview.curves import mean_over_runs, smooth
 from mosaic_lab.runs import RunGroup
 from mosaic_lab.widgets.charts.chart import Chart, Line, Window, log_ticks, round_ticks, stack, step_ticks
 from mosaic_lab.widgets.charts.static_chart import chart_picture
