@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -30,7 +28,7 @@ from mosaic_lab.widgets.charts.chart import (
 )
 from mosaic_lab.widgets.comparison import followed_panel
 from mosaic_lab.widgets.page.page_code import page_code
-from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
+from mosaic_lab.widgets.page.saved_form import Caption, ShownOutputs
 from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_subshell
 from mosaic_lab.widgets.replays.replay_area import ReplayArea
 
@@ -241,32 +239,16 @@ class PlotStack:
             figures.send_again()
 
 
-class ShownPlot:
-    """A plot in one output of the notebook, with its static form."""
-
-    def __init__(self, plot: Plot) -> None:
-        self.figures = PlotFigures(plot)
-        self.figures.box.add_class("mosaic-panel")
-        self._saved = SavedForm(
-            plot.title, lambda: Caption(plot.note), lambda: plot_picture(plot), on_removed=self._close
-        )
-        self._saved.update(final=True)
-        self._saved.show(self.figures.box, self._saved.add(), update=False)
-
-    def _close(self) -> None:
-        with suppress(ValueError):  # already removed to make room
-            _shown.remove(self)
-        self.figures.close()
-
-
-_shown: deque[ShownPlot] = deque()
+_shown = ShownOutputs(MOST_SHOWN)
 
 
 def show(plot: Plot) -> None:
-    """Show a plot as an output of the running cell."""
-    _shown.append(ShownPlot(plot))
-    if len(_shown) > MOST_SHOWN:
-        _shown.popleft().figures.close()
+    """Show a plot, with its static form, as an output of the running cell."""
+    figures = PlotFigures(plot)
+    figures.box.add_class("mosaic-panel")
+    _shown.show(
+        figures.box, plot.title, lambda: Caption(plot.note), lambda: plot_picture(plot), figures.close
+    )
 
 
 def _scale(facet: Facet) -> tuple[str, tuple[str, ...]]:

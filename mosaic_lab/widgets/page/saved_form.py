@@ -233,6 +233,38 @@ def form_of(caption: str) -> SavedForm | None:
     return _forms.get(caption)
 
 
+class ShownOutputs:
+    """Widgets whose static form is complete at once, each in one output of the notebook.
+
+    At most ``limit`` are live; beyond it, the oldest are closed, and the page shows their static form.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._closers: dict[SavedForm, Callable[[], None]] = {}
+
+    def show(
+        self,
+        widget: Any,
+        title: str,
+        describe: Callable[[], Caption],
+        draw: Callable[[], bytes | None],
+        close: Callable[[], None],
+    ) -> None:
+        """Show a widget in the running cell; see `SavedForm`. ``close`` closes the widget."""
+        form = SavedForm(title, describe, draw, on_removed=lambda: self._close(form))
+        form.update(final=True)
+        self._closers[form] = close
+        form.show(widget, form.add(), update=False)
+        if len(self._closers) > self._limit:
+            self._close(next(iter(self._closers)))
+
+    def _close(self, form: SavedForm) -> None:
+        close = self._closers.pop(form, None)
+        if close is not None:
+            close()
+
+
 def html_notes(texts: Iterable[str]) -> str:
     """Return texts as escaped HTML lines for a caption."""
     return "".join(f'<div style="opacity:.75">{escape(text)}</div>' for text in texts)

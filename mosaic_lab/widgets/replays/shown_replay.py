@@ -1,10 +1,12 @@
-"""A replay as an output of a notebook: its player, and the static form in the saved file."""
+"""A replay as an output of a notebook: its player, and the static form in the saved file.
+
+The static form is a short film and the table of steps.
+"""
 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections import deque
-from contextlib import suppress
+from functools import partial
 from html import escape
 
 from PIL import Image
@@ -12,7 +14,7 @@ from PIL import Image
 from mosaic_lab.arenas.replays import Replay, Replays
 from mosaic_lab.fastlane.encoding import rgb
 from mosaic_lab.fastlane.pictures import image_png, joined
-from mosaic_lab.widgets.page.saved_form import Caption, SavedForm, html_notes, html_table
+from mosaic_lab.widgets.page.saved_form import Caption, ShownOutputs, html_notes, html_table
 from mosaic_lab.widgets.replays.replay_player import PanelOf, ReplayView
 
 MOST_SHOWN = 16
@@ -24,50 +26,35 @@ _SAVED_PICTURES, _SAVED_SIDE, _GAP = 6, 160, 4
 _VIDEO = "width:320px; max-width:100%; background:#000"
 
 
-class ShownReplay:
-    """A player in one output of the notebook, with its static form: a short film and the table of steps."""
-
-    def __init__(self, shown: Replay | Replays, panel_of: PanelOf) -> None:
-        self._view = ReplayView(shown, panel_of)
-        self._saved = SavedForm(
-            f"Replay · {self._view.player.title}", self._describe, self._draw, on_removed=self.close
-        )
-        self._saved.update(final=True)
-        self._saved.show(self._view.box, self._saved.add(), update=False)
-
-    def close(self) -> None:
-        """Close the widget: the page shows the static form in its place."""
-        with suppress(ValueError):  # already removed to make room
-            _shown.remove(self)
-        self._view.close()
-
-    def _describe(self) -> Caption:
-        room, parts = _SAVED_BYTES, []
-        for replay, film in zip(self._view.replays, self._view.player.films, strict=True):
-            notes = [f"{replay.operator}: {replay.verdict}", *filter(None, [replay.note])]
-            video = ""
-            if film and (room := room - len(film)) >= 0:
-                source = f"data:video/mp4;base64,{b64encode(film).decode()}"
-                label = escape(replay.title)
-                video = f'<video style="{_VIDEO}" controls muted src="{source}" aria-label="{label}"></video>'
-            parts.append(html_notes(notes) + video + _steps_table(replay))
-        differ = self._view.player.first_difference
-        return Caption("" if differ is None else f"they differ from step {differ:,} on", "".join(parts))
-
-    def _draw(self) -> bytes | None:
-        """Return a strip of pictures over the episode, a row for each replay."""
-        rows = [_strip(replay) for replay in self._view.replays if replay.pictured]
-        return image_png(joined(rows, _GAP)) if rows else None
+_shown = ShownOutputs(MOST_SHOWN)
 
 
-_shown: deque[ShownReplay] = deque()
+def show(replays: Replay | Replays, panel_of: PanelOf) -> None:
+    """Show a player, with its static form, as an output of the running cell."""
+    view = ReplayView(replays, panel_of)
+    title = f"Replay · {view.player.title}"
+    _shown.show(view.box, title, partial(_caption, view), partial(_picture, view), view.close)
 
 
-def show(shown: Replay | Replays, panel_of: PanelOf) -> None:
-    """Show a player as an output of the running cell."""
-    _shown.append(ShownReplay(shown, panel_of))
-    if len(_shown) > MOST_SHOWN:
-        _shown.popleft().close()
+def _caption(view: ReplayView) -> Caption:
+    """Return the films, as many as fit, and the tables of steps."""
+    free_bytes, parts = _SAVED_BYTES, []
+    for replay, film in zip(view.replays, view.player.films, strict=True):
+        notes = [f"{replay.operator}: {replay.verdict}", *filter(None, [replay.note])]
+        video = ""
+        if film and (free_bytes := free_bytes - len(film)) >= 0:
+            source = f"data:video/mp4;base64,{b64encode(film).decode()}"
+            label = escape(replay.title)
+            video = f'<video style="{_VIDEO}" controls muted src="{source}" aria-label="{label}"></video>'
+        parts.append(html_notes(notes) + video + _steps_table(replay))
+    step = view.player.first_difference
+    return Caption("" if step is None else f"they differ from step {step:,} on", "".join(parts))
+
+
+def _picture(view: ReplayView) -> bytes | None:
+    """Return a strip of pictures over the episode, a row for each replay."""
+    rows = [_strip(replay) for replay in view.replays if replay.pictured]
+    return image_png(joined(rows, _GAP)) if rows else None
 
 
 def _steps_table(replay: Replay) -> str:
