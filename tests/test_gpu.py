@@ -21,7 +21,7 @@ from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.keeper.warm_workers import WARM_WORKERS
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.hardware import choose_gpus
-from mosaic_lab.widgets.runs.run_chart import run_views
+from mosaic_lab.widgets.runs.run_view import run_views
 from mosaic_lab.widgets.runs.system_charts import SystemCharts
 
 pytestmark = [pytest.mark.extended, pytest.mark.timeout(900)]

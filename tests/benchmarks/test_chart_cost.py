@@ -13,8 +13,7 @@ from benchmarks.telemetry_files import RETURN, write_run
 
 from mosaic_lab.runs import Run
 from mosaic_lab.widgets.charts.chart import Chart
-from mosaic_lab.widgets.runs.run_chart import ChartSettings, chart_content
-from mosaic_lab.widgets.runs.run_view import RunView
+from mosaic_lab.widgets.runs.run_view import ChartSettings, RunView, chart_content
 
 UPDATES = size(60, 2)
 POINTS = size((1_000, 100_000, 1_000_000), (100, 1_000))

@@ -12,8 +12,7 @@ import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, UnknownRun
 from mosaic_lab.run_table import RunList
 from mosaic_lab.runs import Run
-from mosaic_lab.widgets.runs.run_chart import run_views
-from mosaic_lab.widgets.runs.run_view import RunView
+from mosaic_lab.widgets.runs.run_view import RunView, run_views
 from mosaic_lab.widgets.runs.summary import header_summary
 
 HIKE: dict[str, Any] = {"algorithm": "hike", "env": "Hill-v0", "total_timesteps": 4_000}

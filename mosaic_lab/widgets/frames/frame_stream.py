@@ -23,8 +23,7 @@ from mosaic_lab.fastlane import pictures
 from mosaic_lab.fastlane.encoding import RECORDED_BYTES
 from mosaic_lab.fastlane.source import pixels_of
 from mosaic_lab.sanitize import file_name
-from mosaic_lab.widgets.frames.frame_feed import FrameFeed
-from mosaic_lab.widgets.frames.viewer import Viewer, ViewerTile
+from mosaic_lab.widgets.frames.viewer import FrameFeed, Viewer, ViewerTile
 from mosaic_lab.widgets.page.kernel import on_message, publish_no_status, stay_on_subshell
 
 NOTICE_SECONDS = 1.0

@@ -23,7 +23,7 @@ from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import how_to_show_again, states_text
 from mosaic_lab.widgets.frames.frame_stream import frame_stream
 from mosaic_lab.widgets.page.background import in_background
-from mosaic_lab.widgets.page.refresh import IDLE_SECONDS, refresh_scheduler
+from mosaic_lab.widgets.page.live_panel import IDLE_SECONDS, refresh_scheduler
 from mosaic_lab.widgets.page.saved_form import Caption, PanelOutput, SavedForm
 
 if TYPE_CHECKING:

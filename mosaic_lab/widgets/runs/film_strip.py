@@ -16,11 +16,10 @@ from mosaic_lab.errors import MosaicError
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.films import TYPE, Film, Films
 from mosaic_lab.widgets.frames.collapsible import Collapsible
+from mosaic_lab.widgets.page.live_panel import refresh_scheduler
 from mosaic_lab.widgets.page.page_code import page_code
-from mosaic_lab.widgets.page.refresh import refresh_scheduler
 from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_subshell
-from mosaic_lab.widgets.runs.run_chart import film_places
-from mosaic_lab.widgets.runs.run_view import RunView
+from mosaic_lab.widgets.runs.run_view import RunView, film_places
 
 MOST_FILMS = 100
 """Maximum number of films in a strip, which shows the newest."""

@@ -34,15 +34,17 @@ from mosaic_lab.widgets.page.saved_form import Caption
 from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
 from mosaic_lab.widgets.runs.film_strip import CollapsibleFilms, has_films
 from mosaic_lab.widgets.runs.following import FollowingPanel
-from mosaic_lab.widgets.runs.run_chart import (
+from mosaic_lab.widgets.runs.run_view import (
     ChartContent,
     ChartSettings,
+    Notice,
+    RunView,
     chart_content,
+    info_notice,
     legend_entry,
     panel_metrics,
     run_views,
 )
-from mosaic_lab.widgets.runs.run_view import Notice, RunView, info_notice
 from mosaic_lab.widgets.runs.summary import header_summary, runs_table
 from mosaic_lab.widgets.runs.system_charts import SystemCharts
 

@@ -1,19 +1,43 @@
-"""A run as a panel shows it: its handle, telemetry, name, colour and numbers, read from its files."""
+"""What a panel shows of its runs: each run's state and numbers, and the lines of the charts.
+
+A `RunView` is one run, read from its files. `chart_content` returns the lines of several, ready to draw; its
+cost depends on the number of lines, not on the length of the runs.
+"""
 
 from __future__ import annotations
 
+import json
 import time
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
+import numpy as np
+
+from mosaic_lab.chart_style import Place, color, mean_places, outline
 from mosaic_lab.keeper.events import SYSTEM_PREFIX
 from mosaic_lab.keeper.states import RunStatus, State
+from mosaic_lab.number_format import number
 from mosaic_lab.overview.curve_model import Curve, CurveRequest, Floats
+from mosaic_lab.overview.curves import GRID_POINTS, ended_early, mean_over_runs, smooth
 from mosaic_lab.overview.results import mean_speed
-from mosaic_lab.overview.run_points import read_interval, read_points
+from mosaic_lab.overview.run_points import read_interval, read_points, stage_places, step_places
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.checkpoint_path import first_step
+from mosaic_lab.runs.kinds import as_kind
+from mosaic_lab.runs.run_labels import (
+    distinct_labels,
+    distinct_names,
+    run_settings,
+    shared_and_own,
+    title_and_labels,
+    without_seed,
+)
+from mosaic_lab.runs.run_names import resumed_title
 from mosaic_lab.runs.run_record import training_phase, with_duration
 from mosaic_lab.telemetry import RunFeed, watcher
+from mosaic_lab.telemetry.metrics import charted
+from mosaic_lab.widgets.charts.chart import Line
 
 MEMORY = f"{SYSTEM_PREFIX}memory_mb"
 """The memory of a run's processes together, as its keeper measures it."""
@@ -33,6 +57,14 @@ _HEALTH_TEXT = {
     "dropped_by_worker": "lines could not be written by the worker (is a disk full?)",
     "missed_by_keeper": "measurements of the system could not be taken or written",
 }
+MOST_LINES = 24
+"""Maximum number of lines of a chart."""
+MOST_RAW = 4
+"""Maximum number of smoothed lines drawn with their raw data behind them."""
+MOST_POINTS = 1000
+"""Approximate maximum number of points of a line."""
+ALL_POINTS = 6000
+"""Approximate number of points of all lines together: enough for the eye, with updates that stay small."""
 
 Notice = dict[str, str]
 
@@ -175,3 +207,189 @@ class RunView:
             if count and name in _HEALTH_TEXT:
                 notices.append(warning_notice(f"{count:,} {_HEALTH_TEXT[name]}"))
         return notices
+
+
+@dataclass(frozen=True)
+class ChartSettings:
+    """The settings of a chart."""
+
+    metrics: tuple[str, ...]
+    x: str = "step"
+    smoothing: float = 0.0
+    log: bool = False
+    interval: bool = False
+    hidden: frozenset[str] = frozenset()
+
+    @property
+    def shown_metrics(self) -> list[str]:
+        """The metrics drawn as lines."""
+        return [name for name in self.metrics if name not in self.hidden]
+
+    @property
+    def kind(self) -> str:
+        """The kind of the values: "smoothed" with the weight, or empty for raw values."""
+        return f"smoothed {self.smoothing:.2f}" if self.smoothing else ""
+
+
+@dataclass(frozen=True)
+class ChartContent:
+    """Every line (including hidden ones, for the legend), the x axis label, and notes on omissions.
+    ``apart``: each line has its own chart."""
+
+    lines: list[Line]
+    x_label: str
+    notes: list[str]
+    apart: bool
+
+    def charts(self, settings: ChartSettings) -> list[tuple[str, list[Line]]]:
+        """Return each chart's metric with its visible lines; charts without any are omitted."""
+        shown = [line for line in self.lines if line.key not in settings.hidden]
+        if self.apart:
+            return [(line.label, [line]) for line in shown]
+        return [(settings.metrics[0], shown)] if shown else []
+
+
+class _Entry(NamedTuple):
+    """The parts of one line of the chart."""
+
+    key: str
+    label: str
+    color: str
+    view: RunView
+    metric: str
+
+
+def run_views(runs: Sequence[Run], alone: bool) -> tuple[str, list[RunView]]:
+    """Return the panel's title and views of the runs with distinct names."""
+    title = resumed_title(runs[0]) if alone else title_and_labels(runs)[0]
+    return title, [
+        RunView(as_kind(run), name, color(i))
+        for i, (run, name) in enumerate(zip(runs, distinct_names(runs), strict=True))
+    ]
+
+
+def panel_metrics(views: Sequence[RunView]) -> list[str]:
+    """Return the metrics of all runs for charts, in the usual order."""
+    return charted(name for view in views for name in view.feed.names)
+
+
+def chart_content(views: Sequence[RunView], settings: ChartSettings, alone: bool) -> ChartContent:
+    """Return a line per metric of one run, or per run of several, or their mean with its interval."""
+    scale, x_label = x_unit(views, settings.x)
+    if alone:
+        entries = [_Entry(name, name, color(i), views[0], name) for i, name in enumerate(settings.metrics)]
+    else:
+        metric = settings.metrics[0] if settings.metrics else ""
+        entries = [_Entry(view.run.id, view.label, view.color, view, metric) for view in views]
+    entries = [entry for entry in entries if entry.view.feed.count(entry.metric)]
+    notes: list[str] = []
+    if settings.interval and not alone:
+        lines, notes = _means(entries, settings, scale)
+    else:
+        if len(entries) > MOST_LINES:
+            notes.append(f"{MOST_LINES} of {len(entries)} runs are drawn; Mean includes all of them")
+            entries = entries[:MOST_LINES]
+        shown = sum(entry.key not in settings.hidden for entry in entries)
+        points = min(MOST_POINTS, ALL_POINTS // max(1, shown * (2 if settings.smoothing else 1)))
+        lines = [_line(entry, settings, scale, points, faint=shown <= MOST_RAW) for entry in entries]
+        lines = [line for line in lines if len(line.curve[0])]
+    if settings.log:
+        below = sum(int(np.sum(line.curve[1] <= 0)) for line in lines if line.key not in settings.hidden)
+        if below:
+            notes.append("the logarithmic axis omits values ≤ 0")
+    return ChartContent(lines, x_label, notes, alone)
+
+
+def legend_entry(line: Line, state: str | None) -> dict[str, str]:
+    values = line.curve[1]
+    finite = values[values == values]
+    last = number(float(finite[-1]) if len(finite) else None)
+    shown_state = "" if state in (None, "running", "completed") else str(state)
+    return {"key": line.key, "label": line.label, "color": line.color, "value": last, "state": shown_state}
+
+
+def _line(entry: _Entry, settings: ChartSettings, scale: float, points: int, faint: bool) -> Line:
+    x, y = entry.view.curve(entry.metric, settings.x, points)
+    marks = _stage_places(entry, settings.x, scale)
+    line = Line(entry.key, entry.label, entry.color, (x / scale, y), marks=marks)
+    if not settings.smoothing:
+        interval = entry.view.interval(entry.metric, settings.x, (x, y))
+        return line if interval is None else replace(line, band=outline(x / scale, *interval))
+    smoothed = _smoothed(entry, settings, scale, points)
+    return replace(line, curve=smoothed, thin=(line.curve,) if faint else ())
+
+
+def _stage_places(entry: _Entry, axis: str, scale: float) -> tuple[Place, ...]:
+    """Return the x positions of a curriculum's stages; empty for other runs."""
+    places = stage_places(entry.view.run, entry.view.feed, AXES[axis])
+    return tuple(Place(place.x / scale, place.label) for place in places)
+
+
+def _smoothed(entry: _Entry, settings: ChartSettings, scale: float, points: int) -> Curve:
+    """Return the smoothed line, computed from averages because the points of a decimated curve are its
+    extremes."""
+    x, y = entry.view.curve(entry.metric, settings.x, points, averaged=True)
+    return x / scale, smooth(y, settings.smoothing)
+
+
+def _means(entries: Sequence[_Entry], settings: ChartSettings, scale: float) -> tuple[list[Line], list[str]]:
+    """Return a line with its interval for each configuration, and notes on them."""
+    by_configuration: dict[str, list[_Entry]] = {}
+    for entry in entries:
+        run = entry.view.run
+        key = json.dumps([run.worker, run_settings(run)], sort_keys=True, default=str)
+        by_configuration.setdefault(key, []).append(entry)
+    drawn = list(by_configuration.items())[:MOST_LINES]
+    labels = _configuration_labels([[entry.view for entry in same] for _, same in drawn])
+    lines: list[Line] = []
+    notes: list[str] = []
+    for index, ((key, same), label) in enumerate(zip(drawn, labels, strict=True)):
+        # As coarse as the grid, because an interval over episodes would show their noise, not the runs'.
+        curves = [_smoothed(entry, settings, scale, GRID_POINTS) for entry in same]
+        notes += ended_early(curves, [entry.view.run for entry in same], [entry.view.label for entry in same])
+        marks = mean_places([_stage_places(entry, settings.x, scale) for entry in same])
+        if line := _mean(key, label, color(index), curves, marks):
+            first = same[0].view
+            alone = f"{label} seed {first.run.seed}".strip() if first.run.seed is not None else first.label
+            lines.append(line if len(same) > 1 else replace(line, label=alone))
+    return lines, notes
+
+
+def _mean(key: str, label: str, color: str, curves: Sequence[Curve], marks: tuple[Place, ...]) -> Line | None:
+    """Return the mean over runs with its interval, or with few runs the mean and each run; None if the runs
+    share no part of the x axis."""
+    from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS
+
+    mean = mean_over_runs(curves)
+    if mean is None:
+        return None
+    line = Line(key, label, color, (mean.steps, mean.value), marks=marks)
+    if mean.runs == 1:
+        return line
+    line = replace(line, label=f"{label} · mean of {mean.runs}" if label else f"mean of {mean.runs}")
+    if mean.runs < FEWEST_RUNS:
+        return replace(line, thin=tuple(curves))
+    return replace(line, label=f"{line.label}, 95% CI", band=outline(mean.steps, mean.low, mean.high))
+
+
+def _configuration_labels(configurations: Sequence[Sequence[RunView]]) -> list[str]:
+    """Return labels that distinguish configurations; empty for a single one, which the panel's title
+    names."""
+    names = [without_seed(shared_and_own([view.run.label for view in views])[0]) for views in configurations]
+    return distinct_labels(shared_and_own(names)[1], [views[0].run for views in configurations])
+
+
+def x_unit(views: Sequence[RunView], x: str) -> tuple[float, str]:
+    """Return the divisor of the x axis and its label."""
+    if x != "time":
+        return 1.0, {"step": "steps", "episode": "episodes"}[x]
+    longest = max((view.feed.seconds for view in views), default=0.0)
+    unit, name = (1.0, "s") if longest < 600 else (60.0, "min") if longest < 36_000 else (3600.0, "h")
+    return unit, f"wall time ({name})"
+
+
+def film_places(view: RunView, steps: Sequence[int], axis: str) -> list[float | None]:
+    """Return the x positions of films at these steps on a run's chart; None if the curve has no points."""
+    unit, _ = x_unit([view], axis)
+    xs = [place[AXES[axis]] for place in step_places(view.feed, steps)]
+    return [None if x is None else x / unit for x in xs]

@@ -16,8 +16,7 @@ from mosaic_lab.overview.curve_model import Floats
 from mosaic_lab.widgets.charts.chart import Chart, Line
 from mosaic_lab.widgets.frames.collapsible import Collapsible
 from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
-from mosaic_lab.widgets.runs.run_chart import MOST_LINES, x_unit
-from mosaic_lab.widgets.runs.run_view import MEMORY, RunView
+from mosaic_lab.widgets.runs.run_view import MEMORY, MOST_LINES, RunView, x_unit
 
 POINTS = 300
 """Points per line, which is a few hundred pixels wide."""

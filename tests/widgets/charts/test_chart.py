@@ -16,7 +16,7 @@ from mosaic_lab.overview.curves import mean_over_runs, smooth
 from mosaic_lab.runs import RunGroup
 from mosaic_lab.widgets.charts.chart import Chart, Line, Window, log_ticks, round_ticks, stack, step_ticks
 from mosaic_lab.widgets.charts.static_chart import chart_picture
-from mosaic_lab.widgets.runs.run_chart import ChartSettings, chart_content, run_views
+from mosaic_lab.widgets.runs.run_view import ChartSettings, chart_content, run_views
 
 
 def test_smoothing_starts_at_the_first_value_and_skips_gaps() -> None:

@@ -23,8 +23,8 @@ from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.fastlane.montage import SIDE, WIDTH, MontageTile, hud_line, montage
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.widgets.frames import saved_frames
-from mosaic_lab.widgets.frames.frame_feed import FrameFeed
 from mosaic_lab.widgets.frames.saved_frames import SavedFrames
+from mosaic_lab.widgets.frames.viewer import FrameFeed
 from mosaic_lab.widgets.frames.wall import FrameWall, frame_wall
 
 Shape = tuple[int, int, int]

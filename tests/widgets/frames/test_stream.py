@@ -17,9 +17,8 @@ from mosaic_lab.runs import Supervisor
 from mosaic_lab.widgets.frames import flow_control
 from mosaic_lab.widgets.frames import frame_stream as streams
 from mosaic_lab.widgets.frames.flow_control import LEAST
-from mosaic_lab.widgets.frames.frame_feed import FrameFeed
 from mosaic_lab.widgets.frames.frame_stream import MOST_VIEWERS, FrameStream
-from mosaic_lab.widgets.frames.viewer import GATHER_SECONDS, SILENT_SECONDS, VERSION, Viewer
+from mosaic_lab.widgets.frames.viewer import GATHER_SECONDS, SILENT_SECONDS, VERSION, FrameFeed, Viewer
 
 
 def test_frames_are_made_only_while_a_view_is_in_sight(

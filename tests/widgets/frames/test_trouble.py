@@ -9,8 +9,8 @@ from telemetry.stream_fixtures import Clock, View
 
 from mosaic_lab.fastlane import FrameSource
 from mosaic_lab.runs import Supervisor
-from mosaic_lab.widgets.frames.frame_feed import FrameFeed
 from mosaic_lab.widgets.frames.frame_stream import CALM_SECONDS, FrameStream
+from mosaic_lab.widgets.frames.viewer import FrameFeed
 
 
 def test_the_end_of_a_run_is_shown_and_its_last_frame_stays_beside_those_of_others(

@@ -12,8 +12,7 @@ from ipywidgets import VBox
 from support import wait_until
 
 from mosaic_lab.errors import MosaicError
-from mosaic_lab.widgets.page.live_panel import LivePanel, Unsubscribe
-from mosaic_lab.widgets.page.refresh import RefreshScheduler
+from mosaic_lab.widgets.page.live_panel import LivePanel, RefreshScheduler, Unsubscribe
 from mosaic_lab.widgets.page.saved_form import Caption
 
 

@@ -11,8 +11,7 @@ from overview.run_folders import START, append, metrics, run_in
 from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.keeper.states import Outcome, RunStatus, State, Transition
 from mosaic_lab.runs import Run
-from mosaic_lab.widgets.runs.run_chart import run_views
-from mosaic_lab.widgets.runs.run_view import RunView
+from mosaic_lab.widgets.runs.run_view import RunView, run_views
 from mosaic_lab.widgets.runs.system_charts import SystemCharts
 
 

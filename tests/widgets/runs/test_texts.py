@@ -17,7 +17,7 @@ from mosaic_lab.runs.run_labels import (
     shared_and_own,
 )
 from mosaic_lab.widgets.page.visibility import FASTEST_SECONDS, Visibility
-from mosaic_lab.widgets.runs.run_chart import run_views
+from mosaic_lab.widgets.runs.run_view import run_views
 
 NUMBER_TEXTS = Path(__file__).parents[3] / "js" / "tests" / "number-texts.json"
 
