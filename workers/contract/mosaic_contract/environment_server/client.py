@@ -51,7 +51,7 @@ class EnvironmentClient:
         self._step_timeout: float = server.get("step_timeout", STEP_TIMEOUT)
         self._splitter = LineSplitter(OPERATING_LINE_LIMIT)
         self._lines: list[bytes] = []
-        self._sent = self._received = 0
+        self._sent_count = self._received_count = 0
         self._failure: Exception | None = None
         self.environments: dict[str, Any] = {}
         self.memory = unnamed_file()
@@ -75,21 +75,21 @@ class EnvironmentClient:
         }
         atexit.register(self.close)
         self._opening = self.send(encode_line({"cmd": "open", **opening}))
-        self._begun: dict[bytes, int] = {}
+        self._pending_makes: dict[bytes, int] = {}
         self.latest_make = b""
 
     def make(self, command: bytes) -> Mapping[str, Any]:
         """Return the answer to an encoded command "make", which `begin_make` may have sent already."""
         self.answer(self._opening, "open")
-        begun, self._begun, self.latest_make = self._begun, {}, command
-        for other, number in begun.items():
-            if other != command:
+        pending, self._pending_makes, self.latest_make = self._pending_makes, {}, command
+        for pending_command, number in pending.items():
+            if pending_command != command:
                 self.request("close", index=self.answer(number, "make")["index"])
-        return self.answer(begun.get(command) or self.send(command), "make")
+        return self.answer(pending.get(command) or self.send(command), "make")
 
     def begin_make(self, command: bytes) -> None:
         """Send the command "make" of the first environment, without waiting for the answer."""
-        self._begun[command] = self.send(command)
+        self._pending_makes[command] = self.send(command)
 
     def request(self, command: str, **fields: Any) -> Mapping[str, Any]:
         """Send a command and return its answer. Raises the environment's error."""
@@ -111,12 +111,12 @@ class EnvironmentClient:
         if self._failure is not None:
             raise self._failure
         try:
-            self._sent += 1  # here, since no signal is handled before the next call
+            self._sent_count += 1  # here, since no signal is handled before the next call
             while line:
                 line = line[os.write(self._input, line) :]
         except OSError:  # its output will have ended
             pass
-        return self._sent
+        return self._sent_count
 
     def answer(self, number: int, command: str) -> Mapping[str, Any]:
         """Return the answer to the command with this number. Raises the environment's error.
@@ -124,7 +124,7 @@ class EnvironmentClient:
         Answers to earlier commands that a signal has kept from being read are dropped and later count as
         empty. Environments keep the texts in them, because these are not sent again.
         """
-        if number <= self._received:
+        if number <= self._received_count:
             return _EMPTY
         limit = _OPEN_SECONDS if command in ("open", "make", "close") else self._step_timeout + _MARGIN
         deadline = time.monotonic() + limit
@@ -134,15 +134,15 @@ class EnvironmentClient:
             del self._lines[0]  # now, since a signal may have interrupted its reading
             if message["type"] == "beat":
                 continue
-            self._received += 1
+            self._received_count += 1
             error = self._error(message) if message["type"] == "error" else None
-            if error is not None and (self._received == number or self._failure is not None):
+            if error is not None and (self._received_count == number or self._failure is not None):
                 raise error
-            if self._received == number:
+            if self._received_count == number:
                 return message
-            for key, rest in message.get("returned", {}).items():
+            for key, message_parts in message.get("returned", {}).items():
                 if key in self.environments:
-                    self.environments[key].keep_texts(rest)
+                    self.environments[key].keep_texts(message_parts)
 
     def release(self) -> None:
         """End the server without waiting for it. Its environments count as closed."""
@@ -212,11 +212,11 @@ def client_of(server: Mapping[str, Any]) -> EnvironmentClient:
     the "step_timeout". A process is started when all others have an environment.
     """
     clients = _clients(json.dumps(server), os.getpid())
-    least = min(clients, key=lambda client: len(client.environments), default=None)
-    if least is None or (least.environments and len(clients) < server.get("processes", 1)):
-        least = EnvironmentClient(server)
-        clients.append(least)
-    return least
+    least_loaded = min(clients, key=lambda client: len(client.environments), default=None)
+    if least_loaded is None or (least_loaded.environments and len(clients) < server.get("processes", 1)):
+        least_loaded = EnvironmentClient(server)
+        clients.append(least_loaded)
+    return least_loaded
 
 
 def provide_servers(env_id: str, environments: int) -> None:

@@ -50,15 +50,15 @@ def begin_steps(environments: Iterable[Any], actions: Iterable[Any]) -> None:
     Environments that are not served are ignored, as are those inside a user-defined wrapper, whose `step` may
     change actions.
     """
-    begun: dict[EnvironmentClient, list[Served]] = {}
+    groups: dict[EnvironmentClient, list[Served]] = {}
     for env, action in zip(environments, actions):
         served, changes = _innermost(env)
         if served is not None:
             for change in changes:
                 action = change(action)
-            served.place(action)
-            begun.setdefault(served.client, []).append(served)
-    for client, group in begun.items():
+            served.write_action(action)
+            groups.setdefault(served.client, []).append(served)
+    for client, group in groups.items():
         _send_step(client, group)
 
 
@@ -96,16 +96,16 @@ class Served:
         client.environments[self.key] = self
         self.metadata = dict(description["metadata"])
         self.render_mode = render_mode
-        self.begun: _Step | None = None
-        self.action_rest: Any = None
+        self.pending_step: _Step | None = None
+        self.action_parts: Any = None
 
-    def place(self, action: Any) -> None:
-        """Write the next action to its region; `action_rest` gets the parts to send in a message."""
+    def write_action(self, action: Any) -> None:
+        """Write the next action to its region; `action_parts` gets the parts to send in a message."""
         raise NotImplementedError
 
-    def keep_texts(self, rest: Mapping[str, Any]) -> None:
-        """Read the observations of an answer to an interrupted call. `rest` is the part of the answer that
-        was sent in a message."""
+    def keep_texts(self, message_parts: Mapping[str, Any]) -> None:
+        """Read the observations of an answer to an interrupted call. `message_parts` are the parts of
+        the answer that were sent in a message."""
         raise NotImplementedError
 
     def render(self) -> Any:
@@ -125,14 +125,14 @@ class Served:
 
     def _step(self, action: Any) -> Mapping[str, Any]:
         """Play an action, or finish the step in progress. Return the same as `_reset`."""
-        if self.begun is None:
-            self.place(action)
+        if self.pending_step is None:
+            self.write_action(action)
             _send_step(self.client, [self])
         return self._finish()
 
     def _finish(self) -> Mapping[str, Any]:
-        step, self.begun = self.begun, None
-        return _NOTHING if step is None else step.rest(self.key)
+        step, self.pending_step = self.pending_step, None
+        return _NOTHING if step is None else step.message_parts(self.key)
 
 
 class _Step:
@@ -142,7 +142,7 @@ class _Step:
         self._client, self._number = client, number
         self._returned: Mapping[str, Any] | None = None
 
-    def rest(self, key: str) -> Mapping[str, Any]:
+    def message_parts(self, key: str) -> Mapping[str, Any]:
         """Return the parts of one environment's answer that were sent in a message."""
         if self._returned is None:
             self._returned = self._client.answer(self._number, "step").get("returned", _NOTHING)
@@ -150,16 +150,16 @@ class _Step:
 
 
 def _send_step(client: EnvironmentClient, environments: list[Served]) -> None:
-    rest = {env.key: env.action_rest for env in environments if env.action_rest is not None}
+    action_parts = {env.key: env.action_parts for env in environments if env.action_parts is not None}
     indices = [env.index for env in environments]
-    if rest:
-        command = {"cmd": "step", "indices": indices, "actions": pack(rest)}
+    if action_parts:
+        command = {"cmd": "step", "indices": indices, "actions": pack(action_parts)}
         line = encode_line(command, OPERATING_LINE_LIMIT)
     else:
         line = _step_line(tuple(indices))
     step = _Step(client, client.send(line))
     for env in environments:
-        env.begun = step
+        env.pending_step = step
 
 
 @functools.lru_cache(maxsize=256)
@@ -196,22 +196,22 @@ def _environment_class() -> Any:
 
         def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
             gymnasium.Env.reset(self, seed=seed)
-            rest = self._reset(seed, options)
-            return self._region.observation.read(rest.get("observation")), _info_of(rest)
+            parts = self._reset(seed, options)
+            return self._region.observation.read(parts.get("observation")), _info_of(parts)
 
         def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-            rest = self._step(action)
+            parts = self._step(action)
             return (
-                self._region.observation.read(rest.get("observation")),
-                *self._region.read_ends(),
-                _info_of(rest),
+                self._region.observation.read(parts.get("observation")),
+                *self._region.read_outcome(),
+                _info_of(parts),
             )
 
-        def place(self, action: Any) -> None:
-            self.action_rest = self._region.action.write(action)
+        def write_action(self, action: Any) -> None:
+            self.action_parts = self._region.action.write(action)
 
-        def keep_texts(self, rest: Mapping[str, Any]) -> None:
-            self._region.observation.read(rest.get("observation"))
+        def keep_texts(self, message_parts: Mapping[str, Any]) -> None:
+            self._region.observation.read(message_parts.get("observation"))
 
     return ServedEnvironment
 
@@ -248,29 +248,29 @@ class _ServedTeam(Served):
     def action_space(self, agent: str) -> Any:
         return self._action_spaces[agent]
 
-    def keep_texts(self, rest: Mapping[str, Any]) -> None:
-        for agent, message in rest["agents"].items():
-            self._regions[agent].observation.read(message.get("observation"))
+    def keep_texts(self, message_parts: Mapping[str, Any]) -> None:
+        for agent, parts in message_parts["agents"].items():
+            self._regions[agent].observation.read(parts.get("observation"))
 
     def _restart(self, seed: int | None, options: Any) -> Mapping[str, Any]:
         if options:
             raise ConfigError(f"a served team is reset without options, got {options!r:.100}")
         return self._reset(seed, None).get("agents", _NOTHING)
 
-    def _read(self, rest: Mapping[str, Any]) -> dict[str, tuple[Any, dict[str, Any]]]:
+    def _read(self, message_parts: Mapping[str, Any]) -> dict[str, tuple[Any, dict[str, Any]]]:
         """Update `agents`. Return the observation and the info of each agent that has observed."""
-        places = {agent: region.read_place() for agent, region in self._regions.items()}
-        self.agents = [agent for agent, place in places.items() if place.present]
-        seen = {}
-        for agent, place in places.items():
-            if place.observes:
-                region, message = self._regions[agent], rest.get(agent, _NOTHING)
-                info = _info_of(message)
-                if place.masked:
+        statuses = {agent: region.read_status() for agent, region in self._regions.items()}
+        self.agents = [agent for agent, status in statuses.items() if status.present]
+        observed = {}
+        for agent, status in statuses.items():
+            if status.observes:
+                region, parts = self._regions[agent], message_parts.get(agent, _NOTHING)
+                info = _info_of(parts)
+                if status.masked:
                     info["action_mask"] = region.mask.copy()
-                seen[agent] = region.observation.read(message.get("observation")), info
-        self._selected = next((agent for agent, place in places.items() if place.acts), None)
-        return seen
+                observed[agent] = region.observation.read(parts.get("observation")), info
+        self._selected = next((agent for agent, status in statuses.items() if status.acts), None)
+        return observed
 
 
 class ServedParallel(_ServedTeam):
@@ -279,18 +279,19 @@ class ServedParallel(_ServedTeam):
     def reset(
         self, seed: int | None = None, options: Any = None
     ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        seen = self._read(self._restart(seed, options))
-        return _column(seen, 0), _column(seen, 1)
+        observed = self._read(self._restart(seed, options))
+        return _column(observed, 0), _column(observed, 1)
 
     def step(self, actions: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
         acted = self.agents
-        seen = self._read(self._step(actions).get("agents", _NOTHING))
-        ends = {agent: self._regions[agent].read_ends() for agent in dict.fromkeys([*acted, *seen])}
-        return _column(seen, 0), *(_column(ends, number) for number in range(3)), _column(seen, 1)
+        observed = self._read(self._step(actions).get("agents", _NOTHING))
+        agents = dict.fromkeys([*acted, *observed])
+        outcomes = {agent: self._regions[agent].read_outcome() for agent in agents}
+        return _column(observed, 0), *(_column(outcomes, number) for number in range(3)), _column(observed, 1)
 
-    def place(self, action: Mapping[str, Any]) -> None:
-        rest = {agent: self._regions[agent].action.write(action[agent]) for agent in self.agents}
-        self.action_rest = {agent: part for agent, part in rest.items() if part is not None} or None
+    def write_action(self, action: Mapping[str, Any]) -> None:
+        parts = {agent: self._regions[agent].action.write(action[agent]) for agent in self.agents}
+        self.action_parts = {agent: part for agent, part in parts.items() if part is not None} or None
 
 
 class ServedTurns(_ServedTeam):
@@ -298,35 +299,35 @@ class ServedTurns(_ServedTeam):
     selected again."""
 
     def reset(self, seed: int | None = None, options: Any = None) -> None:
-        self._seen: dict[str, tuple[Any, dict[str, Any]]] = {}
-        self._take(self._restart(seed, options))
+        self._observed: dict[str, tuple[Any, dict[str, Any]]] = {}
+        self._update(self._restart(seed, options))
 
     def step(self, action: Any) -> None:
-        self._take(self._step(action).get("agents", _NOTHING))
+        self._update(self._step(action).get("agents", _NOTHING))
 
-    def place(self, action: Any) -> None:
-        rest = self._regions[self.agent_selection].action.write(action)
-        self.action_rest = None if rest is None else {self.agent_selection: rest}
+    def write_action(self, action: Any) -> None:
+        part = self._regions[self.agent_selection].action.write(action)
+        self.action_parts = None if part is None else {self.agent_selection: part}
 
     def observe(self, agent: str) -> Any:
-        return self._seen[agent][0]
+        return self._observed[agent][0]
 
     def agent_iter(self) -> None:
         """PettingZoo's method, by which turn-based environments are recognized."""
         raise NotImplementedError("a training steps this environment by its agent_selection")
 
-    def _take(self, rest: Mapping[str, Any]) -> None:
-        self._seen.update(self._read(rest))
+    def _update(self, message_parts: Mapping[str, Any]) -> None:
+        self._observed.update(self._read(message_parts))
         self.agent_selection: str = self._selected or self.agent_selection
-        self.infos = _column(self._seen, 1)
-        ends = {agent: region.read_ends() for agent, region in self._regions.items()}
-        self.rewards, self.terminations, self.truncations = (_column(ends, number) for number in range(3))
+        self.infos = _column(self._observed, 1)
+        outcomes = {agent: region.read_outcome() for agent, region in self._regions.items()}
+        self.rewards, self.terminations, self.truncations = (_column(outcomes, number) for number in range(3))
 
 
 def _column(rows: Mapping[str, tuple[Any, ...]], number: int) -> dict[str, Any]:
     return {agent: row[number] for agent, row in rows.items()}
 
 
-def _info_of(rest: Mapping[str, Any]) -> dict[str, Any]:
+def _info_of(parts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the info in an answer."""
-    return dict(rest["info"]) if "info" in rest else {}
+    return dict(parts["info"]) if "info" in parts else {}

@@ -18,7 +18,7 @@ from mosaic_contract.arena.watchdog import RENDER, RESET, STEP, Watchdog
 from mosaic_contract.arrays import pack, unpack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, encode_line, with_tuples
 from mosaic_contract.environment_check import ReturnsCheck, check_first_returns, close, mask_method, offers
-from mosaic_contract.environment_server.shared_arrays import Region, make_room
+from mosaic_contract.environment_server.shared_arrays import Region, reserve_region
 from mosaic_contract.errors import ConfigError, EnvironmentFault, LineTooLong, one_line, traceback_of
 from mosaic_contract.fastlane.render import draw
 from mosaic_contract.messages import PROTOCOL
@@ -64,7 +64,7 @@ class SteppedAlone:
         if seed is not None:
             seed_libraries(seed)
         observation, info = self._check.reset(self.env.reset(seed=seed, options=options))
-        return self._rest(observation, info)
+        return self._write_answer(observation, info)
 
     def step(self, message: Any) -> Any:
         """Play the action in the region; `message` has the parts that were sent in a message.
@@ -73,14 +73,14 @@ class SteppedAlone:
         """
         returned = self._check.step(self.env.step(self._region.action.read(message)))
         observation, reward, terminated, truncated, info = returned
-        self._region.write_ends(reward, terminated, truncated)
-        return self._rest(observation, info)
+        self._region.write_outcome(reward, terminated, truncated)
+        return self._write_answer(observation, info)
 
-    def _rest(self, observation: Any, info: Mapping[str, Any]) -> Any:
+    def _write_answer(self, observation: Any, info: Mapping[str, Any]) -> Any:
         if self._masks is not None and "action_mask" not in info:
             info = {**info, "action_mask": self._masks()}
-        written = self._region.observation.write(observation)
-        return _parts(written, info) if info or written is not None else None
+        observation_parts = self._region.observation.write(observation)
+        return _parts(observation_parts, info) if info or observation_parts is not None else None
 
 
 class SteppedTeam:
@@ -99,30 +99,29 @@ class SteppedTeam:
         if seed is not None:
             seed_libraries(seed)
         self._adapter.reset(seed)
-        return self._rest()
+        return self._write_answer()
 
     def step(self, message: Any) -> Any:
         """Play the actions of the agents to act; `message` has the parts of them that were sent in a message,
         by agent. Return the same as `SteppedAlone.step`."""
-        rest = message or {}
-        turn = self._adapter.turn
-        self._adapter.step({agent: self._regions[agent].action.read(rest.get(agent)) for agent in turn})
-        return self._rest()
+        parts, turn = message or {}, self._adapter.turn
+        self._adapter.step({agent: self._regions[agent].action.read(parts.get(agent)) for agent in turn})
+        return self._write_answer()
 
-    def _rest(self) -> Any:
+    def _write_answer(self) -> Any:
         adapter = self._adapter
         turn, present, observing = map(set, (adapter.turn, adapter.present(), adapter.observing()))
         returned = {}
         for agent, region in self._regions.items():
-            region.write_ends(adapter.rewards[agent], adapter.terminated[agent], adapter.truncated[agent])
+            region.write_outcome(adapter.rewards[agent], adapter.terminated[agent], adapter.truncated[agent])
             parts, masked = None, False
             if agent in observing:
-                seen = adapter.observe(agent)
-                info = seen.info
+                observed = adapter.observe(agent)
+                info = observed.info
                 if "action_mask" in info and (masked := region.write_mask(info["action_mask"])):
                     info = {key: value for key, value in info.items() if key != "action_mask"}
-                parts = _parts(region.observation.write(seen.observation), info)
-            region.write_place(agent in present, agent in turn, agent in observing, masked)
+                parts = _parts(region.observation.write(observed.observation), info)
+            region.write_status(agent in present, agent in turn, agent in observing, masked)
             if parts is not None:
                 returned[agent] = parts
         return {"agents": returned} if returned else None
@@ -140,7 +139,7 @@ class EnvironmentServer:
     def __init__(self, channel: KernelChannel, worker: WorkerMetadata, make: MakeEnvironment) -> None:
         self._channel, self._worker, self._make = channel, worker, make
         self._environments: dict[int, SteppedAlone | SteppedTeam] = {}
-        self._memory, self._end, self._made = -1, 0, 0
+        self._memory, self._end, self._next_index = -1, 0, 0
         self._values = SharedValues(-1)
         self._shares_values = False
         self._command = ""
@@ -158,7 +157,7 @@ class EnvironmentServer:
             "render": self._render,
             "close": self._close,
         }
-        report_os_exit(self._left)
+        report_os_exit(self._report_exit)
         while True:
             command = self._channel.command(None)
             if command is None:
@@ -172,7 +171,7 @@ class EnvironmentServer:
             except KernelDisconnected:
                 raise
             except SystemExit as error:
-                self._left(error.code, lines_of(error.__traceback__))
+                self._report_exit(error.code, lines_of(error.__traceback__))
             except Exception as error:  # environments raise arbitrary exceptions
                 self._fail(error)
 
@@ -182,7 +181,7 @@ class EnvironmentServer:
         for served in self._environments.values():
             close(served.env, served.env_id)
 
-    def _left(self, code: object, lines: Lines) -> int:
+    def _report_exit(self, code: object, lines: Lines) -> int:
         """Report that the environment's code ended the process; return the exit code."""
         reached = f"at step {self._steps()} of an episode"
         self._send_error(ArenaError(exit_error(code, lines, reached), error_type=ERROR_TYPE))
@@ -219,7 +218,7 @@ class EnvironmentServer:
         metadata = getattr(inner, "metadata", {})
         paradigms = command.get("paradigms")
         description = {
-            "index": self._made,
+            "index": self._next_index,
             "max_episode_steps": _longest_episode(env, inner),
             "metadata": {"render_modes": list(metadata.get("render_modes") or [])},
         }
@@ -227,11 +226,11 @@ class EnvironmentServer:
             description.update(self._make_team(env, env_id, paradigms))
         else:
             region, described = self._region(env.observation_space, env.action_space)
-            self._environments[self._made] = SteppedAlone(env, env_id, region)
+            self._environments[self._next_index] = SteppedAlone(env, env_id, region)
             description.update(described)
         if command.get("render_mode") is not None:
             inner.render_mode = None  # with it, a step does more work in some environments
-        self._made += 1
+        self._next_index += 1
         self._channel.send({"type": "made", **description})
 
     def _make_team(self, env: Any, env_id: str, paradigms: Any) -> dict[str, Any]:
@@ -245,13 +244,13 @@ class EnvironmentServer:
         regions, agents = {}, {}
         for agent in adapter.agents:
             regions[agent], agents[agent] = self._region(*adapter.spaces(agent))
-        self._environments[self._made] = SteppedTeam(adapter, regions)
+        self._environments[self._next_index] = SteppedTeam(adapter, regions)
         return {"paradigm": adapter.paradigm, "agents": agents}
 
     def _region(self, observation_space: Any, action_space: Any) -> tuple[Region, dict[str, Any]]:
         """Make room for an agent. Return its region and the region's description."""
         observations, actions = describe_space(observation_space), describe_space(action_space)
-        start, self._end = self._end, make_room(self._memory, self._end, observations, actions)
+        start, self._end = self._end, reserve_region(self._memory, self._end, observations, actions)
         described = {"start": start, "observation_space": observations, "action_space": actions}
         return Region(self._memory, start, observations, actions), described
 
@@ -264,25 +263,25 @@ class EnvironmentServer:
 
     def _step(self, command: Mapping[str, Any]) -> None:
         self._watchdog.enter(STEP)
-        environments, rest = self._environments, {}
+        environments, returned = self._environments, {}
         actions = unpack(command["actions"]) if "actions" in command else None
         for index in command["indices"]:
             served = self._current = environments[index]
             parts = served.step(actions and actions.get(str(index)))
             if parts is not None:
-                rest[str(index)] = parts
-        self._send_returned(rest)
+                returned[str(index)] = parts
+        self._send_returned(returned)
 
-    def _send_returned(self, rest: Mapping[str, Any]) -> None:
+    def _send_returned(self, parts: Mapping[str, Any]) -> None:
         """Send the parts of answers that are not in the regions, by the environments' indices."""
-        if not rest:
+        if not parts:
             self._channel.send_line(_RETURNED)
             return
         try:
-            returned = self._form(rest)
+            returned = self._form(parts)
             line = encode_line({"type": "returned", "returned": returned}, OPERATING_LINE_LIMIT)
         except (OSError, TypeError, ValueError, RecursionError, LineTooLong):
-            returned = pack(self._sendable(rest))
+            returned = pack(self._sendable(parts))
             line = encode_line({"type": "returned", "returned": returned}, OPERATING_LINE_LIMIT)
         self._channel.send_line(line)
 
@@ -291,18 +290,18 @@ class EnvironmentServer:
         reads those."""
         return self._values.write(value, self._end) if self._shares_values else pack(value)
 
-    def _sendable(self, rest: Mapping[str, Any]) -> dict[str, Any]:
+    def _sendable(self, parts_by_index: Mapping[str, Any]) -> dict[str, Any]:
         """Return the results without the values of infos that JSON cannot represent."""
 
         def sendable(parts: Mapping[str, Any]) -> dict[str, Any]:
             if "agents" in parts:
-                return {"agents": {agent: sendable(own) for agent, own in parts["agents"].items()}}
-            info = {key: value for key, value in parts["info"].items() if self._fits(key, value)}
+                return {"agents": {agent: sendable(part) for agent, part in parts["agents"].items()}}
+            info = {key: value for key, value in parts["info"].items() if self._can_send(key, value)}
             return {**parts, "info": info}
 
-        return {index: sendable(parts) for index, parts in rest.items()}
+        return {index: sendable(parts) for index, parts in parts_by_index.items()}
 
-    def _fits(self, key: Any, value: Any) -> bool:
+    def _can_send(self, key: Any, value: Any) -> bool:
         try:
             encode_line({key: pack(value)}, OPERATING_LINE_LIMIT)
         except (TypeError, ValueError, RecursionError, LineTooLong) as error:

@@ -1,7 +1,7 @@
 """The layout of an agent's region of shared memory, the same in both processes.
 
-A region has the reward and the ends of the latest step, the next action and the latest observation; in a team
-also the agent's place in the episode and the mask of its actions. The parts of actions and observations that
+A region has the outcome of the latest step, the next action and the latest observation; in a team also the
+agent's status in the episode and the mask of its actions. The parts of actions and observations that
 have a fixed shape are stored as arrays; the others are passed in messages. Requires NumPy.
 """
 
@@ -21,14 +21,14 @@ from mosaic_contract.shared_values import aligned, reserve
 Description = Mapping[str, Any]
 """A space in the form of `describe_space`."""
 
-_ENDS = struct.Struct("=d??")  # reward, terminated, truncated
-_PLACE = struct.Struct("=????")  # the fields of `Place`
+_OUTCOME = struct.Struct("=d??")  # reward, terminated, truncated
+_STATUS = struct.Struct("=????")  # the fields of `Status`
 _CONTAINERS = ("Dict", "Tuple")
 
 
-class Place(NamedTuple):
-    """An agent's place in a team's episode: it is present, acts next, has observed the latest step, and has a
-    mask of its actions."""
+class Status(NamedTuple):
+    """An agent's status in a team's episode: it is present, acts next, has observed the latest step, and has
+    a mask of its actions."""
 
     present: bool
     acts: bool
@@ -37,7 +37,7 @@ class Place(NamedTuple):
 
 
 class Region:
-    """The region that begins at `start` of the file `memory`. The server makes room for it first."""
+    """The region that begins at `start` of the file `memory`. The server reserves it first."""
 
     def __init__(self, memory: int, start: int, observations: Description, actions: Description) -> None:
         masks = _masks(actions)
@@ -47,12 +47,12 @@ class Region:
         self.action = _part(actions, self._map, second)
         self.observation = _part(observations, self._map, third)
         # reward, terminated and truncated of the latest step
-        self.write_ends = functools.partial(_ENDS.pack_into, self._map, 0)
-        self.read_ends = functools.partial(_ENDS.unpack_from, self._map)
-        self.write_place = functools.partial(_PLACE.pack_into, self._map, _ENDS.size)
+        self.write_outcome = functools.partial(_OUTCOME.pack_into, self._map, 0)
+        self.read_outcome = functools.partial(_OUTCOME.unpack_from, self._map)
+        self.write_status = functools.partial(_STATUS.pack_into, self._map, _OUTCOME.size)
 
-    def read_place(self) -> Place:
-        return Place._make(_PLACE.unpack_from(self._map, _ENDS.size))
+    def read_status(self) -> Status:
+        return Status._make(_STATUS.unpack_from(self._map, _OUTCOME.size))
 
     def write_mask(self, mask: Any) -> bool:
         """Return whether the mask has the fixed shape of the actions, and was written."""
@@ -62,7 +62,7 @@ class Region:
         return True
 
 
-def make_room(memory: int, start: int, observations: Description, actions: Description) -> int:
+def reserve_region(memory: int, start: int, observations: Description, actions: Description) -> int:
     """Reserve the memory of a region (`reserve`) and return the start of the next one."""
     size = _HEAD + _size(_masks(actions)) + _size(actions) + _size(observations)
     reserve(memory, start, size)
@@ -114,15 +114,15 @@ class ContainerPart:
 
     def write(self, value: Any) -> Any:
         """Write a value. Return the parts that must be sent in a message, None if there are none."""
-        rest = {}
+        message = {}
         for key, name, part in self._parts:
-            if (written := part.write(value[key])) is not None:
-                rest[name] = written
-        return rest or None
+            if (part_message := part.write(value[key])) is not None:
+                message[name] = part_message
+        return message or None
 
     def read(self, message: Any) -> Any:
-        rest = message or {}
-        values = {key: part.read(rest.get(name)) for key, name, part in self._parts}
+        messages = message or {}
+        values = {key: part.read(messages.get(name)) for key, name, part in self._parts}
         return values if self._named else tuple(values.values())
 
 
@@ -156,4 +156,4 @@ def _items(space: Description) -> list[tuple[Any, Description]]:
     return list(inner.items() if isinstance(inner, Mapping) else enumerate(inner))
 
 
-_HEAD = aligned(_ENDS.size + _PLACE.size)
+_HEAD = aligned(_OUTCOME.size + _STATUS.size)
