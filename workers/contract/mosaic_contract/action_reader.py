@@ -41,8 +41,8 @@ def _discrete(described: Mapping[str, Any]) -> Reader:
 
 
 def _box(described: Mapping[str, Any]) -> Reader:
-    whole = str(described.get("dtype")).startswith(("int", "uint"))
-    return _numeric(described["shape"], described["low"], described["high"], whole, TOLERANCE)
+    integral = str(described.get("dtype")).startswith(("int", "uint"))
+    return _numeric(described["shape"], described["low"], described["high"], integral, TOLERANCE)
 
 
 def _multi_discrete(described: Mapping[str, Any]) -> Reader:
@@ -52,24 +52,24 @@ def _multi_discrete(described: Mapping[str, Any]) -> Reader:
     return _numeric(described["shape"], start, highs, True, 0.0)
 
 
-def _numeric(shape: Sequence[int], low: Any, high: Any, whole: bool, tolerance: float) -> Reader:
-    """Return the reader of arrays. `whole`: only whole numbers are accepted; `low` and `high`: one number, or
-    one for each element."""
+def _numeric(shape: Sequence[int], low: Any, high: Any, integral: bool, tolerance: float) -> Reader:
+    """Return the reader of arrays. `integral`: only whole numbers are accepted; `low` and `high`: one number,
+    or one for each element."""
     count = math.prod(shape)
     lows, highs = _spread(low, count), _spread(high, count)
 
-    def placed(number: Any, low: float, high: float) -> Any:
-        inside = min(max(number, low), high)
-        if not math.isfinite(number) or abs(number - inside) > tolerance * (1 + abs(inside)):
+    def bounded(number: Any, low: float, high: float) -> Any:
+        clipped = min(max(number, low), high)
+        if not math.isfinite(number) or abs(number - clipped) > tolerance * (1 + abs(clipped)):
             raise ValueError(f"{number!r} is out of bounds, which are {low:g} and {high:g}")
-        if whole and inside != math.floor(inside):
+        if integral and clipped != math.floor(clipped):
             raise ValueError(f"{number!r} is not an integer")
-        return int(inside) if whole else inside
+        return int(clipped) if integral else clipped
 
     def read(value: Any) -> Any:
         numbers = list(_numbers(value.tolist() if hasattr(value, "tolist") else value, shape))
         try:
-            return nested(map(placed, numbers, lows, highs), shape)
+            return nested(map(bounded, numbers, lows, highs), shape)
         except OverflowError:  # an int too large for a float
             raise ValueError(f"{numbers!r:.200} has a number that is out of bounds") from None
 

@@ -79,10 +79,10 @@ def pack_rows(values: Sequence[Any]) -> Any:
     """Pack several values: arrays of equal type and shape as one array with a row for each, others as a
     list."""
     kind, dtype, shape = type(values[0]), getattr(values[0], "dtype", None), getattr(values[0], "shape", ())
-    alike = shape and all(
+    uniform = shape and all(
         type(value) is kind and value.dtype == dtype and value.shape == shape for value in values
     )
-    return pack(_numpy().array(values)) if alike else [pack(value) for value in values]
+    return pack(_numpy().array(values)) if uniform else [pack(value) for value in values]
 
 
 def unpack(value: Any) -> Any:
@@ -153,9 +153,9 @@ def _count(shape: Any, size: int) -> int:
     ):
         raise BadMessage(f"the shape of an array must be a list of its sizes, not {shape!r:.100}")
     # empty dimensions still need room for their lists
-    room = size * math.prod(max(length, 1) for length in shape)
-    if room > ARRAY_LIMIT:
-        raise BadMessage(f"an array of shape {shape} has {room} bytes; the maximum is {ARRAY_LIMIT}")
+    nbytes = size * math.prod(max(length, 1) for length in shape)
+    if nbytes > ARRAY_LIMIT:
+        raise BadMessage(f"an array of shape {shape} has {nbytes} bytes; the maximum is {ARRAY_LIMIT}")
     return math.prod(shape)
 
 

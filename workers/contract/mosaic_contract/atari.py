@@ -88,21 +88,21 @@ class Pictures:
         self._numpy = import_module("numpy")
         self._stack: Any = None
 
-    def begin(self, frame: Any, before: Any = None) -> Any:
+    def begin(self, frame: Any, previous: Any = None) -> Any:
         """Return the observation at the start of an episode, uint8 of shape (4, 84, 84). Arguments as in
         `add`."""
-        self._stack = self._numpy.stack([self._reduced(frame, before)] * STACKED)
+        self._stack = self._numpy.stack([self._reduced(frame, previous)] * STACKED)
         return self._stack
 
-    def add(self, frame: Any, before: Any = None) -> Any:
-        """Return the observation with this frame (height, width, 3) as its newest; `before` is the preceding
-        frame, if it was observed."""
-        self._stack = self._numpy.concatenate([self._stack[1:], self._reduced(frame, before)[None]])
+    def add(self, frame: Any, previous: Any = None) -> Any:
+        """Return the observation with this frame (height, width, 3) as its newest; `previous` is the frame
+        before it, if it was observed."""
+        self._stack = self._numpy.concatenate([self._stack[1:], self._reduced(frame, previous)[None]])
         return self._stack
 
-    def _reduced(self, frame: Any, before: Any) -> Any:
+    def _reduced(self, frame: Any, previous: Any) -> Any:
         cv2 = self._cv2
-        brighter = frame if before is None else self._numpy.maximum(frame, before)
+        brighter = frame if previous is None else self._numpy.maximum(frame, previous)
         small = cv2.resize(brighter, (SIZE, SIZE), interpolation=cv2.INTER_AREA)
         return cv2.cvtColor(small, cv2.COLOR_RGB2GRAY)
 
@@ -141,14 +141,15 @@ def _game_class() -> Any:
             return self._pictures.begin(frame), info
 
         def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-            until, total, frame, over = self._number + HELD, 0.0, None, False
-            while self._number < until and not over:
-                before, number = frame, self._number
+            end, total, frame, ended = self._number + HELD, 0.0, None, False
+            while self._number < end and not ended:
+                previous, number = frame, self._number
                 frame, reward, terminated, truncated, info = self.env.step(action)
-                total, over = total + float(reward), terminated or truncated
+                total, ended = total + float(reward), terminated or truncated
                 self._number = info[_NUMBER]
             follows = self._number == number + 1
-            return self._pictures.add(frame, before if follows else None), total, terminated, truncated, info
+            observation = self._pictures.add(frame, previous if follows else None)
+            return observation, total, terminated, truncated, info
 
     return Game
 
@@ -188,8 +189,8 @@ class _Player:
         self._prepared: Sequence[int] = self._opening
         self._begins = True
         self._action: Any = _NOOP
-        self._until, self._lives = 0, 0
-        self._seen: tuple[int, Any] = (-1, None)
+        self._hold_end, self._lives = 0, 0
+        self._last_frame: tuple[int, Any] = (-1, None)
 
     def episode_begin(self, seed: int | None, episode_index: int) -> None:
         if seed is not None:
@@ -218,12 +219,12 @@ class _Player:
         if self._noops:
             self._noops -= 1
             return _NOOP
-        number, (earlier, frame) = info[_NUMBER], self._seen
-        self._seen = number, observation
-        if number >= self._until:
+        number, (earlier, frame) = info[_NUMBER], self._last_frame
+        self._last_frame = number, observation
+        if number >= self._hold_end:
             before = frame if number == earlier + 1 else None
             self._action = self._next_action(observation, before, info.get("lives", 0))
-            self._until = number + HELD
+            self._hold_end = number + HELD
         return self._action
 
     def _next_action(self, frame: Any, before: Any, lives: int) -> Any:

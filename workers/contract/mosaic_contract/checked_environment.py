@@ -132,10 +132,10 @@ def _checked_class() -> Any:
             return action + self._start if self._start else action
 
         def step(self, action: Any) -> tuple[Any, float, bool, bool, Any]:
-            own = self.action(action)
-            observation, reward, terminated, truncated, info = self._check.step(self.env.step(own))
+            env_action = self.action(action)
+            observation, reward, terminated, truncated, info = self._check.step(self.env.step(env_action))
             if self._recorder is not None:
-                self._recorder.step(own, reward, terminated, truncated, observation)
+                self._recorder.step(env_action, reward, terminated, truncated, observation)
             return observation, reward, terminated, truncated, _readable(info)
 
         def close(self) -> None:

@@ -165,16 +165,16 @@ class LineSplitter:
             self._tail.clear()
         if len(data) > self.limit or text.find(b"\n") > self.limit:  # all lines but the first are in `data`
             lines = text.split(b"\n")
-            kept = [line for line in lines if len(line) <= self.limit]
-            self.oversize += len(lines) - len(kept)
-            text = b"\n".join(kept)
-        self._keep(data[end:])
+            accepted = [line for line in lines if len(line) <= self.limit]
+            self.oversize += len(lines) - len(accepted)
+            text = b"\n".join(accepted)
+        self._keep_tail(data[end:])
         return text
 
-    def _keep(self, rest: bytes) -> None:
+    def _keep_tail(self, tail: bytes) -> None:
         if self._dropping:
             return
-        self._tail += rest
+        self._tail += tail
         if len(self._tail) > self.limit:
             self._tail.clear()
             self._dropping = True

@@ -243,21 +243,21 @@ class EpisodeCheck:
         seed = "" if self._seed is None else f", seed {self._seed}"
         return f"at step {self.steps} (episode {self.episode}{seed})"
 
-    def not_finite(self, what: str, value: Any) -> EnvironmentFault:
-        return EnvironmentFault(f"the environment's {what} was {value} {self._when}")
+    def not_finite(self, quantity: str, value: Any) -> EnvironmentFault:
+        return EnvironmentFault(f"the environment's {quantity} was {value} {self._when}")
 
     def observation(self, convert: Convert, value: Any, method: str, owner: str = "") -> Any:
         try:
             return convert(value)
-        except NotFinite as found:
-            raise self.not_finite(f"observation{found.path}{owner}", found) from None
+        except NotFinite as fault:
+            raise self.not_finite(f"observation{fault.path}{owner}", fault) from None
         except Misfit as misfit:
             raise self.misfit(misfit, method, owner) from None
 
     def misfit(self, misfit: Misfit, method: str, owner: str = "") -> EnvironmentFault:
-        what = f"observation{misfit.path}{owner}"
+        subject = f"observation{misfit.path}{owner}"
         late = f" {self._when}" if self.episode or self.steps > 1 else ""
-        return EnvironmentFault(f"the {what} that {method}() of {self.env_id} returns{late} {misfit}")
+        return EnvironmentFault(f"the {subject} that {method}() of {self.env_id} returns{late} {misfit}")
 
     def reward(self, value: Any, owner: str = "") -> float:
         """Return a reward as a number."""
@@ -364,13 +364,13 @@ class TeamCheck(EpisodeCheck):
 
     def compare(self, method: str, observations: Mapping[Any, Any]) -> None:
         """Raise `EnvironmentFault` if a converted observation has values outside its space."""
-        for agent, seen in observations.items():
-            for misfit in excluded_numbers(self._spaces[agent], seen):
+        for agent, observation in observations.items():
+            for misfit in excluded_numbers(self._spaces[agent], observation):
                 raise self.misfit(misfit, method, f" of {agent}")
 
-    def _by_agent(self, what: str, values: Any, kind: Any, read: Callable[[Any, str], Any]) -> dict[Any, Any]:
+    def _by_agent(self, name: str, values: Any, kind: Any, read: Callable[[Any, str], Any]) -> dict[Any, Any]:
         """Return the values by agent, converted by `read` unless they are of this kind already."""
-        self._check_mapping("step", what, values)
+        self._check_mapping("step", name, values)
         return {
             agent: value
             if type(value) is kind and abs(value) <= _LARGEST_REWARD
@@ -378,10 +378,10 @@ class TeamCheck(EpisodeCheck):
             for agent, value in values.items()
         }
 
-    def _check_mapping(self, method: str, what: str, values: Any) -> None:
+    def _check_mapping(self, method: str, label: str, values: Any) -> None:
         if not isinstance(values, Mapping):
             raise EnvironmentFault(
-                f"{method}() of {self.env_id} returns {quoted(values)} as its {what}; PettingZoo's are a "
+                f"{method}() of {self.env_id} returns {quoted(values)} as its {label}; PettingZoo's are a "
                 "dict with the agents as keys"
             )
 

@@ -31,7 +31,7 @@ def environment_worker(name: str, patterns: Mapping[str, Sequence[str]], **detai
         functools.partial(describe_worker, name, f"mosaic-{name}-worker", modes=["arena"], **details),
         make_environment=families.make,
         environment_facts=families.facts_of,
-        environments=families.known,
+        environments=families.environment_ids,
     )
 
 
@@ -44,7 +44,7 @@ class EnvironmentFamilies:
         self._families: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
         """By environment."""
 
-    def known(self) -> list[str]:
+    def environment_ids(self) -> list[str]:
         """Return the ids of the environments of all families."""
         return sorted(env_id for module in self._patterns for env_id in importlib.import_module(module).ids())
 
@@ -60,7 +60,7 @@ class EnvironmentFamilies:
         )
         family = importlib.import_module(module) if module else None
         if family is None or env_id not in family.ids():
-            near = difflib.get_close_matches(env_id, self.known(), n=3)
+            near = difflib.get_close_matches(env_id, self.environment_ids(), n=3)
             hint = f" Did you mean {' or '.join(near)}?" if near else ""
             raise ConfigError(
                 f"worker {self._worker!r} has no environment {env_id!r}.{hint} "

@@ -76,9 +76,9 @@ class EnvironmentSpec:
         if not wrappers:
             return replace(self, actions=actions)
         check_names(wrappers)
-        if other := [in_short(wrapper) for wrapper in wrappers if not is_plain(wrapper)]:
+        if single_agent := [in_short(wrapper) for wrapper in wrappers if not is_plain(wrapper)]:
             if self.several:
-                raise ConfigError(f"wrappers: {', '.join(other)}: only for environments of one agent")
+                raise ConfigError(f"wrappers: {', '.join(single_agent)}: only for environments of one agent")
             outside = outside_class()(self.observation_space, actions[ALONE])
             env = wrap(limited(outside, wrappers), wrappers, self.env_id, Statistics())
             return replace(
@@ -115,8 +115,8 @@ class EnvironmentSpec:
             has = f"{self._owner(agent)} has {space}"
             kind = {"Discrete": DISCRETE, "Box": CONTINUOUS}.get(type(space).__name__, "")
             if kind not in kinds[algorithm]:
-                others = [name for name, can in kinds.items() if kind in can]
-                hint = f" (for those: {', '.join(others)})" if others else ""
+                alternatives = [name for name, can in kinds.items() if kind in can]
+                hint = f" (for those: {', '.join(alternatives)})" if alternatives else ""
                 yield f"{algorithm} needs {' or '.join(kinds[algorithm])} actions; {has}{hint}"
             elif kind == CONTINUOUS and len(space.shape) != 1:
                 yield f"{algorithm} needs actions of one dimension; {has}"

@@ -29,7 +29,7 @@ _NORMALIZING = {
     NORMALIZE_REWARD: ("NormalizeReward", "return_rms"),
 }
 """Gymnasium's wrapper classes with statistics, and the attributes that hold these."""
-_OWN = ".py:"
+_USER_CODE_MARK = ".py:"
 _own_classes: set[type] = set()
 
 
@@ -52,7 +52,7 @@ def in_short(wrapper: Wrapper) -> str:
 
 def is_own(wrapper: Wrapper) -> bool:
     """Return whether a wrapper is user-defined, in a file."""
-    return _OWN in name_of(wrapper)
+    return _USER_CODE_MARK in name_of(wrapper)
 
 
 def is_of_user(env: Any) -> bool:
@@ -62,10 +62,10 @@ def is_of_user(env: Any) -> bool:
 
 def check_own_code(described: Mapping[str, Any], allowed: bool) -> None:
     """Raise `ConfigError` if a policy plays through user-defined code that may not be executed."""
-    own = [name_of(wrapper) for wrapper in described.get("wrappers") or () if is_own(wrapper)]
-    if own and not allowed:
+    user_wrappers = [name_of(wrapper) for wrapper in described.get("wrappers") or () if is_own(wrapper)]
+    if user_wrappers and not allowed:
         raise ConfigError(
-            f"the policy was trained through {', '.join(own)}, code that would be executed: give "
+            f"the policy was trained through {', '.join(user_wrappers)}, code that would be executed: give "
             "operators.rl(..., run_code=True) to allow it"
         )
 
@@ -138,8 +138,8 @@ def apply(env: Any, wrapper: Wrapper, statistics: Statistics) -> Any:
     """Return a Gymnasium environment within a wrapper. Raises `ConfigError` for unknown wrappers, wrong
     parameters, and unsuitable environments."""
     name, values = (wrapper, []) if isinstance(wrapper, str) else next(iter(wrapper.items()))
-    own = is_own(name)
-    maker, leading = (_own_class(name), (env,)) if own else (_MAKERS[name], (env, statistics))
+    of_user = is_own(name)
+    maker, leading = (_own_class(name), (env,)) if of_user else (_MAKERS[name], (env, statistics))
     parameters = list(inspect.signature(maker).parameters.values())[len(leading) :]
     arguments = _arguments(name, values, parameters)
     try:
@@ -149,7 +149,7 @@ def apply(env: Any, wrapper: Wrapper, statistics: Statistics) -> Any:
             f"the wrapper {in_short(wrapper)} cannot be used on observations {env.observation_space} and "
             f"actions {env.action_space}: {one_line(error)}"
         ) from None
-    if own:
+    if of_user:
         if not isinstance(wrapped, import_module("gymnasium").Env):
             raise ConfigError(
                 f"the wrapper {name} is not a Gymnasium wrapper: it is {type(wrapped).__name__}"
@@ -178,12 +178,12 @@ def _arguments(name: str, values: Any, parameters: list[inspect.Parameter]) -> d
         value = arguments.get(parameter.name, parameter.default)
         if value is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD:
             raise ConfigError(f"the wrapper {name!r} needs {parameter.name}: give {{{name!r}: …}}")
-        whole, number = type(value) is int, type(value) in (int, float)
-        if (parameter.annotation == "int" and not (whole and value > 0)) or (
-            parameter.annotation == "float" and not number
+        is_int, is_number = type(value) is int, type(value) in (int, float)
+        if (parameter.annotation == "int" and not (is_int and value > 0)) or (
+            parameter.annotation == "float" and not is_number
         ):
-            wanted = "an integer ≥ 1" if parameter.annotation == "int" else "a number"
-            raise ConfigError(f"the wrapper {name!r}: {parameter.name} must be {wanted}, got {value!r:.100}")
+            needed = "an integer ≥ 1" if parameter.annotation == "int" else "a number"
+            raise ConfigError(f"the wrapper {name!r}: {parameter.name} must be {needed}, got {value!r:.100}")
     return arguments
 
 
@@ -312,24 +312,24 @@ def outside_class() -> Any:
     gymnasium, numpy = import_module("gymnasium"), import_module("numpy")
 
     class Outside(gymnasium.Env):  # type: ignore[name-defined]
-        """An environment that has only spaces. `observation` is its next observation, and `sent` the action
-        that the policy played, which its wrappers must derive from the policy's choice alone."""
+        """An environment that has only spaces. `observation` is its next observation, and `expected_action`
+        the action that the policy played, which its wrappers must derive from the policy's choice alone."""
 
         def __init__(self, observation_space: Any, action_space: Any) -> None:
             self.observation_space, self.action_space = observation_space, action_space
             self.observation: Any = None
-            self.sent: Any = None
+            self.expected_action: Any = None
 
         def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
             return self.observation, {}
 
         def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-            if self.sent is None or not numpy.allclose(action, self.sent):
+            if self.expected_action is None or not numpy.allclose(action, self.expected_action):
                 raise ConfigError(
                     "a wrapper of the training repeats steps or changes actions in step(), which cannot be "
                     "played: derive it from gymnasium.ObservationWrapper or ActionWrapper"
                 )
-            self.sent = None
+            self.expected_action = None
             return self.observation, 0.0, False, False, {}
 
     return Outside

@@ -12,7 +12,7 @@ from mosaic_contract.errors import ConfigError
 from mosaic_contract.operators import Decision
 from mosaic_contract.spaces import box_bounds
 
-_KNOWN = (  # no-op actions by the prefix of the environment's id
+_NOOPS_BY_PREFIX = (  # no-op actions by the prefix of the environment's id
     ("LunarLander", 0, "engines off"),
     ("MountainCar", 1, "no push"),
     ("Acrobot", 1, "no torque"),
@@ -24,7 +24,7 @@ _KNOWN = (  # no-op actions by the prefix of the environment's id
 )
 # Words that mean "nothing" anywhere in the name of an action, and whole names with a similar meaning.
 _NOTHING = frozenset({"noop", "nop", "nothing", "none", "still", "stay", "wait", "idle"})
-_ALMOST = frozenset({"noaction", "nooperation", "nopush", "notorque", "pass", "done", "stick"})
+_SIMILAR = frozenset({"noaction", "nooperation", "nopush", "notorque", "pass", "done", "stick"})
 
 
 def noop_action(space: Mapping[str, Any], meanings: Any, env_id: str) -> Decision:
@@ -39,24 +39,25 @@ def noop_action(space: Mapping[str, Any], meanings: Any, env_id: str) -> Decisio
     return Decision(action, "still (as near to zero as the bounds allow)" if clipped else "still (zero)")
 
 
-def first_legal(space: Mapping[str, Any], wanted: int, mask: Any, moves: Any) -> int:
-    """Return `wanted` if it is legal, else the first legal action; `wanted` if no legal actions are given.
-    `mask` is a flat list of 0 and 1 or None, `moves` a list of actions or None; the mask takes precedence."""
+def first_legal(space: Mapping[str, Any], preferred: int, mask: Any, moves: Any) -> int:
+    """Return `preferred` if it is legal, else the first legal action; `preferred` if no legal actions are
+    given. `mask` is a flat list of 0 and 1 or None, `moves` a list of actions or None; the mask takes
+    precedence."""
     start = int(space.get("start", 0))
     if mask is not None:
         legal = [start + index for index, allowed in enumerate(mask) if allowed]
     else:
         legal = [action for move in moves or () if (action := whole_number(move)) is not None]
-    return wanted if wanted in legal or not legal else legal[0]
+    return preferred if preferred in legal or not legal else legal[0]
 
 
 def noop_indices(meanings: Sequence[Any]) -> list[int]:
     """Return the indices of names that mean "nothing", then of similar names ("pass", "done")."""
     words = [re.findall(r"[a-z]+", str(meaning).lower()) for meaning in meanings]
-    whole = ["".join(parts) for parts in words]
+    joined = ["".join(parts) for parts in words]
     indices = range(len(words))
-    nothing = [index for index in indices if _NOTHING.intersection(words[index]) or whole[index] in _NOTHING]
-    return nothing + [index for index in indices if whole[index] in _ALMOST and index not in nothing]
+    nothing = [index for index in indices if _NOTHING.intersection(words[index]) or joined[index] in _NOTHING]
+    return nothing + [index for index in indices if joined[index] in _SIMILAR and index not in nothing]
 
 
 def _discrete_noop(space: Mapping[str, Any], meanings: Any, env_id: str) -> Decision:
@@ -64,7 +65,7 @@ def _discrete_noop(space: Mapping[str, Any], meanings: Any, env_id: str) -> Deci
     for index in noop_indices(meanings[:count] if isinstance(meanings, list) else ()):
         return Decision(start + index, f"{meanings[index]} (index {index})")
     name = re.sub(r"^.*[/:]", "", env_id)  # without "ALE/", "mpe2/", "module:"
-    for prefix, index, meaning in _KNOWN:
+    for prefix, index, meaning in _NOOPS_BY_PREFIX:
         if name.startswith(prefix) and index < count:
             return Decision(start + index, f"{meaning} (index {index})")
     return Decision(start, f"no action is known to do nothing: plays {start}")

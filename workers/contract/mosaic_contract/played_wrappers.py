@@ -78,11 +78,11 @@ class _Player:
 
     def select_action(self, observation: Any, **hints: Any) -> Any:
         self._outside.observation = observation
-        seen = self._env.reset()[0] if self._begins else self._env.step(self._choice)[0]
+        observed = self._env.reset()[0] if self._begins else self._env.step(self._choice)[0]
         self._begins = False
         accepted = {name: hints[name] for name in self._hints if name in hints}
-        self._choice = self._operator.select_action(seen, **accepted)
-        self._outside.sent = action = self._played(self._choice)
+        self._choice = self._operator.select_action(observed, **accepted)
+        self._outside.expected_action = action = self._convert(self._choice)
         return action
 
     def queries(self) -> PolicyQueries | None:
@@ -93,11 +93,11 @@ class _Player:
         observe, choose = inner.observe, inner.answers[ACTION]
 
         def input_of(observation: Any, alone: bool) -> Any:
-            seen = self._seen(observation, alone and not self._begins)
-            return seen if observe is None else observe(seen, alone)
+            observed = self._observe(observation, alone and not self._begins)
+            return observed if observe is None else observe(observed, alone)
 
         def actions(inputs: Any, state: Any) -> Any:
-            return import_module("numpy").stack([self._played(choice) for choice in choose(inputs, state)])
+            return import_module("numpy").stack([self._convert(choice) for choice in choose(inputs, state)])
 
         return replace(
             inner,
@@ -107,22 +107,22 @@ class _Player:
             memoryless=False,  # wrappers may remember
         )
 
-    def _seen(self, observation: Any, follows: bool) -> Any:
+    def _observe(self, observation: Any, follows: bool) -> Any:
         """Return an observation as the wrappers show it: as the next one of the episode if it `follows`,
         without affecting the episode, otherwise as the first of another."""
         if follows:
             env = copy.deepcopy(self._env)
             env.unwrapped.observation = observation
             return env.step(self._choice)[0]
-        env, outside = self._another
+        env, outside = self._query_environment
         outside.observation = observation
         return env.reset()[0]
 
     @functools.cached_property
-    def _another(self) -> tuple[Any, Any]:
+    def _query_environment(self) -> tuple[Any, Any]:
         return _environment(self._described)
 
-    def _played(self, choice: Any) -> Any:
+    def _convert(self, choice: Any) -> Any:
         """Return the environment's action for an action of the operator."""
         action = choice
         for layer in self._actions:

@@ -58,7 +58,7 @@ class SharedValues:
     def write(self, value: Any, start: int = 0) -> Any:
         """Write the arrays of a value from `start` on, and return the reference to the value for a message.
         Raises `ValueError` for more than `SIZE_LIMIT`, and `OSError` if there is no space."""
-        return self._put(value, start)[0]
+        return self._write(value, start)[0]
 
     def read(self, reference: Any) -> Any:
         """Return a copy of a value. Raises `BadMessage` for an invalid reference."""
@@ -73,26 +73,26 @@ class SharedValues:
             return [self.read(part) for part in reference]
         return unpack(reference)
 
-    def _put(self, value: Any, start: int) -> tuple[Any, int]:
+    def _write(self, value: Any, start: int) -> tuple[Any, int]:
         """Write a value from `start` on; return its reference and the start of the next one."""
         if type(value) in PLAIN or _has_plain_parts(value):
             return value, start
         if _is_array(value):
             end = start + value.nbytes
             if end > self._size:
-                self._make_room(end)
+                self._grow(end)
             dtype, shape = value.dtype.str, value.shape
             self._view(dtype, shape, start)[...] = value
             return {_MARK: [dtype, shape, start]}, start + aligned(value.nbytes)
         if isinstance(value, dict):
             parts = {}
             for key, part in value.items():
-                parts[key], start = self._put(part, start)
+                parts[key], start = self._write(part, start)
             return parts, start
         if isinstance(value, (list, tuple)):
             several = []
             for part in value:
-                reference, start = self._put(part, start)
+                reference, start = self._write(part, start)
                 several.append(reference)
             return several, start
         return pack(value), start
@@ -115,7 +115,7 @@ class SharedValues:
             view = self._views[dtype, shape, start] = numpy.ndarray(shape, dtype, self._map, start)
         return view
 
-    def _make_room(self, size: int) -> None:
+    def _grow(self, size: int) -> None:
         if size > SIZE_LIMIT:
             raise ValueError(
                 f"{size >> 20} MiB of arrays; the maximum is {SIZE_LIMIT >> 20} MiB: split them into parts"

@@ -17,22 +17,22 @@ _TOLERANCE = 1e-5  # relative, for bounds: they are 32-bit numbers
 _SIZE = {"Box": "shape", "Discrete": "n", "MultiDiscrete": "nvec", "MultiBinary": "n"}
 
 
-def misfit(trained: Mapping[str, Any], offered: Mapping[str, Any], what: str) -> str:
-    """Return why a policy trained for one space cannot be used on the space `offered`, "" if it can. `what`
-    is "observations" or "actions", the first word of the sentence."""
+def misfit(trained: Mapping[str, Any], offered: Mapping[str, Any], subject: str) -> str:
+    """Return why a policy trained for one space cannot be used on the space `offered`, "" if it can.
+    `subject` is "observations" or "actions", the first word of the sentence."""
     if _form(trained) != _form(offered):
-        return f"{what} are {text_of(offered)}, the policy was trained for {text_of(trained)}"
-    if what == "actions" and not _same_bounds(trained, offered):
-        return f"{what} reach {_bounds(offered)}, the policy was trained for {_bounds(trained)}"
+        return f"{subject} are {text_of(offered)}, the policy was trained for {text_of(trained)}"
+    if subject == "actions" and not _same_bounds(trained, offered):
+        return f"{subject} reach {_bounds(offered)}, the policy was trained for {_bounds(trained)}"
     return ""
 
 
-def same_settings(who: str, settings: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the advice on a misfit of `who` if its environment was made with keywords."""
+def same_settings(policy: str, settings: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the advice on a misfit of `policy` if its environment was made with keywords."""
     if settings:
         values = ", ".join(f"{name}={value!r:.100}" for name, value in settings.items())
-        same = f"env_kwargs={dict(settings)!r:.500}"
-        yield f"{who} was trained with {values}: give the environment the same ({same})"
+        keywords = f"env_kwargs={dict(settings)!r:.500}"
+        yield f"{policy} was trained with {values}: give the environment the same ({keywords})"
 
 
 def text_of(space: Mapping[str, Any]) -> str:
@@ -73,16 +73,16 @@ def _same_bounds(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
     return all(_nearly_equal(a[bound], b[bound]) for bound in ("low", "high") if bound in a and bound in b)
 
 
-def _nearly_equal(one: Any, other: Any) -> bool:
+def _nearly_equal(first: Any, second: Any) -> bool:
     """Return whether two bounds are equal; a single number is the bound of every element."""
-    numbers, others = sorted((list(flat_numbers(one)), list(flat_numbers(other))), key=len)
+    numbers, others = sorted((list(flat_numbers(first)), list(flat_numbers(second))), key=len)
     if len(numbers) == 1:
         numbers = numbers * len(others)
     return len(numbers) == len(others) and all(map(_close, numbers, others))
 
 
-def _close(one: float, other: float) -> bool:
-    return math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+def _close(first: float, second: float) -> bool:
+    return math.isclose(first, second, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
 
 
 def _bounds(space: Mapping[str, Any]) -> str:

@@ -68,8 +68,8 @@ _ARRAYS = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
 
 def _shared(values: Any) -> Any:
     """Return an array of bounds as one number if all are equal, else as nested lists."""
-    same = values.size > 0 and (values == values.flat[0]).all()
-    return finite(values.flat[0].item() if same else values.tolist())
+    all_equal = values.size > 0 and (values == values.flat[0]).all()
+    return finite(values.flat[0].item() if all_equal else values.tolist())
 
 
 def _multi_discrete(space: Any) -> dict[str, Any]:

@@ -64,8 +64,8 @@ _WORDS = (
     "you", "your",
 )  # fmt: skip
 """All words of the missions of MiniGrid and BabyAI. All other words share one additional count."""
-_PLACES = {word: place for place, word in enumerate(_WORDS)}
-_MISSIONS_KEPT = 256
+_WORD_INDICES = {word: index for index, word in enumerate(_WORDS)}
+_MAX_CACHED_MISSIONS = 256
 
 
 @dataclass(frozen=True)
@@ -100,9 +100,9 @@ def observation_transform(
         try:
             wrapper = _MAKERS[name](space)
         except _Misfit as misfit:
-            after = f" after {', '.join(names[:index])}" if index else ""
+            previous = f" after {', '.join(names[:index])}" if index else ""
             raise ConfigError(
-                f"the observation wrapper {name!r} {misfit}; the observations of {env_id}{after} are "
+                f"the observation wrapper {name!r} {misfit}; the observations of {env_id}{previous} are "
                 f"{text_of(space)}"
             ) from None
         space = wrapper.space
@@ -155,11 +155,11 @@ def advice(space: Any, env_id: str) -> str:
     observations into vectors, the wrapper for Atari games, or ""."""
     if is_game(env_id):
         return f"; lab.train's wrappers={[ATARI]} turns them into images for convolutional networks"
-    fitting = [repr(list(names)) for names in _ADVISED if _fits(describe_space(space), names)]
-    return f"; lab.train's wrappers= makes vectors of them: {' or '.join(fitting)}" if fitting else ""
+    usable = [repr(list(names)) for names in _ADVISED if _can_apply(describe_space(space), names)]
+    return f"; lab.train's wrappers= makes vectors of them: {' or '.join(usable)}" if usable else ""
 
 
-def _fits(space: Description, names: Sequence[str]) -> bool:
+def _can_apply(space: Description, names: Sequence[str]) -> bool:
     try:
         observation_transform(space, names, "")
     except ConfigError:
@@ -189,14 +189,14 @@ class WrappedTeam(TeamWrapper):
 
     def reset(self, seed: Any = None, options: Any = None) -> tuple[dict[Any, Any], Any]:
         observations, infos = self.env.reset(seed=seed, options=options)
-        return self._observed(observations), infos
+        return self._transformed(observations), infos
 
     def step(self, actions: Mapping[Any, Any]) -> tuple[Any, ...]:
-        observations, *others = self.env.step(actions)
-        return self._observed(observations), *others
+        observations, *outcome = self.env.step(actions)
+        return self._transformed(observations), *outcome
 
-    def _observed(self, observations: Mapping[Any, Any]) -> dict[Any, Any]:
-        return {agent: self._transforms[agent].observe(seen) for agent, seen in observations.items()}
+    def _transformed(self, observations: Mapping[Any, Any]) -> dict[Any, Any]:
+        return {agent: self._transforms[agent].observe(value) for agent, value in observations.items()}
 
 
 def _one_hot(space: Description) -> ObservationTransform:
@@ -287,11 +287,11 @@ def _choices(space: Description) -> tuple[int, Part]:
     numpy = import_module("numpy")
     counts = numpy.reshape(space["n"] if space["type"] == "Discrete" else space["nvec"], -1)
     size = int(counts.sum())
-    before = numpy.cumsum([0, *counts[:-1]]) - numpy.reshape(space.get("start", 0), -1)
+    offsets = numpy.cumsum([0, *counts[:-1]]) - numpy.reshape(space.get("start", 0), -1)
 
     def part(observation: Any) -> Any:
         vector = numpy.zeros(size, numpy.float32)
-        vector[before + numpy.asarray(observation).reshape(-1)] = 1.0
+        vector[offsets + numpy.asarray(observation).reshape(-1)] = 1.0
         return vector
 
     return size, part
@@ -301,11 +301,11 @@ def _mission(space: Description) -> tuple[int, Part]:
     return len(_WORDS) + 1, lambda observation: _word_counts(str(observation))
 
 
-@functools.lru_cache(_MISSIONS_KEPT)
+@functools.lru_cache(_MAX_CACHED_MISSIONS)
 def _word_counts(mission: str) -> Any:
     counts = import_module("numpy").zeros(len(_WORDS) + 1, "float32")
     for word in re.findall(r"[a-z0-9']+", mission.lower()):
-        counts[_PLACES.get(word, len(_WORDS))] += 1.0
+        counts[_WORD_INDICES.get(word, len(_WORDS))] += 1.0
     return counts
 
 

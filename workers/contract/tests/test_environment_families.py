@@ -34,7 +34,7 @@ def test_an_environment_is_made_and_described_by_its_family(families):
 def test_an_unknown_id_is_refused_with_the_nearest(families, monkeypatch):
     monkeypatch.setitem(sys.modules, "absent", ModuleType("absent"))
     sys.modules["absent"].ids = list
-    assert families.known() == ["Arcade/Ball-v0", "Maze-v0", "Maze-v1"]
+    assert families.environment_ids() == ["Arcade/Ball-v0", "Maze-v0", "Maze-v1"]
     for unknown in ("Maze-v7", "Mazes-v1"):
         with pytest.raises(ConfigError, match=f"no environment '{unknown}'. Did you mean Maze-v"):
             families.make(unknown, {}, None)
