@@ -6,7 +6,7 @@ import {
   changed,
   explained,
   filledOf,
-  known,
+  knownValues,
   matching,
   missing,
   providersOf,
@@ -183,7 +183,7 @@ test('what was filled in is taken up as far as a form still has it', () => {
     ...{ worker: 'toy', algorithm: null },
     ...{ values: { gamma: 0.9, gone: 1 }, hyperparameters: {} }
   });
-  assert.deepEqual(known(SCHEMA, filled.values), { gamma: 0.9 });
+  assert.deepEqual(knownValues(SCHEMA, filled.values), { gamma: 0.9 });
   assert.deepEqual(filledOf(undefined).values, {});
 });
 

@@ -5,11 +5,11 @@ import { test } from 'node:test';
 import {
   duration,
   fineNumber,
+  integerText,
   milliseconds,
   number,
   settingText,
-  share,
-  whole
+  share
 } from '../src/shared/numbers.ts';
 
 /** Texts by value, which `tests/widgets/runs/test_texts.py` expects of the kernel. */
@@ -24,7 +24,7 @@ test('numbers and durations read as the kernel writes them', () => {
   for (const [value, text] of shared.number) assert.equal(number(value), text);
   for (const [value, text] of shared.duration) assert.equal(duration(value), text);
   for (const [value, text] of shared.milliseconds) assert.equal(milliseconds(value), text);
-  assert.deepEqual([number(Number.NaN), number(-Infinity), whole(12_345.6)], ['–', '−∞', '12,346']);
+  assert.deepEqual([number(Number.NaN), number(-Infinity), integerText(12_345.6)], ['–', '−∞', '12,346']);
 });
 
 test('values under the pointer have four digits', () => {

@@ -31,14 +31,14 @@ export const entriesPlugin: JupyterFrontEndPlugin<void> = {
   autoStart: true,
   optional: [ICommandPalette, ILauncher],
   activate: ({ commands }: JupyterFrontEnd, palette: ICommandPalette | null, launcher: ILauncher | null) => {
-    const place = (command: string) => {
+    const addEntry = (command: string) => {
       const rank = LISTED.indexOf(command);
       if (rank >= 0) palette?.addItem({ command, category: CATEGORY, rank, args: { [IN_PALETTE]: true } });
       if (CARDS.includes(command)) launcher?.add({ command, category: CATEGORY, rank });
     };
-    for (const command of LISTED.filter(command => commands.hasCommand(command))) place(command);
+    for (const command of LISTED.filter(command => commands.hasCommand(command))) addEntry(command);
     commands.commandChanged.connect((_, { id, type }) => {
-      if (type === 'added' && id !== undefined) place(id);
+      if (type === 'added' && id !== undefined) addEntry(id);
     });
   }
 };

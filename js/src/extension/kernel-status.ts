@@ -91,8 +91,8 @@ export class KernelStatus {
     if (!kernel?.handleComms) return;
     try {
       if (!this._comm || this._comm.isDisposed) {
-        const known = await this._hasComm(kernel);
-        if (!known || kernel !== this._kernel || this._comm) return;
+        const hasComm = await this._hasComm(kernel);
+        if (!hasComm || kernel !== this._kernel || this._comm) return;
         this._listen(kernel.createComm(TARGET, TARGET));
       }
       await this._send({});

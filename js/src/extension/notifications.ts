@@ -27,8 +27,8 @@ export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
     const endings = new Endings();
     const staying: string[] = [];
     watch.ended.connect(async (_, run: IEndedRun) => {
-      const wanted = settings.get('notifications');
-      if (wanted === 'none' || (wanted === 'failures' && !isBad(run.row.state))) return;
+      const level = settings.get('notifications');
+      if (level === 'none' || (level === 'failures' && !isBad(run.row.state))) return;
       if (await isInSight(run.row.id, notebooks)) return;
       const ending = endings.take(run);
       if (!ending) return;
@@ -62,12 +62,12 @@ function actions({ runs }: Notice, commands: JupyterFrontEnd['commands']): Notif
     commands.isEnabled(CommandIDs.openRunPanel, panel)
       ? commands.execute(CommandIDs.openRunPanel, panel)
       : commands.execute(CommandIDs.showRuns);
-  const found: Notification.IAction[] = [];
+  const buttons: Notification.IAction[] = [];
   if (commands.hasCommand(CommandIDs.showRuns)) {
-    found.push({ label: trans.__('Show'), callback: () => void show() });
+    buttons.push({ label: trans.__('Show'), callback: () => void show() });
   }
   if (commands.hasCommand(CommandIDs.showLog)) {
-    found.push({ label: trans.__('Log'), callback: () => void commands.execute(CommandIDs.showLog, log) });
+    buttons.push({ label: trans.__('Log'), callback: () => void commands.execute(CommandIDs.showLog, log) });
   }
-  return found;
+  return buttons;
 }

@@ -52,9 +52,9 @@ export class SavedOutputs {
   }
 
   private _update({ data, metadata, transient }: KernelMessage.IUpdateDisplayDataMsg['content']): void {
-    const about = metadata?.[METADATA] as JSONObject | undefined;
-    if (about === undefined || about.output !== transient?.display_id) return;
-    for (const { outputs, index } of this._ours(about.output)) {
+    const caption = metadata?.[METADATA] as JSONObject | undefined;
+    if (caption === undefined || caption.output !== transient?.display_id) return;
+    for (const { outputs, index } of this._ours(caption.output)) {
       const old = outputs.get(index);
       const value = { output_type: 'display_data', data, metadata };
       if (
@@ -106,19 +106,20 @@ export class SavedOutputs {
 
   /** Our outputs in the notebook, or those with one display id. */
   private _ours(id?: string): IOutput[] {
-    const found: IOutput[] = [];
+    const captioned: IOutput[] = [];
     const cells = this._panel.content.model?.cells ?? [];
-    let place = 0;
+    let position = 0;
     for (const cell of cells) {
-      const node = this._panel.content.widgets[place++]?.node;
+      const node = this._panel.content.widgets[position++]?.node;
       if (cell.type !== 'code') continue;
       const { outputs } = cell as ICodeCellModel;
       for (let index = 0; index < outputs.length; index++) {
-        const about = outputs.get(index).metadata[METADATA] as JSONObject | undefined;
-        if (about && (id === undefined || about.output === id)) found.push({ outputs, index, about, node });
+        const caption = outputs.get(index).metadata[METADATA] as JSONObject | undefined;
+        if (caption && (id === undefined || caption.output === id))
+          captioned.push({ outputs, index, about: caption, node });
       }
     }
-    return found;
+    return captioned;
   }
 
   private readonly _panel: NotebookPanel;

@@ -14,8 +14,8 @@ const LOOK_MS = 200;
 export function runsShown(outputs: Iterable<Readonly<Record<string, unknown>>>): string[] {
   let runs: string[] = [];
   for (const metadata of outputs) {
-    const about = metadata[METADATA] as { shows?: { runs?: unknown } } | undefined;
-    const names = about?.shows?.runs;
+    const metadataOfLab = metadata[METADATA] as { shows?: { runs?: unknown } } | undefined;
+    const names = metadataOfLab?.shows?.runs;
     if (Array.isArray(names) && names.length && names.every(name => typeof name === 'string')) runs = names;
   }
   return runs;

@@ -40,12 +40,12 @@ export const statusBarPlugin: JupyterFrontEndPlugin<void> = {
 
 /** "1 run, 2 comparisons": the nonzero counts, or "0 runs". */
 function counted({ runs, evaluations, comparisons }: IAlive): string {
-  const found = [
+  const texts = [
     (runs > 0 || evaluations + comparisons === 0) && trans._n('%1 run', '%1 runs', runs),
     evaluations > 0 && trans._n('%1 evaluation', '%1 evaluations', evaluations),
     comparisons > 0 && trans._n('%1 comparison', '%1 comparisons', comparisons)
   ];
-  return found.filter(Boolean).join(', ');
+  return texts.filter(Boolean).join(', ');
 }
 
 /** A text in the status bar that can be clicked or activated by keyboard. */

@@ -97,8 +97,8 @@ export class KernelTransport implements Transport {
   private _request(method: string, params: object, patience?: number): Promise<Answer<Method>> {
     const id = ++this._last;
     return new Promise((resolve, reject) => {
-      const silence = patience === undefined ? undefined : setTimeout(() => this._miss(id), patience);
-      this._pending.set(id, { resolve, reject, silence });
+      const timer = patience === undefined ? undefined : setTimeout(() => this._miss(id), patience);
+      this._pending.set(id, { resolve, reject, silence: timer });
       this._send({ id, method, params }).catch(reason => this._reject(id, new Unreachable(reason.message)));
     });
   }

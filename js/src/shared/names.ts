@@ -28,17 +28,17 @@ export function groupLabel(group: string): string {
 /** The words before the seed that all names with a seed share; empty for names given by users. */
 export function wordsAlike(names: readonly string[]): ReadonlySet<string> {
   const heads = names.flatMap(name => SEEDED.exec(name)?.[1] ?? []);
-  const [first = [], ...others] = [...new Set(heads)].map(head => head.split(/\s+/));
-  return new Set(first.filter(word => others.every(words => words.includes(word))));
+  const [first = [], ...otherHeads] = [...new Set(heads)].map(head => head.split(/\s+/));
+  return new Set(first.filter(word => otherHeads.every(words => words.includes(word))));
 }
 
 /** The parts of a name in order: adjacent shared words form one part, every other word its own. */
-export function nameParts(name: string, alike: ReadonlySet<string>): NamePart[] {
+export function nameParts(name: string, common: ReadonlySet<string>): NamePart[] {
   const [, head = name, tail] = SEEDED.exec(name) ?? ENDED.exec(name) ?? [];
   const parts: { text: string; kind: NamePart['kind'] }[] = [];
   for (const text of head.match(/\s*\S+/g) ?? []) {
     const last = parts.at(-1);
-    const kind = alike.has(text.trim()) ? 'alike' : 'own';
+    const kind = common.has(text.trim()) ? 'alike' : 'own';
     if (kind === 'alike' && last?.kind === kind) last.text += text;
     else parts.push({ text, kind });
   }
@@ -49,8 +49,8 @@ export function nameParts(name: string, alike: ReadonlySet<string>): NamePart[] 
  * The parts of a name that are truncated. A name is cut only once if its end is long, such as " seed 1 (resumed)",
  * or if it has many words.
  */
-export function truncatedParts(name: string, alike: ReadonlySet<string>): NamePart[] {
-  const parts = nameParts(name, alike);
+export function truncatedParts(name: string, common: ReadonlySet<string>): NamePart[] {
+  const parts = nameParts(name, common);
   const end = parts.at(-1);
   if (end?.kind !== 'end') return parts.length > MOST_PARTS ? [{ text: name, kind: 'own' }] : parts;
   return !isShortEnd(end) || parts.length > MOST_PARTS + 1
@@ -64,8 +64,8 @@ export function isShortEnd({ kind, text }: NamePart): boolean {
 }
 
 /** A name without these words. */
-export function withoutWords(name: string, alike: ReadonlySet<string>): string {
-  const parts = nameParts(name, alike).filter(({ kind }) => kind !== 'alike');
+export function withoutWords(name: string, common: ReadonlySet<string>): string {
+  const parts = nameParts(name, common).filter(({ kind }) => kind !== 'alike');
   return parts
     .map(({ text }) => text)
     .join('')
@@ -73,7 +73,7 @@ export function withoutWords(name: string, alike: ReadonlySet<string>): string {
 }
 
 /** At most this many characters: the middle is omitted, because names differ at both ends. */
-export function shortened(text: string, most: number): string {
-  const end = Math.floor((most - 1) / 2);
-  return text.length > most ? `${text.slice(0, most - 1 - end)}…${text.slice(-end)}` : text;
+export function shortened(text: string, maxLength: number): string {
+  const end = Math.floor((maxLength - 1) / 2);
+  return text.length > maxLength ? `${text.slice(0, maxLength - 1 - end)}…${text.slice(-end)}` : text;
 }

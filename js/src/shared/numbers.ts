@@ -28,7 +28,7 @@ export function fineNumber(value: Value): string {
 }
 
 /** "12,345". */
-export function whole(value: Value): string {
+export function integerText(value: Value): string {
   return special(value) ?? minus(value as number, formatted(Math.abs(value as number), 0));
 }
 
@@ -84,7 +84,7 @@ function formatted(size: number, digits: number): string {
 
 function short(size: number, digits: number): string {
   if (size >= 9999.5) {
-    const unit = UNITS.find(([least]) => size >= 0.9995 * least);
+    const unit = UNITS.find(([threshold]) => size >= 0.9995 * threshold);
     if (unit) return `${significant(size / unit[0], digits)}${unit[1]}`;
   }
   if (Number.isInteger(size)) return formatted(size, 0);

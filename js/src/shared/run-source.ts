@@ -159,12 +159,12 @@ export class RunSource {
   }
 
   private _take({ whole, rows, removed }: Changes): void {
-    const known = this._runs ?? new Map<string, RunEntry>();
-    this._runs = known;
+    const entries = this._runs ?? new Map<string, RunEntry>();
+    this._runs = entries;
     const ids = new Set(rows.map(row => row.id));
-    const gone = whole ? [...known.keys()].filter(id => !ids.has(id)) : removed;
-    for (const id of gone) known.delete(id);
-    for (const row of rows) known.set(row.id, { key: runKey(this.store, row.id), store: this.store, row });
+    const gone = whole ? [...entries.keys()].filter(id => !ids.has(id)) : removed;
+    for (const id of gone) entries.delete(id);
+    for (const row of rows) entries.set(row.id, { key: runKey(this.store, row.id), store: this.store, row });
     for (const listener of this._listeners) listener({ rows, removed: gone });
   }
 

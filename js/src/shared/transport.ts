@@ -27,8 +27,8 @@ export interface Transport {
 
 /** The wait before the next attempt, increasing up to `most` milliseconds. */
 export class BackOff {
-  constructor(most: number) {
-    this._most = most;
+  constructor(capacity: number) {
+    this._most = capacity;
   }
 
   next(): number {

@@ -105,7 +105,7 @@ export function Choices(props: {
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => input.current?.focus(), []);
   const words = text.toLowerCase().split(/\s+/);
-  const found = props.names.filter(name => words.every(word => name.toLowerCase().includes(word)));
+  const matches = props.names.filter(name => words.every(word => name.toLowerCase().includes(word)));
   return (
     <>
       <input
@@ -116,17 +116,17 @@ export function Choices(props: {
         aria-label={props.label}
         value={text}
         onChange={event => setText(event.target.value)}
-        onKeyDown={event => event.key === 'Enter' && found[0] !== undefined && props.choose(found[0])}
+        onKeyDown={event => event.key === 'Enter' && matches[0] !== undefined && props.choose(matches[0])}
       />
       <ul className="mosaic-choices">
-        {found.map(name => (
+        {matches.map(name => (
           <li key={name}>
             <button type="button" onClick={() => props.choose(name)}>
               {name}
             </button>
           </li>
         ))}
-        {found.length === 0 && <li className="mosaic-dim">{props.empty}</li>}
+        {matches.length === 0 && <li className="mosaic-dim">{props.empty}</li>}
       </ul>
     </>
   );

@@ -2,16 +2,16 @@
 
 interface Translation {
   __(text: string, ...values: unknown[]): string;
-  _n(one: string, many: string, count: number, ...values: unknown[]): string;
+  _n(singular: string, many: string, count: number, ...values: unknown[]): string;
 }
 
 function filled(text: string, values: readonly unknown[]): string {
-  return text.replace(/%(\d+)/g, (match, place) => String(values[Number(place) - 1] ?? match));
+  return text.replace(/%(\d+)/g, (match, number) => String(values[Number(number) - 1] ?? match));
 }
 
 let current: Translation = {
   __: (text, ...values) => filled(text, values),
-  _n: (one, many, count, ...values) => filled(count === 1 ? one : many, [count, ...values])
+  _n: (singular, many, count, ...values) => filled(count === 1 ? singular : many, [count, ...values])
 };
 
 /** Translate all texts with `bundle` from now on. */
@@ -21,5 +21,5 @@ export function setTranslation(bundle: Translation): void {
 
 export const trans: Translation = {
   __: (text, ...values) => current.__(text, ...values),
-  _n: (one, many, count, ...values) => current._n(one, many, count, ...values)
+  _n: (singular, many, count, ...values) => current._n(singular, many, count, ...values)
 };

@@ -83,7 +83,7 @@ export function useAnswer<M extends Method>(
 
 /** The previous object while `key` is equal. */
 export function useSame<Value>(value: Value, key: string | number | undefined): Value {
-  const kept = useRef({ value, key });
-  if (kept.current.key !== key) kept.current = { value, key };
-  return kept.current.value;
+  const latest = useRef({ value, key });
+  if (latest.current.key !== key) latest.current = { value, key };
+  return latest.current.value;
 }

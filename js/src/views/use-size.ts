@@ -6,22 +6,22 @@ import { type RefCallback, type RefObject, useCallback, useEffect, useRef, useSt
 export function useSize(): [RefCallback<HTMLElement>, number] {
   const [width, setWidth] = useState(0);
   const sizes = useRef<ResizeObserver | null>(null);
-  const place = useCallback((el: HTMLElement | null) => {
+  const ref = useCallback((el: HTMLElement | null) => {
     sizes.current?.disconnect();
     if (!el) return;
     sizes.current = new ResizeObserver(() => setWidth(el.clientWidth));
     sizes.current.observe(el);
   }, []);
-  return [place, width];
+  return [ref, width];
 }
 
 /** The width in pixels of an element that is always drawn, 0 at first. */
 export function useWidth(ref: RefObject<HTMLElement | null>): number {
-  const [place, width] = useSize();
+  const [sizeRef, width] = useSize();
   useEffect(() => {
-    place(ref.current);
-    return () => place(null);
-  }, [place, ref]);
+    sizeRef(ref.current);
+    return () => sizeRef(null);
+  }, [sizeRef, ref]);
   return width;
 }
 
@@ -29,11 +29,11 @@ export function useWidth(ref: RefObject<HTMLElement | null>): number {
  * The width of a flexible column besides which the widths of the others, in order, end at the edge of the room:
  * as many as fit beside its least width.
  */
-export function fittingWidth(room: number, others: readonly number[], least: number): number {
+export function fittingWidth(available: number, otherWidths: readonly number[], minimum: number): number {
   let used = 0;
-  for (const width of others) {
-    if (used + width > room - least) break;
+  for (const width of otherWidths) {
+    if (used + width > available - minimum) break;
     used += width;
   }
-  return Math.max(least, room - used);
+  return Math.max(minimum, available - used);
 }

@@ -42,18 +42,20 @@ interface FieldSchema {
 
 /** Entries of `values` that differ from the schema's defaults. */
 export function changed(schema: FormSchema, values: Values): Record<string, unknown> {
-  const known = schema.properties ?? {};
+  const properties = schema.properties ?? {};
   return Object.fromEntries(
     Object.entries(values).filter(
       ([name, value]) =>
-        name in known && value !== undefined && JSON.stringify(value) !== JSON.stringify(known[name]?.default)
+        name in properties &&
+        value !== undefined &&
+        JSON.stringify(value) !== JSON.stringify(properties[name]?.default)
     )
   );
 }
 
 /** The titles of required fields without a value, each once, also of the items of lists. */
 export function missing(schema: FormSchema, values: Values): string[] {
-  const own = (schema.required ?? [])
+  const missingHere = (schema.required ?? [])
     .filter(name => values[name] === undefined || values[name] === '')
     .map(name => schema.properties?.[name]?.title ?? name);
   const depending = (schema.allOf ?? [])
@@ -64,7 +66,7 @@ export function missing(schema: FormSchema, values: Values): string[] {
   const listed = Object.entries(schema.properties ?? {}).flatMap(([name, { items }]) =>
     items && Array.isArray(values[name]) ? values[name].flatMap(item => missing(items, table(item))) : []
   );
-  return [...new Set([...own, ...depending, ...listed])];
+  return [...new Set([...missingHere, ...depending, ...listed])];
 }
 
 /** The schema of operators with the latest of these trainings as suggestions for a trained policy, and the
@@ -79,8 +81,9 @@ export function withRuns(schema: FormSchema, rows: readonly RunRow[]): FormSchem
 export function withSuggestions(schema: FormSchema, field: string, values: readonly string[]): FormSchema {
   const copy = structuredClone(schema);
   for (const { then } of copy.properties?.operators?.items?.allOf ?? []) {
-    const own = then.properties?.[field];
-    if (own && values.length > 0) Object.assign(own, { examples: [...(own.examples ?? []), ...values] });
+    const property = then.properties?.[field];
+    if (property && values.length > 0)
+      Object.assign(property, { examples: [...(property.examples ?? []), ...values] });
   }
   return copy;
 }
@@ -101,24 +104,24 @@ export function withOperatorNames(before: Values, after: Values): Values {
     Array.isArray(operators) ? operators.map(table) : []
   ) as [Values[], Values[]];
   const names = operators.map(({ name }) => name);
-  operators.forEach(({ name, kind }, place) => {
-    const old = former[place];
+  operators.forEach(({ name, kind }, index) => {
+    const old = former[index];
     const isNew = old === undefined && name === undefined;
     const hasNewKind = old !== undefined && name === old.name && kind !== old.kind;
     if (isNew || (hasNewKind && (name === undefined || RegExp(`^${old.kind}( \\d+)?$`).test(String(name))))) {
-      names[place] = freeOperatorName(String(kind), names.toSpliced(place, 1));
+      names[index] = freeOperatorName(String(kind), names.toSpliced(index, 1));
     }
   });
-  const changed = names.some((name, place) => name !== operators[place]?.name);
-  const named = operators.map((operator, place) => ({ ...operator, name: names[place] }));
+  const changed = names.some((name, index) => name !== operators[index]?.name);
+  const named = operators.map((operator, index) => ({ ...operator, name: names[index] }));
   return changed ? { ...after, operators: named } : after;
 }
 
 /** "rl" or, if it is taken, "rl 2": names distinguish the operators. */
-function freeOperatorName(kind: string, taken: readonly unknown[]): string {
+function freeOperatorName(kind: string, usedNames: readonly unknown[]): string {
   for (let number = 1; ; number++) {
     const name = number === 1 ? kind : `${kind} ${number}`;
-    if (!taken.includes(name)) return name;
+    if (!usedNames.includes(name)) return name;
   }
 }
 
@@ -150,30 +153,30 @@ export function explained<E extends FieldError>(errors: readonly E[], schema: Fo
 
 /** Entries of `values` that another schema also has: these are kept if the algorithm changes. */
 export function carriedOver(before: FormSchema, after: FormSchema, values: Values): Record<string, unknown> {
-  const kept = changed(before, values);
-  return Object.fromEntries(Object.entries(kept).filter(([name]) => name in (after.properties ?? {})));
+  const remaining = changed(before, values);
+  return Object.fromEntries(Object.entries(remaining).filter(([name]) => name in (after.properties ?? {})));
 }
 
 /** The schema with only the fields whose name, title or description contains the text. */
 export function matching<S extends FormSchema>(schema: S, text: string): S {
-  const wanted = text.trim().toLowerCase();
-  if (wanted === '') return schema;
+  const query = text.trim().toLowerCase();
+  if (query === '') return schema;
   const properties = Object.fromEntries(
     Object.entries(schema.properties ?? {}).filter(([name, field]) =>
-      `${name} ${JSON.stringify(field)}`.toLowerCase().includes(wanted)
+      `${name} ${JSON.stringify(field)}`.toLowerCase().includes(query)
     )
   );
   return { ...schema, properties };
 }
 
 /** Entries of `values` for which a form has fields. */
-export function known(schema: FormSchema, values: Values): Values {
+export function knownValues(schema: FormSchema, values: Values): Values {
   return Object.fromEntries(Object.entries(values).filter(([name]) => name in (schema.properties ?? {})));
 }
 
 /** The stored values, as far as they are valid for a form. */
-export function filledOf(kept: unknown): Filled {
-  const { worker, algorithm, values, hyperparameters } = table(kept);
+export function filledOf(savedState: unknown): Filled {
+  const { worker, algorithm, values, hyperparameters } = table(savedState);
   return {
     worker: typeof worker === 'string' ? worker : null,
     algorithm: typeof algorithm === 'string' ? algorithm : null,

@@ -20,7 +20,7 @@ import {
   changed,
   explained,
   type Filled,
-  known,
+  knownValues,
   matching,
   missing,
   providersOf,
@@ -116,20 +116,20 @@ export function FormView({ app, tracker, sources, kind, kept, filled }: FormProp
     const after = form.hyperparameters ?? {};
     see(form);
     setHyperparameters(carriedOver(seen?.hyperparameters ?? after, after, hyperparameters));
-    setValues(known(form.schema, values));
+    setValues(knownValues(form.schema, values));
   }
 
-  const own = form?.hyperparameters;
+  const hyperparameterSchema = form?.hyperparameters;
   const { models, problem: unreached } = useModels(sources, providersOf(values).join(' '));
   const schema = useMemo(
     () => form && withSuggestions(withRuns(form.schema, rows), 'model', models),
     [form, rows, models]
   );
   const unknown = form && unlisted(form.schema, values);
-  const outside = own ? mistakes(own, hyperparameters) : [];
+  const outside = hyperparameterSchema ? mistakes(hyperparameterSchema, hyperparameters) : [];
   const wrong = form ? [...mistakes(form.schema, values), ...outside] : [];
   const lacking = form ? missing(form.schema, values) : [];
-  const differing = changed(own ?? {}, hyperparameters);
+  const differing = changed(hyperparameterSchema ?? {}, hyperparameters);
 
   const ready = form !== null && wrong.length === 0 && lacking.length === 0;
   const all = { ...values, worker, algorithm: form?.algorithm, hyperparameters: differing };
@@ -212,9 +212,9 @@ export function FormView({ app, tracker, sources, kind, kept, filled }: FormProp
           onChange={filled => setValues(withOperatorNames(values, filled))}
         />
       )}
-      {own && (
+      {hyperparameterSchema && (
         <Hyperparameters
-          schema={own}
+          schema={hyperparameterSchema}
           values={hyperparameters}
           changes={Object.keys(differing).length}
           onChange={filled => setHyperparameters({ ...hyperparameters, ...filled })}

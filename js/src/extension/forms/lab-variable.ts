@@ -13,11 +13,11 @@ const ASSIGNMENT = /(?:^|;[ \t]*)([A-Za-z_]\w*)\s*(?::[^=\n]+)?=\s*(?:[A-Za-z_]\
 
 /** The variable of the last `… = Lab(…)` in these cells, or null. */
 export function labVariable(sources: readonly string[]): string | null {
-  let found: string | null = null;
+  let variable: string | null = null;
   for (const source of sources) {
-    for (const match of source.matchAll(ASSIGNMENT)) found = match[1] ?? found;
+    for (const match of source.matchAll(ASSIGNMENT)) variable = match[1] ?? variable;
   }
-  return found;
+  return variable;
 }
 
 /**
@@ -25,24 +25,27 @@ export function labVariable(sources: readonly string[]): string | null {
  * excludes the name of this package if it is imported and has no other meaning anywhere.
  */
 export function namesIn(sources: readonly string[]): string[] {
-  const found = new Set(
+  const names = new Set(
     sources
       .flatMap(source => source.match(NAME) ?? [])
       .map(name => name.normalize('NFKC'))
       .filter(name => name.length <= LONGEST_NAME)
   );
-  const others = sources.map(source => source.replace(IMPORTED, ''));
-  const imported = others.some((source, place) => source !== sources[place]);
-  if (imported && !others.some(source => /\bmosaic\b/.test(source.normalize('NFKC').replace(MEMBER, '')))) {
-    found.delete('mosaic');
+  const withoutImports = sources.map(source => source.replace(IMPORTED, ''));
+  const imported = withoutImports.some((source, index) => source !== sources[index]);
+  if (
+    imported &&
+    !withoutImports.some(source => /\bmosaic\b/.test(source.normalize('NFKC').replace(MEMBER, '')))
+  ) {
+    names.delete('mosaic');
   }
-  return [...found];
+  return [...names];
 }
 
 /** `name`, with a number if it is taken. */
-export function freeName(name: string, taken: readonly string[]): string {
+export function freeName(name: string, usedNames: readonly string[]): string {
   let free = name;
-  for (let number = 2; taken.includes(free); number++) {
+  for (let number = 2; usedNames.includes(free); number++) {
     free = `${name}_${number}`;
   }
   return free;

@@ -9,12 +9,14 @@ export function labOf(panel: NotebookPanel | null): { name: string; setup: strin
   for (const cell of panel?.content.model?.cells ?? []) {
     if (cell.type === 'code') sources.push(cell.sharedModel.getSource());
   }
-  const taken = namesIn(sources);
-  const known = labVariable(sources);
-  if (known !== null) return { name: known, setup: '', taken };
-  const name = freeName('lab', taken);
-  const [line, module] = taken.includes('mosaic') ? ['import mosaic_lab', 'mosaic_lab'] : [IMPORT, 'mosaic'];
-  return { name, setup: `${line}\n\n${name} = ${module}.Lab()\n\n`, taken };
+  const usedNames = namesIn(sources);
+  const existing = labVariable(sources);
+  if (existing !== null) return { name: existing, setup: '', taken: usedNames };
+  const name = freeName('lab', usedNames);
+  const [line, module] = usedNames.includes('mosaic')
+    ? ['import mosaic_lab', 'mosaic_lab']
+    : [IMPORT, 'mosaic'];
+  return { name, setup: `${line}\n\n${name} = ${module}.Lab()\n\n`, taken: usedNames };
 }
 
 /** Insert `code` as a new code cell below the active one, and make it the active cell. It is not executed. */

@@ -126,11 +126,11 @@ export function addRunCommands(commands: readonly RunCommand[], context: Command
         }
       },
       execute: async args => {
-        const found = targets(args);
-        const hindrance = args[IN_PALETTE] ? whyNot(found) : '';
+        const selected = targets(args);
+        const hindrance = args[IN_PALETTE] ? whyNot(selected) : '';
         try {
           if (hindrance) throw new Error(hindrance);
-          await run(found);
+          await run(selected);
         } catch (reason) {
           await showErrorMessage(label.replace(' …', ''), messageOf(reason));
         }

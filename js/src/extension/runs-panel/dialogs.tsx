@@ -28,8 +28,8 @@ export const labDialogs: RunDialogs = {
         <>
           <p>{about}</p>
           <ul>
-            {names.map((name, place) => (
-              <li key={place}>{name}</li>
+            {names.map((name, index) => (
+              <li key={index}>{name}</li>
             ))}
           </ul>
           {warning && <p>{warning}</p>}

@@ -38,7 +38,7 @@ export class LogTab extends Widget {
   protected onAfterAttach(message: Message): void {
     super.onAfterAttach(message);
     this._end = this.source.subscribe(({ rows, removed }) => {
-      const row = rows.find(one => one.id === this._run);
+      const row = rows.find(candidate => candidate.id === this._run);
       if (row) {
         this._removed = false;
         this._alive = row.alive;

@@ -38,12 +38,12 @@ export class PanelTab extends Panel {
 
   protected override onAfterAttach(message: Message): void {
     super.onAfterAttach(message);
-    const ends = [
+    const endings = [
       this.source.onStatus(() => void this._refresh()),
       this.source.subscribe(changes => this._noteRemoved(changes))
     ];
     this._unsubscribe = () => {
-      for (const end of ends) end();
+      for (const end of endings) end();
     };
     void this._refresh();
   }
@@ -104,7 +104,7 @@ export class PanelTab extends Panel {
   private _noteRemoved({ rows, removed }: RowChanges): void {
     const before = this._removed.size;
     for (const { id } of rows) this._removed.delete(id);
-    for (const id of removed.filter(one => this.runs.includes(one))) this._removed.add(id);
+    for (const id of removed.filter(run => this.runs.includes(run))) this._removed.add(id);
     if (this._removed.size !== before) {
       this._note?.dispose();
       this._note = this._removed.size ? noticeOf(this._removedText()) : undefined;

@@ -24,16 +24,16 @@ const GROUPS: readonly (readonly string[])[] = [
 
 /** Add the items of a run's menu, in groups. */
 export function fillMenu(add: (item: Menu.IItemOptions & { rank: number }) => void): void {
-  GROUPS.forEach((group, place) => {
-    if (place) add({ type: 'separator', rank: 10 * place - 5 });
-    for (const command of group) add({ command, rank: 10 * place });
+  GROUPS.forEach((group, index) => {
+    if (index) add({ type: 'separator', rank: 10 * index - 5 });
+    for (const command of group) add({ command, rank: 10 * index });
   });
 }
 
 /** Show in an open menu why its items are disabled, as their commands' captions say: Lumino's menus show no captions. */
 export function explainDisabled(menu: Pick<Menu, 'items' | 'contentNode'>): void {
-  menu.items.forEach(({ isEnabled, caption }, place) => {
-    const node = menu.contentNode.children[place];
+  menu.items.forEach(({ isEnabled, caption }, index) => {
+    const node = menu.contentNode.children[index];
     if (node && !isEnabled && caption) node.setAttribute('title', caption);
   });
 }

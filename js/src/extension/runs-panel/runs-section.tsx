@@ -149,12 +149,12 @@ export class RunsSection extends ReactWidget {
     if (sources.searched) {
       this._first ??= store; // a newer store must not change the display
     }
-    const shown = sources.sources.filter(source => store === ALL || source.store === store);
+    const visible = sources.sources.filter(source => store === ALL || source.store === store);
     const before = table.sources;
-    if (shown.length !== before.length || shown.some((source, place) => source !== before[place])) {
-      table.setSources(shown);
+    if (visible.length !== before.length || visible.some((source, index) => source !== before[index])) {
+      table.setSources(visible);
     }
-    for (const source of shown) {
+    for (const source of visible) {
       if (!this._listened.has(source)) {
         this._listened.add(source);
         source.onStatus(() => this.changed.emit());
@@ -165,9 +165,9 @@ export class RunsSection extends ReactWidget {
 
   private get _actions(): readonly Action[] {
     const { runCommands, commands } = this._options;
-    const shown = runCommands.filter(({ id }) => TOOL_BAR.includes(id));
+    const toolbarCommands = runCommands.filter(({ id }) => TOOL_BAR.includes(id));
     return [
-      ...shown.map(command => ({ ...command, run: () => void commands.execute(command.id) })),
+      ...toolbarCommands.map(command => ({ ...command, run: () => void commands.execute(command.id) })),
       { label: trans.__('More actions'), icon: 'more', whyNot: () => '', run: () => this._openMenu() }
     ];
   }

@@ -46,10 +46,10 @@ export class RunTabs {
   }
 
   /** Open a replay of an evaluation's episode, at a step. It is not restored after a reload. */
-  openReplay(source: RunSource, runs: readonly string[], place: ExchangePlace): void {
-    const tab = new PanelTab('replay', source, runs, this._notebooks, place);
-    const label = trans.__('Replay of %1, seed %2', place.operator, place.seed ?? '–');
-    const id = `mosaic-lab-replay:${source.store}:${runs.join(' ')}:${place.id}`;
+  openReplay(source: RunSource, runs: readonly string[], exchange: ExchangePlace): void {
+    const tab = new PanelTab('replay', source, runs, this._notebooks, exchange);
+    const label = trans.__('Replay of %1, seed %2', exchange.operator, exchange.seed ?? '–');
+    const id = `mosaic-lab-replay:${source.store}:${runs.join(' ')}:${exchange.id}`;
     showTab(this._app, newTab(tab, id, { label, icon: runsIcon }));
   }
 
@@ -74,25 +74,25 @@ export class RunTabs {
     const [first] = targets;
     if (!source || !runs || !first) return;
     const id = `mosaic-lab-${kind}:${source.store}:${runs.join(' ')}`;
-    const known = tracker.find(tab => tab.id === id);
-    const tab: Tab = known ?? newTab(make(source, runs), id, { icon: runsIcon });
-    if (!known) {
+    const openTab = tracker.find(tab => tab.id === id);
+    const tab: Tab = openTab ?? newTab(make(source, runs), id, { icon: runsIcon });
+    if (!openTab) {
       let { row } = first;
       const name = () => {
         const resumed = this._table.snapshot.titles.get(runKey(source.store, first.id));
         const text = resumed ?? nameOf({ ...first, row });
         tab.title.label = tab.title.caption = title.replace('%1', () => text);
       };
-      const ends = [
+      const endings = [
         source.subscribe(({ rows }) => {
-          row = rows.find(one => one.id === first.id) ?? row;
+          row = rows.find(candidate => candidate.id === first.id) ?? row;
           name();
         }),
         this._table.subscribe(name)
       ];
       name();
       tab.disposed.connect(() => {
-        for (const end of ends) end();
+        for (const end of endings) end();
       });
       void tracker.add(tab);
     }

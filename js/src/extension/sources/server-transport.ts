@@ -254,11 +254,11 @@ function withBuffers<T>(content: ArrayBuffer): Content<T> {
   const length = new DataView(content).getUint32(0, true);
   const text = new TextDecoder().decode(new Uint8Array(content, 4, length));
   const { result, buffers: lengths } = JSON.parse(text) as { result: T; buffers: number[] };
-  let at = 4 + length;
+  let offset = 4 + length;
   const buffers: ArrayBuffer[] = [];
   for (const size of lengths) {
-    buffers.push(content.slice(at, at + size));
-    at += size;
+    buffers.push(content.slice(offset, offset + size));
+    offset += size;
   }
   return { result, buffers };
 }

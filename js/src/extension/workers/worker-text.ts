@@ -7,8 +7,8 @@ const ORDER = ['broken', 'outdated', 'installed', 'not installed'];
 
 /** Workers that need attention first, then installed workers; each group by name. */
 export function sorted(rows: readonly WorkerRow[]): WorkerRow[] {
-  const place = (row: WorkerRow) => ORDER.indexOf(row.state);
-  return [...rows].sort((a, b) => place(a) - place(b) || a.name.localeCompare(b.name));
+  const rank = (row: WorkerRow) => ORDER.indexOf(row.state);
+  return [...rows].sort((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name));
 }
 
 export function stateText(row: WorkerRow): string {

@@ -35,10 +35,10 @@ export const workspacePlugin: JupyterFrontEndPlugin<void> = {
 
     const open = async (store: string, name: string, runs: readonly string[] | null) => {
       const id = `mosaic-lab-workspace:${store}:${name}`;
-      const known = tracker.find(widget => widget.id === id);
-      if (known) {
-        if (runs) known.content.setRuns(runs);
-        return known;
+      const openTab = tracker.find(widget => widget.id === id);
+      if (openTab) {
+        if (runs) openTab.content.setRuns(runs);
+        return openTab;
       }
       const content = await openedTab(sources.source(store), name, runs, states, settings);
       const label = name === NAME ? trans.__('Runs of %1', shortened(store)) : name;

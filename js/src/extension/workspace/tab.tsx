@@ -61,10 +61,10 @@ export async function openedTab(
 ): Promise<WorkspaceTab> {
   const saved = new SavedState(states, `mosaic-lab:workspace-state:${source.store}:${name}`);
   const remembered = await saved.fetch();
-  const known = (remembered as { runs?: readonly string[] } | undefined)?.runs ?? [];
-  const shown = runs ?? (known.length ? known : await latestRuns(source));
+  const rememberedRuns = (remembered as { runs?: readonly string[] } | undefined)?.runs ?? [];
+  const initialRuns = runs ?? (rememberedRuns.length ? rememberedRuns : await latestRuns(source));
   const initial = { version: 1, smoothing: settings.get('smoothing'), x: settings.get('x') };
-  return new WorkspaceTab(source, restoredState(remembered ?? initial, shown), saved);
+  return new WorkspaceTab(source, restoredState(remembered ?? initial, initialRuns), saved);
 }
 
 const MOST_LATEST = 50;

@@ -73,9 +73,9 @@ function labelWidth(plot: uPlot, texts: string[] | null): number {
 }
 
 /** Our own ticks for a logarithmic axis, as many as fit, all labelled. */
-function logSplits(room: (plot: uPlot) => number): Pick<uPlot.Axis, 'splits' | 'filter'> {
+function logSplits(length: (plot: uPlot) => number): Pick<uPlot.Axis, 'splits' | 'filter'> {
   return {
-    splits: (plot, _axis, low, high) => logTicks(low, high, Math.floor(room(plot) / uPlot.pxRatio)),
+    splits: (plot, _axis, low, high) => logTicks(low, high, Math.floor(length(plot) / uPlot.pxRatio)),
     filter: (_plot, ticks) => ticks
   };
 }

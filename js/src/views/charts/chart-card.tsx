@@ -62,7 +62,7 @@ const KEYS = ['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Home', 'End', 
 
 export function ChartBody(props: ChartCardProps): ReactNode {
   const { title, lines, view, height, message } = props;
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   const chart = useRef<LineChart | null>(null);
   const latest = useRef(props);
   latest.current = props;
@@ -70,18 +70,18 @@ export function ChartBody(props: ChartCardProps): ReactNode {
   const help = useId();
 
   useLayoutEffect(() => {
-    const el = place.current;
+    const el = container.current;
     if (!el) return;
-    const made = new LineChart(el, {
+    const lineChart = new LineChart(el, {
       cursor: moved => {
         setCursor(moved);
-        latest.current.link.move(made, moved?.x ?? null);
+        latest.current.link.move(lineChart, moved?.x ?? null);
       },
       zoom: range => latest.current.onZoom(range),
       pick: point => latest.current.onPick?.(point)
     });
-    chart.current = made;
-    const leave = latest.current.link.join(made);
+    chart.current = lineChart;
+    const leave = latest.current.link.join(lineChart);
     const sight = new IntersectionObserver(entries =>
       latest.current.onVisible?.(entries.some(entry => entry.isIntersecting))
     );
@@ -92,7 +92,7 @@ export function ChartBody(props: ChartCardProps): ReactNode {
       leave();
       sight.disconnect();
       width.disconnect();
-      made.destroy();
+      lineChart.destroy();
       chart.current = null;
     };
   }, []);
@@ -107,7 +107,7 @@ export function ChartBody(props: ChartCardProps): ReactNode {
   return (
     <div className="mosaic-chart-body" style={{ height }}>
       <div
-        ref={place}
+        ref={container}
         className="mosaic-chart-plot"
         role="application"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys move the cursor
@@ -154,8 +154,8 @@ function Values({ cursor, view, xLabel, kind }: ValuesProps): ReactNode {
     const area = el?.parentElement;
     if (!el || !area) return;
     const { left, top } = cursor.pointer ?? { left: 60, top: 4 };
-    const room = (area.closest('.mosaic-workspace-views') ?? area).getBoundingClientRect().right;
-    const right = area.getBoundingClientRect().left + left + 16 + el.offsetWidth <= room;
+    const rightEdge = (area.closest('.mosaic-workspace-views') ?? area).getBoundingClientRect().right;
+    const right = area.getBoundingClientRect().left + left + 16 + el.offsetWidth <= rightEdge;
     const x = right ? left + 16 : Math.max(0, left - 16 - el.offsetWidth);
     const y = Math.max(
       0,
@@ -198,8 +198,8 @@ function intervalText(point: Near): string {
 function spoken({ x, readout }: Cursor, view: ChartView): string {
   const { nearest, points, more } = readout;
   if (!nearest) return trans.__('%1: no values', placeText(x, view.axis));
-  const place = points.indexOf(nearest) + 1;
+  const rank = points.indexOf(nearest) + 1;
   const value = [fineNumber(nearest.y), intervalText(nearest)].filter(Boolean).join(', ');
   const text = `${nearest.line.label}: ${value}, ${placeText(nearest.x, view.axis)}`;
-  return more > 0 ? text : trans.__('%1, %2 of %3', text, place, points.length);
+  return more > 0 ? text : trans.__('%1, %2 of %3', text, rank, points.length);
 }

@@ -79,8 +79,8 @@ export class CursorOverlay {
       context.globalAlpha = 1;
     }
     const mean = lines.find(({ data }) => data.key === line.data.thin);
-    for (const one of mean ? [line, mean] : [line]) {
-      this.painter.emphasize(context, one, ...scales, uPlot.pxRatio);
+    for (const drawn of mean ? [line, mean] : [line]) {
+      this.painter.emphasize(context, drawn, ...scales, uPlot.pxRatio);
     }
   }
 
@@ -102,10 +102,10 @@ export class CursorOverlay {
   private paintPoints(context: CanvasRenderingContext2D, plot: uPlot, marked: Marked, x: number): void {
     const ratio = uPlot.pxRatio;
     const { readout } = marked.cursor ?? {};
-    for (const { line, x: at, y } of readout?.points ?? linkedPoints(plot, marked, x)) {
+    for (const { line, x: pointX, y } of readout?.points ?? linkedPoints(plot, marked, x)) {
       const nearest = line.data.key === readout?.nearest?.line.data.key;
       context.beginPath();
-      const [left, top] = [plot.valToPos(at, 'x', true), plot.valToPos(y, 'y', true)];
+      const [left, top] = [plot.valToPos(pointX, 'x', true), plot.valToPos(y, 'y', true)];
       context.arc(left, top, (nearest ? 4.5 : 3) * ratio, 0, 2 * Math.PI);
       context.fillStyle = line.color;
       context.fill();

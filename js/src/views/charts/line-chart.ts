@@ -68,7 +68,7 @@ export class LineChart {
   private drawn: { x: Range; y: Range } | null = null;
   /** The cursor of a linked chart. */
   private linked: number | null = null;
-  private own: Cursor | null = null;
+  private ownCursor: Cursor | null = null;
   /** The last position of the pointer, in CSS pixels. */
   private pointer = { left: -1, top: -1 };
   private emphasized: string | null = null;
@@ -99,7 +99,7 @@ export class LineChart {
 
   /** Show the cursor of another chart. */
   link(x: number | null): void {
-    if (this.own || x === this.linked) return;
+    if (this.ownCursor || x === this.linked) return;
     this.linked = x;
     this.paintOverlay();
   }
@@ -121,22 +121,22 @@ export class LineChart {
     }
     if (key === 'Enter') return this.pick();
     const [start, end] = this.x;
-    let x = this.own?.x ?? (start + end) / 2;
-    let line = this.own?.readout.nearest ?? null;
+    let x = this.ownCursor?.x ?? (start + end) / 2;
+    let line = this.ownCursor?.readout.nearest ?? null;
     const pixel = (end - start) / Math.max(1, plot.over.clientWidth);
     if (key === 'Home') x = start;
     else if (key === 'End') x = end;
     else if (key === 'ArrowLeft' || key === 'ArrowRight') {
       const step = key === 'ArrowLeft' ? -4 * pixel : 4 * pixel;
-      if (this.own) x = Math.max(start, Math.min(end, x + step));
+      if (this.ownCursor) x = Math.max(start, Math.min(end, x + step));
     } else if (key === 'ArrowUp' || key === 'ArrowDown') {
-      const { points, nearest } = this.own?.readout ?? EMPTY;
-      const place = (nearest ? points.indexOf(nearest) : -1) + (key === 'ArrowUp' ? -1 : 1);
-      line = points[Math.max(0, Math.min(points.length - 1, place))] ?? line;
+      const { points, nearest } = this.ownCursor?.readout ?? EMPTY;
+      const index = (nearest ? points.indexOf(nearest) : -1) + (key === 'ArrowUp' ? -1 : 1);
+      line = points[Math.max(0, Math.min(points.length - 1, index))] ?? line;
     } else return false;
     this.chosen = line?.line.data.key ?? null;
-    const found = readout(this.lines, x, REACH * pixel, () => 0, MOST_DOTS, this.chosen);
-    this.setCursor({ x, readout: found, pointer: null });
+    const nearby = readout(this.lines, x, REACH * pixel, () => 0, MOST_DOTS, this.chosen);
+    this.setCursor({ x, readout: nearby, pointer: null });
     return true;
   }
 
@@ -145,7 +145,7 @@ export class LineChart {
   }
 
   private pick(): boolean {
-    const nearest = this.own?.readout.nearest;
+    const nearest = this.ownCursor?.readout.nearest;
     if (nearest) this.events.pick(nearest);
     return Boolean(nearest);
   }
@@ -178,12 +178,12 @@ export class LineChart {
     const { clientWidth: width, clientHeight: height } = this.el;
     if (width < 40 || height < 40) return;
     const { view } = this;
-    const found = withMarks(
+    const range = withMarks(
       xRange(this.lines, view.xLog) ?? (view.xLog ? [1, 10] : [0, 1]),
       this.marks,
       view.xLog
     );
-    const all = steady(found, this.drawn?.x ?? null, view.xLog);
+    const all = steady(range, this.drawn?.x ?? null, view.xLog);
     this.x = limited(all, view.xLimits, view.xLog);
     const inView = yRange(this.lines, this.x, view.yLog) ?? (view.yLog ? [1, 10] : [0, 1]);
     const values = steady(inView, this.drawn?.y ?? null, view.yLog);
@@ -261,24 +261,24 @@ export class LineChart {
   private moved(plot: uPlot): void {
     const { left = -1, top = -1 } = plot.cursor;
     if (left < 0 || top < 0) {
-      if (this.own?.pointer) this.setCursor(null);
+      if (this.ownCursor?.pointer) this.setCursor(null);
       return;
     }
     const rests = left === this.pointer.left && top === this.pointer.top;
     this.pointer = { left, top };
-    if (rests && this.own && !this.own.pointer) return; // new data, not the pointer, while keys move the cursor
+    if (rests && this.ownCursor && !this.ownCursor.pointer) return; // new data, not the pointer, while keys move the cursor
     this.chosen = null;
     const x = plot.posToVal(left, 'x');
     const reach = Math.abs(plot.posToVal(left + REACH, 'x') - x);
     const distance = (value: number) => Math.abs(plot.valToPos(value, 'y') - top);
-    const found = readout(this.lines, x, reach, distance, MOST_DOTS);
+    const nearby = readout(this.lines, x, reach, distance, MOST_DOTS);
     const pointer = { left: left + plot.over.offsetLeft, top: top + plot.over.offsetTop };
-    this.setCursor({ x, readout: found, pointer });
+    this.setCursor({ x, readout: nearby, pointer });
   }
 
   private setCursor(cursor: Cursor | null): void {
-    if (!cursor && !this.own) return;
-    this.own = cursor;
+    if (!cursor && !this.ownCursor) return;
+    this.ownCursor = cursor;
     this.linked = null;
     this.paintOverlay();
     this.events.cursor(cursor);
@@ -312,7 +312,7 @@ export class LineChart {
     this.overlay.paint(this.plot, {
       lines: this.lines,
       scales: this.scales(this.plot),
-      cursor: this.own,
+      cursor: this.ownCursor,
       linked: this.linked,
       emphasized: this.emphasized
     });

@@ -168,8 +168,8 @@ export class LinePainter {
   }
 
   private paths(data: LineData, x: Scale, y: Scale, scales: string): Cached {
-    const known = this.cache.get(data);
-    if (known?.scales === scales) return known;
+    const hit = this.cache.get(data);
+    if (hit?.scales === scales) return hit;
     const xs = pixels(data.x, projection(x));
     const path = trace(xs, pixels(data.y, projection(y)));
     const band =
@@ -183,9 +183,9 @@ export class LinePainter {
 }
 
 function pixels(values: Numbers, project: (value: number) => number): Float32Array {
-  const found = new Float32Array(values.length);
-  for (let i = 0; i < values.length; i++) found[i] = project(values[i] as number);
-  return found;
+  const mapped = new Float32Array(values.length);
+  for (let i = 0; i < values.length; i++) mapped[i] = project(values[i] as number);
+  return mapped;
 }
 
 function sameLines(now: readonly ChartLine[], before: readonly ChartLine[]): boolean {
@@ -228,10 +228,10 @@ function outline(xs: Float32Array, low: Float32Array, high: Float32Array): Path2
   const path = new Path2D();
   let first = -1;
   for (let i = 0; i <= xs.length; i++) {
-    const known =
+    const cached =
       i < xs.length && !Number.isNaN((xs[i] as number) + (low[i] as number) + (high[i] as number));
-    if (known && first < 0) first = i;
-    if (known || first < 0) continue;
+    if (cached && first < 0) first = i;
+    if (cached || first < 0) continue;
     path.moveTo(xs[first] as number, high[first] as number);
     for (let k = first + 1; k < i; k++) path.lineTo(xs[k] as number, high[k] as number);
     for (let k = i - 1; k >= first; k--) path.lineTo(xs[k] as number, low[k] as number);

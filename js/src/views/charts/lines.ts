@@ -53,6 +53,6 @@ export function linesOf({ result, buffers }: Pick<Answer<'curves'>, 'result' | '
 
 /** The run whose own values a line shows; null for the line of a group. */
 export function lineRun({ key, runs }: LineData): string | null {
-  const [run = '', ...others] = runs;
-  return others.length === 0 && key.endsWith(run) ? run : null;
+  const [run = '', ...otherRuns] = runs;
+  return otherRuns.length === 0 && key.endsWith(run) ? run : null;
 }

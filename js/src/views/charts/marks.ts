@@ -29,18 +29,18 @@ export function marksOf(lines: readonly ChartLine[]): Mark[] {
   const marked = lines.flatMap(({ data: { marks = [] }, color }) =>
     marks.length > 0 ? [{ marks, color }] : []
   );
-  const shared = (marked[0]?.marks ?? []).filter(place => marked.every(({ marks }) => has(marks, place)));
-  const found: Mark[] = shared.map(({ x, label }) => ({ x, label, color: null }));
+  const shared = (marked[0]?.marks ?? []).filter(mark => marked.every(({ marks }) => has(marks, mark)));
+  const distinct: Mark[] = shared.map(({ x, label }) => ({ x, label, color: null }));
   if (marked.length <= MOST_MARKED) {
     for (const { marks, color } of marked) {
-      for (const place of marks) if (!has(shared, place)) found.push({ ...place, color });
+      for (const mark of marks) if (!has(shared, mark)) distinct.push({ ...mark, color });
     }
   }
-  return found.sort((one, other) => one.x - other.x);
+  return distinct.sort((a, b) => a.x - b.x);
 }
 
-function has(places: readonly Place[], { x, label }: Place): boolean {
-  return places.some(place => place.x === x && place.label === label);
+function has(marks: readonly Place[], { x, label }: Place): boolean {
+  return marks.some(mark => mark.x === x && mark.label === label);
 }
 
 /** A range of x extended to the marks: the first stage begins before there is a value. */

@@ -38,9 +38,9 @@ export function nearestPoint(data: LineData, x: number, reach: number): [number,
   const { length } = data.x;
   if (length === 0) return null;
   if (x < (data.x[0] as number) - reach || x > (data.x[length - 1] as number) + reach) return null;
-  const found = nearestIndex(data.x, x);
+  const nearest = nearestIndex(data.x, x);
   for (let distance = 0; distance < length; distance++) {
-    for (const index of distance === 0 ? [found] : [found - distance, found + distance]) {
+    for (const index of distance === 0 ? [nearest] : [nearest - distance, nearest + distance]) {
       const value = data.y[index];
       if (value !== undefined && Number.isFinite(value)) return [data.x[index] as number, value];
     }
@@ -66,27 +66,27 @@ export function readout(
   x: number,
   reach: number,
   distance: (value: number) => number,
-  most = 12,
+  maxCount = 12,
   chosen: string | null = null
 ): Readout {
-  const found: Near[] = [];
+  const nearPoints: Near[] = [];
   for (const line of lines) {
     const point = nearestPoint(line.data, x, reach);
-    if (point) found.push({ line, x: point[0], y: point[1] });
+    if (point) nearPoints.push({ line, x: point[0], y: point[1] });
   }
-  if (found.length === 0) return EMPTY;
-  found.sort((a, b) => b.y - a.y);
-  let place = found.findIndex(({ line }) => line.data.key === chosen);
-  if (place < 0) {
-    place = 0;
-    for (let i = 1; i < found.length; i++) {
-      const nearer = distance((found[i] as Near).y) < distance((found[place] as Near).y);
-      if (nearer) place = i;
+  if (nearPoints.length === 0) return EMPTY;
+  nearPoints.sort((a, b) => b.y - a.y);
+  let position = nearPoints.findIndex(({ line }) => line.data.key === chosen);
+  if (position < 0) {
+    position = 0;
+    for (let i = 1; i < nearPoints.length; i++) {
+      const nearer = distance((nearPoints[i] as Near).y) < distance((nearPoints[position] as Near).y);
+      if (nearer) position = i;
     }
   }
-  const first = Math.max(0, Math.min(place - (most >> 1), found.length - most));
-  const points = found.slice(first, first + most);
-  return { points, nearest: found[place] ?? null, more: found.length - points.length };
+  const first = Math.max(0, Math.min(position - (maxCount >> 1), nearPoints.length - maxCount));
+  const points = nearPoints.slice(first, first + maxCount);
+  return { points, nearest: nearPoints[position] ?? null, more: nearPoints.length - points.length };
 }
 
 interface RowValue {
@@ -98,13 +98,13 @@ interface RowValue {
 
 /** The values of lines in a row, those with a point nearest to `x` first. */
 export function valuesInRow(lines: readonly ChartLine[], row: number, x: number): RowValue[] {
-  const found: RowValue[] = [];
+  const values: RowValue[] = [];
   for (const line of lines) {
-    const there = line.data.x.filter((value, i) => line.data.y[i] === row && Number.isFinite(value));
-    if (there.length) found.push({ line, low: Math.min(...there), high: Math.max(...there) });
+    const columns = line.data.x.filter((value, i) => line.data.y[i] === row && Number.isFinite(value));
+    if (columns.length) values.push({ line, low: Math.min(...columns), high: Math.max(...columns) });
   }
   const distance = ({ low, high }: RowValue) => Math.min(Math.abs(low - x), Math.abs(high - x));
-  return found.sort((a, b) => distance(a) - distance(b));
+  return values.sort((a, b) => distance(a) - distance(b));
 }
 
 export function rowText({ low, high }: RowValue): string {

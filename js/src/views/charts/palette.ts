@@ -29,19 +29,19 @@ export function color(index: number): string {
  */
 export function paletteIndices(
   runs: readonly string[],
-  places: ReadonlyMap<string, number>
+  positions: ReadonlyMap<string, number>
 ): Readonly<Record<string, number>> {
   const used = new Array<number>(PALETTE.length).fill(0);
-  const place = (run: string) => places.get(run) ?? 0;
-  const found: Record<string, number> = {};
-  for (const run of runs.toSorted((a, b) => place(a) - place(b))) {
-    const least = Math.min(...used);
-    let index = place(run) % PALETTE.length;
-    while (used[index] !== least) index = (index + 1) % PALETTE.length;
-    used[index] = least + 1;
-    found[run] = index;
+  const positionOf = (run: string) => positions.get(run) ?? 0;
+  const colors: Record<string, number> = {};
+  for (const run of runs.toSorted((a, b) => positionOf(a) - positionOf(b))) {
+    const fewest = Math.min(...used);
+    let index = positionOf(run) % PALETTE.length;
+    while (used[index] !== fewest) index = (index + 1) % PALETTE.length;
+    used[index] = fewest + 1;
+    colors[run] = index;
   }
-  return found;
+  return colors;
 }
 
 /** From low to high, each legible on white and on black. */
@@ -54,10 +54,10 @@ const RAMP: readonly (readonly [number, number, number])[] = [
 ];
 
 /** The colour of a value by its position between the minimum (0) and the maximum (1). */
-export function rampColor(place: number): string {
-  const at = Math.max(0, Math.min(1, place)) * (RAMP.length - 1);
-  const first = Math.min(Math.floor(at), RAMP.length - 2);
+export function rampColor(fraction: number): string {
+  const position = Math.max(0, Math.min(1, fraction)) * (RAMP.length - 1);
+  const first = Math.min(Math.floor(position), RAMP.length - 2);
   const [from, to] = [RAMP[first], RAMP[first + 1]] as [readonly number[], readonly number[]];
-  const mixed = from.map((part, i) => Math.round(part + (at - first) * ((to[i] as number) - part)));
+  const mixed = from.map((part, i) => Math.round(part + (position - first) * ((to[i] as number) - part)));
   return `rgb(${mixed.join(', ')})`;
 }

@@ -38,21 +38,21 @@ export function xRange(lines: readonly ChartLine[], log: boolean): Range | null 
 function valuesIn(lines: readonly ChartLine[], [start, end]: Range, log: boolean): Range | null {
   let low = Infinity;
   let high = -Infinity;
-  const take = (value: number) => {
+  const include = (value: number) => {
     if (!Number.isFinite(value) || (log && value <= 0)) return;
     if (value < low) low = value;
     if (value > high) high = value;
   };
   const takeAll = ({ x }: LineData, y: Numbers | undefined) => {
     for (let i = 0; y && i < x.length; i++) {
-      const place = x[i] as number;
+      const position = x[i] as number;
       const value = y[i] as number;
-      if (place >= start && place <= end) take(value);
+      if (position >= start && position <= end) include(value);
       const next = x[i + 1];
       if (next === undefined) continue;
       for (const edge of [start, end]) {
-        if (place < edge && next > edge)
-          take(between(value, y[i + 1] as number, (edge - place) / (next - place), log));
+        if (position < edge && next > edge)
+          include(between(value, y[i + 1] as number, (edge - position) / (next - position), log));
       }
     }
   };
@@ -71,15 +71,15 @@ function between(from: number, to: number, part: number, log: boolean): number {
 
 /** The range of values, including intervals, within an x range, with a small margin. */
 export function yRange(lines: readonly ChartLine[], range: Range, log: boolean): Range | null {
-  const found = valuesIn(lines, range, log);
-  if (!found) return null;
-  const [least, greatest] = widened(found, log);
+  const values = valuesIn(lines, range, log);
+  if (!values) return null;
+  const [lowest, greatest] = widened(values, log);
   if (log) {
-    const factor = (greatest / least) ** PADDING;
-    return [least / factor, greatest * factor];
+    const factor = (greatest / lowest) ** PADDING;
+    return [lowest / factor, greatest * factor];
   }
-  const padding = PADDING * (greatest - least);
-  return [least - padding, greatest + padding];
+  const padding = PADDING * (greatest - lowest);
+  return [lowest - padding, greatest + padding];
 }
 
 /**
@@ -89,17 +89,17 @@ export function yRange(lines: readonly ChartLine[], range: Range, log: boolean):
 export function emptyAxis(lines: readonly ChartLine[], x: AxisView, y: AxisView): 'x' | 'y' | 'log' | null {
   const all = xRange(lines, x.log);
   const range = all && limited(all, x.limits, x.log);
-  const found = range && valuesIn(lines, range, y.log);
-  if (!found) return range && y.log && valuesIn(lines, range, false) ? 'log' : 'x';
-  const [low, high] = limited(found, y.limits, y.log);
-  return found[1] < low || found[0] > high ? 'y' : null;
+  const values = range && valuesIn(lines, range, y.log);
+  if (!values) return range && y.log && valuesIn(lines, range, false) ? 'log' : 'x';
+  const [low, high] = limited(values, y.limits, y.log);
+  return values[1] < low || values[0] > high ? 'y' : null;
 }
 
 /** A range with the typed limits in place of its ends; unchanged if the limits are not a valid range. */
 export function limited(range: Range, [low, high]: Limits, log: boolean): Range {
-  const least = low !== null && (!log || low > 0) ? low : range[0];
+  const lowest = low !== null && (!log || low > 0) ? low : range[0];
   const greatest = high !== null && (!log || high > 0) ? high : range[1];
-  return least < greatest ? [least, greatest] : range;
+  return lowest < greatest ? [lowest, greatest] : range;
 }
 
 /**
@@ -108,11 +108,16 @@ export function limited(range: Range, [low, high]: Limits, log: boolean): Range 
  */
 export function steady(range: Range, before: Range | null, log: boolean): Range {
   if (!before || (log && before[0] <= 0)) return range;
-  const place = log ? Math.log : (value: number) => value;
-  const [low, high, least, greatest] = [...range, ...before].map(place) as [number, number, number, number];
+  const toScale = log ? Math.log : (value: number) => value;
+  const [low, high, lowest, greatest] = [...range, ...before].map(toScale) as [
+    number,
+    number,
+    number,
+    number
+  ];
   const width = high - low;
-  if (least <= low && high <= greatest) return width >= FILLED * (greatest - least) ? before : range;
-  const grown = low === least && high > greatest && high - greatest < 0.2 * width;
+  if (lowest <= low && high <= greatest) return width >= FILLED * (greatest - lowest) ? before : range;
+  const grown = low === lowest && high > greatest && high - greatest < 0.2 * width;
   if (!grown) return range;
   const end = high + ROOM * width;
   return [range[0], log ? Math.exp(end) : end];

@@ -1,6 +1,6 @@
 /** The ticks of an axis, their labels, and positions on it in words. */
 
-import { duration, number, UNITS, whole } from '../../shared/numbers.ts';
+import { duration, integerText, number, UNITS } from '../../shared/numbers.ts';
 import type { Axis } from '../../shared/run-api.ts';
 import { trans } from '../translation.ts';
 
@@ -20,21 +20,21 @@ export function xSpace(width: number): number {
 }
 
 /** Round ticks of a logarithmic axis: about `most`, at least two, at powers of ten if these suffice. */
-export function logTicks(low: number, high: number, most: number): number[] {
-  const room = Math.max(2, most);
+export function logTicks(low: number, high: number, maxTicks: number): number[] {
+  const count = Math.max(2, maxTicks);
   for (const factors of high / low < 10 ? WITHIN_A_DECADE : FEW_DECADES) {
     const ticks = multiples(low, high, factors);
-    if (ticks.length >= 2 && ticks.length <= room) return ticks;
+    if (ticks.length >= 2 && ticks.length <= count) return ticks;
   }
   const powers = multiples(low, high, [1]);
-  if (powers.length <= room) return evenTicks(low, high, Math.max(LEAST_STEPS, room));
-  const every = Math.ceil(powers.length / room);
+  if (powers.length <= count) return evenTicks(low, high, Math.max(LEAST_STEPS, count));
+  const every = Math.ceil(powers.length / count);
   return powers.filter((_, i) => i % every === 0);
 }
 
 /** Evenly spaced ticks: multiples of a round number. */
-export function evenTicks(low: number, high: number, most: number): number[] {
-  const step = roundStep((high - low) / most);
+export function evenTicks(low: number, high: number, maxTicks: number): number[] {
+  const step = roundStep((high - low) / maxTicks);
   const ticks: number[] = [];
   for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i++) ticks.push(i * step);
   return ticks;
@@ -65,19 +65,20 @@ const MOST_DIGITS = 15;
 export function tickTexts(ticks: readonly (number | null)[], step: number): string[] {
   const largest = Math.max(...ticks.map(tick => Math.abs(tick ?? 0)));
   const [unit, letter] = UNITS.find(([size]) => largest >= 10 * size) ?? [1, ''];
-  const least = Math.abs(step) / unit;
+  const scaled = Math.abs(step) / unit;
   if (largest > 0 && largest < 1e-3) {
     const digits = digitsOf(ticks, 3);
     return ticks.map(tick => (tick === null ? '' : number(tick, digits)));
   }
-  const places = least > 0 ? Math.max(0, Math.min(9, -Math.floor(Math.log10(least) + 1e-9))) : 0;
-  const part = least > 0 && Math.abs(least * 10 ** places - Math.round(least * 10 ** places)) > 1e-6 ? 1 : 0;
+  const decimals = scaled > 0 ? Math.max(0, Math.min(9, -Math.floor(Math.log10(scaled) + 1e-9))) : 0;
+  const part =
+    scaled > 0 && Math.abs(scaled * 10 ** decimals - Math.round(scaled * 10 ** decimals)) > 1e-6 ? 1 : 0;
   return ticks.map(tick => {
     if (tick === null) return '';
     if (tick === 0) return '0';
     const text = (tick / unit).toLocaleString('en-US', {
-      minimumFractionDigits: places + part,
-      maximumFractionDigits: places + part
+      minimumFractionDigits: decimals + part,
+      maximumFractionDigits: decimals + part
     });
     return `${minus(text)}${letter}`;
   });
@@ -101,7 +102,7 @@ export function placeText(value: number, axis: 'step' | 'episode' | 'time' | 're
   if (axis === 'time') {
     return new Date(1000 * value).toLocaleString(undefined, { dateStyle: 'short', timeStyle: 'medium' });
   }
-  return axis === 'relative' ? duration(value) : whole(Math.round(value));
+  return axis === 'relative' ? duration(value) : integerText(Math.round(value));
 }
 
 /** The labels of an axis of durations, in seconds. */
@@ -110,35 +111,35 @@ export function durationTicks(ticks: readonly (number | null)[], step: number): 
   if (largest < 60)
     return tickTexts(ticks, step).map(text => (text === '' || text === '0' ? text : `${text}s`));
   const finest = largest < 3600 ? 1 : largest < 86_400 ? 60 : 3600;
-  const places = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
   return ticks.map(tick => {
     if (!tick) return tick === null ? '' : '0';
-    return step < finest ? fullDuration(tick, places) : duration(tick).replace(/ 0+[a-z]+$/, '');
+    return step < finest ? fullDuration(tick, decimals) : duration(tick).replace(/ 0+[a-z]+$/, '');
   });
 }
 
 /** All units of a duration: "1h 0m 5.2s". */
-function fullDuration(seconds: number, places: number): string {
+function fullDuration(seconds: number, decimals: number): string {
   const texts: string[] = [];
-  let rest = Number(seconds.toFixed(places));
+  let remaining = Number(seconds.toFixed(decimals));
   for (const [size, letter] of [
     [86_400, 'd'],
     [3600, 'h'],
     [60, 'm']
   ] as const) {
-    if (seconds >= size) texts.push(`${Math.floor(rest / size)}${letter}`);
-    rest %= size;
+    if (seconds >= size) texts.push(`${Math.floor(remaining / size)}${letter}`);
+    remaining %= size;
   }
-  return [...texts, `${rest.toFixed(places)}s`].join(' ');
+  return [...texts, `${remaining.toFixed(decimals)}s`].join(' ');
 }
 
 /** The significant digits that distinguish the ticks, at least `least`. */
-function digitsOf(ticks: readonly (number | null)[], least: number): number {
-  const known = ticks.filter(tick => tick !== null);
-  const largest = Math.max(...known.map(Math.abs));
-  const step = Math.min(...known.slice(1).map((tick, i) => tick - (known[i] as number)));
+function digitsOf(ticks: readonly (number | null)[], minimum: number): number {
+  const numbers = ticks.filter(tick => tick !== null);
+  const largest = Math.max(...numbers.map(Math.abs));
+  const step = Math.min(...numbers.slice(1).map((tick, i) => tick - (numbers[i] as number)));
   const digits = Math.floor(Math.log10(largest)) - Math.floor(Math.log10(step)) + 2;
-  return Number.isFinite(digits) ? Math.max(least, Math.min(MOST_DIGITS, digits)) : least;
+  return Number.isFinite(digits) ? Math.max(minimum, Math.min(MOST_DIGITS, digits)) : minimum;
 }
 
 function minus(text: string): string {

@@ -36,9 +36,9 @@ export function FilmStrip({ films, note, chosen, choose, load }: FilmStripProps)
   }, [chosen]);
   const move = (event: KeyboardEvent) => {
     const buttons = [...(row.current?.querySelectorAll<HTMLButtonElement>('button') ?? [])];
-    const at = buttons.indexOf(document.activeElement as HTMLButtonElement);
-    const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: buttons.length - 1 }[event.key];
-    if (to === undefined || at < 0) return;
+    const index = buttons.indexOf(document.activeElement as HTMLButtonElement);
+    const to = { ArrowLeft: index - 1, ArrowRight: index + 1, Home: 0, End: buttons.length - 1 }[event.key];
+    if (to === undefined || index < 0) return;
     event.preventDefault();
     event.stopPropagation();
     buttons[Math.max(0, Math.min(buttons.length - 1, to))]?.focus();
@@ -53,19 +53,19 @@ export function FilmStrip({ films, note, chosen, choose, load }: FilmStripProps)
           aria-label={trans.__('Films')}
           onKeyDown={move}
         >
-          {films.map(one => {
-            const [step, result] = filmCaption(one);
+          {films.map(item => {
+            const [step, result] = filmCaption(item);
             return (
               <button
                 type="button"
-                key={one.step}
-                data-step={one.step}
-                tabIndex={one.step === reachable ? 0 : -1}
-                aria-pressed={one.step === chosen}
-                aria-label={filmSentence(one)}
-                onClick={() => choose(one.step === chosen ? null : one.step)}
+                key={item.step}
+                data-step={item.step}
+                tabIndex={item.step === reachable ? 0 : -1}
+                aria-pressed={item.step === chosen}
+                aria-label={filmSentence(item)}
+                onClick={() => choose(item.step === chosen ? null : item.step)}
               >
-                <img src={one.frame} alt="" draggable={false} />
+                <img src={item.frame} alt="" draggable={false} />
                 <span>{step}</span>
                 <span>{result}</span>
               </button>
@@ -124,7 +124,7 @@ function Film(props: { source: string; poster: string; sentence: string; onError
   const { source, poster, sentence, onError } = props;
   const video = useRef<HTMLVideoElement>(null);
   const [playing, setPlaying] = useState(true);
-  const [at, setAt] = useState(0);
+  const [second, setAt] = useState(0);
   const [seconds, setSeconds] = useState(0);
   const toggle = () => void (playing ? video.current?.pause() : video.current?.play());
   return (
@@ -155,7 +155,7 @@ function Film(props: { source: string; poster: string; sentence: string; onError
           min={0}
           max={Number.isFinite(seconds) ? seconds : 0}
           step={0.01}
-          value={at}
+          value={second}
           onChange={event => {
             if (video.current) video.current.currentTime = Number(event.target.value);
           }}

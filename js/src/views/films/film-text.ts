@@ -1,19 +1,19 @@
 /** Films as text, and the film nearest to a position on a curve. */
 
-import { number, whole } from '../../shared/numbers.ts';
+import { integerText, number } from '../../shared/numbers.ts';
 import type { FilmFacts } from '../../shared/run-api.ts';
 import { trans } from '../translation.ts';
 
 /** The caption of a first frame: its time and its return. */
 export function filmCaption(film: FilmFacts): [step: string, result: string] {
   const result = film.return === null ? '' : trans.__('return %1', number(film.return));
-  return [trans.__('step %1', whole(film.step)), result];
+  return [trans.__('step %1', integerText(film.step)), result];
 }
 
 /** A description in a sentence, for the player and for screen readers. */
 export function filmSentence(film: FilmFacts): string {
   const [step, result] = filmCaption(film);
-  const length = trans._n('%2 step', '%2 steps', film.length, whole(film.length));
+  const length = trans._n('%2 step', '%2 steps', film.length, integerText(film.length));
   const cut = film.complete ? '' : trans.__('cut off');
   return `${step}: ${[result, length, cut].filter(Boolean).join(', ')}`;
 }
@@ -22,15 +22,15 @@ export function filmSentence(film: FilmFacts): string {
 export function nearestFilm<Film extends FilmFacts>(
   films: readonly Film[],
   moment: number,
-  place: (film: Film) => number | null = film => film.step
+  positionOf: (film: Film) => number | null = film => film.step
 ): Film | null {
   let nearest: Film | null = null;
-  let least = Number.POSITIVE_INFINITY;
+  let smallest = Number.POSITIVE_INFINITY;
   for (const film of films) {
-    const at = place(film);
-    if (at !== null && Math.abs(at - moment) < least) {
+    const position = positionOf(film);
+    if (position !== null && Math.abs(position - moment) < smallest) {
       nearest = film;
-      least = Math.abs(at - moment);
+      smallest = Math.abs(position - moment);
     }
   }
   return nearest;

@@ -96,8 +96,8 @@ function column<Value extends number | string>(
     title,
     width,
     text: (row, now) => {
-      const found = value(row, now);
-      return found === null || found === undefined ? '' : format(found);
+      const cell = value(row, now);
+      return cell === null || cell === undefined ? '' : format(cell);
     },
     sort: (row, now) => value(row, now) ?? null
   };

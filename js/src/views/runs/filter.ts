@@ -41,10 +41,10 @@ export function facetCounts(rows: Iterable<RunRow>, filter: Filter): Map<Facet, 
     const hasText = matchesText(row, filter.text);
     const failed = FACETS.filter(facet => !passes(row, filter, facet));
     for (const facet of FACETS) {
-      const counted = hasText && failed.every(one => one === facet);
-      const found = counts.get(facet) as Map<string, number>;
+      const counted = hasText && failed.every(name => name === facet);
+      const tally = counts.get(facet) as Map<string, number>;
       for (const value of facetValues(row, facet)) {
-        found.set(value, (found.get(value) ?? 0) + Number(counted));
+        tally.set(value, (tally.get(value) ?? 0) + Number(counted));
       }
     }
   }
@@ -54,7 +54,7 @@ export function facetCounts(rows: Iterable<RunRow>, filter: Filter): Map<Facet, 
 /** The filter with one value of a facet switched on or off. */
 export function toggled(filter: Filter, facet: Facet, value: string): Filter {
   const chosen = filter.facets[facet] ?? [];
-  const values = chosen.includes(value) ? chosen.filter(one => one !== value) : [...chosen, value];
+  const values = chosen.includes(value) ? chosen.filter(other => other !== value) : [...chosen, value];
   return { ...filter, facets: { ...filter.facets, [facet]: values } };
 }
 
@@ -112,22 +112,24 @@ function matchesText(row: RunRow, text: string): boolean {
 }
 
 function matchesComparison(row: RunRow, word: string): boolean {
-  const [, name, sign, wanted] = COMPARISON.exec(word) ?? [];
-  if (name === undefined || wanted === undefined) return false;
-  const facet = FACETS.find(one => one === name);
+  const [, name, sign, operand] = COMPARISON.exec(word) ?? [];
+  if (name === undefined || operand === undefined) return false;
+  const facet = FACETS.find(candidate => candidate === name);
   if (facet && /^(=|!=|:)$/.test(sign ?? '')) {
-    const equal = facetValues(row, facet).some(value => value.toLowerCase() === wanted);
+    const equal = facetValues(row, facet).some(value => value.toLowerCase() === operand);
     return equal !== (sign === '!=');
   }
   const names = [name, SHORT_NAMES[name]];
-  const field = NUMBERS.find(one => names.includes(one));
-  const found = Object.entries(row.hyperparameters).find(([key]) => names.includes(key.toLowerCase()));
-  const value = field === undefined ? found?.[1] : row[field];
+  const field = NUMBERS.find(candidate => names.includes(candidate));
+  const hyperparameter = Object.entries(row.hyperparameters).find(([key]) =>
+    names.includes(key.toLowerCase())
+  );
+  const value = field === undefined ? hyperparameter?.[1] : row[field];
   if (value === undefined || value === null) return false;
-  const numbers = [Number(value), numberOf(wanted)] as const;
+  const numbers = [Number(value), numberOf(operand)] as const;
   const isText = numbers.some(Number.isNaN);
   if (isText && /[<>]/.test(sign ?? '')) return false;
-  const [a, b] = isText ? [settingText(value).toLowerCase(), wanted] : numbers;
+  const [a, b] = isText ? [settingText(value).toLowerCase(), operand] : numbers;
   return OPERATORS[sign ?? '']?.(a, b) ?? false;
 }
 
@@ -139,27 +141,27 @@ function numberOf(text: string): number {
 const MOST_NAMED = 3;
 
 /** The first problem as a sentence, given the names of the runs' hyperparameters; "" for none. */
-export function filterProblem(text: string, known: readonly string[]): string {
+export function filterProblem(text: string, hyperparameters: readonly string[]): string {
   for (const word of searchWords(text)) {
-    const [, name, sign, wanted] = COMPARISON.exec(word.replace(/^-(?=.)/, '')) ?? [];
-    if (name === undefined || sign === undefined || wanted === undefined) continue;
-    if (name === 'state' && /^!?[:=]$/.test(sign) && !STATES.some(state => state === wanted)) {
-      const similar = STATES.filter(state => state.startsWith(wanted.slice(0, 3)));
+    const [, name, sign, operand] = COMPARISON.exec(word.replace(/^-(?=.)/, '')) ?? [];
+    if (name === undefined || sign === undefined || operand === undefined) continue;
+    if (name === 'state' && /^!?[:=]$/.test(sign) && !STATES.some(state => state === operand)) {
+      const similar = STATES.filter(state => state.startsWith(operand.slice(0, 3)));
       const named = (similar.length ? similar : STATES).join(', ');
-      return trans.__('No run has the state %1. Did you mean %2?', wanted, named);
+      return trans.__('No run has the state %1. Did you mean %2?', operand, named);
     }
     if (sign === ':') {
       continue; // also a part of ids, such as `my_env:Thermostat-v0`
     }
-    const names = [...NUMBERS, ...FACETS, ...known].map(one => one.toLowerCase());
-    if (![name, SHORT_NAMES[name]].some(one => one !== undefined && names.includes(one))) {
-      const similar = names.filter(one => one.includes(name) || one.startsWith(name.slice(0, 3)));
+    const names = [...NUMBERS, ...FACETS, ...hyperparameters].map(field => field.toLowerCase());
+    if (![name, SHORT_NAMES[name]].some(field => field !== undefined && names.includes(field))) {
+      const similar = names.filter(field => field.includes(name) || field.startsWith(name.slice(0, 3)));
       return similar.length
         ? trans.__('No run has the setting %1. Similar: %2.', name, similar.slice(0, MOST_NAMED).join(', '))
         : trans.__('No run has the setting %1.', name);
     }
-    if (/[<>]/.test(sign) && Number.isNaN(numberOf(wanted))) {
-      return trans.__('%1: %2 is not a number.', word, wanted);
+    if (/[<>]/.test(sign) && Number.isNaN(numberOf(operand))) {
+      return trans.__('%1: %2 is not a number.', word, operand);
     }
   }
   return '';

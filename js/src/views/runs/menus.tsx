@@ -106,16 +106,18 @@ export function facetText(facet: Facet, value: string): string {
 
 export function ViewMenu({ table, snapshot }: TableMenuProps) {
   const { available, columns, sort, flat } = snapshot;
-  const column = (own: boolean) =>
+  const column = (isHyperparameter: boolean) =>
     available
-      .filter(one => one.id.startsWith(HYPERPARAMETER) === own && one.id !== 'name')
-      .map(one => (
+      .filter(
+        candidate => candidate.id.startsWith(HYPERPARAMETER) === isHyperparameter && candidate.id !== 'name'
+      )
+      .map(candidate => (
         <Check
-          key={one.id}
-          checked={columns.includes(one.id)}
-          change={shown => table.showColumn(one.id, shown)}
+          key={candidate.id}
+          checked={columns.includes(candidate.id)}
+          change={visible => table.showColumn(candidate.id, visible)}
         >
-          <span className="mosaic-runs-label">{one.title}</span>
+          <span className="mosaic-runs-label">{candidate.title}</span>
         </Check>
       ));
   const hyperparameters = column(true);
@@ -130,7 +132,7 @@ export function ViewMenu({ table, snapshot }: TableMenuProps) {
                 className=""
                 aria-label={trans.__('Sort by')}
                 value={sort.column}
-                options={available.map(one => [one.id, one.title])}
+                options={available.map(candidate => [candidate.id, candidate.title])}
                 choose={column => table.sortBy(column)}
               />
               <button

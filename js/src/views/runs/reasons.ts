@@ -31,7 +31,7 @@ export const workspace: Reason = targets => oneStore(targets) || notComparisons(
 export const open: Reason = targets => panel(targets) && workspace(targets);
 
 export const compare: Reason = targets => {
-  const rows = known(targets);
+  const rows = rowsOf(targets);
   return (
     oneStore(targets) ||
     (rows.some(row => row.kind !== 'training') ? trans.__('Only trainings can be compared.') : '') ||
@@ -44,14 +44,14 @@ export const compare: Reason = targets => {
 
 export const stop: Reason = targets =>
   some(targets) ||
-  (known(targets).length && !known(targets).some(row => row.alive)
+  (rowsOf(targets).length && !rowsOf(targets).some(row => row.alive)
     ? trans.__('None of the selected runs is alive.')
     : '') ||
   kernel(targets);
 
 /** A single run, or the trainings of one group. */
 export const resume: Reason = targets => {
-  const rows = known(targets);
+  const rows = rowsOf(targets);
   const groups = new Set(rows.map(({ group, kind }) => (kind === 'training' ? group : null)));
   const kinds = ['evaluation', 'sweep', 'training'];
   return (
@@ -75,7 +75,7 @@ export const resume: Reason = targets => {
 export const remove: Reason = targets =>
   some(targets) ||
   notComparisons(targets) ||
-  (known(targets).some(row => row.alive) ? trans.__('Stop the runs that are alive first.') : '') ||
+  (rowsOf(targets).some(row => row.alive) ? trans.__('Stop the runs that are alive first.') : '') ||
   kernel(targets);
 
 export const annotateOne: Reason = targets => one(targets) || notComparisons(targets) || kernel(targets);
@@ -87,17 +87,17 @@ export const read: Reason = targets => some(targets) || notComparisons(targets);
 export const readOne: Reason = targets => one(targets) || notComparisons(targets);
 
 function notComparisons(targets: readonly Target[]): string {
-  return known(targets).some(row => row.kind === 'comparison')
+  return rowsOf(targets).some(row => row.kind === 'comparison')
     ? trans.__('Not possible for comparisons, which belong to the cell that started them.')
     : '';
 }
 
 function aloneWithPanel(targets: readonly Target[]): string {
-  return targets.length > 1 && known(targets).some(row => ['evaluation', 'sweep'].includes(row.kind))
+  return targets.length > 1 && rowsOf(targets).some(row => ['evaluation', 'sweep'].includes(row.kind))
     ? trans.__('An evaluation or a sweep has a panel of its own: select it alone.')
     : '';
 }
 
-function known(targets: readonly Target[]): RunRow[] {
+function rowsOf(targets: readonly Target[]): RunRow[] {
   return targets.flatMap(({ row }) => (row ? [row] : []));
 }

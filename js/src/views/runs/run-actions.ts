@@ -61,8 +61,8 @@ export function runActions(table: RunTable, dialogs: RunDialogs): Readonly<Recor
       run: async targets => {
         const text = await dialogs.text(tagsQuestion(targets));
         for (const { source, id, row } of text === null ? [] : targets) {
-          const others = targets.length > 1 ? (row?.tags ?? []) : [];
-          await source.call('annotate', { run: id, tags: [...new Set([...others, ...tagsOf(text ?? '')])] });
+          const ownTags = targets.length > 1 ? (row?.tags ?? []) : [];
+          await source.call('annotate', { run: id, tags: [...new Set([...ownTags, ...tagsOf(text ?? '')])] });
         }
       }
     },
@@ -115,12 +115,12 @@ export function runActions(table: RunTable, dialogs: RunDialogs): Readonly<Recor
 }
 
 function copyText(text: string): void {
-  const put = (event: ClipboardEvent) => {
+  const copy = (event: ClipboardEvent) => {
     event.clipboardData?.setData('text/plain', text);
     event.preventDefault();
     event.stopPropagation();
   };
-  document.addEventListener('copy', put, { capture: true, once: true });
+  document.addEventListener('copy', copy, { capture: true, once: true });
   document.execCommand('copy');
-  document.removeEventListener('copy', put, { capture: true });
+  document.removeEventListener('copy', copy, { capture: true });
 }

@@ -2,7 +2,7 @@
 
 import { type CSSProperties, memo } from 'react';
 
-import { number, whole } from '../../shared/numbers.ts';
+import { integerText, number } from '../../shared/numbers.ts';
 import type { RunRow } from '../../shared/run-api.ts';
 import { trans } from '../translation.ts';
 import type { Column } from './columns.ts';
@@ -36,7 +36,7 @@ export const RunLine = memo(LineView, (before, after) =>
 
 function sameLine(a: Line, b: Line): boolean {
   const sameMembers =
-    a.members.length === b.members.length && a.members.every((member, place) => member === b.members[place]);
+    a.members.length === b.members.length && a.members.every((member, index) => member === b.members[index]);
   return (
     sameMembers && (Object.keys(a) as (keyof Line)[]).every(name => name === 'members' || a[name] === b[name])
   );
@@ -132,18 +132,18 @@ function CompactCell(props: LineProps) {
 /** A text-only cell is a single element: wide lines have many cells, and scrolling creates many lines. */
 function Cells(props: LineProps) {
   const { line, columns, now } = props;
-  return columns.map((column, place) => {
+  return columns.map((column, index) => {
     const text = line.entry && isText(column, line.entry.row) ? column.text(line.entry.row, now) : null;
     const number = column.numeric ? 'mosaic-mod-number' : '';
     return text === null ? (
-      <div key={column.id} role="gridcell" aria-colindex={place + 1} className={`mosaic-runs-cell ${number}`}>
+      <div key={column.id} role="gridcell" aria-colindex={index + 1} className={`mosaic-runs-cell ${number}`}>
         {line.entry ? <RunCell {...props} column={column} /> : <GroupCell {...props} column={column} />}
       </div>
     ) : (
       <div
         key={column.id}
         role="gridcell"
-        aria-colindex={place + 1}
+        aria-colindex={index + 1}
         className={`mosaic-runs-cell mosaic-mod-text ${number}`}
         title={text.length > 12 ? text : undefined}
       >
@@ -215,7 +215,7 @@ function GroupCell(props: CellProps) {
       return (
         <span className="mosaic-runs-statecell" title={groupSummary(members)}>
           <StateIcon state={state} />
-          {whole(members.filter(({ row }) => row.state === state).length)} {stateText(state)}
+          {integerText(members.filter(({ row }) => row.state === state).length)} {stateText(state)}
         </span>
       );
     }

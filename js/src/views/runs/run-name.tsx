@@ -17,12 +17,12 @@ export function RunName({ name }: { readonly name: string }) {
   const begins = parts.some(isShortEnd) ? 1e3 : 0;
   return (
     <span className="mosaic-run-name">
-      {parts.flatMap(({ text, kind }, place) =>
+      {parts.flatMap(({ text, kind }, index) =>
         beginning(text, kind).map((part, end) => (
           <span
-            key={`${place} ${end}`}
+            key={`${index} ${end}`}
             className={`mosaic-mod-${end ? kind : 'beginning'}`}
-            style={{ flexShrink: end === 0 && kind !== 'end' ? begins : shrinkage(kind, place) }}
+            style={{ flexShrink: end === 0 && kind !== 'end' ? begins : shrinkage(kind, index) }}
             data-text={part}
             aria-hidden="true"
           />
@@ -34,9 +34,9 @@ export function RunName({ name }: { readonly name: string }) {
 }
 
 /** How a part is truncated compared to others: in practice only after all parts with a larger factor. */
-function shrinkage(kind: NamePart['kind'], place: number): number {
+function shrinkage(kind: NamePart['kind'], index: number): number {
   if (kind === 'end') return 1;
-  return kind === 'alike' ? 1e24 : 1e6 * 1000 ** Math.min(place, 4);
+  return kind === 'alike' ? 1e24 : 1e6 * 1000 ** Math.min(index, 4);
 }
 
 /**
@@ -45,7 +45,7 @@ function shrinkage(kind: NamePart['kind'], place: number): number {
  * possible.
  */
 function beginning(text: string, kind: NamePart['kind']): string[] {
-  const least = kind === 'alike' ? 0 : 4;
-  const whole = kind === 'end' || text.length <= least + SPARE;
-  return whole ? [text] : [text.slice(0, least), text.slice(least)];
+  const minimum = kind === 'alike' ? 0 : 4;
+  const isShort = kind === 'end' || text.length <= minimum + SPARE;
+  return isShort ? [text] : [text.slice(0, minimum), text.slice(minimum)];
 }

@@ -8,7 +8,7 @@ import { type Counts, isRun } from './run-text.ts';
 import {
   chosen,
   chosenForMenu,
-  kept,
+  keptSelection,
   type Modifiers,
   NOTHING_SELECTED,
   parentOf,
@@ -127,22 +127,22 @@ export class RunTable {
   /** Sort by a column; reverse the order if the table is already sorted by it. */
   sortBy(column: string): void {
     const { sort } = this.saved;
-    const numeric = this.snapshot.available.find(one => one.id === column)?.numeric ?? false;
+    const numeric = this.snapshot.available.find(candidate => candidate.id === column)?.numeric ?? false;
     const descending = sort.column === column ? !sort.descending : numeric && column !== 'age';
     this._change({ sort: { column, descending } });
   }
 
-  showColumn(id: string, shown: boolean): void {
-    const others = this.saved.columns.filter(one => one !== id);
-    this._change({ columns: shown ? [...others, id] : others });
+  showColumn(id: string, visible: boolean): void {
+    const columns = this.saved.columns.filter(column => column !== id);
+    this._change({ columns: visible ? [...columns, id] : columns });
   }
 
   /** Open or close a line; without `open`, toggle it. */
   toggle(key: string, open?: boolean): void {
-    const line = this.snapshot.lines.find(one => one.key === key);
+    const line = this.snapshot.lines.find(candidate => candidate.key === key);
     if (line && line.open !== null) {
-      const others = Object.entries(this.saved.opened).filter(([one]) => one !== key);
-      const all = [...others, [key, open ?? !line.open] as const];
+      const opened = Object.entries(this.saved.opened).filter(([other]) => other !== key);
+      const all = [...opened, [key, open ?? !line.open] as const];
       this._change({ opened: Object.fromEntries(all.slice(-MOST_REMEMBERED)) });
     }
   }
@@ -164,7 +164,7 @@ export class RunTable {
   /** Handle a key; return whether it has a meaning here. `page`: number of visible lines. */
   press(key: string, { shift = false, toggle = false }: Modifiers, page: number): boolean {
     const { lines, selection } = this.snapshot;
-    const line = lines.find(one => one.key === selection.focus);
+    const line = lines.find(candidate => candidate.key === selection.focus);
     const goal = target(selection, lines, key, page);
     if (goal !== null) {
       // Ctrl moves without selecting; the space bar then selects.
@@ -172,7 +172,7 @@ export class RunTable {
         toggle && !shift ? { ...selection, focus: goal } : chosen(selection, lines, goal, { shift })
       );
     } else if (key === 'a' && toggle) {
-      this._select({ ...selection, keys: new Set(lines.map(one => one.key)) });
+      this._select({ ...selection, keys: new Set(lines.map(other => other.key)) });
     } else if (key === 'Escape' && selection.keys.size) {
       this._select({ ...selection, keys: new Set() });
     } else if (key === ' ' && line) {
@@ -250,7 +250,7 @@ export class RunTable {
       stores: storeTitles(sources.map(({ store }) => store)),
       isOpen: (key, kind) => opened[key] ?? (kind === 'store' || filtered)
     });
-    const selection = loaded ? kept(this._selection, this._lines, lines) : this._selection;
+    const selection = loaded ? keptSelection(this._selection, this._lines, lines) : this._selection;
     return {
       ...this.saved,
       lines,
@@ -298,20 +298,20 @@ export class RunTable {
 }
 
 function validated(saved: unknown): SavedTable {
-  const given = (typeof saved === 'object' && saved !== null ? saved : {}) as Partial<SavedTable>;
-  const facets = given.filter?.facets ?? {};
+  const table = (typeof saved === 'object' && saved !== null ? saved : {}) as Partial<SavedTable>;
+  const facets = table.filter?.facets ?? {};
   return {
-    columns: texts(given.columns) ?? DEFAULT_COLUMNS,
+    columns: texts(table.columns) ?? DEFAULT_COLUMNS,
     sort:
-      typeof given.sort?.column === 'string'
-        ? { column: given.sort.column, descending: given.sort.descending === true }
+      typeof table.sort?.column === 'string'
+        ? { column: table.sort.column, descending: table.sort.descending === true }
         : NEWEST_FIRST,
-    flat: given.flat === true,
+    flat: table.flat === true,
     opened: Object.fromEntries(
-      Object.entries(given.opened ?? {}).filter(([, isOpen]) => typeof isOpen === 'boolean')
+      Object.entries(table.opened ?? {}).filter(([, isOpen]) => typeof isOpen === 'boolean')
     ),
     filter: {
-      text: typeof given.filter?.text === 'string' ? given.filter.text : NO_FILTER.text,
+      text: typeof table.filter?.text === 'string' ? table.filter.text : NO_FILTER.text,
       facets: Object.fromEntries(
         FACETS.flatMap(facet => {
           const values = texts(facets[facet]);
@@ -323,5 +323,5 @@ function validated(saved: unknown): SavedTable {
 }
 
 function texts(value: unknown): readonly string[] | null {
-  return Array.isArray(value) && value.every(one => typeof one === 'string') ? value : null;
+  return Array.isArray(value) && value.every(item => typeof item === 'string') ? value : null;
 }

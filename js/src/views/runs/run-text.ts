@@ -1,6 +1,6 @@
 /** Runs as text: fields, short descriptions of runs and groups, sparklines. */
 
-import { duration, number, whole } from '../../shared/numbers.ts';
+import { duration, integerText, number } from '../../shared/numbers.ts';
 import { isBackground, type RunRow, type RunState } from '../../shared/run-api.ts';
 import type { RunEntry } from '../../shared/run-source.ts';
 import { trans } from '../translation.ts';
@@ -39,8 +39,8 @@ export function kindText(kind: RunRow['kind']): string {
  */
 export function trialName({ name, label, kind, parent, group }: RunRow): string | null {
   if (parent === null || isBackground(kind) || name !== label) return null;
-  const [found] = /\b(?:trial \d+.*|stage \d+)$/.exec(label) ?? [];
-  return found === undefined ? null : group === null ? found.replace(/ seed \d+$/, '') : found;
+  const [suffix] = /\b(?:trial \d+.*|stage \d+)$/.exec(label) ?? [];
+  return suffix === undefined ? null : group === null ? suffix.replace(/ seed \d+$/, '') : suffix;
 }
 
 /** Steps per second: in whole numbers, unless the environment is slow. */
@@ -62,9 +62,9 @@ export function durationOf(row: RunRow, now: number): number | null {
 }
 
 /** "3m", "5h", "12d": a rough age. */
-export function ageText(then: number | null, now: number): string {
-  if (then === null) return '';
-  const seconds = Math.max(0, now - then);
+export function ageText(time: number | null, now: number): string {
+  if (time === null) return '';
+  const seconds = Math.max(0, now - time);
   if (seconds < 60) return trans.__('now');
   if (seconds < 3600) return trans.__('%1m', Math.floor(seconds / 60));
   return seconds < 172_800
@@ -75,20 +75,20 @@ export function ageText(then: number | null, now: number): string {
 /** "45%", for a sweep "12 of 40 trials", or the progress alone if the total is unknown. */
 export function progressText(row: RunRow): string {
   if (row.total_trials !== null && row.trials !== null) {
-    const done = whole(row.trials);
-    const total = whole(row.total_trials);
+    const done = integerText(row.trials);
+    const total = integerText(row.total_trials);
     return row.segmented
       ? trans.__('%1 of %2 segments', done, total)
       : trans.__('%1 of %2 trials', done, total);
   }
-  if (row.progress !== null && row.state !== 'completed') return `${whole(100 * row.progress)}%`;
+  if (row.progress !== null && row.state !== 'completed') return `${integerText(100 * row.progress)}%`;
   if (row.total_episodes !== null && row.episodes !== null) {
     return trans._n('%1 episode', '%1 episodes', row.episodes);
   }
   if (row.step === null || (row.step === 0 && row.total_steps === null)) return '';
   return row.total_steps === row.requested_steps
     ? number(row.step)
-    : trans.__('%1 (%2 requested)', whole(row.step), whole(row.requested_steps));
+    : trans.__('%1 (%2 requested)', integerText(row.step), integerText(row.requested_steps));
 }
 
 /** The states, the most informative of a group first. */
@@ -105,7 +105,7 @@ export const STATES: readonly RunState[] = [
 
 /** The main facts of a run beside its name and return: "running · 45% · 1,200/s". */
 export function runSummary(row: RunRow, now: number): string {
-  const about = [row.algorithm, row.env].filter(text => text !== null && !includes(row.name, text));
+  const details = [row.algorithm, row.env].filter(text => text !== null && !includes(row.name, text));
   const worked = durationOf(row, now);
   const facts = row.alive
     ? [
@@ -120,7 +120,7 @@ export function runSummary(row: RunRow, now: number): string {
         worked === null ? '' : duration(worked),
         ageText(row.created, now)
       ];
-  return [...about, ...facts].filter(Boolean).join(' · ');
+  return [...details, ...facts].filter(Boolean).join(' · ');
 }
 
 /** Whether an entry counts as a run: all but comparisons, and runs that work for a training. */
@@ -141,12 +141,12 @@ export interface Counts {
 
 /** "5 runs, 3 films, 1 comparison, 2 alive", or "2 of 5 runs" if a filter omits some. */
 export function countsText({ runs, films, comparisons, matching, alive }: Counts): string {
-  if (matching < runs) return trans.__('%1 of %2 runs', whole(matching), whole(runs));
+  if (matching < runs) return trans.__('%1 of %2 runs', integerText(matching), integerText(runs));
   return [
-    trans._n('%2 run', '%2 runs', runs, whole(runs)),
-    films && trans._n('%2 film', '%2 films', films, whole(films)),
-    comparisons && trans._n('%2 comparison', '%2 comparisons', comparisons, whole(comparisons)),
-    alive && trans.__('%1 alive', whole(alive))
+    trans._n('%2 run', '%2 runs', runs, integerText(runs)),
+    films && trans._n('%2 film', '%2 films', films, integerText(films)),
+    comparisons && trans._n('%2 comparison', '%2 comparisons', comparisons, integerText(comparisons)),
+    alive && trans.__('%1 alive', integerText(alive))
   ]
     .filter(Boolean)
     .join(', ');
@@ -155,13 +155,13 @@ export function countsText({ runs, films, comparisons, matching, alive }: Counts
 /** The number of listed runs of a store: "3 runs". */
 export function storeSummary(members: readonly RunEntry[]): string {
   const count = members.filter(isRun).length;
-  return count === 1 ? trans.__('1 run') : trans.__('%1 runs', whole(count));
+  return count === 1 ? trans.__('1 run') : trans.__('%1 runs', integerText(count));
 }
 
 /** The number of a group's runs by state: "2 running, 3 completed". */
 export function groupSummary(members: readonly RunEntry[]): string {
   return stateCounts(members)
-    .map(([state, count]) => `${whole(count)} ${stateText(state)}`)
+    .map(([state, count]) => `${integerText(count)} ${stateText(state)}`)
     .join(', ');
 }
 
@@ -201,9 +201,9 @@ export function sparklinePath(values: readonly number[], width: number, height: 
   const range = Math.max(...values) - low;
   const step = (width - 2) / (values.length - 1);
   return values
-    .map((value, place) => {
+    .map((value, index) => {
       const share = range > 0 ? (value - low) / range : 0.5;
-      return `${place ? 'L' : 'M'}${(1 + place * step).toFixed(1)} ${(height - 1 - share * (height - 2)).toFixed(1)}`;
+      return `${index ? 'L' : 'M'}${(1 + index * step).toFixed(1)} ${(height - 1 - share * (height - 2)).toFixed(1)}`;
     })
     .join('');
 }

@@ -43,12 +43,12 @@ interface RunsGridProps {
 
 export function RunsGrid({ table, snapshot, compact, label, readOnly, onOpen }: RunsGridProps) {
   const { lines, selection, shown } = snapshot;
-  const alike = useMemo(() => {
+  const common = useMemo(() => {
     const tops = lines.filter(({ depth }) => depth === 0);
     return wordsAlike(tops.flatMap(({ members }) => members.map(({ row }) => row.name)));
   }, [lines]);
   const grid = useRef<HTMLDivElement>(null);
-  const room = useWidth(grid);
+  const available = useWidth(grid);
   const prefix = useId();
   const focus = lines.findIndex(line => line.key === selection.focus);
   const header = compact ? 0 : HEADER_HEIGHT;
@@ -57,14 +57,14 @@ export function RunsGrid({ table, snapshot, compact, label, readOnly, onOpen }: 
   const virtual = useVirtualizer({
     count: lines.length,
     getScrollElement: () => grid.current,
-    estimateSize: place => heightOf(lines[place]),
-    getItemKey: place => lines[place]?.key ?? place,
+    estimateSize: index => heightOf(lines[index]),
+    getItemKey: index => lines[index]?.key ?? index,
     overscan: 4,
     scrollPaddingStart: header,
     // The focused line stays in the page, for aria-activedescendant.
     rangeExtractor: range => {
-      const places = defaultRangeExtractor(range);
-      return focus < 0 || places.includes(focus) ? places : [...places, focus].sort((a, b) => a - b);
+      const indices = defaultRangeExtractor(range);
+      return focus < 0 || indices.includes(focus) ? indices : [...indices, focus].sort((a, b) => a - b);
     }
   });
 
@@ -114,10 +114,10 @@ export function RunsGrid({ table, snapshot, compact, label, readOnly, onOpen }: 
       ? 'focus'
       : index % slots.current;
 
-  const others = shown.flatMap(column => (column.id === 'name' ? [] : column.width));
-  const name = fittingWidth(room, others, LEAST_NAME);
+  const otherWidths = shown.flatMap(column => (column.id === 'name' ? [] : column.width));
+  const name = fittingWidth(available, otherWidths, LEAST_NAME);
   const template = shown.map(column => `${column.id === 'name' ? name : column.width}px`);
-  const width = others.reduce((sum, other) => sum + other, name);
+  const width = otherWidths.reduce((sum, other) => sum + other, name);
   const style = { '--mosaic-runs-columns': template.join(' ') } as CSSProperties;
   return (
     <div
@@ -140,7 +140,7 @@ export function RunsGrid({ table, snapshot, compact, label, readOnly, onOpen }: 
         className="mosaic-runs-body"
         style={{ height: virtual.getTotalSize(), minWidth: compact ? undefined : width }}
       >
-        <WordsAlike.Provider value={alike}>
+        <WordsAlike.Provider value={common}>
           {items.map(item => {
             const line = lines[item.index];
             return (
@@ -198,13 +198,13 @@ function Header({ columns, sort, table, compact, width }: HeaderProps) {
   return (
     <div role="rowgroup" className="mosaic-runs-header" style={{ minWidth: width }}>
       <div role="row" aria-rowindex={1}>
-        {columns.map((column, place) => {
+        {columns.map((column, index) => {
           const sorted = sort.column === column.id;
           return (
             <div
               key={column.id}
               role="columnheader"
-              aria-colindex={place + 1}
+              aria-colindex={index + 1}
               aria-sort={sorted ? (sort.descending ? 'descending' : 'ascending') : 'none'}
               className={column.numeric ? 'mosaic-mod-number' : ''}
             >

@@ -2,7 +2,7 @@
 
 import { type ReactNode, useEffect, useRef, useSyncExternalStore } from 'react';
 
-import { whole } from '../../shared/numbers.ts';
+import { integerText } from '../../shared/numbers.ts';
 import type { RunEntry } from '../../shared/run-source.ts';
 import { useWidth } from '../use-size.ts';
 import { HYPERPARAMETER } from './columns.ts';
@@ -94,7 +94,7 @@ function problemOf({ table }: RunsViewProps): string {
 
 function selectionText({ table }: RunsViewProps): string {
   const selected = table.selected.length;
-  return selected > 1 ? trans.__('%1 selected', whole(selected)) : countsText(table.snapshot.counts);
+  return selected > 1 ? trans.__('%1 selected', integerText(selected)) : countsText(table.snapshot.counts);
 }
 
 function Body(props: RunsViewProps & { compact: boolean }) {

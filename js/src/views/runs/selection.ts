@@ -56,34 +56,34 @@ export function target(
   page: number
 ): string | null {
   if (!lines.length) return null;
-  const at = lines.findIndex(line => line.key === selection.focus);
+  const index = lines.findIndex(line => line.key === selection.focus);
   const last = lines.length - 1;
-  const places: Record<string, number> = {
-    ArrowDown: at + 1,
-    ArrowUp: at < 0 ? 0 : at - 1,
-    PageDown: at + page,
-    PageUp: at - page,
+  const targets: Record<string, number> = {
+    ArrowDown: index + 1,
+    ArrowUp: index < 0 ? 0 : index - 1,
+    PageDown: index + page,
+    PageUp: index - page,
     Home: 0,
     End: last
   };
-  const place = places[key];
-  return place === undefined ? null : (lines[Math.min(last, Math.max(0, place))]?.key ?? null);
+  const targetIndex = targets[key];
+  return targetIndex === undefined ? null : (lines[Math.min(last, Math.max(0, targetIndex))]?.key ?? null);
 }
 
 /** The next line whose title begins with the typed text, after the focus and wrapping around. */
 export function typedTarget(selection: Selection, lines: readonly Line[], typed: string): string | null {
-  const at = lines.findIndex(line => line.key === selection.focus);
+  const index = lines.findIndex(line => line.key === selection.focus);
   // A single letter moves to the next line; further letters may still match the same line.
-  const begin = typed.length > 1 ? Math.max(at, 0) : at + 1;
+  const begin = typed.length > 1 ? Math.max(index, 0) : index + 1;
   const inOrder = [...lines.slice(begin), ...lines.slice(0, begin)];
   return inOrder.find(line => line.title.toLowerCase().startsWith(typed.toLowerCase()))?.key ?? null;
 }
 
 /** The parent line in the tree: the group, training or store. */
 export function parentOf(lines: readonly Line[], key: string): string | null {
-  const at = lines.findIndex(line => line.key === key);
-  const depth = lines[at]?.depth ?? 0;
-  return lines.slice(0, Math.max(at, 0)).findLast(line => line.depth < depth)?.key ?? null;
+  const index = lines.findIndex(line => line.key === key);
+  const depth = lines[index]?.depth ?? 0;
+  return lines.slice(0, Math.max(index, 0)).findLast(line => line.depth < depth)?.key ?? null;
 }
 
 /**
@@ -91,27 +91,31 @@ export function parentOf(lines: readonly Line[], key: string): string | null {
  * they may be reloading, filtered or below a closed line. The focus moves to the line that has taken its
  * place.
  */
-export function kept(selection: Selection, before: readonly Line[], lines: readonly Line[]): Selection {
+export function keptSelection(
+  selection: Selection,
+  before: readonly Line[],
+  lines: readonly Line[]
+): Selection {
   const { focus, anchor } = selection;
   if (focus === null || !lines.length || lines.some(line => line.key === focus)) return selection;
-  const place = before.findIndex(line => line.key === focus);
-  const next = lines[Math.min(Math.max(place, 0), lines.length - 1)]?.key ?? null;
+  const index = before.findIndex(line => line.key === focus);
+  const next = lines[Math.min(Math.max(index, 0), lines.length - 1)]?.key ?? null;
   return { ...selection, focus: next, anchor: anchor === focus ? next : anchor };
 }
 
 /** The runs of the selected lines, each once; for a group, all that are shown. */
 export function selectedRuns(selection: Selection, lines: readonly Line[]): RunEntry[] {
-  const found = new Map<string, RunEntry>();
+  const entries = new Map<string, RunEntry>();
   for (const line of lines) {
     if (line.kind !== 'store' && selection.keys.has(line.key)) {
-      for (const entry of line.members) found.set(entry.key, entry);
+      for (const entry of line.members) entries.set(entry.key, entry);
     }
   }
-  return [...found.values()];
+  return [...entries.values()];
 }
 
 function between(lines: readonly Line[], from: string, to: string): string[] {
-  const places = [from, to].map(key => lines.findIndex(line => line.key === key));
-  const [first, last] = [Math.min(...places), Math.max(...places)];
+  const ends = [from, to].map(key => lines.findIndex(line => line.key === key));
+  const [first, last] = [Math.min(...ends), Math.max(...ends)];
   return first < 0 ? [to] : lines.slice(first, last + 1).map(line => line.key);
 }

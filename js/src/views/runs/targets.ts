@@ -22,9 +22,9 @@ export function selectedTargets(table: RunTable): Target[] {
 
 /** The targets by store. */
 export function bySource(targets: readonly Target[]): Map<RunSource, string[]> {
-  const found = new Map<RunSource, string[]>();
-  for (const { source, id } of targets) found.set(source, [...(found.get(source) ?? []), id]);
-  return found;
+  const idsOf = new Map<RunSource, string[]>();
+  for (const { source, id } of targets) idsOf.set(source, [...(idsOf.get(source) ?? []), id]);
+  return idsOf;
 }
 
 /** Number of runs that belong to sweeps and curricula among the targets, and are not targets themselves. */

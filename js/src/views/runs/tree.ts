@@ -69,7 +69,7 @@ type Writable<Type> = { -readonly [Name in keyof Type]: Type[Name] };
 export function treeLines(entries: readonly RunEntry[], options: TreeOptions): Line[] {
   const { stores, columns, now } = options;
   const { descending } = options.sort;
-  const column = columns.find(one => one.id === options.sort.column);
+  const column = columns.find(candidate => candidate.id === options.sort.column);
   const sorted = (nodes: Node[]) =>
     column ? ordered(nodes, node => sortValue(node, column, descending, now), descending) : nodes;
   const lines: Line[] = [];
@@ -136,14 +136,14 @@ function storeNodes(entries: readonly RunEntry[], { flat, titles }: TreeOptions)
 function nameGroup(group: Writable<Node>): void {
   const names = group.members.map(({ row }) => row.label.split(/\s+/));
   const [first = []] = names;
-  const differs = first.findIndex((word, place) => names.some(words => words[place] !== word));
+  const differs = first.findIndex((word, index) => names.some(words => words[index] !== word));
   const end = differs < 0 ? first.length - 1 : differs;
-  const alike = first.slice(0, first[end - 1] === 'seed' ? end - 1 : end);
-  if (alike.length) {
-    group.title = alike.join(' ');
+  const common = first.slice(0, first[end - 1] === 'seed' ? end - 1 : end);
+  if (common.length) {
+    group.title = common.join(' ');
     for (const child of group.children as Writable<Node>[]) {
       if (child.entry && child.title === child.entry.row.label) {
-        child.title = child.title.split(/\s+/).slice(alike.length).join(' ');
+        child.title = child.title.split(/\s+/).slice(common.length).join(' ');
       }
     }
   }
@@ -155,21 +155,21 @@ function nameGroup(group: Writable<Node>): void {
  */
 function distinguish(nodes: readonly Writable<Node>[]): void {
   const named = nodes.filter(({ entry, title }) => entry === null || title === entry.row.label);
-  for (const alike of Map.groupBy(named, node => node.title).values()) {
-    const settings = alike.map(({ members }) => members[0]?.row.hyperparameters ?? {});
+  for (const namesakes of Map.groupBy(named, node => node.title).values()) {
+    const settings = namesakes.map(({ members }) => members[0]?.row.hyperparameters ?? {});
     const [first = {}] = settings;
     const names = [...new Set(settings.flatMap(Object.keys))]
       .filter(name => settings.some(other => settingText(other[name]) !== settingText(first[name])))
       .slice(0, MOST_SETTINGS);
     const texts = settings.map(values => names.map(name => `${name}=${settingText(values[name])}`).join(' '));
-    alike.forEach((node, index) => {
+    namesakes.forEach((node, index) => {
       const text = texts[index];
       if (text && texts.indexOf(text) === texts.lastIndexOf(text)) node.title = `${node.title} ${text}`;
     });
   }
-  for (const alike of Map.groupBy(nodes, node => node.title).values()) {
-    if (alike.length < 2) continue;
-    for (const node of alike) {
+  for (const namesakes of Map.groupBy(nodes, node => node.title).values()) {
+    if (namesakes.length < 2) continue;
+    for (const node of namesakes) {
       node.title = `${node.title} ${idEnd(node.entry?.row.id ?? node.members[0]?.row.group ?? '')}`;
     }
   }
@@ -235,10 +235,10 @@ export function storeTitles(paths: readonly string[]): Map<string, string> {
   const end = (path: string, length: number) => parts.get(path)?.slice(-length).join('/') || path;
   return new Map(
     paths.map(path => {
-      const most = parts.get(path)?.length ?? 1;
+      const parentDepth = parts.get(path)?.length ?? 1;
       let length = 1;
       while (
-        length < most &&
+        length < parentDepth &&
         paths.some(other => other !== path && end(other, length) === end(path, length))
       ) {
         length += 1;

@@ -85,7 +85,7 @@ function MeanChart(props: MeanChartProps): ReactNode {
     }),
     [limits]
   );
-  const known = lines.some(({ data }) => data.y.length > 0);
+  const hasPoints = lines.some(({ data }) => data.y.length > 0);
   return (
     <section className="mosaic-chart" aria-label={title}>
       <header className="mosaic-chart-head">
@@ -99,7 +99,7 @@ function MeanChart(props: MeanChartProps): ReactNode {
         view={view}
         height={HEIGHT}
         link={link}
-        message={known ? '' : problem || (latest ? trans.__('unknown') : trans.__('Reading …'))}
+        message={hasPoints ? '' : problem || (latest ? trans.__('unknown') : trans.__('Reading …'))}
         onZoom={range => zoom(range ?? [null, null])}
       />
     </section>

@@ -1,7 +1,7 @@
 /** The filters of a transcript: operator, fault, seed, lengths, and a searched text. */
 
 import type { ReactNode } from 'react';
-import { whole } from '../../shared/numbers.ts';
+import { integerText } from '../../shared/numbers.ts';
 import type { Answer, Selection } from '../../shared/run-api.ts';
 import { Select } from '../controls.tsx';
 import { trans } from '../translation.ts';
@@ -21,13 +21,16 @@ export function SelectionBar({ selection, page, change, children }: SelectionBar
   const set = (part: Partial<Selection>) => change({ ...selection, ...part });
   const operators = [...new Set([...Object.keys(page?.operators ?? {}), selection.operator ?? ''])];
   const faults = page?.faults ?? {};
-  const known: [string, string][] = [
+  const fields: [string, string][] = [
     ['any', trans.__('with a fault')],
     ['none', trans.__('without a fault')],
-    ...Object.entries(faults).map(([name, count]): [string, string] => [name, `${name} (${whole(count)})`])
+    ...Object.entries(faults).map(([name, count]): [string, string] => [
+      name,
+      `${name} (${integerText(count)})`
+    ])
   ];
   const { fault } = selection;
-  if (fault !== null && !known.some(([name]) => name === fault)) known.push([fault, fault]);
+  if (fault !== null && !fields.some(([name]) => name === fault)) fields.push([fault, fault]);
   return (
     <div className="mosaic-settings" role="toolbar" aria-label={trans.__('Filter exchanges')}>
       <Typed
@@ -49,7 +52,7 @@ export function SelectionBar({ selection, page, change, children }: SelectionBar
       <Select
         aria-label={trans.__('Fault')}
         value={selection.fault ?? ''}
-        options={[['', trans.__('all answers')], ...known]}
+        options={[['', trans.__('all answers')], ...fields]}
         choose={fault => set({ fault: fault || null })}
         data-lm-suppress-shortcuts="true"
       />

@@ -9,7 +9,7 @@ import './transcript.css';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type KeyboardEvent, type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
 import { download } from '../../shared/download.ts';
-import { milliseconds, number, share, whole } from '../../shared/numbers.ts';
+import { integerText, milliseconds, number, share } from '../../shared/numbers.ts';
 import type { Answer, ExchangePlace, ExchangeRow, Selection } from '../../shared/run-api.ts';
 import type { RunSource } from '../../shared/run-source.ts';
 import { messageOf } from '../../shared/transport.ts';
@@ -49,7 +49,7 @@ export function Transcript(props: TranscriptProps): ReactNode {
   const [failure, setFailure] = useState('');
   const [chosen, setChosen] = useState<{ index: number; id: string } | null>(null);
   const { page, problem, complete, stopped, stop, go } = usePage(source, run, selection, first);
-  const found = page?.found ?? 0;
+  const matches = page?.found ?? 0;
   const rowAt = (index: number) => page?.rows[index - page.first];
   const key = JSON.stringify(selection);
   useEffect(() => {
@@ -57,10 +57,10 @@ export function Transcript(props: TranscriptProps): ReactNode {
     setChosen(null);
   }, [run, key]);
   useEffect(() => {
-    if (complete) onFound?.(found);
-  }, [complete, found, onFound]);
+    if (complete) onFound?.(matches);
+  }, [complete, matches, onFound]);
   const top = page?.first === 0 ? page.rows[0] : undefined;
-  const shown = chosen ?? (top ? { index: 0, id: top.id } : null);
+  const displayed = chosen ?? (top ? { index: 0, id: top.id } : null);
   const choose = (index: number) => {
     const row = rowAt(index);
     if (row) setChosen({ index, id: row.id });
@@ -125,26 +125,26 @@ export function Transcript(props: TranscriptProps): ReactNode {
           run={run}
           selection={selection}
           operators={page.operators}
-          version={`${found} ${complete}`}
+          version={`${matches} ${complete}`}
         />
       )}
       <div className="mosaic-transcript-parts">
         <Rows
           key={`${run} ${key}`}
-          count={found}
+          count={matches}
           rowAt={rowAt}
           operators={page?.operators ?? {}}
-          chosen={shown?.index ?? -1}
+          chosen={displayed?.index ?? -1}
           choose={choose}
           onFirst={setFirst}
         />
-        {shown && (
+        {displayed && (
           <Detail
             source={source}
             run={run}
-            id={shown.id}
-            index={shown.index}
-            count={found}
+            id={displayed.id}
+            index={displayed.index}
+            count={matches}
             go={choose}
             onReplay={onReplay}
           />
@@ -169,9 +169,9 @@ function usePage(source: RunSource, run: string, selection: Selection, first: nu
     result => (!isComplete(result) ? (latest.current ? null : 0) : result.alive ? ALIVE_MS : null),
     String(isStopped)
   );
-  const known = useRef<{ key: string; page?: Answer<'transcript'>['result'] }>({ key });
-  if (answer) known.current = { key, page: answer.result };
-  const page = known.current.key === key ? known.current.page : undefined;
+  const cached = useRef<{ key: string; page?: Answer<'transcript'>['result'] }>({ key });
+  if (answer) cached.current = { key, page: answer.result };
+  const page = cached.current.key === key ? cached.current.page : undefined;
   return {
     page,
     problem,
@@ -186,8 +186,8 @@ function countText(page: Answer<'transcript'>['result'], complete: boolean): str
   const { found, total, damaged, indexed, searched } = page;
   const count =
     found === total
-      ? trans._n('%1 exchange', '%2 exchanges', total, whole(total))
-      : trans.__('%1 of %2 exchanges', whole(found), whole(total));
+      ? trans._n('%1 exchange', '%2 exchanges', total, integerText(total))
+      : trans.__('%1 of %2 exchanges', integerText(found), integerText(total));
   return [
     count,
     complete
@@ -323,9 +323,9 @@ interface DetailProps {
 /** The prompt and the answer of one exchange. */
 function Detail({ source, run, id, index, count, go, onReplay }: DetailProps): ReactNode {
   const { latest, problem } = useAnswer(source, 'exchange', { run, id }, () => null);
-  const place = latest?.result.place;
-  const title = place
-    ? trans.__('%1 · seed %2 · step %3', place.operator, place.seed ?? '–', place.step)
+  const exchange = latest?.result.place;
+  const title = exchange
+    ? trans.__('%1 · seed %2 · step %3', exchange.operator, exchange.seed ?? '–', exchange.step)
     : trans.__('Exchange');
   return (
     <section className="mosaic-transcript-detail" aria-label={trans.__('Prompt and answer')}>
@@ -350,9 +350,9 @@ function Detail({ source, run, id, index, count, go, onReplay }: DetailProps): R
           </button>
         ))}
         <Tool
-          disabled={!place}
+          disabled={!exchange}
           title={trans.__('Replay the episode, and show this step')}
-          onClick={() => place && onReplay(place)}
+          onClick={() => exchange && onReplay(exchange)}
         >
           {trans.__('Replay')}
         </Tool>

@@ -54,9 +54,9 @@ export function axisOf(name: string, rows: readonly RunRow[], results: Results, 
 export function placeOn(axis: ValueAxis, value: unknown): number | null {
   if (value === null || value === undefined) return null;
   if (axis.texts) {
-    const place = axis.texts.indexOf(settingText(value));
-    if (place < 0) return null;
-    return axis.texts.length === 1 ? 0.5 : place / (axis.texts.length - 1);
+    const index = axis.texts.indexOf(settingText(value));
+    if (index < 0) return null;
+    return axis.texts.length === 1 ? 0.5 : index / (axis.texts.length - 1);
   }
   if (typeof value !== 'number' || !Number.isFinite(value) || (axis.log && value <= 0)) return null;
   if (axis.log) return Math.log(value / axis.low) / Math.log(axis.high / axis.low);
@@ -64,9 +64,9 @@ export function placeOn(axis: ValueAxis, value: unknown): number | null {
 }
 
 /** The number at a position on a numeric axis. */
-function numberAt(axis: ValueAxis, place: number): number {
-  if (axis.log) return axis.low * (axis.high / axis.low) ** place;
-  return axis.low + place * (axis.high - axis.low);
+function numberAt(axis: ValueAxis, fraction: number): number {
+  if (axis.log) return axis.low * (axis.high / axis.low) ** fraction;
+  return axis.low + fraction * (axis.high - axis.low);
 }
 
 /** The filter of a brush over a part of an axis; null if it excludes nothing. */
@@ -75,13 +75,13 @@ export function brushed(axis: ValueAxis, from: number, to: number): Filter | nul
   if (low === 0 && high === 1) return null;
   if (axis.texts) {
     const values = axis.texts.filter(text => {
-      const place = placeOn(axis, text) ?? -1;
-      return place >= low && place <= high;
+      const fraction = placeOn(axis, text) ?? -1;
+      return fraction >= low && fraction <= high;
     });
     return values.length ? { values } : null;
   }
-  const limit = (place: number) => {
-    const value = numberAt(axis, place);
+  const limit = (fraction: number) => {
+    const value = numberAt(axis, fraction);
     const digits = Math.ceil(Math.log10(Math.max(1, Math.abs(value) / (axis.high - axis.low))));
     return Number(value.toPrecision(Math.min(15, 4 + digits)));
   };
@@ -92,11 +92,11 @@ export function brushed(axis: ValueAxis, from: number, to: number): Filter | nul
 export function brushOf(axis: ValueAxis, filter: Filter | undefined): [number, number] | null {
   if (!filter) return null;
   if ('values' in filter) {
-    const places = filter.values.map(text => placeOn(axis, text)).filter(place => place !== null);
-    if (places.length === 0) return null;
-    return [Math.max(0, Math.min(...places) - 0.02), Math.min(1, Math.max(...places) + 0.02)];
+    const fractions = filter.values.map(text => placeOn(axis, text)).filter(fraction => fraction !== null);
+    if (fractions.length === 0) return null;
+    return [Math.max(0, Math.min(...fractions) - 0.02), Math.min(1, Math.max(...fractions) + 0.02)];
   }
-  const clamp = (place: number | null, end: number) => Math.max(0, Math.min(1, place ?? end));
+  const clamp = (fraction: number | null, end: number) => Math.max(0, Math.min(1, fraction ?? end));
   return [
     filter.low === null ? 0 : clamp(placeOn(axis, filter.low), 0),
     filter.high === null ? 1 : clamp(placeOn(axis, filter.high), 1)
@@ -104,9 +104,9 @@ export function brushOf(axis: ValueAxis, filter: Filter | undefined): [number, n
 }
 
 /** Positions and labels of ticks: round numbers, at most about `most`. */
-export function ticksOf(axis: ValueAxis, most: number): { place: number; text: string }[] {
+export function ticksOf(axis: ValueAxis, maxTicks: number): { place: number; text: string }[] {
   if (axis.texts) {
-    const every = Math.ceil(axis.texts.length / Math.max(1, most));
+    const every = Math.ceil(axis.texts.length / Math.max(1, maxTicks));
     return axis.texts
       .map(text => ({ place: placeOn(axis, text) ?? 0, text }))
       .filter((_, i) => i % every === 0);
@@ -125,8 +125,8 @@ export function ticksOf(axis: ValueAxis, most: number): { place: number; text: s
       text: settingText(Number(tick.toPrecision(3)))
     }));
   }
-  const step = roundStep((axis.high - axis.low) / Math.max(1, most));
-  const ticks = evenTicks(axis.low, axis.high, Math.max(1, most));
+  const step = roundStep((axis.high - axis.low) / Math.max(1, maxTicks));
+  const ticks = evenTicks(axis.low, axis.high, Math.max(1, maxTicks));
   const texts = tickTexts(ticks, step);
   return ticks.map((tick, i) => ({ place: placeOn(axis, tick) ?? 0, text: texts[i] ?? '' }));
 }

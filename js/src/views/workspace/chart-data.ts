@@ -139,9 +139,9 @@ function merged(
   runs: readonly string[],
   lines: readonly LineData[]
 ): ReadonlyMap<string, LineData> {
-  const found = new Map(before ?? []);
+  const latest = new Map(before ?? []);
   const fresh = new Set(lines.map(({ key }) => key));
-  for (const run of runs) if (!fresh.has(run)) found.delete(run);
-  for (const line of lines) found.set(line.key, line);
-  return found;
+  for (const run of runs) if (!fresh.has(run)) latest.delete(run);
+  for (const line of lines) latest.set(line.key, line);
+  return latest;
 }

@@ -45,13 +45,13 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
   const [version, setVersion] = useState(0);
   const [width, setWidth] = useState(0);
   const data = useRef<ChartData | null>(null);
-  const seen = useRef(false);
+  const wasVisible = useRef(false);
 
   useEffect(() => {
-    const made = new ChartData(source, () => setVersion(count => count + 1));
-    data.current = made;
-    made.setVisible(seen.current);
-    return () => made.end();
+    const chartData = new ChartData(source, () => setVersion(count => count + 1));
+    data.current = chartData;
+    chartData.setVisible(wasVisible.current);
+    return () => chartData.end();
   }, [source]);
   useEffect(() => runs.onGrown(grown => data.current?.grown(grown)), [runs.onGrown]);
 
@@ -89,10 +89,10 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
   const lines = useMemo<readonly ChartLine[]>(() => {
     // Names and colours of groups do not match the previous lines.
     if (data.current && !data.current.isOf(state.groupBy)) return former.current;
-    const shown = new Set(visible);
+    const visibleRuns = new Set(visible);
     const { lines: found = new Map(), raw = new Map() } = data.current ?? {};
     return [...found.values()]
-      .filter((line: LineData) => line.runs.some(run => shown.has(run)))
+      .filter((line: LineData) => line.runs.some(run => visibleRuns.has(run)))
       .map((line: LineData) => ({
         data: line,
         label: names.get(lineRun(line) ?? '') ?? line.label,
@@ -226,7 +226,7 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
         onZoom={(range: Range | null) => change({ xLimits: range ?? [null, null] })}
         onPick={props.onPick}
         onVisible={visible => {
-          seen.current = visible;
+          wasVisible.current = visible;
           data.current?.setVisible(visible);
         }}
         onWidth={setWidth}

@@ -18,15 +18,15 @@ interface ShownSection {
 export function shownSections(sections: Sections, all: boolean, search: string): readonly ShownSection[] {
   const text = search.trim().toLowerCase();
   return sections.map(({ title, rows }) => {
-    const found = rows.filter(({ name, values }) =>
+    const matches = rows.filter(({ name, values }) =>
       [name, ...values].some(value => value.toLowerCase().includes(text))
     );
-    const shown = all ? found : found.filter(({ same }) => !same);
+    const visible = all ? matches : matches.filter(({ same }) => !same);
     return {
       title,
-      rows: shown,
-      same: found.length - shown.length,
-      differ: found.filter(({ same }) => !same).length
+      rows: visible,
+      same: matches.length - visible.length,
+      differ: matches.filter(({ same }) => !same).length
     };
   });
 }
@@ -47,17 +47,17 @@ export function pairOf(
  */
 export function choiceNames(rows: readonly RunRow[], names: ReadonlyMap<string, string>): string[] {
   const plain = rows.map(({ id, name }) => names.get(id) ?? name);
-  const seeded = rows.map(({ seed }, place) =>
-    seed === null || (plain[place] as string).includes(`seed ${seed}`)
-      ? (plain[place] as string)
-      : trans.__('%1, seed %2', plain[place] as string, seed)
+  const seeded = rows.map(({ seed }, index) =>
+    seed === null || (plain[index] as string).includes(`seed ${seed}`)
+      ? (plain[index] as string)
+      : trans.__('%1, seed %2', plain[index] as string, seed)
   );
-  const first = plain.map((name, place) => (isUnique(plain, name) ? name : (seeded[place] as string)));
-  const distinct = first.map((name, place) =>
-    isUnique(first, name) ? name : `${name} (${(rows[place] as RunRow).id.slice(-4)})`
+  const first = plain.map((name, index) => (isUnique(plain, name) ? name : (seeded[index] as string)));
+  const distinct = first.map((name, index) =>
+    isUnique(first, name) ? name : `${name} (${(rows[index] as RunRow).id.slice(-4)})`
   );
-  const alike = wordsAlike(distinct);
-  return distinct.map(name => withoutWords(name, alike));
+  const common = wordsAlike(distinct);
+  return distinct.map(name => withoutWords(name, common));
 }
 
 function isUnique(names: readonly string[], name: string): boolean {

@@ -9,8 +9,8 @@ import { choiceNames, pairOf, shownSections } from './difference-rows.ts';
 
 const AGAIN_MS = 10_000;
 
-export function DifferenceView({ source, names, colorOf, state, change, ...shown }: Contents): ReactNode {
-  const rows = shown.rows.filter(({ kind }) => kind !== 'comparison');
+export function DifferenceView({ source, names, colorOf, state, change, ...rest }: Contents): ReactNode {
+  const rows = rest.rows.filter(({ kind }) => kind !== 'comparison');
   const ids = rows.map(({ id }) => id);
   const pair = pairOf(state.pair, ids);
   const states = rows.filter(({ id }) => pair?.includes(id)).map(({ id, state }) => `${id} ${state}`);
@@ -22,21 +22,21 @@ export function DifferenceView({ source, names, colorOf, state, change, ...shown
     () => (alive ? AGAIN_MS : null),
     `${states} ${alive}`
   );
-  const found = asked.answer?.result ?? null;
+  const result = asked.answer?.result ?? null;
   const { problem } = asked;
   const [all, setAll] = useState(false);
   const [search, setSearch] = useState('');
-  const sections = useMemo(() => shownSections(found?.sections ?? [], all, search), [found, all, search]);
+  const sections = useMemo(() => shownSections(result?.sections ?? [], all, search), [result, all, search]);
   if (pair === null) return <p className="mosaic-empty">{trans.__('Choose two runs to compare.')}</p>;
   const called = choiceNames(rows, names);
-  const choice = (place: 0 | 1) => (
+  const choice = (index: 0 | 1) => (
     <Select
-      aria-label={place === 0 ? trans.__('First run') : trans.__('Second run')}
-      value={pair[place]}
+      aria-label={index === 0 ? trans.__('First run') : trans.__('Second run')}
+      value={pair[index]}
       options={ids.map((id, index) => [id, called[index] ?? id])}
       choose={chosen => {
-        const other = pair[1 - place] === chosen ? pair[place] : (pair[1 - place] ?? chosen);
-        change({ pair: place === 0 ? [chosen, other] : [other, chosen] });
+        const other = pair[1 - index] === chosen ? pair[index] : (pair[1 - index] ?? chosen);
+        change({ pair: index === 0 ? [chosen, other] : [other, chosen] });
       }}
     />
   );
@@ -60,16 +60,16 @@ export function DifferenceView({ source, names, colorOf, state, change, ...shown
           {problem}
         </p>
       )}
-      <table aria-busy={found === null && !problem}>
+      <table aria-busy={result === null && !problem}>
         <thead>
           <tr>
             <td />
-            {([0, 1] as const).map(place => (
-              <th key={place} scope="col">
-                <i style={{ background: colorOf(pair[place]) }} />
-                {choice(place)}
+            {([0, 1] as const).map(index => (
+              <th key={index} scope="col">
+                <i style={{ background: colorOf(pair[index]) }} />
+                {choice(index)}
                 <small className="mosaic-chosen" aria-hidden="true">
-                  {called[ids.indexOf(pair[place])]}
+                  {called[ids.indexOf(pair[index])]}
                 </small>
               </th>
             ))}
@@ -94,8 +94,8 @@ export function DifferenceView({ source, names, colorOf, state, change, ...shown
                   {breakable(name)}
                   {!same && <span className="mosaic-unseen">{trans.__('differs')}</span>}
                 </th>
-                {values.map((value, place) => (
-                  <td key={place}>{value || <span className="mosaic-dim">–</span>}</td>
+                {values.map((value, index) => (
+                  <td key={index}>{value || <span className="mosaic-dim">–</span>}</td>
                 ))}
               </tr>
             ))}

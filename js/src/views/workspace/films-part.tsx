@@ -1,7 +1,7 @@
 /** Films below the charts: the behaviour of a run's agent at the chosen position. */
 
 import { type ReactNode, useCallback, useEffect, useMemo, useState } from 'react';
-import { whole } from '../../shared/numbers.ts';
+import { integerText } from '../../shared/numbers.ts';
 import type { Axis, Methods } from '../../shared/run-api.ts';
 import type { RunSource } from '../../shared/run-source.ts';
 import { Select, Tool } from '../controls.tsx';
@@ -74,14 +74,14 @@ function useFilms(source: RunSource, run: string) {
   const { answer, problem, current } = useAnswer(source, 'films', { run }, ({ being_made }) =>
     being_made ? LOOK_MS : null
   );
-  const found = useSame(answer, answer?.result.films.length);
+  const latest = useSame(answer, answer?.result.films.length);
   const films = useMemo(
     () =>
-      (found?.result.films ?? []).map((film, place) => ({
+      (latest?.result.films ?? []).map((film, index) => ({
         ...film,
-        frame: URL.createObjectURL(new Blob(found?.buffers.slice(place, place + 1)))
+        frame: URL.createObjectURL(new Blob(latest?.buffers.slice(index, index + 1)))
       })),
-    [found]
+    [latest]
   );
   useEffect(() => () => films.forEach(({ frame }) => void URL.revokeObjectURL(frame)), [films]);
   const note = current
@@ -93,7 +93,7 @@ function useFilms(source: RunSource, run: string) {
 function filmsNote(run: string, answer: Methods['films'][1]): string {
   const missing = Object.entries(answer.missing)
     .slice(-1)
-    .map(([step, why]) => trans.__('No film of step %1: %2', whole(Number(step)), why));
+    .map(([step, why]) => trans.__('No film of step %1: %2', integerText(Number(step)), why));
   const none =
     answer.films.length || answer.status || missing.length
       ? []

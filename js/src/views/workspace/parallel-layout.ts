@@ -18,12 +18,12 @@ interface ParallelLayout {
 }
 
 /** The width in pixels of a label with this many letters, of which `most` are shown. */
-export function pixels(text: string, most: number): number {
-  return LETTER_PX * Math.min(text.length, most);
+export function pixels(text: string, maximum: number): number {
+  return LETTER_PX * Math.min(text.length, maximum);
 }
 
 /** The layout in `room` pixels, or more if needed. Ticks are left of their axis, those of the last right. */
-export function parallelLayout(axes: readonly AxisTexts[], room: number): ParallelLayout {
+export function parallelLayout(axes: readonly AxisTexts[], available: number): ParallelLayout {
   const titles = axes.map(({ title }) => pixels(title, MOST_LETTERS.title));
   const ticks = axes.map(axis => Math.max(0, ...axis.ticks.map(tick => pixels(tick, MOST_LETTERS.tick))));
   const last = axes.length - 1;
@@ -35,11 +35,11 @@ export function parallelLayout(axes: readonly AxisTexts[], room: number): Parall
     .slice(1)
     .map((_, i) => Math.max(LEAST_GAP, half(i) + half(i + 1) + 14, i + 1 < last ? tick(i + 1) + 22 : 0));
   const needed = before + after + gaps.reduce((sum, gap) => sum + gap, 0);
-  const width = Math.max(room, Math.ceil(needed));
+  const width = Math.max(available, Math.ceil(needed));
   const spare = (width - needed) / Math.max(1, gaps.length);
-  const left = [before];
-  for (const gap of gaps) left.push((left.at(-1) as number) + gap + spare);
-  return { width, left };
+  const lefts = [before];
+  for (const gap of gaps) lefts.push((lefts.at(-1) as number) + gap + spare);
+  return { width, left: lefts };
 }
 
 /** The path that joins the points on both sides of each gap. */

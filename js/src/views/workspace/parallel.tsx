@@ -25,7 +25,7 @@ interface ParallelProps extends Contents {
 
 export function ParallelCoordinates(props: ParallelProps): ReactNode {
   const { rows, filtered, names, results, state, change } = props;
-  const [place, room] = useSize();
+  const [ref, available] = useSize();
   const [over, setOver] = useState<string | null>(null);
   const axes = useMemo(
     () =>
@@ -38,34 +38,34 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
     title: resultTitle(axis.name),
     ticks: ticksOf(axis, TICKS).map(({ text }) => text)
   }));
-  const { width, left: lefts } = parallelLayout(texts, room);
-  const left = (i: number) => lefts[i] ?? 0;
+  const { width, left: lefts } = parallelLayout(texts, available);
+  const leftOf = (i: number) => lefts[i] ?? 0;
   const top = (part: number) => TOP + (1 - part) * (HEIGHT - TOP - BOTTOM);
   const hidden = new Set(state.hidden);
-  const places = (row: RunRow) =>
+  const positions = (row: RunRow) =>
     axes.map((axis, i): [number, number] | null => {
       const part = placeOn(axis, valueNamed(row, axis.name, results));
-      return part === null ? null : [left(i), top(part)];
+      return part === null ? null : [leftOf(i), top(part)];
     });
   const setFilter = (name: string, filter: Filter | null) => {
-    const { [name]: _, ...others } = state.filters;
-    change({ filters: filter ? { ...others, [name]: filter } : others });
+    const { [name]: _, ...filters } = state.filters;
+    change({ filters: filter ? { ...filters, [name]: filter } : filters });
   };
-  const shown = rows.filter(({ id }) => !hidden.has(id));
-  const byResult = shown.length > MOST_OWN_COLORS;
+  const visible = rows.filter(({ id }) => !hidden.has(id));
+  const byResult = visible.length > MOST_OWN_COLORS;
   const colorOf = (row: RunRow) => {
     const axis = axes.at(-1);
     const part = byResult && axis ? placeOn(axis, valueNamed(row, axis.name, results)) : null;
     return part === null ? props.colorOf(row.id) : rampColor(part);
   };
   const selected = rows.find(({ id }) => id === over);
-  const passing = shown.filter(({ id }) => !filtered.has(id));
+  const passing = visible.filter(({ id }) => !filtered.has(id));
   return (
     <>
       <div className="mosaic-view-bar">
         <ResultChoice {...props} />
         <span className="mosaic-dim">{trans.__('%1 of %2 runs', passing.length, rows.length)}</span>
-        {width > room && room > 0 && (
+        {width > available && available > 0 && (
           <span className="mosaic-dim">{trans.__('%1 axes: scroll to the right →', axes.length)}</span>
         )}
         {byResult && (
@@ -76,7 +76,7 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
         )}
       </div>
       <KeyedPlot
-        place={place}
+        place={ref}
         height={HEIGHT}
         label={trans.__(
           'Parallel coordinates of %1 runs. Up and down arrow keys go through the runs.',
@@ -95,12 +95,12 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
         }
         choose={setOver}
       >
-        {room > 0 && (
+        {available > 0 && (
           <svg aria-hidden="true" style={{ width, height: HEIGHT }}>
             <g fill="none" className="mosaic-parallel-lines">
-              {shown.map(row => {
+              {visible.map(row => {
                 const out = filtered.has(row.id);
-                const points = places(row);
+                const points = positions(row);
                 return (
                   <g
                     key={row.id}
@@ -120,7 +120,7 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
               <Axis
                 key={axis.name}
                 axis={axis}
-                x={left(i)}
+                x={leftOf(i)}
                 top={top}
                 title={resultTitle(axis.name)}
                 last={i === axes.length - 1}

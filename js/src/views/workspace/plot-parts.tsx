@@ -38,8 +38,8 @@ export function KeyedPlot(props: KeyedPlotProps): ReactNode {
     const by = { [keys[0]]: -1, [keys[1]]: 1 }[event.key];
     if (by === undefined || runs.length === 0) return;
     event.preventDefault();
-    const at = current ? runs.indexOf(current.id) + by : 0;
-    choose(runs[Math.max(0, Math.min(runs.length - 1, at))] ?? null);
+    const index = current ? runs.indexOf(current.id) + by : 0;
+    choose(runs[Math.max(0, Math.min(runs.length - 1, index))] ?? null);
   };
   return (
     <div

@@ -51,7 +51,7 @@ export function RunTable(props: RunTableProps): ReactNode {
       </button>
     </th>
   );
-  const shown = visible.length;
+  const count = visible.length;
   return (
     <section
       ref={scroll}
@@ -71,10 +71,10 @@ export function RunTable(props: RunTableProps): ReactNode {
               <button
                 type="button"
                 onClick={() => change({ hidden: hidden.size ? [] : state.runs })}
-                aria-label={trans.__('Show all runs or none; %1 of %2 are shown', shown, rows.length)}
+                aria-label={trans.__('Show all runs or none; %1 of %2 are shown', count, rows.length)}
                 title={trans.__('Show all runs or none')}
               >
-                <Eye open={shown > 0} />
+                <Eye open={count > 0} />
               </button>
             </th>
             {heading('name', trans.__('Name'), 'mosaic-charted-name')}
@@ -131,13 +131,13 @@ export function RunTable(props: RunTableProps): ReactNode {
                   </div>
                 </th>
                 {columns.map((column, i) => {
-                  const own = i >= shownResults.length;
-                  const value = own ? setting(row, column) : result(row, column, results);
-                  const text = own ? settingText(value) : resultText(column, value as number | null);
+                  const isResult = i >= shownResults.length;
+                  const value = isResult ? setting(row, column) : result(row, column, results);
+                  const text = isResult ? settingText(value) : resultText(column, value as number | null);
                   return (
                     <td
                       key={column}
-                      className={!own || typeof value === 'number' ? 'mosaic-numeric' : ''}
+                      className={!isResult || typeof value === 'number' ? 'mosaic-numeric' : ''}
                       title={text}
                     >
                       {text}
@@ -160,12 +160,12 @@ export function RunTable(props: RunTableProps): ReactNode {
  */
 function useNameWidth(scroll: RefObject<HTMLElement | null>): number | null {
   const [width, setWidth] = useState<number | null>(null);
-  const room = useWidth(scroll);
+  const available = useWidth(scroll);
   useLayoutEffect(() => {
     const heads = [...(scroll.current?.querySelectorAll('thead th') ?? [])];
-    const [eye = 0, , ...others] = heads.map(head => head.getBoundingClientRect().width);
-    const next = Math.floor(fittingWidth(room - eye, others, LEAST_NAME_PX));
-    if (room > 0 && Math.abs(next - (width ?? 0)) > 1) setWidth(next);
+    const [eye = 0, , ...otherWidths] = heads.map(head => head.getBoundingClientRect().width);
+    const next = Math.floor(fittingWidth(available - eye, otherWidths, LEAST_NAME_PX));
+    if (available > 0 && Math.abs(next - (width ?? 0)) > 1) setWidth(next);
   });
   return width;
 }

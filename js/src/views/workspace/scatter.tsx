@@ -24,18 +24,18 @@ const TICK_PX = 90;
 export function Scatter(props: Contents & { all: readonly RunRow[] }): ReactNode {
   const { rows, all, names, settings: differing, results, state, colorOf, change } = props;
   const settings = settingNames(all);
-  const [place, width] = useSize();
+  const [ref, width] = useSize();
   const [over, setOver] = useState<string | null>(null);
   const name = state.scatterX ?? differing.find(setting => setting !== 'group') ?? settings[0] ?? 'seed';
   const title = resultTitle(state.result);
   const x = useMemo(() => axisOf(name, rows, results), [name, rows, results]);
   const y = useMemo(() => axisOf(state.result, rows, results, false), [state.result, rows, results]);
-  const left = (part: number) => LEFT + 12 + part * (width - LEFT - RIGHT - 24);
+  const leftOf = (part: number) => LEFT + 12 + part * (width - LEFT - RIGHT - 24);
   const top = (part: number) => TOP + 8 + (1 - part) * (HEIGHT - TOP - BOTTOM - 16);
   const dots = rows
     .flatMap(row => {
       const [across, up] = [placeOn(x, setting(row, name)), placeOn(y, result(row, state.result, results))];
-      return across === null || up === null ? [] : [{ row, left: left(across), top: top(up) }];
+      return across === null || up === null ? [] : [{ row, left: leftOf(across), top: top(up) }];
     })
     .sort((a, b) => a.left - b.left || a.top - b.top);
   const current = dots.find(({ row }) => row.id === over);
@@ -53,7 +53,7 @@ export function Scatter(props: Contents & { all: readonly RunRow[] }): ReactNode
         <span className="mosaic-dim">{trans.__('%1 of %2 runs', dots.length, rows.length)}</span>
       </div>
       <KeyedPlot
-        place={place}
+        place={ref}
         height={HEIGHT}
         label={trans.__('%1 against %2. Arrow keys go through the runs.', title, name)}
         keys={['ArrowLeft', 'ArrowRight']}
@@ -96,12 +96,12 @@ export function Scatter(props: Contents & { all: readonly RunRow[] }): ReactNode
               <g key={tick.text}>
                 <line
                   className="mosaic-grid-line"
-                  x1={left(tick.place)}
-                  x2={left(tick.place)}
+                  x1={leftOf(tick.place)}
+                  x2={leftOf(tick.place)}
                   y1={TOP}
                   y2={HEIGHT - BOTTOM}
                 />
-                <text x={left(tick.place)} y={HEIGHT - BOTTOM + 16} textAnchor="middle">
+                <text x={leftOf(tick.place)} y={HEIGHT - BOTTOM + 16} textAnchor="middle">
                   {shortened(tick.text, 14)}
                 </text>
               </g>

@@ -45,8 +45,8 @@ export function settingNames(rows: readonly RunRow[]): string[] {
 /** The settings in which these runs differ; a setting that only some runs have counts as different. */
 export function differing(rows: readonly RunRow[]): string[] {
   return settingNames(rows).filter(name => {
-    const [first, ...others] = rows.map(row => JSON.stringify(setting(row, name) ?? null));
-    return others.some(key => key !== first);
+    const [first, ...otherTexts] = rows.map(row => JSON.stringify(setting(row, name) ?? null));
+    return otherTexts.some(key => key !== first);
   });
 }
 
@@ -96,8 +96,8 @@ export function groupNumbers(
 
 /** A result of a run by name: a field of its row, or the last value of a metric. */
 export function result(row: RunRow, name: string, results: Results): number | null {
-  const own = ROW_RESULTS[name];
-  return own ? own(row) : (results[row.id]?.[name] ?? null);
+  const resultOf = ROW_RESULTS[name];
+  return resultOf ? resultOf(row) : (results[row.id]?.[name] ?? null);
 }
 
 /** A setting or, if the run has no such setting, a result. */
@@ -112,8 +112,10 @@ export function resultText(name: string, value: number | null): string {
 
 /** `valueNamed` as text. */
 export function textNamed(row: RunRow, name: string, results: Results): string {
-  const own = setting(row, name);
-  return own === null || own === undefined ? resultText(name, result(row, name, results)) : settingText(own);
+  const ownSetting = setting(row, name);
+  return ownSetting === null || ownSetting === undefined
+    ? resultText(name, result(row, name, results))
+    : settingText(ownSetting);
 }
 
 /** Whether a run passes all filters. */

@@ -92,9 +92,9 @@ export function initialState(runs: readonly string[]): WorkspaceState {
 
 /** A stored state, or the initial state if the stored one is missing or of another version. */
 export function restoredState(remembered: unknown, runs: readonly string[]): WorkspaceState {
-  const known = remembered as Partial<WorkspaceState> | null | undefined;
-  if (known?.version !== 1) return initialState(runs);
-  return withRuns({ ...initialState(runs), ...known, version: 1 }, runs.length ? runs : (known.runs ?? []));
+  const saved = remembered as Partial<WorkspaceState> | null | undefined;
+  if (saved?.version !== 1) return initialState(runs);
+  return withRuns({ ...initialState(runs), ...saved, version: 1 }, runs.length ? runs : (saved.runs ?? []));
 }
 
 export const WITHOUT_CURVES: ReadonlySet<RunKind> = new Set([
@@ -114,15 +114,15 @@ export function chartedRuns(chosen: readonly string[], rows: readonly RunRow[]):
   const charted = new Map<string, string[]>();
   const empty = new Set(rows.filter(({ kind }) => WITHOUT_CURVES.has(kind)).map(({ id }) => id));
   for (const { id, parent } of rows.filter(({ id }) => !empty.has(id))) {
-    for (const one of parent !== null && empty.has(parent) ? [id, parent] : [id]) {
-      const before = charted.get(one);
+    for (const owner of parent !== null && empty.has(parent) ? [id, parent] : [id]) {
+      const before = charted.get(owner);
       if (before) before.push(id);
-      else charted.set(one, [id]);
+      else charted.set(owner, [id]);
     }
   }
-  const found = new Set(chosen.flatMap(id => charted.get(id) ?? []));
+  const curves = new Set(chosen.flatMap(id => charted.get(id) ?? []));
   const comparisons = new Set(rows.filter(({ kind }) => kind === 'comparison').map(({ id }) => id));
-  return found.size ? [...found] : chosen.filter(id => !comparisons.has(id));
+  return curves.size ? [...curves] : chosen.filter(id => !comparisons.has(id));
 }
 
 /** The same workspace with other runs. */
@@ -137,9 +137,9 @@ export function toggleRun(state: WorkspaceState, run: string): WorkspaceState {
 
 /** Show only this run; a second call shows all. */
 export function showOnly(state: WorkspaceState, run: string): WorkspaceState {
-  const others = state.runs.filter(id => id !== run);
-  const alone = !state.hidden.includes(run) && others.every(id => state.hidden.includes(id));
-  return { ...state, hidden: alone ? [] : others };
+  const otherRuns = state.runs.filter(id => id !== run);
+  const alone = !state.hidden.includes(run) && otherRuns.every(id => state.hidden.includes(id));
+  return { ...state, hidden: alone ? [] : otherRuns };
 }
 
 /** Whether a metric is the worker's own rather than a system metric. */
@@ -178,13 +178,13 @@ export function changeChart(
 }
 
 /** Move a chart to an index among the others, counted without it. */
-export function moveChart(state: WorkspaceState, id: string, place: number): WorkspaceState {
+export function moveChart(state: WorkspaceState, id: string, index: number): WorkspaceState {
   const charts = state.charts ?? [];
   const moved = charts.find(chart => chart.id === id);
   if (!moved) return state;
-  const others = charts.filter(chart => chart !== moved);
-  const to = Math.max(0, Math.min(others.length, place));
-  return { ...state, charts: others.toSpliced(to, 0, moved) };
+  const otherCharts = charts.filter(chart => chart !== moved);
+  const to = Math.max(0, Math.min(otherCharts.length, index));
+  return { ...state, charts: otherCharts.toSpliced(to, 0, moved) };
 }
 
 function newChart(metric: string, id: string): ChartState {

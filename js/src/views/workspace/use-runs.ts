@@ -36,12 +36,12 @@ export function useRuns(source: RunSource, runs: readonly string[]): Runs {
     known: false
   });
   const listeners = useRef(new Set<Grown>());
-  const wanted = useRef(new Set<string>());
+  const requested = useRef(new Set<string>());
   const all = useRef(new Map<string, RunRow>());
-  wanted.current = new Set(runs);
+  requested.current = new Set(runs);
 
   useEffect(() => {
-    setState(before => ({ ...before, rows: chosen(all.current, wanted.current) }));
+    setState(before => ({ ...before, rows: chosen(all.current, requested.current) }));
   }, [runs.join()]);
 
   useEffect(() => {
@@ -50,23 +50,23 @@ export function useRuns(source: RunSource, runs: readonly string[]): Runs {
     all.current.clear();
     const tell = () => {
       timer = undefined;
-      const found = [...grown];
+      const changed = [...grown];
       grown.clear();
       const entries = [...all.current.values()].map(row => ({ key: row.id, store: source.store, row }));
       const titles = resumedTitles(entries);
       const places = placesOf(all.current.values());
-      setState({ rows: chosen(all.current, wanted.current), titles, places, known: true });
-      if (found.length) for (const listener of listeners.current) listener(found);
+      setState({ rows: chosen(all.current, requested.current), titles, places, known: true });
+      if (changed.length) for (const listener of listeners.current) listener(changed);
     };
     const end = source.subscribe(({ rows, removed }) => {
       const first = all.current.size === 0;
-      let touched = removed.some(id => wanted.current.has(id));
+      let touched = removed.some(id => requested.current.has(id));
       for (const id of removed) all.current.delete(id);
       for (const row of rows) {
         const before = all.current.get(row.id);
         all.current.set(row.id, row);
         touched ||= !before; // such as the older runs of a large store, which change the places of the newest
-        if (!wanted.current.has(row.id)) continue;
+        if (!requested.current.has(row.id)) continue;
         touched = true;
         if (before && (before.step !== row.step || before.alive || row.alive)) grown.add(row.id);
       }
@@ -87,19 +87,19 @@ export function useRuns(source: RunSource, runs: readonly string[]): Runs {
 }
 
 /** The last values of these runs' metrics, requested in parts; empty while `wanted` is false. */
-export function useResults(source: RunSource, runs: Runs, ids: readonly string[], wanted: boolean): Results {
+export function useResults(source: RunSource, runs: Runs, ids: readonly string[], enabled: boolean): Results {
   const [results, setResults] = useState<Results>({});
-  const due = useRef(new Set<string>());
+  const outdated = useRef(new Set<string>());
   const key = ids.join();
   useEffect(
     () =>
       runs.onGrown(grown => {
-        for (const id of grown) due.current.add(id);
+        for (const id of grown) outdated.current.add(id);
       }),
     [runs.onGrown]
   );
   useEffect(() => {
-    if (!wanted) return;
+    if (!enabled) return;
     let ended = false;
     const load = async (missing: readonly string[]) => {
       for (let i = 0; i < missing.length && !ended; i += RESULTS_AT_ONCE) {
@@ -107,8 +107,8 @@ export function useResults(source: RunSource, runs: Runs, ids: readonly string[]
           const part = missing.slice(i, i + RESULTS_AT_ONCE);
           const { result } = await source.call('details', { runs: part });
           if (ended) return;
-          const found = Object.entries(result.runs).map(([id, details]) => [id, details.results]);
-          setResults(before => ({ ...before, ...Object.fromEntries(found) }));
+          const entries = Object.entries(result.runs).map(([id, details]) => [id, details.results]);
+          setResults(before => ({ ...before, ...Object.fromEntries(entries) }));
         } catch (reason) {
           console.debug('MOSAIC: no results of runs:', reason);
           return;
@@ -117,30 +117,33 @@ export function useResults(source: RunSource, runs: Runs, ids: readonly string[]
     };
     void load(ids.filter(id => results[id] === undefined));
     const timer = setInterval(() => {
-      const grown = ids.filter(id => due.current.has(id));
-      due.current.clear();
+      const grown = ids.filter(id => outdated.current.has(id));
+      outdated.current.clear();
       if (grown.length && !document.hidden) void load(grown);
     }, RESULTS_PACE_MS);
     return () => {
       ended = true;
       clearInterval(timer);
     };
-  }, [source, key, wanted]);
+  }, [source, key, enabled]);
   return results;
 }
 
-function chosen(all: ReadonlyMap<string, RunRow>, wanted: ReadonlySet<string>): ReadonlyMap<string, RunRow> {
-  const found = new Map<string, RunRow>();
-  for (const id of wanted) {
+function chosen(
+  all: ReadonlyMap<string, RunRow>,
+  requested: ReadonlySet<string>
+): ReadonlyMap<string, RunRow> {
+  const rows = new Map<string, RunRow>();
+  for (const id of requested) {
     const row = all.get(id);
-    if (row) found.set(id, row);
+    if (row) rows.set(id, row);
   }
-  return found;
+  return rows;
 }
 
 function placesOf(rows: Iterable<RunRow>): ReadonlyMap<string, number> {
   const ids = [...rows].filter(({ kind }) => !WITHOUT_CURVES.has(kind)).map(({ id }) => id);
-  return new Map(ids.sort().map((id, place) => [id, place]));
+  return new Map(ids.sort().map((id, index) => [id, index]));
 }
 
 /** The palette indices of a workspace's runs: those last shown until the store has answered. */

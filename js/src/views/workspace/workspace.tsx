@@ -71,15 +71,17 @@ export function Workspace({ source, state, onState, onVisible }: WorkspaceProps)
     () => new Set(rows.filter(row => !passes(row, state.filters, results)).map(({ id }) => id)),
     [rows, state.filters, results]
   );
-  const shown = useMemo(() => sorted(rows, state.sort, results), [rows, state.sort, results]);
-  const seen = shown.filter(({ id }) => !state.hidden.includes(id) && !filtered.has(id)).map(({ id }) => id);
-  const visible = useSame(seen, seen.join());
+  const sortedRows = useMemo(() => sorted(rows, state.sort, results), [rows, state.sort, results]);
+  const visibleIds = sortedRows
+    .filter(({ id }) => !state.hidden.includes(id) && !filtered.has(id))
+    .map(({ id }) => id);
+  const visible = useSame(visibleIds, visibleIds.join());
   useEffect(() => {
     if (runs.known) onVisible?.(visible);
   }, [runs.known, visible, onVisible]);
   const distinct = useMemo(() => distinctNames(rows, runs.titles), [rows, runs.titles]);
   const names = useSame(distinct, JSON.stringify([...distinct]));
-  const alike = useMemo(() => wordsAlike([...names.values()]), [names]);
+  const common = useMemo(() => wordsAlike([...names.values()]), [names]);
   const colors = usePaletteIndices(runs, state);
   useEffect(() => {
     if (colors !== state.colors) change({ colors }); // for the picture in a saved notebook
@@ -100,10 +102,10 @@ export function Workspace({ source, state, onState, onVisible }: WorkspaceProps)
   };
   const contents: Contents = {
     ...{ source, state, change, onState, runs, filtered, visible, names, colorOf, results, settings, link },
-    rows: shown,
+    rows: sortedRows,
     metrics: metrics ?? []
   };
-  const evaluations = shown.filter(({ kind }) => kind === 'evaluation').map(({ id }) => id);
+  const evaluations = sortedRows.filter(({ kind }) => kind === 'evaluation').map(({ id }) => id);
   const missing = state.runs.length - rows.length;
   const say = !runs.known
     ? ''
@@ -117,7 +119,7 @@ export function Workspace({ source, state, onState, onVisible }: WorkspaceProps)
           )
         : '';
   return (
-    <WordsAlike.Provider value={alike}>
+    <WordsAlike.Provider value={common}>
       <div className="mosaic-workspace">
         <SettingsBar
           {...contents}
@@ -148,13 +150,13 @@ export function Workspace({ source, state, onState, onVisible }: WorkspaceProps)
             {state.view === 'charts' && (
               <ChartGrid>
                 {columns =>
-                  (charts ?? []).map((chart, place) => ({
+                  (charts ?? []).map((chart, index) => ({
                     id: chart.id,
                     node: (onDrag: (dragged: boolean) => void) => (
                       <ChartPanel
                         {...contents}
                         chart={chart}
-                        place={place}
+                        place={index}
                         columns={columns}
                         onPick={({ line, x }) => {
                           const [run] = line.data.runs;
@@ -164,7 +166,7 @@ export function Workspace({ source, state, onState, onVisible }: WorkspaceProps)
                         onDrag={onDrag}
                       />
                     ),
-                    drop: (dragged: string) => onState(before => moveChart(before, dragged, place))
+                    drop: (dragged: string) => onState(before => moveChart(before, dragged, index))
                   }))
                 }
               </ChartGrid>

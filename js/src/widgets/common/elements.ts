@@ -16,9 +16,9 @@ export function element<Tag extends keyof HTMLElementTagNameMap>(
 }
 
 /** Set the text of a node and show it; hide it if the text is empty. */
-export function setTextOrHide(node: HTMLElement, text: string, shown: HTMLElement = node): void {
+export function setTextOrHide(node: HTMLElement, text: string, hidden: HTMLElement = node): void {
   if (node.textContent !== text) node.textContent = text; // a selection in it is kept
-  shown.hidden = text === '';
+  hidden.hidden = text === '';
 }
 
 export function setPressed(node: HTMLElement, pressed: boolean): void {

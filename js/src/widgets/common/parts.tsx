@@ -151,7 +151,7 @@ export function Tail({ text, ...rest }: { text: string } & ComponentProps<'pre'>
 
 /** A place for an element that is not React's. */
 export function Slot({ node }: { readonly node: HTMLElement }) {
-  const place = useRef<HTMLSpanElement>(null);
-  useLayoutEffect(() => place.current?.replaceChildren(node), [node]);
-  return <span className="mosaic-slot" ref={place} />;
+  const ref = useRef<HTMLSpanElement>(null);
+  useLayoutEffect(() => ref.current?.replaceChildren(node), [node]);
+  return <span className="mosaic-slot" ref={ref} />;
 }

@@ -32,8 +32,8 @@ export function Bar({ model, state, call, say, size, resize }: BarProps) {
   const title = model.get('title');
 
   const play = () => call('play', { speed: model.get('speed') });
-  const setSpeed = (place: number) => {
-    send(model, 'speed', speeds[place] ?? 0);
+  const setSpeed = (index: number) => {
+    send(model, 'speed', speeds[index] ?? 0);
     if (playing) play();
   };
   const begin = () => {
@@ -144,8 +144,8 @@ function Seeds({ state: { mode, seed, seeds }, field, begin, call }: SeedsProps)
         {...OWN_KEYS}
       >
         <option value="">seeds</option>
-        {seeds.map(one => (
-          <option key={one}>{one}</option>
+        {seeds.map(number => (
+          <option key={number}>{number}</option>
         ))}
       </select>
     </span>

@@ -74,17 +74,17 @@ export function reasoningText(
 }
 
 /** The index of the speed closest to `wanted`; 0 means no limit. */
-export function nearestSpeed(speeds: readonly number[], wanted: number): number {
-  if (!wanted) return speeds.indexOf(0);
-  const distances = speeds.map(speed => (speed ? Math.abs(speed - wanted) : Number.POSITIVE_INFINITY));
+export function nearestSpeed(speeds: readonly number[], requested: number): number {
+  if (!requested) return speeds.indexOf(0);
+  const distances = speeds.map(speed => (speed ? Math.abs(speed - requested) : Number.POSITIVE_INFINITY));
   return distances.indexOf(Math.min(...distances));
 }
 
 const NOTHING: ShownExchanges = { agent: '', agents: [], step: '', calls: [], earlier: 0, messages: [] };
 
 /** Fill in missing fields: while the card is collapsed, the kernel sends no exchanges. */
-export function complete(shown: Partial<ShownExchanges>): ShownExchanges {
-  return { ...NOTHING, ...shown };
+export function complete(partial: Partial<ShownExchanges>): ShownExchanges {
+  return { ...NOTHING, ...partial };
 }
 
 /** The text being written by models; with several, each has its agent's name. */
@@ -101,6 +101,6 @@ export function headText({ step, calls, earlier }: ShownExchanges, waiting: bool
 }
 
 /** The accessible name of one call. */
-export function callName({ calls, earlier }: ShownExchanges, place: number): string {
-  return `call ${earlier + place + 1} of ${earlier + calls.length}`;
+export function callName({ calls, earlier }: ShownExchanges, index: number): string {
+  return `call ${earlier + index + 1} of ${earlier + calls.length}`;
 }

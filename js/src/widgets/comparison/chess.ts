@@ -14,16 +14,16 @@ const PROMOTIONS = ['q', 'r', 'b', 'n'];
 
 /** The pieces of a position in Forsyth-Edwards notation by square; capitals are white. */
 export function piecesOf(fen: string): Map<string, string> {
-  const found = new Map<string, string>();
+  const pieces = new Map<string, string>();
   const [rows = ''] = fen.split(' ');
   rows.split('/').forEach((row, down) => {
     let file = 0;
     for (const sign of row) {
-      if (sign.toLowerCase() in PIECES) found.set(`${FILES.charAt(file++)}${8 - down}`, sign);
+      if (sign.toLowerCase() in PIECES) pieces.set(`${FILES.charAt(file++)}${8 - down}`, sign);
       else file += Number(sign);
     }
   });
-  return found;
+  return pieces;
 }
 
 /** "white pawn", or "empty". */
@@ -45,7 +45,7 @@ export function targetOf(move: string): string {
 /** The promotions among moves that are otherwise equal, the queen first: [piece's name, move]. */
 export function promotionsOf(moves: readonly string[]): [piece: string, move: string][] {
   return PROMOTIONS.flatMap(sign => {
-    const move = moves.find(one => one.endsWith(sign));
+    const move = moves.find(candidate => candidate.endsWith(sign));
     return move ? [[PIECES[sign] as string, move] as [string, string]] : [];
   });
 }

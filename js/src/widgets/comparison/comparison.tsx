@@ -89,9 +89,9 @@ function Comparison({ model, el }: RenderContext<ComparisonTraits>) {
   const trouble = useKernelTrouble(model, el, () => model.get('state').mode !== 'closed');
   const [size, setSize] = useState<Size>('medium');
   const frames = useFrames(model, el, say);
-  const seen = useRef(said);
+  const lastSaid = useRef(said);
   useEffect(() => {
-    if (said !== seen.current) say(said.text, said.level === 'error');
+    if (said !== lastSaid.current) say(said.text, said.level === 'error');
   }, [said, say]);
   useEffect(() => keepFocusOnKeys(el), [el]);
   useEffect(() => showPageNotice(el), [el]);

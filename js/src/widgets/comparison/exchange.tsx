@@ -22,7 +22,7 @@ export function useLanguage(manager: WidgetManager, reference: ModelReference): 
   useEffect(() => {
     let ended = false;
     modelOf<LanguageTraits>(manager, reference).then(
-      found => !ended && setModel(found),
+      loaded => !ended && setModel(loaded),
       reason => console.warn('MOSAIC: exchanges of a lane cannot be shown:', reason)
     );
     return () => {
@@ -31,18 +31,18 @@ export function useLanguage(manager: WidgetManager, reference: ModelReference): 
   }, [manager, reference]);
   useEffect(() => {
     if (!model) return;
-    let due = 0;
+    let request = 0;
     const draw = () => {
-      due = 0;
+      request = 0;
       setDrawn(model.get('number'));
     };
     const drawSoon = () => {
-      due ||= requestAnimationFrame(draw);
+      request ||= requestAnimationFrame(draw);
     };
     draw();
     model.on('change:number', drawSoon);
     return () => {
-      cancelAnimationFrame(due);
+      cancelAnimationFrame(request);
       model.off('change:number', drawSoon);
     };
   }, [model]);
@@ -60,35 +60,35 @@ interface ExchangesProps {
 }
 
 export function Exchanges({ model, waiting, hidden }: ExchangesProps) {
-  const shown = complete(model.get('shown'));
+  const exchanges = complete(model.get('shown'));
   return (
     <Collapsible title="Prompt and answer" className="mosaic-exchange" hidden={hidden} {...useOpened(model)}>
       <div className="mosaic-exchange-head">
         <select
           className="mosaic-button mosaic-small"
           aria-label="Agent"
-          hidden={shown.agents.length < 2}
-          value={shown.agent}
+          hidden={exchanges.agents.length < 2}
+          value={exchanges.agent}
           onChange={event => send(model, 'agent', event.currentTarget.value)}
           {...OWN_KEYS}
         >
-          {shown.agents.map(name => (
+          {exchanges.agents.map(name => (
             <option key={name}>{name}</option>
           ))}
         </select>
-        <span>{headText(shown, waiting || model.get('writing').length > 0)}</span>
+        <span>{headText(exchanges, waiting || model.get('writing').length > 0)}</span>
       </div>
       <div>
-        {shown.calls.map((call, i) => (
-          <Call key={i} exchange={call} name={callName(shown, i)} />
+        {exchanges.calls.map((call, i) => (
+          <Call key={i} exchange={call} name={callName(exchanges, i)} />
         ))}
       </div>
       <ul
         className="mosaic-messages"
         aria-label="messages of the agents in this step"
-        hidden={shown.messages.length === 0}
+        hidden={exchanges.messages.length === 0}
       >
-        {shown.messages.map(([from, to, text], i) => (
+        {exchanges.messages.map(([from, to, text], i) => (
           <li key={i}>{`${from} → ${to}: ${text}`}</li>
         ))}
       </ul>

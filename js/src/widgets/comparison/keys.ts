@@ -43,8 +43,8 @@ export function keyName(key: string): string {
 }
 
 /** Whether two actions are equal; actions may be lists. */
-export function same(one: Action, other: Action): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
+export function isSameAction(a: Action, b: Action): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
 }
 
 /** The binding of a key; for a letter without a binding, that of the other case. */
@@ -56,7 +56,7 @@ export function boundTo(keys: readonly KeyBinding[], key: string): KeyBinding | 
 
 /** The keys after assigning `key`, taken from its previous action, as the only one of `action`. */
 export function rebound(keys: readonly KeyBinding[], key: string, action: Action): KeyBinding[] {
-  return [...keys.filter(([bound, other]) => bound !== key && !same(other, action)), [key, action]];
+  return [...keys.filter(([bound, other]) => bound !== key && !isSameAction(other, action)), [key, action]];
 }
 
 /** Play with the keys pressed in `stage`, while `players()` are present. */
@@ -81,7 +81,7 @@ export function playWithKeys(stage: HTMLElement, players: () => readonly Player[
       return;
     }
     const able = all.filter(player => boundTo(player.keys, event.key));
-    const player = able.find(one => one.awaited) ?? able.find(one => one.turn) ?? able[0];
+    const player = able.find(candidate => candidate.awaited) ?? able.find(one => one.turn) ?? able[0];
     const [, action = null] = boundTo(player?.keys ?? [], event.key) ?? [];
     if (!player) return;
     if (!player.realtime) {
@@ -126,9 +126,9 @@ export function keepFocusOnKeys(el: HTMLElement): () => void {
   const focus = ({ target, detail }: MouseEvent) => {
     if (detail === 0 || !(target instanceof Element)) return;
     if (!target.closest('button') || target.closest(NOT_PLAYING)) return;
-    const played = [...el.querySelectorAll<HTMLElement>(READS_KEYS)];
-    const of = (lane: Element | null) => played.find(node => lane?.contains(node));
-    (of(target.closest('.mosaic-lane')) ?? of(last) ?? played[0])?.focus({ preventScroll: true });
+    const readers = [...el.querySelectorAll<HTMLElement>(READS_KEYS)];
+    const of = (lane: Element | null) => readers.find(node => lane?.contains(node));
+    (of(target.closest('.mosaic-lane')) ?? of(last) ?? readers[0])?.focus({ preventScroll: true });
   };
   el.addEventListener('focusin', follow);
   el.addEventListener('click', focus);

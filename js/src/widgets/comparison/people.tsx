@@ -9,7 +9,7 @@ import { useLast } from '../host/react.ts';
 import type { Action, KeyBinding, Person } from '../messages.ts';
 import { Board } from './board.tsx';
 import type { CardProps } from './card.tsx';
-import { keyName, type Player, playWithKeys, rebound, same } from './keys.ts';
+import { isSameAction, keyName, type Player, playWithKeys, rebound } from './keys.ts';
 
 export function People({ lane, tile, closed, said, bindings, call, bind }: CardProps) {
   const { index, label, people } = lane;
@@ -155,9 +155,9 @@ function Pad({ person, own, several, said, press, bind, focus, plays }: PadProps
           <ActionButton
             key={JSON.stringify(action)}
             name={name}
-            keys={keys.filter(([, bound]) => same(bound, action)).map(([bound]) => keyName(bound))}
+            keys={keys.filter(([, bound]) => isSameAction(bound, action)).map(([bound]) => keyName(bound))}
             disabled={!changing && legal !== null && !legal.includes(action)}
-            chosen={chosen !== null && same(chosen.action, action)}
+            chosen={chosen !== null && isSameAction(chosen.action, action)}
             held={realtime && !changing}
             press={down => press(down ? action : null)}
             click={() => {

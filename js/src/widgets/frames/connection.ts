@@ -80,12 +80,12 @@ export class Connection {
     }
     if (!this.handlers.awake() || this.needsLab || this.kernel.connectionStatus !== 'connected') return;
     const now = Date.now();
-    const silence = now - this.beatAt;
+    const elapsed = now - this.beatAt;
     if (!this.comm) {
       if (now >= this.retryAt) this.open(this.kernel);
-    } else if (silence > FORGOTTEN_MS) {
+    } else if (elapsed > FORGOTTEN_MS) {
       this.open(this.kernel);
-    } else if (silence >= BEAT_MS) {
+    } else if (elapsed >= BEAT_MS) {
       if (this.missed < MOST_MISSED) {
         this.beat();
         return;

@@ -48,13 +48,16 @@ interface Room {
  */
 export function fitted(
   picture: { width: number; height: number },
-  room: Room,
+  available: Room,
   { scale, size }: Pick<Settings, 'scale' | 'size'>
 ): { factor: number; sharp: boolean } {
   if (scale === '1x') return { factor: 1, sharp: true };
-  const largest = Math.min(room.width / picture.width, (SHARES[size] * room.windowHeight) / picture.height);
+  const largest = Math.min(
+    available.width / picture.width,
+    (SHARES[size] * available.windowHeight) / picture.height
+  );
   if (scale === 'pixel' || (scale === 'auto' && largest >= PIXELATED_FROM)) {
-    return { factor: Math.max(1, Math.floor(largest * room.density)) / room.density, sharp: true };
+    return { factor: Math.max(1, Math.floor(largest * available.density)) / available.density, sharp: true };
   }
   return { factor: largest, sharp: largest === 1 };
 }

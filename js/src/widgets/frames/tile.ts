@@ -1,6 +1,6 @@
 /** One run's tile: its title, canvas, HUD, notice and buttons. */
 
-import { number, whole } from '../../shared/numbers.ts';
+import { integerText, number } from '../../shared/numbers.ts';
 import {
   addIcon,
   button,
@@ -29,8 +29,8 @@ const SWITCHES = [
 
 /** The numbers of a frame's record with their labels and formats. */
 const NUMBERS = [
-  ['episode', 'episode', whole],
-  ['step', 'step', whole],
+  ['episode', 'episode', integerText],
+  ['step', 'step', integerText],
   ['reward', 'reward', number],
   ['episode_return', 'return', number],
   ['steps_per_second', 'steps/s now', number]
@@ -132,12 +132,12 @@ export class Tile {
     this.showHud();
     if (!this.size || !this.canvas) return;
     const { width, height } = this.size;
-    const room = {
+    const available = {
       width: Math.max(0, Math.floor(this.stage.getBoundingClientRect().width) - 2 * EDGE),
       windowHeight: window.innerHeight,
       density: window.devicePixelRatio || 1
     };
-    const { factor, sharp } = fitted(this.size, room, this.settings);
+    const { factor, sharp } = fitted(this.size, available, this.settings);
     this.canvas.style.width = `${width * factor}px`;
     this.canvas.style.height = `${height * factor}px`;
     this.canvas.classList.toggle('mosaic-exact', sharp);

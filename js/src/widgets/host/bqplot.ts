@@ -39,8 +39,8 @@ export function plotArea(figure: Element): DOMRect | null {
 /** The position of a value on the axis, from 0 at the displayed minimum to 1 at the maximum. */
 export function placeOf(scale: unknown, value: number, log: boolean): number {
   const [low = 0, high = 1] = (scale as ScaleModel).domain ?? [];
-  const at = log ? Math.log : (number: number) => number;
-  return (at(value) - at(low)) / (at(high) - at(low));
+  const toScale = log ? Math.log : (number: number) => number;
+  return (toScale(value) - toScale(low)) / (toScale(high) - toScale(low));
 }
 
 /** The width of the displayed range. */
@@ -72,7 +72,7 @@ interface MarkLine {
 export function linesOfMark(mark: MarkModel): MarkLine[] {
   const points = mark.get('_model_name') === 'ScatterModel';
   const [xs, ys] = (['x', 'y'] as const).map(name =>
-    points ? Array.from(mark.get(name) as ArrayLike<number>, one => [one]) : rowsOf(mark.get(name))
+    points ? Array.from(mark.get(name) as ArrayLike<number>, y => [y]) : rowsOf(mark.get(name))
   ) as [ArrayLike<number>[], ArrayLike<number>[]];
   const colors = mark.get('colors');
   return ys.map((y, i) => ({

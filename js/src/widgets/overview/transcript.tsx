@@ -14,7 +14,7 @@ function Cell({ model, el }: RenderContext<TranscriptTraits>): ReactNode {
   const selection = useTrait(model, 'selection');
   const [, said] = useTrait(model, 'said');
   const select = useCallback((next: Selection) => send(model, 'selection', next), [model]);
-  const report = useCallback((found: number) => send(model, 'found', found), [model]);
+  const report = useCallback((count: number) => send(model, 'found', count), [model]);
   useEffect(() => showPageNotice(el), [el]);
   return (
     <div className="mosaic-workspace-root">
@@ -24,7 +24,7 @@ function Cell({ model, el }: RenderContext<TranscriptTraits>): ReactNode {
         selection={selection}
         onSelection={select}
         onFound={report}
-        onReplay={place => send(model, 'replay_request', { ...place, number: Date.now() })}
+        onReplay={exchange => send(model, 'replay_request', { ...exchange, number: Date.now() })}
         said={said}
       />
     </div>

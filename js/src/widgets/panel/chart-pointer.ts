@@ -107,13 +107,13 @@ class Pointer {
       this.model.get('rows').length
         ? this.inRow(those, x, Math.round(heightAt(area, yScale, event)))
         : this.nearest(those, x, area, xScale, yScale, event);
-    const shown = valuesOf(lines);
-    if (!shown?.values.length) {
+    const nearest = valuesOf(lines);
+    if (!nearest?.values.length) {
       this.hide();
       return;
     }
     this.aim(valuesOf(lines.filter(line => this.hintOf(placeOfLine(line)))));
-    this.show(event, area, shown);
+    this.show(event, area, nearest);
   }
 
   /** Let a click choose the nearest of these values. */
@@ -133,19 +133,19 @@ class Pointer {
 
   /** Update the values when the data change while the pointer rests. */
   private follow(models: readonly Changing[]): void {
-    for (const model of models.filter(one => !this.followed.has(one))) {
+    for (const model of models.filter(candidate => !this.followed.has(candidate))) {
       this.followed.add(model);
       model.on(CHANGES, this.changed);
     }
   }
 
   private inRow(lines: readonly ChartLine[], x: number, row: number): Shown {
-    const found = valuesInRow(lines, row, x);
-    const values = found.slice(0, MOST).map((value, i) => {
+    const rowValues = valuesInRow(lines, row, x);
+    const values = rowValues.slice(0, MOST).map((value, i) => {
       return { line: value.line, text: rowText(value), nearest: i === 0 };
     });
-    const place = `${this.model.get('rows')[row] ?? ''} · ${this.model.get('x_label')}`;
-    return { place, values, more: found.length - values.length };
+    const title = `${this.model.get('rows')[row] ?? ''} · ${this.model.get('x_label')}`;
+    return { place: title, values, more: rowValues.length - values.length };
   }
 
   private nearest(
@@ -163,21 +163,21 @@ class Pointer {
     const { nearest, points, more } = readout(lines, x, reach, distance, MOST);
     if (!nearest) return null;
     const kind = this.model.get('kind');
-    const place = `${this.model.get('x_label')} ${fineNumber(nearest.x)}${kind && ` · ${kind}`}`;
+    const title = `${this.model.get('x_label')} ${fineNumber(nearest.x)}${kind && ` · ${kind}`}`;
     const values = points.map(point => {
       return { line: point.line, text: fineNumber(point.y), nearest: point === nearest };
     });
-    return { place, values, more };
+    return { place: title, values, more };
   }
 
   private lines(marks: readonly MarkModel[]): ChartLine[] {
     const labels = this.model.get('labels');
     const inRows = this.model.get('rows').length > 0;
-    return marks.flatMap((mark, place) =>
+    return marks.flatMap((mark, index) =>
       linesOfMark(mark)
         .map(({ x, y, color }, i) => {
-          const label = labels[place]?.[i] ?? '';
-          return { data: { key: `${place} ${i}`, runs: [], label, x, y }, label, color };
+          const label = labels[index]?.[i] ?? '';
+          return { data: { key: `${index} ${i}`, runs: [], label, x, y }, label, color };
         })
         .filter(({ data }) => inRows || ascending(data.x))
     );
@@ -197,8 +197,8 @@ class Pointer {
     // Below the body: in a notebook's cell "fixed" would not be relative to the window.
     document.body.append(this.guide, this.box);
     const { width, height } = this.box.getBoundingClientRect();
-    const left = event.clientX + GAP_PX + width < window.innerWidth;
-    this.box.style.left = `${left ? event.clientX + GAP_PX : event.clientX - GAP_PX - width}px`;
+    const fitsRight = event.clientX + GAP_PX + width < window.innerWidth;
+    this.box.style.left = `${fitsRight ? event.clientX + GAP_PX : event.clientX - GAP_PX - width}px`;
     this.box.style.top = `${Math.max(0, Math.min(area.top, window.innerHeight - height))}px`;
     Object.assign(this.guide.style, {
       left: `${event.clientX}px`,

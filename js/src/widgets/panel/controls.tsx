@@ -134,8 +134,8 @@ function Legend({ model }: { model: Model<ControlsTraits> }) {
   const smoothed = useTrait(model, 'smoothing') > 0;
   const averaged = useTrait(model, 'interval');
   const toggle = (key: string) => {
-    const others = hidden.filter(other => other !== key);
-    send(model, 'hidden', others.length < hidden.length ? others : [...hidden, key]);
+    const otherHidden = hidden.filter(other => other !== key);
+    send(model, 'hidden', otherHidden.length < hidden.length ? otherHidden : [...hidden, key]);
   };
   return (
     <>

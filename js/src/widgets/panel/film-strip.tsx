@@ -23,9 +23,9 @@ function load(model: Model<FilmStripTraits>, step: number): Promise<Blob> {
   return new Promise((resolve, reject) => {
     const end = () => {
       clearTimeout(late);
-      model.off('change:film', take);
+      model.off('change:film', show);
     };
-    const take = () => {
+    const show = () => {
       const film = model.get('film');
       if (film.number !== number || film.data === undefined) return;
       end();
@@ -36,7 +36,7 @@ function load(model: Model<FilmStripTraits>, step: number): Promise<Blob> {
       end();
       reject(new Error('The kernel did not send the film'));
     }, ANSWER_MS);
-    model.on('change:film', take);
+    model.on('change:film', show);
     send(model, 'wanted', { step, number });
   });
 }
@@ -53,17 +53,17 @@ function Films({ model, el }: RenderContext<FilmStripTraits>) {
   useEffect(() => {
     const figure = el.closest('.mosaic-panel')?.querySelector<HTMLElement>('.bqplot');
     if (!figure) return;
-    let begun: MouseEvent | null = null;
+    let pressed: MouseEvent | null = null;
     const down = (event: MouseEvent) => {
-      begun = event;
+      pressed = event;
     };
     const click = async (event: MouseEvent) => {
-      const moved = begun && Math.hypot(event.clientX - begun.clientX, event.clientY - begun.clientY);
+      const moved = pressed && Math.hypot(event.clientX - pressed.clientX, event.clientY - pressed.clientY);
       const scale = model.get('x_scale');
       if (!scale || (moved ?? 0) > DRAGGED_PX) return;
       const x = valueAt(figure, await modelOf(model.widget_manager, scale), event);
-      const places = model.get('places');
-      const nearest = x === null ? null : nearestFilm(films, x, film => places[films.indexOf(film)] ?? null);
+      const steps = model.get('places');
+      const nearest = x === null ? null : nearestFilm(films, x, film => steps[films.indexOf(film)] ?? null);
       if (nearest) choose(nearest.step);
     };
     figure.addEventListener('mousedown', down, true);

@@ -9,10 +9,10 @@ interface MetricGroup {
 export function grouped(names: readonly string[], common: readonly string[]): MetricGroup[] {
   const system = names.filter(name => name.startsWith('system/'));
   const shared = names.filter(name => common.includes(name));
-  const others = names.filter(name => !shared.includes(name) && !system.includes(name));
+  const otherNames = names.filter(name => !shared.includes(name) && !system.includes(name));
   const groups = [
     { heading: 'common to all workers', names: shared },
-    { heading: "upstream's own", names: others },
+    { heading: "upstream's own", names: otherNames },
     { heading: 'system', names: system }
   ].filter(group => group.names.length);
   return groups.length > 1 ? groups : groups.map(group => ({ ...group, heading: '' }));
@@ -20,7 +20,7 @@ export function grouped(names: readonly string[], common: readonly string[]): Me
 
 /** The selection after `name` was switched on or off; the last one cannot be switched off. */
 export function choose(chosen: readonly string[], name: string, on: boolean, several: boolean): string[] {
-  const others = chosen.filter(other => other !== name);
-  if (on) return several ? [...others, name] : [name];
-  return others.length ? others : [...chosen];
+  const otherChosen = chosen.filter(other => other !== name);
+  if (on) return several ? [...otherChosen, name] : [name];
+  return otherChosen.length ? otherChosen : [...chosen];
 }

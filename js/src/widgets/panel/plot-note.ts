@@ -12,7 +12,7 @@ function render({ model, el }: RenderContext<PlotNoteTraits>): void {
   const title = element('b', '', head);
   const note = element('span', '', head);
   const legend = element('div', 'mosaic-legend', el);
-  const said = element('output', '', el);
+  const output = element('output', '', el);
   const draw = () => {
     const entries = model.get('legend');
     legend.hidden = entries.length === 0;
@@ -27,9 +27,9 @@ function render({ model, el }: RenderContext<PlotNoteTraits>): void {
     title.textContent = model.get('title');
     note.textContent = ` · ${model.get('note')}`;
     const [level, text] = model.get('said');
-    said.className = `mosaic-notice mosaic-${level}`;
-    said.hidden = text === '';
-    said.textContent = text;
+    output.className = `mosaic-notice mosaic-${level}`;
+    output.hidden = text === '';
+    output.textContent = text;
   };
   onChange(model, ['legend', 'title', 'note', 'said'], draw);
   draw();

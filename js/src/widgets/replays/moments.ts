@@ -4,7 +4,7 @@ const PAGE = 10;
 
 /** The index of the newest picture at this step: of a long episode, only every nth state has one. */
 export function frameOf(pictured: readonly number[], step: number): number {
-  const later = pictured.findIndex(known => known > step);
+  const later = pictured.findIndex(picturedStep => picturedStep > step);
   return Math.max(0, later < 0 ? pictured.length - 1 : later - 1);
 }
 
@@ -14,12 +14,12 @@ export function momentOf(frame: number, fps: number): number {
 }
 
 /** The step that a key leads to; null for any other key. */
-export function keyTarget(key: string, at: number, last: number): number | null {
+export function keyTarget(key: string, currentStep: number, last: number): number | null {
   const steps: Record<string, number> = {
-    ArrowLeft: at - 1,
-    ArrowRight: at + 1,
-    PageUp: at - PAGE,
-    PageDown: at + PAGE,
+    ArrowLeft: currentStep - 1,
+    ArrowRight: currentStep + 1,
+    PageUp: currentStep - PAGE,
+    PageDown: currentStep + PAGE,
     Home: 0,
     End: last
   };

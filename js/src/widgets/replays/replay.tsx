@@ -53,8 +53,8 @@ function Player({ model }: RenderContext<ReplayTraits>) {
   };
   const onKeyDown = (event: KeyboardEvent<HTMLElement>) => {
     const { key, ctrlKey, metaKey, altKey, target } = event;
-    const own = key === ' ' ? 'select, summary, pre, button' : 'select, summary, pre';
-    if (ctrlKey || metaKey || altKey || (target as HTMLElement).closest(own)) return;
+    const handled = key === ' ' ? 'select, summary, pre, button' : 'select, summary, pre';
+    if (ctrlKey || metaKey || altKey || (target as HTMLElement).closest(handled)) return;
     const step = keyTarget(key, at, last);
     if (step === null && key !== ' ') return;
     event.preventDefault();
@@ -246,7 +246,7 @@ function Card({ replay, film, at, toggle, continueHere }: CardProps) {
 }
 
 /** An element's greatest height over the steps at its present width, so that what is below it does not jump. */
-function useGreatestHeight(at: number) {
+function useGreatestHeight(step: number) {
   const node = useRef<HTMLDivElement>(null);
   const width = useRef(0);
   const [height, setHeight] = useState(0);
@@ -255,7 +255,7 @@ function useGreatestHeight(at: number) {
     const isSame = offsetWidth === width.current;
     width.current = offsetWidth;
     setHeight(greatest => (isSame ? Math.max(greatest, offsetHeight) : 0));
-  }, [at]);
+  }, [step]);
   const onClick = ({ target }: MouseEvent<HTMLElement>) => {
     if ((target as HTMLElement).closest('summary')) setHeight(0); // a part is expanded or collapsed
   };
@@ -271,12 +271,12 @@ function Film({ film, replay, at, toggle }: Omit<CardProps, 'continueHere'> & { 
   );
   useEffect(() => () => URL.revokeObjectURL(source), [source]);
   const moment = momentOf(frameOf(replay.pictured, at), replay.fps);
-  const wanted = useRef(moment);
-  wanted.current = moment;
+  const target = useRef(moment);
+  target.current = moment;
   const seek = useCallback(() => {
     const node = video.current;
-    if (node && !node.seeking && Math.abs(node.currentTime - wanted.current) > 1e-3) {
-      node.currentTime = wanted.current;
+    if (node && !node.seeking && Math.abs(node.currentTime - target.current) > 1e-3) {
+      node.currentTime = target.current;
     }
   }, []);
   useEffect(seek, [seek, moment]);
