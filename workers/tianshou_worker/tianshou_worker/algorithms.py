@@ -46,7 +46,7 @@ _DATASET = Parameter(
     "dataset", str, None, "path of a recorded dataset.hdf5 or of a Minari dataset, which is learned from"
 )
 _PRIORITIZED = Parameter("prioritized_replay", bool, False, "sample by priority (alpha 0.6, beta 0.4)")
-OWN: Mapping[str, tuple[Parameter, ...]] = {
+ADDED: Mapping[str, tuple[Parameter, ...]] = {
     VALUE: (_LR, _PRIORITIZED, *_OFF_POLICY),
     ON_POLICY: (_LR, *_ONLINE),
     ACTOR_CRITIC: (*_ACTOR_CRITIC_LR, *_OFF_POLICY),
@@ -122,13 +122,13 @@ class TianshouAlgorithm(Algorithm):
     def learning(self) -> str:
         if self.offline:
             return "offline"
-        kind = "on-policy" if self.on_policy else "off-policy"
-        return f"{kind}, imitates a dataset" if _DATASET in self.extra else kind
+        family = "on-policy" if self.on_policy else "off-policy"
+        return f"{family}, imitates a dataset" if _DATASET in self.extra else family
 
 
 _MODULES = {"il": "imitation_base"}
 _Q, _C51 = ("dqn", "DiscreteQLearningPolicy"), ("c51", "C51Policy")
-_BOTH = (DISCRETE, CONTINUOUS)
+_ANY_ACTIONS = (DISCRETE, CONTINUOUS)
 _FAMILY_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     VALUE: {
         "gamma": 0.9, "n_step_return_horizon": 3, "target_update_freq": 320, "eps_training": 0.1,
@@ -145,15 +145,15 @@ _TRUST_REGION = {
 
 
 def _value(
-    name: str, upstream: str, policy: tuple[str, str], *extra: Parameter, **own: Any
+    name: str, upstream: str, policy: tuple[str, str], *extra: Parameter, **defaults_given: Any
 ) -> TianshouAlgorithm:
-    envs = own.setdefault("num_training_envs", 10)
-    defaults = {"start_timesteps": 64 * envs, **_every_step(envs), **own}
+    envs = defaults_given.setdefault("num_training_envs", 10)
+    defaults = {"start_timesteps": 64 * envs, **_every_step(envs), **defaults_given}
     return _algorithm(VALUE, name, upstream, policy, (DISCRETE,), *extra, **defaults)
 
 
-def _actor_critic(name: str, upstream: str, *extra: Parameter, **own: Any) -> TianshouAlgorithm:
-    defaults = {**_every_step(own.setdefault("num_training_envs", 8)), **own}
+def _actor_critic(name: str, upstream: str, *extra: Parameter, **defaults_given: Any) -> TianshouAlgorithm:
+    defaults = {**_every_step(defaults_given.setdefault("num_training_envs", 8)), **defaults_given}
     return _algorithm(ACTOR_CRITIC, name, upstream, None, (CONTINUOUS,), *extra, **defaults)
 
 
@@ -185,16 +185,16 @@ ALGORITHMS: Mapping[str, TianshouAlgorithm] = {
         _value("iqn", "IQN", ("iqn", "IQNPolicy"), _NUM_COSINES, lr=3e-3, hidden_sizes=[64, 64, 64]),
         _value("qrdqn", "QRDQN", _Q),
         _algorithm(
-            ON_POLICY, "ppo", "PPO", None, _BOTH,
+            ON_POLICY, "ppo", "PPO", None, _ANY_ACTIONS,
             lr=3e-4, ent_coef=0.0, max_grad_norm=0.5, advantage_normalization=False,
             collection_step_num_env_steps=2000, update_step_num_repetitions=10, num_training_envs=20,
         ),
         _algorithm(
-            ON_POLICY, "a2c", "A2C", None, _BOTH,
+            ON_POLICY, "a2c", "A2C", None, _ANY_ACTIONS,
             gamma=0.9, ent_coef=0.0, gae_lambda=1.0, collection_step_num_env_steps=80, num_training_envs=16,
         ),
-        _algorithm(ON_POLICY, "trpo", "TRPO", None, _BOTH, **_TRUST_REGION, max_kl=0.005),
-        _algorithm(ON_POLICY, "npg", "NPG", None, _BOTH, **_TRUST_REGION),
+        _algorithm(ON_POLICY, "trpo", "TRPO", None, _ANY_ACTIONS, **_TRUST_REGION, max_kl=0.005),
+        _algorithm(ON_POLICY, "npg", "NPG", None, _ANY_ACTIONS, **_TRUST_REGION),
         _actor_critic("ddpg", "DDPG", _EXPLORATION),
         _actor_critic("td3", "TD3", _EXPLORATION),
         _actor_critic("sac", "SAC", *_ALPHA, num_training_envs=10, actor_lr=1e-3, auto_alpha=True),
@@ -210,7 +210,7 @@ ALGORITHMS: Mapping[str, TianshouAlgorithm] = {
             update_step_num_repetitions=2, num_training_envs=16,
         ),
         _algorithm(
-            OFFLINE, "il", "OfflineImitationLearning", None, _BOTH, _LR,
+            OFFLINE, "il", "OfflineImitationLearning", None, _ANY_ACTIONS, _LR,
             hidden_sizes=[128, 128], batch_size=64,
         ),
         _algorithm(

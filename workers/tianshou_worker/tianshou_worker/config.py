@@ -61,7 +61,7 @@ class TianshouPlan(PlannedTraining):
 
     def disagreements(self) -> Iterable[str]:
         values = self.hyperparameters
-        problems = list(_disagreements(values))
+        problems = list(_value_problems(values))
         widths = self.parameters["hidden_sizes"].default
         if is_pictures(self.spec.observation_space) and values["hidden_sizes"] != widths:
             problems.append(
@@ -106,11 +106,11 @@ class TianshouPlan(PlannedTraining):
         an offline algorithm: an epoch of gradient steps, followed by an evaluation."""
         if self.algorithm.offline:
             return int(self.hyperparameters["epoch_num_steps"])
-        return self._whole(self.hyperparameters["collection_step_num_env_steps"])
+        return self._whole_steps(self.hyperparameters["collection_step_num_env_steps"])
 
     @property
     def warm_up(self) -> int:
-        return self._whole(self.hyperparameters.get("start_timesteps", 0))
+        return self._whole_steps(self.hyperparameters.get("start_timesteps", 0))
 
     @property
     def environments(self) -> int:
@@ -127,7 +127,7 @@ class TianshouPlan(PlannedTraining):
     def steps(self) -> int:
         return self.start_step + self.warm_up + self.updates * self.collection
 
-    def _whole(self, steps: int) -> int:
+    def _whole_steps(self, steps: int) -> int:
         return math.ceil(steps / self.environments) * self.environments
 
 
@@ -142,7 +142,7 @@ def _too_short(plan: TianshouPlan) -> str:
     )
 
 
-def _disagreements(values: Mapping[str, Any]) -> Iterator[str]:
+def _value_problems(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield values that are within their limits, but that upstream would reject during training."""
     yield from not_widths(values)
     if "v_min" in values and not values["v_min"] < values["v_max"]:

@@ -22,8 +22,8 @@ from mosaic_contract.gymnasium_wrappers import Wrapper
 from .minari_files import minari_folder, read_minari
 
 FORMAT = "mosaic-tianshou-dataset/1"
-_LARGEST = 8 * 2**30  # bytes of arrays
-_LARGEST_INDEX = 2**19  # bytes of each array with one number per environment, for up to 65,536 environments
+_MAX_BYTES = 8 * 2**30  # bytes of arrays
+_MAX_INDEX_BYTES = 2**19  # bytes of each array with one number per environment, for up to 65,536 environments
 _KEYS = ("obs", "act", "rew", "terminated", "truncated", "obs_next")
 _INDICES = ("_offset", "_lengths", "last_index")
 Array = np.ndarray[Any, Any]
@@ -38,13 +38,13 @@ def read_dataset(
     """Return a dataset for an environment with the spaces `own_spec`, and `spec` after these wrappers. Raises
     `ConfigError` with all problems."""
     if (folder := minari_folder(path)) is not None:
-        arrays: Dataset = read_minari(folder, own_spec, wrappers, _LARGEST)
+        arrays: Dataset = read_minari(folder, own_spec, wrappers, _MAX_BYTES)
     elif path.is_file():
         arrays = _read(path, path.stat().st_mtime_ns)
     else:
         raise ConfigError(f"there is no dataset {path}")
     problems = [
-        *(_of_another(path, spec.env_id, wrappers) if folder is None else ()),
+        *(_origin_problems(path, spec.env_id, wrappers) if folder is None else ()),
         *_misfits(arrays, spec.observation_space, spec.action_space),
     ]
     if problems:
@@ -78,16 +78,16 @@ def _read(path: Path, modified: int) -> Dataset:
 def _arrays(file: Any) -> dict[str, Array]:
     datasets = {key: file["_meta"][key] for key in _KEYS}
     size = sum(_size(key, dataset) for key, dataset in datasets.items())
-    if size > _LARGEST:
-        raise ValueError(f"its arrays take {size / 2**30:.1f} GiB of at most {_LARGEST / 2**30:.0f}")
-    parts = list(_parts(file, len(datasets["rew"])))
-    order = np.concatenate(parts)
+    if size > _MAX_BYTES:
+        raise ValueError(f"its arrays take {size / 2**30:.1f} GiB of at most {_MAX_BYTES / 2**30:.0f}")
+    rows = list(_rows_by_environment(file, len(datasets["rew"])))
+    order = np.concatenate(rows)
     if not len(order):
         raise ValueError("it holds no transitions")
     arrays = {key: dataset[...][order] for key, dataset in datasets.items()}
     for key in ("terminated", "truncated"):
         arrays[key] = arrays[key].astype(bool)
-    last = np.cumsum([len(part) for part in parts if len(part)]) - 1
+    last = np.cumsum([len(part) for part in rows if len(part)]) - 1
     arrays["truncated"][last] |= ~arrays["terminated"][last]
     return arrays
 
@@ -99,25 +99,25 @@ def _size(key: str, node: Any) -> int:
     return int(node.nbytes)
 
 
-def _parts(file: Any, rows: int) -> Iterator[Array]:
+def _rows_by_environment(file: Any, rows: int) -> Iterator[Array]:
     """Yield the rows of each environment in temporal order: a full buffer is overwritten from the start."""
     if "_lengths" in file:
         for key in _INDICES:
-            if (size := _size(key, file[key])) > _LARGEST_INDEX:
-                raise ValueError(f"its {key} takes {size} bytes of at most {_LARGEST_INDEX}")
+            if (size := _size(key, file[key])) > _MAX_INDEX_BYTES:
+                raise ValueError(f"its {key} takes {size} bytes of at most {_MAX_INDEX_BYTES}")
         starts, lengths, last = (file[key][...] for key in _INDICES)
         oldest = last + 1
     else:
         starts, lengths, oldest = [0], [file.attrs["_size"]], [file.attrs["_insertion_idx"]]
-    ends = [*starts[1:], rows]
-    for start, end, length, first in zip(starts, ends, lengths, oldest, strict=True):
-        if not 0 <= length <= end - start <= rows:
-            raise ValueError(f"{length} transitions do not fit into rows {start} to {end} of {rows}")
-        skipped = first - start if length == end - start else 0
-        yield start + (skipped + np.arange(length)) % max(1, end - start)
+    stops = [*starts[1:], rows]
+    for start, stop, length, first in zip(starts, stops, lengths, oldest, strict=True):
+        if not 0 <= length <= stop - start <= rows:
+            raise ValueError(f"{length} transitions do not fit into rows {start} to {stop} of {rows}")
+        skipped = first - start if length == stop - start else 0
+        yield start + (skipped + np.arange(length)) % max(1, stop - start)
 
 
-def _of_another(path: Path, env_id: str, wrappers: Sequence[Wrapper]) -> Iterator[str]:
+def _origin_problems(path: Path, env_id: str, wrappers: Sequence[Wrapper]) -> Iterator[str]:
     file = description_of(path)
     if not file.exists():
         return
@@ -149,10 +149,10 @@ def _misfits(arrays: Dataset, observations: Any, actions: Any) -> Iterator[str]:
         elif array.shape != shape:
             yield f"its {key} have the shape {array.shape[1:]}, the environment's {shape[1:]}"
         elif key == "act":
-            yield from _strange_actions(array, int(actions.n) if discrete else None)
+            yield from _action_problems(array, int(actions.n) if discrete else None)
 
 
-def _strange_actions(array: Array, count: int | None) -> Iterator[str]:
+def _action_problems(array: Array, count: int | None) -> Iterator[str]:
     low, high = array.min(), array.max()
     if count is None and not -1 <= low <= high <= 1:
         yield (

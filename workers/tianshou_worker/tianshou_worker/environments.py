@@ -56,19 +56,19 @@ def _is_image(space: Any) -> bool:
 
 def misfits(algorithm: TianshouAlgorithm, spec: EnvironmentSpec) -> list[str]:
     """Return why the algorithm cannot be used on these spaces, one sentence per reason."""
-    kinds = {name: other.actions for name, other in ALGORITHMS.items()}
+    actions_of = {name: candidate.actions for name, candidate in ALGORITHMS.items()}
     space = spec.observation_space
-    sees = algorithm.sees_pictures and (is_pictures(space) or is_small_image(space))
+    sees_image = algorithm.sees_pictures and (is_pictures(space) or is_small_image(space))
     return [
-        *(() if sees else spec.observation_problems(algorithm.name, wraps=True)),
-        *spec.action_problems(algorithm.name, kinds, bounded=True),
+        *(() if sees_image else spec.observation_problems(algorithm.name, wraps=True)),
+        *spec.action_problems(algorithm.name, actions_of, bounded=True),
     ]
 
 
 def game_problems(algorithm: TianshouAlgorithm, wrappers: Sequence[Wrapper]) -> Iterator[str]:
     """Yield why the algorithm cannot learn a turn-based game by self-play, one sentence per reason."""
     if algorithm.family != VALUE:
-        masking = ", ".join(name for name, other in ALGORITHMS.items() if other.family == VALUE)
+        masking = ", ".join(name for name, candidate in ALGORITHMS.items() if candidate.family == VALUE)
         yield f"{algorithm.name} cannot mask illegal moves; for turn-based games train {masking}"
     if wrappers:
         yield f"wrappers={list(wrappers)}: a turn-based game is observed as a vector already; leave them out"

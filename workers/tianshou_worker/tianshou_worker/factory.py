@@ -82,29 +82,29 @@ def gaussian(loc_scale: tuple[torch.Tensor, torch.Tensor]) -> Distribution:
 def _assemble(name: str, values: Values, **parts: Any) -> Algorithm:
     """Return the algorithm made from these parts and from the hyperparameters in its own signature."""
     # The package does not export the algorithm of "il".
-    kind = OfflineImitationLearning if name == "il" else getattr(upstream, ALGORITHMS[name].upstream)
-    taken = set(kind.__init__.__annotations__) & set(parameters_of(name)) - set(parts)
-    return kind(**parts, **{key: values[key] for key in taken})
+    constructor = OfflineImitationLearning if name == "il" else getattr(upstream, ALGORITHMS[name].upstream)
+    names = set(constructor.__init__.__annotations__) & set(parameters_of(name)) - set(parts)
+    return constructor(**parts, **{key: values[key] for key in names})
 
 
 def _value(name: str, observations: Any, actions: Any, values: Values) -> Algorithm:
     net = _value_network(name, observations, int(actions.n), values)
     spaces = {"action_space": actions, "observation_space": observations}
-    exploring = {**spaces, "eps_training": values.get("eps_training", 0.0)}
+    arguments = {**spaces, "eps_training": values.get("eps_training", 0.0)}
     policy: DiscreteQLearningPolicy[Any]
     if name == "iqn":
         quantiles = ImplicitQuantileNetwork(
             preprocess_net=net, action_shape=int(actions.n), num_cosines=values["num_cosines"]
         )
         sizes = ("sample_size", "online_sample_size", "target_sample_size")
-        policy = IQNPolicy(model=quantiles, **exploring, **{size: values[size] for size in sizes})
+        policy = IQNPolicy(model=quantiles, **arguments, **{size: values[size] for size in sizes})
     elif name in ("c51", "rainbow"):
         support = {key: values[key] for key in ("num_atoms", "v_min", "v_max")}
-        policy = C51Policy(model=net, **exploring, **support)
+        policy = C51Policy(model=net, **arguments, **support)
     elif name in ("qrdqn", "discrete_cql"):
-        policy = QRDQNPolicy(model=net, **exploring)
+        policy = QRDQNPolicy(model=net, **arguments)
     else:
-        policy = DiscreteQLearningPolicy(model=net, **exploring)
+        policy = DiscreteQLearningPolicy(model=net, **arguments)
     return _assemble(name, values, policy=policy, optim=AdamOptimizerFactory(lr=values["lr"]))
 
 
@@ -262,10 +262,10 @@ def _actor_critic(name: str, observations: Any, actions: Any, values: Values) ->
             actor=actor, exploration_noise=noise, action_space=actions
         )
     else:
-        drawn = ContinuousActorProbabilistic(
+        stochastic_actor = ContinuousActorProbabilistic(
             preprocess_net=net, action_shape=actions.shape, unbounded=True, conditioned_sigma=True
         )
-        policy = (REDQPolicy if name == "redq" else SACPolicy)(actor=drawn, action_space=actions)
+        policy = (REDQPolicy if name == "redq" else SACPolicy)(actor=stochastic_actor, action_space=actions)
         parts["alpha"] = values["alpha"]
         if values["auto_alpha"]:
             entropy = -float(actions.shape[0])

@@ -20,7 +20,7 @@ from mosaic_contract.wrappers import is_plain, observation_transform
 
 Array = np.ndarray[Any, Any]
 _FILE, _METADATA, _DATA = "main_data.hdf5", "metadata.json", "data"
-_ENDS = ("terminations", "truncations")
+_END_KEYS = ("terminations", "truncations")
 _INDEX = "_index_{}"
 """The name of a part of a Tuple."""
 
@@ -49,8 +49,8 @@ def read_minari(
         raise ConfigError(f"dataset {folder}: its {_METADATA} cannot be read: {one_line(error)}") from None
     if problems:
         raise ConfigError([f"dataset {folder}: {problem}" for problem in problems])
-    seen = describe_space(spec.observation_space)
-    observe = observation_transform(seen, list(wrappers), spec.env_id).observe if wrappers else None
+    space = describe_space(spec.observation_space)
+    observe = observation_transform(space, list(wrappers), spec.env_id).observe if wrappers else None
     try:
         with h5py.File(folder / _FILE, "r") as file:
             size = sum(_nbytes(file[name]) for name in file)
@@ -64,7 +64,7 @@ def read_minari(
         raise ConfigError(f"dataset {folder} cannot be read as a Minari dataset: {one_line(error)}") from None
     if not len(arrays.get("rew", ())):
         raise ConfigError(f"dataset {folder} has no transitions")
-    return {**arrays, "act": _as_answered(arrays["act"], spec.action_space)}
+    return {**arrays, "act": _network_actions(arrays["act"], spec.action_space)}
 
 
 def _problems(
@@ -81,9 +81,9 @@ def _problems(
             "its pictures are JPEG files, which differ from what the policy would see; write them with "
             "jpeg_encoding=False"
         )
-    if other := [in_short(wrapper) for wrapper in wrappers if not is_plain(wrapper)]:
+    if stateful := [in_short(wrapper) for wrapper in wrappers if not is_plain(wrapper)]:
         yield (
-            f"wrappers={other}: recorded observations pass only through wrappers of single observations, "
+            f"wrappers={stateful}: recorded observations pass only through wrappers of single observations, "
             "such as 'flat', 'one_hot' and 'image'"
         )
     if "atari" in wrappers:
@@ -116,22 +116,22 @@ def _nbytes(node: Any) -> int:
 
 
 def _episode(group: Any, observe: Any) -> dict[str, Array]:
-    seen, actions = _read(group["observations"]), group["actions"]
+    observations, actions = _read(group["observations"]), group["actions"]
     if hasattr(actions, "keys"):
         raise ValueError("its actions are not one array")
     rewards = group["rewards"][...].reshape(-1)
     count = len(rewards)
     if observe is not None:
-        seen = np.stack([observe(_at(seen, step)) for step in range(count + 1)])
-    elif not isinstance(seen, np.ndarray):
+        observations = np.stack([observe(_observation_at(observations, step)) for step in range(count + 1)])
+    elif not isinstance(observations, np.ndarray):
         raise ValueError("its observations are not one array; wrappers=['flat'] makes vectors of most")
-    terminated, truncated = (group[name][...].astype(bool).reshape(-1) for name in _ENDS)
+    terminated, truncated = (group[name][...].astype(bool).reshape(-1) for name in _END_KEYS)
     if count:
         truncated[-1] |= not terminated[-1]
     columns = {"act": actions[...], "rew": rewards, "terminated": terminated, "truncated": truncated}
-    if len(seen) != count + 1 or any(len(column) != count for column in columns.values()):
+    if len(observations) != count + 1 or any(len(column) != count for column in columns.values()):
         raise ValueError(f"the arrays of {group.name} differ in length")
-    return {"obs": seen[:-1], "obs_next": seen[1:], **columns}
+    return {"obs": observations[:-1], "obs_next": observations[1:], **columns}
 
 
 def _read(node: Any) -> Any:
@@ -144,16 +144,16 @@ def _read(node: Any) -> Any:
     return {key: _read(node[key]) for key in node}
 
 
-def _at(seen: Any, step: int) -> Any:
+def _observation_at(observations: Any, step: int) -> Any:
     """Return the observation of one step."""
-    if isinstance(seen, dict):
-        return {key: _at(part, step) for key, part in seen.items()}
-    if isinstance(seen, list) and not isinstance(seen[0], str):
-        return [_at(part, step) for part in seen]
-    return seen[step]
+    if isinstance(observations, dict):
+        return {key: _observation_at(part, step) for key, part in observations.items()}
+    if isinstance(observations, list) and not isinstance(observations[0], str):
+        return [_observation_at(part, step) for part in observations]
+    return observations[step]
 
 
-def _as_answered(actions: Array, space: Any) -> Array:
+def _network_actions(actions: Array, space: Any) -> Array:
     """Return recorded actions as upstream's policies answer them: counted from 0, or from -1 to 1."""
     if not hasattr(space, "high"):
         return actions.reshape(len(actions), -1)[:, 0] - start_of(space)

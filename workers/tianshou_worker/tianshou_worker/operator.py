@@ -25,7 +25,7 @@ from tianshou.utils.net.discrete import DiscreteActor, DiscreteCritic
 from .algorithms import ALGORITHMS, VALUE
 from .config import TianshouPlan
 from .factory import make_algorithm
-from .self_play import board_space, seen
+from .self_play import board_space, policy_observation
 
 CRITIC = "mosaic_critic"
 """The attribute of a policy with the critic of its algorithm."""
@@ -35,8 +35,8 @@ def operate(setup: AgentSetup) -> Operator:
     """Return the operator of one agent. Raises `ConfigError` for an unusable checkpoint."""
     prepare_acting()
     policy, described, deterministic = trained_policy(setup, TianshouPlan.FORMAT, ALGORITHMS, _make)
-    kind = TianshouTurnOperator if "agents" in described else TianshouOperator
-    return through_wrappers(described, kind(policy, described, deterministic, setup.seed))
+    operator_class = TianshouTurnOperator if "agents" in described else TianshouOperator
+    return through_wrappers(described, operator_class(policy, described, deterministic, setup.seed))
 
 
 class TianshouOperator(TrainedOperator):
@@ -146,9 +146,10 @@ class TianshouTurnOperator(TianshouOperator):
     """An operator for any player of a turn-based game that plays only legal moves."""
 
     def select_action(self, observation: Any, action_mask: Any = None) -> Any:
-        now = seen(observation, np.ones(self.actions.n) if action_mask is None else action_mask)
-        self._legal = now["mask"]
-        return self.act(now["obs"])
+        mask = np.ones(self.actions.n) if action_mask is None else action_mask
+        inputs = policy_observation(observation, mask)
+        self._legal = inputs["mask"]
+        return self.act(inputs["obs"])
 
     def queries(self) -> None:
         """Return None: moves are chosen by the mask of one position."""

@@ -88,7 +88,7 @@ def _learn(
     with ExitStack() as stack:
         log = TianshouLogger(logger, config.tensorboard_dir, on_policy=on_policy, collection=plan.collection)
         stack.callback(log.finalize)
-        opponent = functools.partial(_move, algorithm.policy) if plan.own_spec.several else None
+        opponent = functools.partial(_opponent_move, algorithm.policy) if plan.own_spec.several else None
         envs = stack.enter_context(environments(config, plan.environments, logger, opponent=opponent))
         collector = Collector(algorithm, envs, buffer, exploration_noise=not on_policy)
         collector.reset()
@@ -110,14 +110,14 @@ def _learn(
             "show_progress": False,
         }
         name = "update_step_num_repetitions" if on_policy else "update_step_num_gradient_steps_per_sample"
-        kind = OnPolicyTrainerParams if on_policy else OffPolicyTrainerParams
-        parameters = kind(**common, **{name: plan.hyperparameters[name]})
+        params_class = OnPolicyTrainerParams if on_policy else OffPolicyTrainerParams
+        parameters = params_class(**common, **{name: plan.hyperparameters[name]})
         algorithm.create_trainer(parameters).run(reset_collectors=False)
 
 
-def _move(policy: Policy, seen: Mapping[str, Any]) -> int:
+def _opponent_move(policy: Policy, observation: Mapping[str, Any]) -> int:
     """Return the other player's move, chosen by the policy in training with the learner's exploration."""
-    batch = Batch(obs=Batch({name: value[None] for name, value in seen.items()}), info={})
+    batch = Batch(obs=Batch({name: value[None] for name, value in observation.items()}), info={})
     with torch.no_grad(), policy_within_training_step(policy):
         return int(policy.add_exploration_noise(policy(batch).act, batch)[0])
 
@@ -229,10 +229,10 @@ class TianshouLogger(TensorboardLogger):
 class GradientLog(TianshouLogger):
     """The logger of a training with gradient steps; calls `after` for each."""
 
-    def __init__(self, logger: EpisodeLogger, folder: Path, after: Callable[[], None]) -> None:
+    def __init__(self, logger: EpisodeLogger, folder: Path, after_step: Callable[[], None]) -> None:
         super().__init__(logger, folder, on_policy=False, collection=1)
-        self._after = after
+        self._after_step = after_step
 
     def log_update_data(self, log_data: dict[str, Any], step: int) -> None:
-        self._after()
+        self._after_step()
         super().log_update_data(log_data, step)

@@ -27,13 +27,13 @@ from mosaic_contract.pettingzoo_ids import pettingzoo_module
 
 BOARD, MASK = "observation", "action_mask"
 """The keys of a game's observation, and of the mask in the info."""
-_MOST_GAMES = 1_000
+_MAX_GAMES = 1_000
 """Maximum number of games in a row that end before the learner's first move."""
 Player = Callable[[dict[str, Any]], int]
-"""A function that selects a move from the result of `seen`."""
+"""A function that selects a move from the result of `policy_observation`."""
 
 
-def seen(observation: Any, mask: Any) -> dict[str, Any]:
+def policy_observation(observation: Any, mask: Any) -> dict[str, Any]:
     """Return a policy's observation: the board, float32[n], and the mask of legal moves, bool[moves]."""
     board = observation[BOARD] if isinstance(observation, Mapping) else observation
     return {"obs": np.asarray(board, "f4").reshape(-1), "mask": np.asarray(mask).astype(bool)}
@@ -114,24 +114,24 @@ class SelfPlay(gymnasium.Env[Any, Any]):
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
-        for _ in range(_MOST_GAMES):
+        for _ in range(_MAX_GAMES):
             self._begin()
-            if not self._over:  # otherwise the others have ended the game before the learner's first move
+            if not self._is_over:  # otherwise the others have ended the game before the learner's first move
                 break
         else:
             raise EnvironmentFault(
-                f"{_MOST_GAMES:,} games in a row have ended before the learner's first move: there is "
+                f"{_MAX_GAMES:,} games in a row have ended before the learner's first move: there is "
                 "nothing to learn"
             )
-        return self._seen(self._seat), {}
+        return self._observation(self._seat), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play a move, followed by those of the other seats."""
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._move(int(action))
         self._reply()
-        ended, cut = (bool(ends[self._seat]) for ends in (self._game.terminations, self._game.truncations))
-        return self._seen(self._seat), self.rewards[self._seat], ended, cut, {}
+        ended, cut = (bool(flags[self._seat]) for flags in (self._game.terminations, self._game.truncations))
+        return self._observation(self._seat), self.rewards[self._seat], ended, cut, {}
 
     def render(self) -> Any:
         return self._game.render()
@@ -146,14 +146,14 @@ class SelfPlay(gymnasium.Env[Any, Any]):
         self._reply()
 
     def _reply(self) -> None:
-        while not self._over and self._game.agent_selection != self._seat:
+        while not self._is_over and self._game.agent_selection != self._seat:
             mover = self._game.agent_selection
-            self._move(None if self._has_ended(mover) else self._opponent(self._seen(mover)))
+            self._move(None if self._has_ended(mover) else self._opponent(self._observation(mover)))
 
-    def _seen(self, agent: str) -> dict[str, Any]:
+    def _observation(self, agent: str) -> dict[str, Any]:
         observation, info = self._game.observe(agent), self._game.infos.get(agent) or {}
         mask = (observation if isinstance(observation, Mapping) else info).get(MASK)
-        return seen(observation, np.ones(self.action_space.n) if mask is None else mask)
+        return policy_observation(observation, np.ones(self.action_space.n) if mask is None else mask)
 
     def _move(self, action: int | None) -> None:
         """Play a move; None in the turn that PettingZoo reserves for an agent that has ended."""
@@ -162,7 +162,7 @@ class SelfPlay(gymnasium.Env[Any, Any]):
             self.rewards[agent] += float(self._game.rewards.get(agent, 0.0))
 
     @property
-    def _over(self) -> bool:
+    def _is_over(self) -> bool:
         return self._has_ended(self._seat)
 
     def _has_ended(self, agent: str) -> bool:
