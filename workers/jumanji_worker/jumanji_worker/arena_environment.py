@@ -36,10 +36,10 @@ class ArenaEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         if not isinstance(self.action_space, gymnasium.spaces.Box):
             action = jnp.asarray(action, jnp.int32)
-        played = self._actions.to_jumanji(action)
-        observation, reward, terminated, over, info = self.env.step(played)
+        jumanji_action = self._actions.to_jumanji(action)
+        observation, reward, terminated, last, info = self.env.step(jumanji_action)
         # Upstream's wrapper reports every last step as truncated.
-        return observation, reward, terminated, over and not terminated, self._with_mask(info, observation)
+        return observation, reward, terminated, last and not terminated, self._with_mask(info, observation)
 
     def render(self) -> Any:
         if self._renderer is None:

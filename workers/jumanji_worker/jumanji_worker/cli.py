@@ -11,7 +11,7 @@ from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred
 from mosaic_contract.metadata import describe_algorithms
 
 _CACHE_BYTES = 1 << 30
-_CACHED_FROM = 0.3  # minimum compile time in seconds of a cached program
+_MIN_CACHED_SECONDS = 0.3  # minimum compile time in seconds of a cached program
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
@@ -54,7 +54,7 @@ def prepare() -> None:
     defaults = {
         "JAX_COMPILATION_CACHE_DIR": str(Path(sys.prefix, "jax-cache")),
         "JAX_COMPILATION_CACHE_MAX_SIZE": str(_CACHE_BYTES),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(_CACHED_FROM),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(_MIN_CACHED_SECONDS),
         "NPROC": threads,  # XLA starts as many threads
         "PJRT_NPROC": threads,  # the same in later versions
         "TF_CPP_MIN_LOG_LEVEL": "3",  # avoids pages of processor features for every program from the cache

@@ -25,7 +25,7 @@ TRAINED = {  # environment: its configuration in upstream
     "Connector-v3": "connector",
 }
 _FAMILY = "jumanji/"
-_ALIKE = 0.7  # minimum similarity, from 0 to 1, of a suggested id
+_MIN_SIMILARITY = 0.7  # minimum similarity, from 0 to 1, of a suggested id
 _TEAMS = ("Connector", "LevelBasedForaging", "SearchAndRescue")  # one reward for each of several agents
 _SOKOBAN = "Sokoban"
 
@@ -54,12 +54,12 @@ def bare(env_id: str) -> str:
 
 def _nearest(name: str) -> str:
     """Return the end of an error about an unknown id; ids are compared without versions."""
-    kinds = {_kind(upstream_id): upstream_id for upstream_id in known()}
-    near = difflib.get_close_matches(_kind(name), kinds, n=1, cutoff=_ALIKE)
-    return f"; did you mean {kinds[near[0]]!r}?" if near else f"; it has {', '.join(known())}"
+    ids = {_without_version(upstream_id): upstream_id for upstream_id in known()}
+    near = difflib.get_close_matches(_without_version(name), ids, n=1, cutoff=_MIN_SIMILARITY)
+    return f"; did you mean {ids[near[0]]!r}?" if near else f"; it has {', '.join(known())}"
 
 
-def _kind(name: str) -> str:
+def _without_version(name: str) -> str:
     """Return an id in lower case without its version."""
     return re.sub(r"-v\d+$", "", name.lower())
 
@@ -72,12 +72,12 @@ def make(env_id: str, settings: Mapping[str, Any]) -> Any:
     from jumanji.wrappers import MultiToSingleWrapper
 
     name = bare(env_id)
-    kind = name.partition("-")[0]
-    check_settings(name, settings, getattr(environments, kind))
+    class_name = name.partition("-")[0]
+    check_settings(name, settings, getattr(environments, class_name))
     settings = dict(settings)
-    if kind == _SOKOBAN:  # its own levels are downloaded from a hub
+    if class_name == _SOKOBAN:  # its own levels are downloaded from a hub
         from jumanji.environments.routing.sokoban.generator import ToyGenerator
 
         settings.setdefault("generator", ToyGenerator())
     env = jumanji.make(name, **settings)
-    return MultiToSingleWrapper(env) if kind in _TEAMS else env
+    return MultiToSingleWrapper(env) if class_name in _TEAMS else env

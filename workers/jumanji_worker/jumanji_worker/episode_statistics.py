@@ -37,8 +37,8 @@ class RecordEpisodeStatistics(Wrapper):
         returns, lengths, ended = state.returns + reward, state.lengths + 1, timestep.last()
         terminated = (ended & (timestep.discount == 0)).astype(jnp.float32)
         fields = {RETURN: returns * ended, LENGTH: lengths * ended, TERMINATED: terminated}
-        begun = StatisticsState(inner, reward, returns * ~ended, lengths * ~ended)
-        return begun, _with_extras(timestep, fields)
+        next_state = StatisticsState(inner, reward, returns * ~ended, lengths * ~ended)
+        return next_state, _with_extras(timestep, fields)
 
 
 class FinishedEpisode(NamedTuple):
@@ -54,9 +54,9 @@ def finished_episodes(extras: Any) -> list[FinishedEpisode]:
     """Return the episodes that ended with one step, from its extras as NumPy arrays."""
     return [
         FinishedEpisode(
-            float(extras[RETURN][at]), int(extras[LENGTH][at]), bool(extras[TERMINATED][at]), int(at)
+            float(extras[RETURN][env]), int(extras[LENGTH][env]), bool(extras[TERMINATED][env]), int(env)
         )
-        for at in np.flatnonzero(extras[LENGTH])
+        for env in np.flatnonzero(extras[LENGTH])
     ]
 
 

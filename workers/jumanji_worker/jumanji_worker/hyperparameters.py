@@ -25,14 +25,14 @@ _NOT_BUILT_BY = {  # may change when resuming from a checkpoint
     "learning_rate", "batch_size", "n_epochs", "gamma", "gae_lambda", "clip_range", "ent_coef", "vf_coef",
     "max_grad_norm", "target_kl", "n_envs",
 }  # fmt: skip
-_TO_ONE = {"gamma", "gae_lambda", "discount_factor", "bootstrapping_factor"}
+_AT_MOST_ONE = {"gamma", "gae_lambda", "discount_factor", "bootstrapping_factor"}
 _ABOVE_ZERO = {"learning_rate", "clip_range", "max_grad_norm", "target_kl"}
-_FROM = {"batch_size": 2}  # advantages are normalized over it
+_MINIMA = {"batch_size": 2}  # advantages are normalized over it
 _SECTIONS = ("network", "training", "a2c")
-_NOT_HERE = {"num_epochs", "num_learner_steps_per_epoch"}  # replaced by total_timesteps
-_KINDS = {"int": int, "float": float, "bool": bool}
-_NO_EFFECT = {"clip_range_vf", "use_sde", "sde_sample_freq", "verbose", "seed", "_init_setup_model"}
-OWN_OF_PPO = {
+_REPLACED = {"num_epochs", "num_learner_steps_per_epoch"}  # replaced by total_timesteps
+_TYPES = {"int": int, "float": float, "bool": bool}
+_UNUSED = {"clip_range_vf", "use_sde", "sde_sample_freq", "verbose", "seed", "_init_setup_model"}
+PPO_PARAMETERS = {
     "n_envs": Parameter("n_envs", int, 16, help="environments that are stepped together"),
     "net_arch": Parameter("net_arch", list, [64, 64], help="widths of the hidden layers"),
     ENV_KWARGS.name: ENV_KWARGS,
@@ -41,8 +41,8 @@ OWN_OF_PPO = {
 
 def all_hyperparameters() -> Mapping[str, list[Parameter]]:
     """Return the parameters of every algorithm; A2C's have no default if it depends on the environment."""
-    a2c = merged({env_id: _of_a2c(name) for env_id, name in TRAINED.items()})
-    return {"a2c": list(a2c), "ppo": list(_of_ppo().values())}
+    a2c = merged({env_id: _a2c_parameters(name) for env_id, name in TRAINED.items()})
+    return {"a2c": list(a2c), "ppo": list(_ppo_parameters().values())}
 
 
 def bound(names: Iterable[str]) -> dict[str, str]:
@@ -70,7 +70,7 @@ ALGORITHMS = {name: JumanjiAlgorithm(name) for name in ("a2c", "ppo")}
 
 def parameters_of(algorithm: str, env_id: str) -> dict[str, Parameter]:
     """Return the parameters of one algorithm on one environment, by name."""
-    return _of_ppo() if algorithm == "ppo" else _of_a2c(TRAINED[bare(env_id)])
+    return _ppo_parameters() if algorithm == "ppo" else _a2c_parameters(TRAINED[bare(env_id)])
 
 
 def upstream_document(name: str) -> dict[str, Any]:
@@ -89,29 +89,29 @@ def _document(name: str) -> dict[str, Any]:
     return document
 
 
-def _of_a2c(name: str) -> dict[str, Parameter]:
+def _a2c_parameters(name: str) -> dict[str, Parameter]:
     parameters = {
         key: Parameter(key, type(value), value)
         for section in _SECTIONS
         for key, value in _document(name)[section].items()
-        if key not in _NOT_HERE
+        if key not in _REPLACED
     }
     return _limited({**parameters, ENV_KWARGS.name: ENV_KWARGS})
 
 
 @functools.cache
-def _of_ppo() -> dict[str, Parameter]:
+def _ppo_parameters() -> dict[str, Parameter]:
     node = class_in(upstream_folder("sbx") / "ppo" / "ppo.py", "PPO")
     meanings = meanings_of(ast.get_docstring(node))
     parameters = {}
     for argument, default in arguments_of(node):
-        kinds = ast.unparse(argument.annotation).split(" | ") if argument.annotation else []
-        kind = next((_KINDS[text] for text in kinds if text in _KINDS), None)
+        types = ast.unparse(argument.annotation).split(" | ") if argument.annotation else []
+        value_type = next((_TYPES[text] for text in types if text in _TYPES), None)
         name = argument.arg
-        if kind is not None and name not in _NO_EFFECT:
-            parameters[name] = Parameter(name, kind, ast.literal_eval(default), meanings.get(name, ""))
-    return _limited({**parameters, **OWN_OF_PPO})
+        if value_type is not None and name not in _UNUSED:
+            parameters[name] = Parameter(name, value_type, ast.literal_eval(default), meanings.get(name, ""))
+    return _limited({**parameters, **PPO_PARAMETERS})
 
 
 def _limited(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
-    return with_limits(parameters, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
+    return with_limits(parameters, least=_MINIMA, above_zero=_ABOVE_ZERO, to_one=_AT_MOST_ONE)

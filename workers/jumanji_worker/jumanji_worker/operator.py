@@ -34,14 +34,14 @@ class JumanjiPolicy:
         env = make(described["env_id"], env_kwargs_of(described["hyperparameters"]))
         policy_of = module_of(described["algorithm"]).policy_of
         self._template = jax.device_get(env.observation_spec.generate_value())
-        self._made = functools.partial(policy_of, path, described, env)
+        self._make_policy = functools.partial(policy_of, path, described, env)
         self.compiled = functools.cache(self._compiled)
         self.compiled_together = functools.cache(self._compiled_together)
 
     def _compiled(self, deterministic: bool) -> Act:
         """Return the function from an observation and a key to a number or an array. Compiled when the
         operator is made."""
-        choose = jax.jit(self._made(deterministic=deterministic))
+        choose = jax.jit(self._make_policy(deterministic=deterministic))
         choose(self._template, jax.random.PRNGKey(0))
 
         def act(observation: Any, key: Any) -> Any:
@@ -52,7 +52,7 @@ class JumanjiPolicy:
 
     def _compiled_together(self, deterministic: bool) -> Act:
         """Return the function from N observations and a key to N actions. Compiled once for each N."""
-        choose = jax.jit(jax.vmap(self._made(deterministic=deterministic)))
+        choose = jax.jit(jax.vmap(self._make_policy(deterministic=deterministic)))
 
         def act(observations: Any, key: Any) -> Any:
             count = len(jax.tree.leaves(observations)[0])

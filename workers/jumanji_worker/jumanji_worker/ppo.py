@@ -26,13 +26,13 @@ from stable_baselines3.common.vec_env import VecEnv
 from .config import JumanjiPlan
 from .environments import make
 from .episode_statistics import FIELDS, RecordEpisodeStatistics, StatisticsState, finished_episodes
-from .hyperparameters import OWN_OF_PPO
+from .hyperparameters import PPO_PARAMETERS
 from .pytree_files import from_file
 from .spaces import ActionConversion, Choose, Vector
 from .telemetry import BatchReporter, CompileTime
 
-_NEXT = "next_obs"  # upstream's name of an episode's last observation
-_NEVER = -1e9
+_NEXT_OBSERVATION = "next_obs"  # upstream's name of an episode's last observation
+_MASKED_LOGIT = -1e9
 
 
 def policy_of(path: Path, described: Mapping[str, Any], env: Any, *, deterministic: bool) -> Choose:
@@ -45,8 +45,8 @@ def policy_of(path: Path, described: Mapping[str, Any], env: Any, *, determinist
     state = from_file(path, like)["actor"]
 
     def choose(observation: Any, key: Any) -> Any:
-        drawn = state.apply_fn(state.params, vector(observation)[None])
-        return (drawn.mode() if deterministic else drawn.sample(seed=key))[0]
+        distribution = state.apply_fn(state.params, vector(observation)[None])
+        return (distribution.mode() if deterministic else distribution.sample(seed=key))[0]
 
     return choose
 
@@ -72,7 +72,7 @@ class BatchVecEnv(VecEnv):
         self._key = jax.random.PRNGKey(seed)
         self._vectors = jax.vmap(Vector(env.observation_spec))
         self._reset, self._step = jax.jit(self.env.reset), jax.jit(self._stepped)
-        self._taken: Any = None
+        self._pending_actions: Any = None
         size = Vector(env.observation_spec).size
         super().__init__(count, _vectors(size), self.actions.space)
 
@@ -81,15 +81,15 @@ class BatchVecEnv(VecEnv):
         return np.array(jax.jit(self._vectors)(timestep.observation))
 
     def step_async(self, actions: Any) -> None:
-        self._taken = actions.astype(np.int32)
+        self._pending_actions = actions.astype(np.int32)
 
     def step_wait(self) -> Any:
-        self.state, vectors, last, rewards, extras = self._step(self.state, self._taken)
+        self.state, vectors, last, rewards, extras = self._step(self.state, self._pending_actions)
         rewards, extras = np.array(rewards, np.float32), jax.device_get(extras)
-        over = finished_episodes(extras)
+        finished = finished_episodes(extras)
         dones = np.zeros(self.num_envs, bool)
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-        for episode in over:
+        for episode in finished:
             dones[episode.environment] = True
             infos[episode.environment] = {
                 "episode": {"r": episode.total, "l": episode.length, "t": 0.0},
@@ -97,12 +97,12 @@ class BatchVecEnv(VecEnv):
                 "TimeLimit.truncated": not episode.terminated,
             }
         if self.reporter is not None:
-            self.reporter.stepped(over)
+            self.reporter.stepped(finished)
         return np.array(vectors), rewards, dones, infos
 
     def _stepped(self, state: StatisticsState, actions: Any) -> Any:
         state, timestep = self.env.step(state, jax.vmap(self.actions.to_jumanji)(actions))
-        last = timestep.extras[_NEXT]
+        last = timestep.extras[_NEXT_OBSERVATION]
         return (
             state,
             self._vectors(timestep.observation),
@@ -127,7 +127,7 @@ class BatchVecEnv(VecEnv):
         return [False] * self.num_envs
 
 
-class Updating(Upstream):
+class ReportingPPO(Upstream):
     """Upstream's PPO, but reporting an update's metrics immediately: the original waits for the steps of the
     next update, and never reports the last."""
 
@@ -139,7 +139,7 @@ class Updating(Upstream):
         self.compiling.updated()
 
 
-class Log(KVWriter):
+class LogWriter(KVWriter):
     """A writer that forwards upstream's logs to the logger."""
 
     def __init__(self, logger: EpisodeLogger) -> None:
@@ -180,9 +180,9 @@ class Learner:
         env = make(plan.config.env_id, env_kwargs_of(plan.hyperparameters))
         self._envs = BatchVecEnv(env, plan.count, plan.config.seed)
         self.env = self._envs.env
-        values = {name: value for name, value in plan.hyperparameters.items() if name not in OWN_OF_PPO}
+        values = {name: value for name, value in plan.hyperparameters.items() if name not in PPO_PARAMETERS}
         arguments = policy_arguments(self._envs.actions, plan.hyperparameters)
-        self._model = Updating(
+        self._model = ReportingPPO(
             PPOPolicy, self._envs, seed=plan.config.seed, policy_kwargs=arguments, **values
         )
         self._model.compiling = compiling
@@ -215,7 +215,7 @@ class Learner:
     ) -> None:
         """Learn to the end, or until a stop is requested."""
         self._envs.reporter = BatchReporter(logger, self._plan.count)
-        self._model.set_logger(Logger(None, [Log(logger)]))
+        self._model.set_logger(Logger(None, [LogWriter(logger)]))
         remaining = self._plan.steps - self._plan.start_step
         watch = JumanjiCallback(stop, logger, frames, checkpoints)
         self._model.learn(remaining, callback=watch, reset_num_timesteps=False)
@@ -225,9 +225,9 @@ class MaskedActor(Actor):
     """Upstream's actor for one or several discrete choices, with illegal choices masked out."""
 
     def __call__(self, x: Any) -> Any:
-        drawn = super().__call__(x)
-        several = isinstance(drawn, distributions.Independent)
-        logits = (drawn.distribution if several else drawn).logits
+        distribution = super().__call__(x)
+        several = isinstance(distribution, distributions.Independent)
+        logits = (distribution.distribution if several else distribution).logits
         mask = x[:, -math.prod(logits.shape[1:]) :].reshape(logits.shape)
-        masked = distributions.Categorical(logits=jnp.where(mask > 0, logits, _NEVER))
+        masked = distributions.Categorical(logits=jnp.where(mask > 0, logits, _MASKED_LOGIT))
         return distributions.Independent(masked, reinterpreted_batch_ndims=1) if several else masked

@@ -24,13 +24,13 @@ def to_bytes(tree: Any) -> bytes:
 def from_file(path: Path, like: Any) -> Any:
     """Return the tree in a file, or the part of it with the structure of `like`: arrays, or their shapes, at
     the same paths. Raises `ConfigError` if the file cannot be read or has no such tree."""
-    leaves, form = jax.tree_util.tree_flatten_with_path(like)
+    leaves, structure = jax.tree_util.tree_flatten_with_path(like)
     with loading(path), np.load(path, allow_pickle=False) as file:
-        arrays = [_fitting(file[(name := jax.tree_util.keystr(at))], leaf, name) for at, leaf in leaves]
-    return jax.tree_util.tree_unflatten(form, arrays)
+        arrays = [_checked(file[(name := jax.tree_util.keystr(key))], leaf, name) for key, leaf in leaves]
+    return jax.tree_util.tree_unflatten(structure, arrays)
 
 
-def _fitting(array: Any, leaf: Any, name: str) -> Any:
+def _checked(array: Any, leaf: Any, name: str) -> Any:
     if array.shape != np.shape(leaf):
         raise ValueError(f"{name} has the shape {array.shape}; {np.shape(leaf)} is expected")
     return array.astype(getattr(leaf, "dtype", array.dtype))

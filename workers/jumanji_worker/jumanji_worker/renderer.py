@@ -26,18 +26,18 @@ class Renderer:
         if not hasattr(viewer, "_display_rgb_array"):
             raise ValueError(f"upstream draws {type(self._env).__name__} in windows only")
         viewer.figure_size = _INCHES
-        viewer._display = self._take
+        viewer._display = self._capture
         self._viewer = viewer
-        self._taken: Any = None
+        self._frame: Any = None
 
     def draw(self, state: Any) -> Any:
         """Return an image as an array. Some `render` methods return nothing; then the displayed image is
         captured."""
         self._env.render(state)
-        return self._taken
+        return self._frame
 
-    def _take(self, figure: Any) -> None:
-        self._taken = self._viewer._display_rgb_array(figure)[..., :3].copy()
+    def _capture(self, figure: Any) -> None:
+        self._frame = self._viewer._display_rgb_array(figure)[..., :3].copy()
 
 
 class BatchMember:

@@ -46,17 +46,17 @@ class _Training:
         self._checkpoints: Checkpoints | None = None
         self._frames: TrainingFrames | None = None
         self._error: BaseException | None = None
-        self._stop, self._over = threading.Event(), threading.Event()
+        self._stop, self._ended = threading.Event(), threading.Event()
 
     def run(self) -> None:
         """Train; a signal interrupts the waiting."""
         threading.Thread(target=self._guarded, name="jumanji-training", daemon=True).start()
-        self._over.wait()
+        self._ended.wait()
 
     def end(self) -> None:
         """Stop the training if it still runs, save, and raise its error, if any."""
         self._stop.set()
-        self._over.wait(_STOP_SECONDS)
+        self._ended.wait(_STOP_SECONDS)
         if self._frames is not None:
             self._frames.close()
         if self._error is not None:
@@ -70,7 +70,7 @@ class _Training:
         except BaseException as error:  # raised again in the main thread, which reports it
             self._error = error
         finally:
-            self._over.set()
+            self._ended.set()
 
     def _work(self) -> None:
         plan, logger = self._plan, self._logger

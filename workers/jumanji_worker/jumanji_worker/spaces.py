@@ -18,7 +18,7 @@ from jumanji.specs import BoundedArray, MultiDiscreteArray, Spec, jumanji_specs_
 Choose = Callable[[Any, Any], Any]
 """A policy: Jumanji's observation and a PRNG key → the arena's action."""
 _MASK = "action_mask"
-_WIDEST = 1e6  # larger bounds carry no information
+_MAX_SPAN = 1e6  # larger bounds carry no information
 
 
 class ActionConversion:
@@ -92,7 +92,7 @@ class Vector:
             return numbers
         low, high = (np.broadcast_to(bound, array.shape).ravel() for bound in (array.minimum, array.maximum))
         span = high.astype(float) - low
-        wide = np.isfinite(span) & (span > 1) & (span < _WIDEST)
+        wide = np.isfinite(span) & (span > 1) & (span < _MAX_SPAN)
         return (numbers - np.where(wide, low, 0)) / np.where(wide, span, 1)
 
 

@@ -19,7 +19,7 @@ LOSSES = {
     "policy_loss": ["policy_loss", "train/policy_gradient_loss"],
     "value_loss": ["critic_loss", "train/value_loss"],
 }
-_EPISODES = 32  # sent per update
+_MAX_EPISODES = 32  # sent per update
 _UPDATE_STEPS = 250  # between updates with reported metrics, for small updates
 _EVENT = "/jax/core/compile/backend_compile_duration"  # per program, also if it was found in the cache
 
@@ -52,19 +52,19 @@ class BatchReporter:
         including learning, and in the first update also compilation. The last update's metrics are always
         sent.
         """
-        each = {name: np.asarray(metrics[name]) for name in FIELDS}
-        steps = len(each[LENGTH])
-        remaining = _EPISODES
+        per_step = {name: np.asarray(metrics[name]) for name in FIELDS}
+        steps = len(per_step[LENGTH])
+        remaining = _MAX_EPISODES
         for step in range(steps):
             self._step()
-            over = finished_episodes({name: array[step] for name, array in each.items()})
-            for episode in over[:remaining]:
+            finished = finished_episodes({name: array[step] for name, array in per_step.items()})
+            for episode in finished[:remaining]:
                 self._episode(episode, episode.length * seconds / steps)
-            self._logger.telemetry.episodes += len(over[remaining:])
-            remaining = max(0, remaining - len(over))
+            self._logger.telemetry.episodes += len(finished[remaining:])
+            remaining = max(0, remaining - len(finished))
         if last or self._logger.steps - self._last_sent >= _UPDATE_STEPS:
             self._last_sent = self._logger.steps
-            values = {name: float(np.mean(value)) for name, value in metrics.items() if name not in each}
+            values = {name: float(np.mean(value)) for name, value in metrics.items() if name not in per_step}
             self._logger.library_metrics(values)
 
     def _step(self) -> None:
@@ -86,17 +86,17 @@ class CompileTime:
     """A logger of compilation: its start, and its duration after the first update."""
 
     def __init__(self) -> None:
-        self._began, self._compiled, self._over = time.monotonic(), 0.0, False
+        self._began, self._compiled, self._is_logged = time.monotonic(), 0.0, False
         jax.monitoring.register_event_duration_secs_listener(self._record_event)
         log.info("compiling the first update: this can take minutes, or seconds if it is cached")
 
     def updated(self) -> None:
         """Log the compile time after the first update."""
-        if not self._over:
-            self._over = True
-            took = time.monotonic() - self._began
+        if not self._is_logged:
+            self._is_logged = True
+            seconds = time.monotonic() - self._began
             log.info(
-                "the first update is done after %.1f s, %.1f s of which XLA compiled", took, self._compiled
+                "the first update is done after %.1f s, %.1f s of which XLA compiled", seconds, self._compiled
             )
 
     def _record_event(self, event: str, seconds: float, **_: Any) -> None:
