@@ -59,11 +59,11 @@ class XuanceAlgorithm(Algorithm):
         """A supported kind of actions: continuous, if both are supported."""
         return list(self.policies)[-1]
 
-    def file(self, kind: str) -> str:
+    def file(self, config_key: str) -> str:
         """Return upstream's configuration file for a kind of actions or games, below `xuance/configs`."""
-        if kind == GAMES:
+        if config_key == GAMES:
             return f"{self.name}/atari.yaml"
-        return f"{self.name}/{_TEAM if self.several else _CART if kind == DISCRETE else _PENDULUM}"
+        return f"{self.name}/{_TEAM if self.several else _CART if config_key == DISCRETE else _PENDULUM}"
 
 
 _ACTOR = {DISCRETE: "Categorical_AC", CONTINUOUS: "Gaussian_AC"}

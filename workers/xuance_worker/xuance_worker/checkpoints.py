@@ -42,16 +42,16 @@ def restore(agent: Any, path: Path, step: int) -> None:
     state, learner = load_torch(path, "policy"), agent.learner
     try:
         restore_policy(agent, state)
-        _put(learner.optimizer, state["optimizers"], load_optimizer)
-        _put(learner.scheduler, state["schedulers"])
-        _put(learner.value_normalizer, state["value_normalizer"])
+        _restore(learner.optimizer, state["optimizers"], load_optimizer)
+        _restore(learner.scheduler, state["schedulers"])
+        _restore(learner.value_normalizer, state["value_normalizer"])
         if state["temperature"] is not None:
-            _put(learner.log_alpha, state["temperature"]["log_alpha"], _copy)
+            _restore(learner.log_alpha, state["temperature"]["log_alpha"], _copy)
             if isinstance(learner.log_alpha, dict):  # of a team
                 learner.alpha = {key: log_alpha.exp() for key, log_alpha in learner.log_alpha.items()}
             else:
                 learner.alpha = learner.log_alpha.exp()
-            _put(learner.alpha_optimizer, state["temperature"]["optimizer"], load_optimizer)
+            _restore(learner.alpha_optimizer, state["temperature"]["optimizer"], load_optimizer)
     except (RuntimeError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"the weights of {path} do not fit: {error}") from None
     learner.iterations = state["iterations"]
@@ -72,13 +72,14 @@ def restore_policy(agent: Any, state: dict[str, Any]) -> None:
 
 def _contents(agent: Any) -> bytes:
     learner = agent.learner
-    tuned = getattr(learner, "alpha_optimizer", None)
+    alpha_optimizer = getattr(learner, "alpha_optimizer", None)
     state = {
         "policy": agent.policy.state_dict(),
         "optimizers": _states(learner.optimizer),
         "schedulers": _states(learner.scheduler),
         "value_normalizer": _states(learner.value_normalizer),
-        "temperature": tuned and {"log_alpha": _states(learner.log_alpha), "optimizer": _states(tuned)},
+        "temperature": alpha_optimizer
+        and {"log_alpha": _states(learner.log_alpha), "optimizer": _states(alpha_optimizer)},
         "statistics": {
             name: {
                 "mean": torch.as_tensor(np.asarray(statistics.mean)),
@@ -113,9 +114,9 @@ def _states(owner: Any) -> Any:
     return owner.state_dict()
 
 
-def _put(owner: Any, states: Any, load: Callable[[Any, Any], Any] = _load) -> None:
+def _restore(owner: Any, states: Any, load: Callable[[Any, Any], Any] = _load) -> None:
     if isinstance(owner, dict):
         for key, part in owner.items():
-            _put(part, states[key], load)
+            _restore(part, states[key], load)
     elif owner is not None:
         load(owner, states)

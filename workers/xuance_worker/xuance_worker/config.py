@@ -111,10 +111,10 @@ class XuancePlan(PlannedTraining):
             return max(values.get("start_training", 0), self.spec.longest * int(episodes))
         if self.algorithm.on_policy:
             return _rollout(values)
-        between = math.lcm(values["training_frequency"], parallels)
+        interval = math.lcm(values["training_frequency"], parallels)
         # A single agent's learner waits until start_training is exceeded, a team's until it is reached.
         waits = values["start_training"] + (0 if self.algorithm.several else 1)
-        return math.ceil(waits / between) * between + parallels
+        return math.ceil(waits / interval) * interval + parallels
 
 
 def _rollout(values: Mapping[str, Any]) -> int:

@@ -132,11 +132,11 @@ def spec_of(env_id: str, keywords: Mapping[str, Any], *, continuous: bool) -> Xu
 
 def misfits(algorithm: XuanceAlgorithm, spec: XuanceEnvironmentSpec) -> list[str]:
     """Return why the algorithm cannot be used on this environment, one sentence per reason."""
-    alike = {name: other for name, other in ALGORITHMS.items() if other.several == spec.several}
-    if algorithm.name not in alike:
+    peers = {name: candidate for name, candidate in ALGORITHMS.items() if candidate.several == spec.several}
+    if algorithm.name not in peers:
         trains = "several agents at once" if algorithm.several else "one agent"
         has = f"{len(spec.actions)} agents" if spec.several else "one agent"
-        return [f"{algorithm.name} trains {trains}; {spec.env_id} has {has} (for it: {', '.join(alike)})"]
+        return [f"{algorithm.name} trains {trains}; {spec.env_id} has {has} (for it: {', '.join(peers)})"]
     if spec.several and len(spec.actions) == 1:
         return [
             f"{spec.env_id} is a team of one, which upstream's learners of teams cannot stack; "
@@ -147,11 +147,11 @@ def misfits(algorithm: XuanceAlgorithm, spec: XuanceEnvironmentSpec) -> list[str
             "XuanCe names PyTorch modules after the agents, and such a name must have no dot: rename "
             f"{dotted[0]!r} of {spec.env_id}, or train with rllib"
         ]
-    kinds = {name: other.policies for name, other in alike.items()}
-    sees = algorithm.games and spec.configured == GAMES
+    policies_of = {name: candidate.policies for name, candidate in peers.items()}
+    sees_images = algorithm.games and spec.configured == GAMES
     return [
-        *(() if sees else spec.observation_problems(algorithm.name, wraps=True)),
-        *spec.action_problems(algorithm.name, kinds),
+        *(() if sees_images else spec.observation_problems(algorithm.name, wraps=True)),
+        *spec.action_problems(algorithm.name, policies_of),
     ]
 
 

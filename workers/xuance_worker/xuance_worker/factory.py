@@ -70,9 +70,9 @@ def make_acting_agent(
     algorithm: XuanceAlgorithm, spec: XuanceEnvironmentSpec, values: Mapping[str, Any], folder: Path
 ) -> Any:
     """Return the agent with fresh weights and no environments. Upstream writes an empty log to `folder`."""
-    smallest = {"parallels": 1, "buffer_size": 1, "horizon_size": 1, "n_minibatch": 1, "batch_size": None}
+    minimal = {"parallels": 1, "buffer_size": 1, "horizon_size": 1, "n_minibatch": 1, "batch_size": None}
     settings = _settings(
-        algorithm, spec, {**values, **smallest}, env_id=spec.env_id, device="cpu", log_dir=str(folder)
+        algorithm, spec, {**values, **minimal}, env_id=spec.env_id, device="cpu", log_dir=str(folder)
     )
     agent = _agent(settings, Spaces(spec))
     agent.writer.close()
@@ -87,20 +87,20 @@ def _agent(settings: Settings, envs: Any) -> Any:
 
 
 def _settings(
-    algorithm: XuanceAlgorithm, spec: XuanceEnvironmentSpec, values: Mapping[str, Any], **ours: Any
+    algorithm: XuanceAlgorithm, spec: XuanceEnvironmentSpec, values: Mapping[str, Any], **run_settings: Any
 ) -> Settings:
     base = configuration(algorithm.name, spec.configured)
-    own = {name: value for name, value in values.items() if name != "backend"}
+    hyperparameters = {name: value for name, value in values.items() if name != "backend"}
     return Settings(
         **{
             **base,
-            **own,
+            **hyperparameters,
             "dl_toolbox": values["backend"],
             "policy": algorithm.policies[spec.kind],
             "representation": "Basic_RNN" if values.get("use_rnn") else base["representation"],
             "env_name": UPSTREAM_NAMES[spec.several],
             "vectorize": UPSTREAM_NAMES[spec.several],
             "render": False,
-            **ours,
+            **run_settings,
         }
     )

@@ -14,7 +14,7 @@ from mosaic_contract.hyperparameters import ENV_KWARGS, merged
 
 from .algorithms import ALGORITHMS, GAMES
 
-_DECIDED_HERE = {  # set by the run's configuration and the environment's spaces
+_FIXED = {  # set by the run's configuration and the environment's spaces
     "agent", "env_name", "env_id", "env_seed", "learner", "policy", "representation", "vectorize", "runner",
     "seed", "running_steps", "eval_interval", "test_episode", "log_dir", "model_dir", "use_actions_mask",
     "representation_critic",
@@ -32,8 +32,8 @@ _CHOICES: Mapping[str, tuple[Any, ...]] = {
     "rnn": ("GRU", "LSTM"),
     "normalize": ("LayerNorm",),
 }
-_FROM = {"start_training": 0, "v_min": None, "v_max": None}
-_TO_ONE = {"gamma", "gae_lambda", "tau", "dropout", "start_greedy", "end_greedy"}
+_MINIMA = {"start_training": 0, "v_min": None, "v_max": None}
+_AT_MOST_ONE = {"gamma", "gae_lambda", "tau", "dropout", "start_greedy", "end_greedy"}
 _ABOVE_ZERO = {"learning_rate", "learning_rate_actor", "learning_rate_critic", "huber_delta"}
 _MEANINGS = {"weight_decay": "weight decay of Adam"}  # upstream's comment there describes something else
 _BACKEND = Parameter("backend", str, "torch", "upstream's deep learning toolbox", ("torch",))
@@ -51,20 +51,20 @@ CONTINUOUS_ACTION = "continuous_action"
 def all_hyperparameters() -> Mapping[str, list[Parameter]]:
     """Return the parameters of every algorithm, without a default where it depends on the kind of actions."""
     return {
-        name: list(merged({kind: parameters_of(name, kind) for kind in algorithm.configured}))
+        name: list(merged({key: parameters_of(name, key) for key in algorithm.configured}))
         for name, algorithm in ALGORITHMS.items()
     }
 
 
 @functools.cache
-def parameters_of(name: str, kind: str) -> dict[str, Parameter]:
+def parameters_of(name: str, config_key: str) -> dict[str, Parameter]:
     """Return the parameters of one algorithm by name, with upstream's values for a kind of actions."""
     algorithm = ALGORITHMS[name]
-    meanings = _meanings(algorithm.file(kind))
+    meanings = _meanings(algorithm.file(config_key))
     parameters = {
         key: _parameter(key, value, meanings.get(key, ""))
-        for key, value in _file(algorithm.file(kind)).items()
-        if key not in _DECIDED_HERE | _UNUSED
+        for key, value in _file(algorithm.file(config_key)).items()
+        if key not in _FIXED | _UNUSED
     }
     if CONTINUOUS_ACTION in parameters:
         # The environments' own default, used by arenas: discrete if an algorithm supports both.
@@ -72,17 +72,17 @@ def parameters_of(name: str, kind: str) -> dict[str, Parameter]:
         parameters[CONTINUOUS_ACTION] = Parameter(
             CONTINUOUS_ACTION, bool, default, f"mpe2's continuous actions; {name}: {actions}"
         )
-    if CONTINUOUS not in algorithm.policies or kind == GAMES:
+    if CONTINUOUS not in algorithm.policies or config_key == GAMES:
         parameters.pop("activation_action", None)
     if algorithm.on_policy:
         parameters["batch_size"] = _MINIBATCH
     parameters |= {"device": _DEVICE, "backend": _BACKEND, ENV_KWARGS.name: ENV_KWARGS}
-    return with_limits(parameters, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
+    return with_limits(parameters, least=_MINIMA, above_zero=_ABOVE_ZERO, to_one=_AT_MOST_ONE)
 
 
-def configuration(name: str, kind: str) -> dict[str, Any]:
+def configuration(name: str, config_key: str) -> dict[str, Any]:
     """Return all settings in upstream's files for an algorithm, including its `basic.yaml`."""
-    return {**_file("basic.yaml"), **_file(ALGORITHMS[name].file(kind))}
+    return {**_file("basic.yaml"), **_file(ALGORITHMS[name].file(config_key))}
 
 
 def _parameter(name: str, value: Any, meaning: str) -> Parameter:

@@ -29,9 +29,9 @@ from .config import XuancePlan
 from .environments import XuanceEnvironmentSpec
 from .factory import make_acting_agent
 
-_BY_VALUE = ("BasicQnetwork", "DuelQnetwork", "NoisyQnetwork")
+_VALUE_POLICIES = ("BasicQnetwork", "DuelQnetwork", "NoisyQnetwork")
 """Upstream's classes of policies whose third output has the value of each action."""
-_OF_VECTORS = ("Basic_Identical", "Basic_MLP")
+_VECTOR_CLASSES = ("Basic_Identical", "Basic_MLP")
 """Upstream's classes of representations of vectors."""
 
 
@@ -51,7 +51,7 @@ class XuancePolicies:
         self.name = described["algorithm"]
         self.values = described["hyperparameters"]
         self.observations = {agent: make_space(transform_of(described, agent).space) for agent in spaces}
-        self.actions = {agent: make_space(of["action_space"]) for agent, of in spaces.items()}
+        self.actions = {agent: make_space(entry["action_space"]) for agent, entry in spaces.items()}
         spec = XuanceEnvironmentSpec(
             described["env_id"],
             self.observations,
@@ -67,7 +67,7 @@ class XuancePolicies:
         self._agent.policy.eval()
         self._agent.egreedy = self.values.get("end_greedy", 0.0)  # COMA's policy mixes it in
         self._agent.noise_scale = 0.0  # of NoisyDQN
-        self._nothing = {
+        self._zeros = {
             agent: np.zeros(space.shape, space.dtype) for agent, space in self.observations.items()
         }
 
@@ -94,21 +94,21 @@ class XuancePolicies:
         policy = self._agent.policy
         if self.several:
             return {}
-        if type(policy).__name__ in _BY_VALUE:
-            values = self._scores or (lambda seen: policy(seen)[2])
+        if type(policy).__name__ in _VALUE_POLICIES:
+            values = self._scores or (lambda inputs: policy(inputs)[2])
             return {
                 "action_values": self._answer(values),
-                "value": self._answer(lambda seen: values(seen).amax(1)),
+                "value": self._answer(lambda inputs: values(inputs).amax(1)),
             }
         if not ALGORITHMS[self.name].on_policy:
             return {}
         answers = {}
         if self._is_discrete:
-            answers["probabilities"] = self._answer(lambda seen: policy(seen)[1].probs)
-            answers["logits"] = self._answer(lambda seen: policy(seen)[1].logits)
+            answers["probabilities"] = self._answer(lambda inputs: policy(inputs)[1].probs)
+            answers["logits"] = self._answer(lambda inputs: policy(inputs)[1].logits)
         if self._values(policy) is not None:
-            critic = self._layers("ActorCriticPolicy", "critic") or (lambda seen: policy(seen)[2])
-            answers["value"] = self._answer(lambda seen: critic(seen).flatten())
+            critic = self._layers("ActorCriticPolicy", "critic") or (lambda inputs: policy(inputs)[2])
+            answers["value"] = self._answer(lambda inputs: critic(inputs).flatten())
         return answers
 
     @functools.cached_property
@@ -131,17 +131,17 @@ class XuancePolicies:
     def _layers(self, policy: str, head: str) -> Callable[[Any], Any] | None:
         """Return the function from N vectors to the output of a head of the policy, with the same operations;
         None for another policy or other inputs."""
-        own = self._agent.policy
-        if type(own).__name__ != policy or type(own.representation).__name__ not in _OF_VECTORS:
+        network = self._agent.policy
+        if type(network).__name__ != policy or type(network.representation).__name__ not in _VECTOR_CLASSES:
             return None
-        layers = in_sequence(*own.representation.children(), getattr(own, head).model)
-        return lambda seen: layers(torch.as_tensor(seen, dtype=torch.float32))
+        layers = in_sequence(*network.representation.children(), getattr(network, head).model)
+        return lambda inputs: layers(torch.as_tensor(inputs, dtype=torch.float32))
 
     def _values(self, policy: Any) -> Any:
         """Return the values of a state, None if the policy has no critic."""
         with torch.inference_mode():
-            nothing = next(iter(self._nothing.values()))[None]
-            return policy(self._normalized(nothing))[2]
+            zeros = next(iter(self._zeros.values()))[None]
+            return policy(self._normalized(zeros))[2]
 
     def _answer(self, function: Callable[[Any], Any]) -> Answer:
         return lambda xs, memory: function(self._normalized(xs))
@@ -149,15 +149,15 @@ class XuancePolicies:
     def _act_in_team(self, agent: str, xs: Any, memory: Any, deterministic: bool) -> tuple[Any, Any]:
         """Return the actions of one agent, computed for the whole team as upstream requires. Each action
         depends only on the agent's own observation, so the others' observations are left empty."""
-        seen = [{**self._nothing, agent: x} for x in xs]
+        observations = [{**self._zeros, agent: x} for x in xs]
         on_policy = ALGORITHMS[self.name].on_policy
         hidden = {"rnn_hidden_actor" if on_policy else "rnn_hidden": memory}
         samples_coma = self.name == "coma" and not deterministic
         if samples_coma:  # upstream then also uses its critic
             hidden["rnn_hidden_critic"] = self._agent.init_rnn_hidden(len(xs))[1]
         answer = self._agent.get_actions(
-            obs_dict=seen,
-            state=[np.concatenate(list(self._nothing.values()))] * len(xs),
+            obs_dict=observations,
+            state=[np.concatenate(list(self._zeros.values()))] * len(xs),
             test_mode=not samples_coma,
             deterministic=deterministic,
             **hidden,
@@ -167,23 +167,23 @@ class XuancePolicies:
 
     def _act_alone(self, xs: Any, deterministic: bool) -> Any:
         agent = self._agent
-        seen = self._normalized(xs)
+        inputs = self._normalized(xs)
         if deterministic and self._scores is not None:
-            return self._scores(seen).argmax(1).numpy()
+            return self._scores(inputs).argmax(1).numpy()
         if self.name == "noisydqn":  # its noise replaces upstream's arguments for exploration
-            return agent.get_actions(seen)
+            return agent.get_actions(inputs)
         if ALGORITHMS[self.name].on_policy:
             policy = agent.policy
             if deterministic and self._is_discrete and hasattr(policy, "representation"):
-                state = policy.representation(seen)["state"]  # without the critic, which upstream also runs
+                state = policy.representation(inputs)["state"]  # without the critic, which upstream also runs
                 return policy.actor(state).logits.argmax(1).numpy()
-            return agent.get_actions(seen, deterministic=deterministic)["actions"]
+            return agent.get_actions(inputs, deterministic=deterministic)["actions"]
         if self.name == "sac" and deterministic:  # upstream itself always samples
-            distribution = agent.policy.actor(agent.policy.actor_representation(seen)["state"])
+            distribution = agent.policy.actor(agent.policy.actor_representation(inputs)["state"])
             best = distribution.deterministic_sample()
             activate = getattr(distribution, "activation_fn", None)
             return (activate(best) if activate else best).numpy()
-        return agent.get_actions(seen, test_mode=True)["actions"]
+        return agent.get_actions(inputs, test_mode=True)["actions"]
 
 
 class XuanceOperator(TrainedOperator):

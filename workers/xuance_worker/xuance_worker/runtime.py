@@ -54,7 +54,7 @@ class XuanceLogger(EpisodeLogger):
     def __init__(self, telemetry: Telemetry, steps: int, *, on_policy: bool) -> None:
         super().__init__(telemetry, steps, LOSSES)
         self.writer: Any = None
-        self._every = 0 if on_policy else _UPDATE_STEPS
+        self._min_interval = 0 if on_policy else _UPDATE_STEPS
         self._last_sent = steps - _UPDATE_STEPS
 
     def infos(self, info: Mapping[str, Any], step: int) -> None:
@@ -64,7 +64,7 @@ class XuanceLogger(EpisodeLogger):
         if not any("Episode" in name for name in values):
             if not any("loss" in name.lower() for name in values):
                 return  # COMA logs its epsilon at every step
-            if self.steps - self._last_sent < self._every:
+            if self.steps - self._last_sent < self._min_interval:
                 return
             self._last_sent = self.steps
         self.library_metrics(values, self.writer, step)

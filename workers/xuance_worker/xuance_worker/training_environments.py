@@ -45,7 +45,7 @@ class TrainingContext:
     plan: XuancePlan
     logger: EpisodeLogger
     frames: TrainingFrames
-    made: int = 0
+    created: int = 0
 
     def make(self) -> Any:
         """Make one more environment, able to render if it will be shown."""
@@ -62,8 +62,8 @@ class XuanceEpisode(TrainingEpisode):
     step."""
 
     def __init__(self, context: TrainingContext, env: Any) -> None:
-        super().__init__(env, context.made, context.logger, context.frames)
-        context.made += 1
+        super().__init__(env, context.created, context.logger, context.frames)
+        context.created += 1
         self._stopped: Cancelled | None = None
 
     def step(self, rewards: Mapping[str, float], *, terminated: bool, truncated: bool) -> None:
@@ -81,7 +81,7 @@ class XuanceEpisode(TrainingEpisode):
                 self._stopped = cancelled
 
 
-class Counted(gymnasium.Wrapper[Any, Any, Any, Any]):
+class ReportingEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
     """A Gymnasium environment that reports its episodes, below the run's wrappers."""
 
     def __init__(self, env: gymnasium.Env[Any, Any], episode: XuanceEpisode) -> None:
@@ -110,7 +110,7 @@ class XuanceSingleAgentEnvironment(RawEnvironment):
         env = context.make()
         env.reset(seed=config.env_seed)
         run = context.plan.config
-        self.env = wrap(Counted(env, XuanceEpisode(context, env)), run.wrappers, run.env_id)
+        self.env = wrap(ReportingEnvironment(env, XuanceEpisode(context, env)), run.wrappers, run.env_id)
         self.observation_space, self.action_space = self.env.observation_space, self.env.action_space
         self.action_space.seed(config.env_seed)
         self.metadata, self.render_mode = self.env.metadata, None
@@ -155,7 +155,7 @@ class XuanceMultiAgentEnvironment(RawMultiAgentEnv):
         self.episode = XuanceEpisode(context, env)
 
     def reset(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        self._observations = self._of_all(self.episode.reset(self.env))
+        self._observations = self._padded(self.episode.reset(self.env))
         self.episode.begin(self.agents)
         return self._observations, {}
 
@@ -172,14 +172,14 @@ class XuanceMultiAgentEnvironment(RawMultiAgentEnv):
         present = list(self.env.agents)
         observations, rewards, terminated, truncated, _ = self.env.step(self.action(actions))
         rewards = {agent: float(rewards.get(agent, 0.0)) for agent in self.agents}
-        self._observations = self._of_all(observations)
-        over = not self.env.agents
-        cut = over and any(truncated.values())
-        gone = {agent: bool(terminated.get(agent, agent not in present)) for agent in self.agents}
-        self.episode.step(rewards, terminated=over and not cut, truncated=cut)
-        return self._observations, rewards, gone, over, {}
+        self._observations = self._padded(observations)
+        is_over = not self.env.agents
+        cut = is_over and any(truncated.values())
+        terminations = {agent: bool(terminated.get(agent, agent not in present)) for agent in self.agents}
+        self.episode.step(rewards, terminated=is_over and not cut, truncated=cut)
+        return self._observations, rewards, terminations, is_over, {}
 
-    def _of_all(self, observations: Mapping[str, Any]) -> dict[str, Any]:
+    def _padded(self, observations: Mapping[str, Any]) -> dict[str, Any]:
         return {
             agent: observations.get(agent, np.zeros(space.shape, space.dtype))
             for agent, space in self.observation_space.items()
