@@ -35,8 +35,8 @@ class DialogLimits:
 
 
 class Dialog:
-    """One move's dialog. `turns` is the next request's prompt; `read` parses its answer, `take` applies it.
-    After `take`, `move` is the model's move once made, and `failure` the reason if the dialog failed."""
+    """One move's dialog. `turns` is the next request's prompt; `read` parses its answer, `apply` continues
+    after it: then `move` is the model's move once made, and `failure` the reason if the dialog failed."""
 
     def __init__(self, position: Position, limits: DialogLimits) -> None:
         rules = _RULES.format(side=position.side, board=BOARD, moves=MOVES, move=MOVE)
@@ -74,7 +74,7 @@ class Dialog:
             return Parsed(f"{MOVE} {move}", f"{MOVE} {move}")
         return Parsed(None, None, ("illegal" if _UCI.fullmatch(move) else "unparsed",))
 
-    def take(self, reply: str, action: str | None) -> None:
+    def apply(self, reply: str, action: str | None) -> None:
         """Continue after a reply with the parsed `action`; None if it has no usable action."""
         self._replies += 1
         self.repairs = action is None
@@ -93,7 +93,7 @@ class Dialog:
 
     def _response(self, reply: str, action: str | None) -> str:
         if action == BOARD:
-            return self._position.drawn()
+            return self._position.diagram()
         if action == MOVES:
             return ",".join(self._position.legal)
         if match := _MOVE.search(reply.lower()):

@@ -31,7 +31,7 @@ class EnginePlayer:
         self._engine: ChessEngine | None = None
         recorded = {"provider": "local", "recording": setup.settings.get("recording")}
         named = replace(setup, settings={"model": str(setup.settings["program"]), **recorded})
-        self._moves = LanguageModel(named, lambda: self._made(setup.settings))
+        self._moves = LanguageModel(named, lambda: self._make_engine(setup.settings))
 
     def episode_begin(self, seed: int | None, episode_index: int) -> None:
         self._moves.begin_episode(seed, episode_index)
@@ -43,19 +43,19 @@ class EnginePlayer:
     ) -> Decision:
         position = Position.described(description)
         self._moves.begin_step(step_index or 0)
-        played = self._moves.ask(
+        exchange = self._moves.ask(
             [Turn("user", position.board.fen())], lambda move: Parsed(position.legal.get(move), move)
         )
-        if played.action is None:
-            raise RuntimeError(f"{played.model} plays {played.answer!r:.100}, which is not legal here")
-        return Decision(played.action, action_str=played.answer, reasoning=played.reasoning)
+        if exchange.action is None:
+            raise RuntimeError(f"{exchange.model} plays {exchange.answer!r:.100}, which is not legal here")
+        return Decision(exchange.action, action_str=exchange.answer, reasoning=exchange.reasoning)
 
     def close(self) -> None:
         self._moves.close()
         if self._engine is not None:
             self._engine.close()
 
-    def _made(self, settings: Mapping[str, Any]) -> ChessEngine:
+    def _make_engine(self, settings: Mapping[str, Any]) -> ChessEngine:
         self._engine = ChessEngine(settings)
         return self._engine
 
@@ -69,13 +69,13 @@ class ChessEngine:
     """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        self._program = _found(str(settings["program"]))
+        self._program = _program_path(str(settings["program"]))
         # Without a time limit, python-chess waits indefinitely.
         nodes, depth = settings.get("nodes"), settings.get("depth")
         self._limit = chess.engine.Limit(time=_MOVE_SECONDS, nodes=nodes, depth=depth)
         self._elo: int | None = settings.get("elo")
         self.forget()
-        self._engine: chess.engine.SimpleEngine | None = self._started()
+        self._engine: chess.engine.SimpleEngine | None = self._start()
 
     def forget(self) -> None:
         """Begin a new game, clearing the engine's earlier search results."""
@@ -86,21 +86,21 @@ class ChessEngine:
     ) -> Reply:
         """Return the move in the position of the last turn, with the engine's report of its search."""
         board = chess.Board(turns[-1].text)
-        engine = self._engine = self._engine or self._started()
+        engine = self._engine = self._engine or self._start()
         try:
-            played = engine.play(board, self._limit, game=self._game, info=chess.engine.INFO_ALL)
+            result = engine.play(board, self._limit, game=self._game, info=chess.engine.INFO_ALL)
         except chess.engine.EngineTerminatedError:
             self._engine = None
             raise RuntimeError(f"{self._program} exited unexpectedly; restarting it") from None
         except asyncio.TimeoutError:
             self.close()
             raise RuntimeError(f"{self._program} does not respond; restarting it") from None
-        if played.move is None:
+        if result.move is None:
             raise RuntimeError(f"{self._program} resigned in a game that has not ended")
         return Reply(
-            played.move.uci(),
+            result.move.uci(),
             engine.id.get("name", self._program),
-            reasoning=_thoughts(board, played.info),
+            reasoning=_search_report(board, result.info),
             input_tokens=0,
             output_tokens=0,
         )
@@ -111,7 +111,7 @@ class ChessEngine:
         if engine is not None:
             engine.close()
 
-    def _started(self) -> chess.engine.SimpleEngine:
+    def _start(self) -> chess.engine.SimpleEngine:
         """Start a process of the engine at its strength. Raises `ConfigError`."""
         try:
             engine = chess.engine.SimpleEngine.popen_uci(self._program, timeout=_START_SECONDS)
@@ -119,14 +119,14 @@ class ChessEngine:
             raise ConfigError(f"{self._program} did not start as a UCI engine: {error}") from None
         try:
             fixed = {name: value for name, value in _FIXED.items() if name in engine.options}
-            engine.configure({**fixed, **_weakened(engine, self._elo)})
+            engine.configure({**fixed, **_strength_options(engine, self._elo)})
         except BaseException:
             engine.close()
             raise
         return engine
 
 
-def _found(program: str) -> str:
+def _program_path(program: str) -> str:
     """Return the path of the engine's program. Raises `ConfigError` if it is not found."""
     path = shutil.which(program, path=os.pathsep.join([os.environ.get("PATH", os.defpath), _GAMES]))
     if path is None:
@@ -136,7 +136,7 @@ def _found(program: str) -> str:
     return path
 
 
-def _weakened(engine: chess.engine.SimpleEngine, elo: int | None) -> dict[str, Any]:
+def _strength_options(engine: chess.engine.SimpleEngine, elo: int | None) -> dict[str, Any]:
     """Return the options that limit its strength. Raises `ConfigError` for an unsupported Elo."""
     if elo is None:
         return {}
@@ -148,7 +148,7 @@ def _weakened(engine: chess.engine.SimpleEngine, elo: int | None) -> dict[str, A
     return {"UCI_LimitStrength": True, "UCI_Elo": elo}
 
 
-def _thoughts(board: chess.Board, info: Mapping[str, Any]) -> str:
+def _search_report(board: chess.Board, info: Mapping[str, Any]) -> str:
     """Return the engine's report of its search as text: "depth 9, +0.34: e2e4 e7e5 g1f3"."""
     parts = [f"depth {info['depth']}"] if "depth" in info else []
     if "score" in info:

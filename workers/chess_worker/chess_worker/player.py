@@ -54,14 +54,14 @@ class ModelPlayer:
                 repair=dialog.repairs,
                 last=dialog.is_last and self._on_failure == RANDOM,
             )
-            dialog.take(exchange.answer, exchange.action)
+            dialog.apply(exchange.answer, exchange.action)
             exchanges.append(exchange)
-        return self._decided(position, dialog, exchanges)
+        return self._decision(position, dialog, exchanges)
 
     def close(self) -> None:
         self._model.close()
 
-    def _decided(self, position: Position, dialog: Dialog, exchanges: Sequence[Exchange]) -> Decision:
+    def _decision(self, position: Position, dialog: Dialog, exchanges: Sequence[Exchange]) -> Decision:
         report: dict[str, Any] = {
             "reasoning": "\n".join(
                 dict.fromkeys(exchange.reasoning or exchange.answer for exchange in exchanges)

@@ -31,6 +31,6 @@ class Position:
         """The side to move: "white" or "black"."""
         return chess.COLOR_NAMES[self.board.turn]
 
-    def drawn(self) -> str:
+    def diagram(self) -> str:
         """Return the board as eight lines of Unicode pieces, the eighth rank first."""
         return str(self.board.unicode(empty_square="."))
