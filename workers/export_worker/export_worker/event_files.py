@@ -34,7 +34,7 @@ class EventFileExporter:
         self._writer = EventFileWriter(str(self._folder))
         parameters = {name: _plain(value) for name, value in run.hyperparameters.items()}
         self._write(hparams_pb(parameters, run.id, self._started), self._started)
-        self._write(text_pb("configuration", _about(run)), self._started)
+        self._write(text_pb("configuration", _configuration_text(run)), self._started)
 
     def add(self, step: int, timestamp: float | None, values: Mapping[str, float]) -> None:
         """Write the values as scalars. Without a timestamp they get the one of the previous points."""
@@ -58,9 +58,9 @@ class EventFileExporter:
 def _session_end(status: int, ended: float) -> Summary:
     """The end of a run for the HPARAMS tab; TensorBoard's own function for it imports TensorFlow."""
     info = plugin_data_pb2.SessionEndInfo(status=status, end_time_secs=ended)
-    about = metadata.create_summary_metadata(plugin_data_pb2.HParamsPluginData(session_end_info=info))
+    details = metadata.create_summary_metadata(plugin_data_pb2.HParamsPluginData(session_end_info=info))
     tag = metadata.SESSION_END_INFO_TAG
-    return Summary(value=[Summary.Value(tag=tag, metadata=about, tensor=metadata.NULL_TENSOR)])
+    return Summary(value=[Summary.Value(tag=tag, metadata=details, tensor=metadata.NULL_TENSOR)])
 
 
 def _plain(value: Any) -> bool | float | str:
@@ -68,7 +68,7 @@ def _plain(value: Any) -> bool | float | str:
     return value if isinstance(value, (bool, int, float, str)) else json.dumps(value)
 
 
-def _about(run: ExportedRun) -> str:
+def _configuration_text(run: ExportedRun) -> str:
     """Return the run's facts and configuration, as an indented block of Markdown."""
     facts = {
         "name": run.name,

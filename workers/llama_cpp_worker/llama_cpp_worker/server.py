@@ -53,18 +53,18 @@ def parse(arguments: Sequence[str]) -> Any:
     parser.add_argument("--alias")
     for option, field in _FIELDS.items():
         default = attrgetter(field)(parameters)
-        kind: dict[str, Any] = {"type": type(default)}
+        option_type: dict[str, Any] = {"type": type(default)}
         if isinstance(default, bool):
-            kind = {"action": argparse.BooleanOptionalAction}
-        parser.add_argument(f"--{option}", dest=field, default=default, **kind)
+            option_type = {"action": argparse.BooleanOptionalAction}
+        parser.add_argument(f"--{option}", dest=field, default=default, **option_type)
     options = vars(parser.parse_args(arguments))
     try:
         parameters.model.path = str(model_path(options["model"]))
     except ConfigError as error:
         parser.error(str(error))
     for field in _FIELDS.values():
-        place, _, name = field.rpartition(".")
-        setattr(attrgetter(place)(parameters) if place else parameters, name, options[field])
+        owner_path, _, name = field.rpartition(".")
+        setattr(attrgetter(owner_path)(parameters) if owner_path else parameters, name, options[field])
     parameters.hostnames = [options["host"]]
     parameters.model_alias = {options["alias"] or options["model"]}
     parameters.ui = False

@@ -15,7 +15,7 @@ from minari.dataset.minari_storage import MinariStorage
 from mosaic_contract.episode_recording import read_recording, sha256_of
 from mosaic_contract.spaces import make_space
 
-_OWN = "mosaic_lab"
+_OWN_KEY = "mosaic_lab"
 """The key of the metadata that only MOSAIC Lab has."""
 _DATA = "data"
 
@@ -44,40 +44,40 @@ def write_dataset(request: DatasetRequest) -> dict[str, Any]:
     shutil.rmtree(unfinished, ignore_errors=True)
     (unfinished / _DATA).mkdir(parents=True)
     try:
-        described, _ = _recording(request.episodes[0])
+        description, _ = _recording(request.episodes[0])
         storage = MinariStorage.new(
             unfinished / _DATA,
-            make_space(described["observation_space"]),
-            make_space(described["action_space"]),
-            _spec_of(described),
+            make_space(description["observation_space"]),
+            make_space(description["action_space"]),
+            _spec_of(description),
             jpeg_encoding=False,  # JPEG is lossy
         )
         storage.update_episodes(_buffers(request.episodes))
         storage.update_episode_metadata(episode["metadata"] for episode in request.episodes)
-        recorded = {name: described[name] for name in ("env_id", "env_kwargs", "versions")}
+        recorded = {name: description[name] for name in ("env_id", "env_kwargs", "versions")}
         storage.update_metadata(
             {
                 "dataset_id": request.dataset_id,
                 "minari_version": minari.__version__,
-                "requirements": _requirements(described["versions"]),
+                "requirements": _requirements(description["versions"]),
                 **request.metadata,
-                _OWN: {**recorded, **request.facts},
+                _OWN_KEY: {**recorded, **request.facts},
             }
         )
-        written = {"episodes": storage.total_episodes, "steps": storage.total_steps}
+        totals = {"episodes": storage.total_episodes, "steps": storage.total_steps}
         if out.exists():
             shutil.rmtree(out)
         unfinished.rename(out)
-        return {"path": str(out), **written}
+        return {"path": str(out), **totals}
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def _buffers(episodes: list[Mapping[str, Any]]) -> Iterator[EpisodeBuffer]:
     for episode in episodes:
-        described, columns = _recording(episode)
+        description, columns = _recording(episode)
         yield EpisodeBuffer(
-            seed=described["seed"],
+            seed=description["seed"],
             observations=columns["observations"],
             actions=columns["actions"],
             rewards=columns["rewards"],
@@ -94,14 +94,14 @@ def _recording(episode: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, An
     return read_recording(path)
 
 
-def _spec_of(described: Mapping[str, Any]) -> EnvSpec | None:
+def _spec_of(description: Mapping[str, Any]) -> EnvSpec | None:
     """Return the environment's specification, from which Minari can recreate it; None if it has none."""
-    if described["env_spec"] is None:
+    if description["env_spec"] is None:
         return None
-    content = json.loads(described["env_spec"])
+    content = json.loads(description["env_spec"])
     content["kwargs"].pop("render_mode", None)  # of the arena
-    known = {field.name for field in fields(EnvSpec)}  # another version of Gymnasium may have more
-    return EnvSpec.from_json(json.dumps({name: value for name, value in content.items() if name in known}))
+    names = {field.name for field in fields(EnvSpec)}  # another version of Gymnasium may have more
+    return EnvSpec.from_json(json.dumps({name: value for name, value in content.items() if name in names}))
 
 
 def _requirements(versions: Mapping[str, str]) -> list[str]:

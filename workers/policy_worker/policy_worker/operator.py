@@ -16,7 +16,7 @@ from mosaic_contract.policy_queries import ACTION, PolicyQueries
 from mosaic_contract.user_code import USER_ERRORS, attribute_of, error_text
 from mosaic_contract.user_policy import Memory, UserPolicy
 
-_MOST = 2**32  # upper bound of NumPy's seeds
+_SEED_LIMIT = 2**32  # upper bound of NumPy's seeds
 
 
 class PolicyOperator:
@@ -93,7 +93,7 @@ def _seed(seed: int | None) -> None:
     if seed is None:
         return
     random.seed(seed)
-    numpy.random.seed(seed % _MOST)
+    numpy.random.seed(seed % _SEED_LIMIT)
     if (torch := sys.modules.get("torch")) is not None:
         torch.manual_seed(seed)
 
@@ -101,10 +101,10 @@ def _seed(seed: int | None) -> None:
 def _as_gymnasium(observation: Any, space: Mapping[str, Any] | None) -> Any:
     """Return an observation in the environment's original form: lists become tuples in Tuple spaces."""
     space = space or {}
-    kind = space.get("type")
-    if kind == "Tuple" and isinstance(observation, list):
+    space_type = space.get("type")
+    if space_type == "Tuple" and isinstance(observation, list):
         return tuple(_as_gymnasium(value, part) for value, part in zip(observation, space["spaces"]))
-    if kind == "Dict" and isinstance(observation, dict):
+    if space_type == "Dict" and isinstance(observation, dict):
         return {key: _as_gymnasium(value, space["spaces"].get(key)) for key, value in observation.items()}
     return observation
 

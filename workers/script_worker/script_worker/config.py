@@ -40,7 +40,7 @@ def resolve(config: TrainingConfig) -> dict[str, Any]:
             word.replace("{seed}", str(config.seed)).replace("{run_dir}", str(config.run_dir))
             for word in command
         ]
-        problems += _missing(values["command"], folder)
+        problems += _missing_files(values["command"], folder)
     hyperparameters = check_hyperparameters(values, PARAMETERS, problems)
     hyperparameters["cwd"] = str(folder)
     followed = hyperparameters["tensorboard"]
@@ -54,7 +54,7 @@ def resolve(config: TrainingConfig) -> dict[str, Any]:
 
 def variables(config: TrainingConfig) -> dict[str, str]:
     """Return the variables that describe the run to the script, in addition to the configuration file."""
-    described = {
+    run_variables = {
         "MOSAIC_RUN_ID": config.run_id,
         "MOSAIC_RUN_DIR": str(config.run_dir),
         "MOSAIC_SEED": str(config.seed),
@@ -65,19 +65,19 @@ def variables(config: TrainingConfig) -> dict[str, str]:
         "MOSAIC_FRAMES_GRID": str(config.fastlane.grid),
     }
     if config.total_timesteps:
-        described["MOSAIC_TOTAL_TIMESTEPS"] = str(config.total_timesteps)
+        run_variables["MOSAIC_TOTAL_TIMESTEPS"] = str(config.total_timesteps)
     if config.checkpoint.resume_from:
-        described["MOSAIC_RESUME_FROM"] = config.checkpoint.resume_from
+        run_variables["MOSAIC_RESUME_FROM"] = config.checkpoint.resume_from
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONNOUSERSITE"}
-    return {**inherited, **described}
+    return {**inherited, **run_variables}
 
 
-def _missing(command: list[str], folder: Path) -> list[str]:
+def _missing_files(command: list[str], folder: Path) -> list[str]:
     """Return problems with missing files of a command: the program, or the script for an interpreter."""
     program = command[0]
     if _program(command, folder) is None:
-        place = f"is not a program in {folder}" if os.sep in program else "is not a program on the PATH"
-        return [f"command: {program!r} {place}"]
+        problem = f"is not a program in {folder}" if os.sep in program else "is not a program on the PATH"
+        return [f"command: {program!r} {problem}"]
     first = command[1] if len(command) > 1 else "-"
     if _interprets(program) and not first.startswith("-") and not (folder / first).exists():
         return [f"command: there is no {first!r} in {folder}; cwd= names another folder"]

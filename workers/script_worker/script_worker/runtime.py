@@ -60,7 +60,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     events = EventFileReader(values["tensorboard"], telemetry, _with_common_names, prefixed=True)
     try:
         status = run_program(
-            values["command"], cwd=values["cwd"], env=variables(config), look=events.read, take=output.take
+            values["command"], cwd=values["cwd"], env=variables(config), look=events.read, take=output.process
         )
     except Cancelled:
         return output.final_metrics

@@ -23,8 +23,8 @@ from mosaic_contract import (
     parse_message,
 )
 
-_LOG = 2  # stderr
-_MOST_COMPLAINTS = 20
+_STDERR = 2  # stderr
+_MAX_COMPLAINTS = 20
 
 log = logging.getLogger(__name__)
 
@@ -47,10 +47,10 @@ class ScriptOutput:
     def final_metrics(self) -> dict[str, Any]:
         return {**self._latest, **self._final}
 
-    def take(self, line: bytes) -> None:
+    def process(self, line: bytes) -> None:
         """Process a line."""
         if not (line.lstrip().startswith(b"{") and self._is_message(line)):
-            os.write(_LOG, line + b"\n")
+            os.write(_STDERR, line + b"\n")
 
     def _is_message(self, line: bytes) -> bool:
         """Return whether a line is a message, and send it; damaged messages are logged with the reason."""
@@ -63,7 +63,7 @@ class ScriptOutput:
             return False
         except (BadLine, BadMessage) as error:
             self._complaints += 1
-            if self._complaints <= _MOST_COMPLAINTS:
+            if self._complaints <= _MAX_COMPLAINTS:
                 log.warning("a line of the script cannot be used: %s", error)
             return False
         return True

@@ -38,10 +38,10 @@ class VisionOperator(LanguageOperator):
         return tuple(self._frames)
 
     def text(self, observation: Any, **context: Any) -> str:
-        shown = "The picture shows the environment now."
+        caption = "The picture shows the environment now."
         if (count := len(self._frames)) > 1:
-            shown = f"The {count} pictures show the environment's latest steps, the last one now."
-        return f"{shown}\n\n{super().text(observation, **context)}" if self._vision.text else shown
+            caption = f"The {count} pictures show the environment's latest steps, the last one now."
+        return f"{caption}\n\n{super().text(observation, **context)}" if self._vision.text else caption
 
     def note(self, note: str, name: str) -> str:
         return note or f"Your last action: {name}."
