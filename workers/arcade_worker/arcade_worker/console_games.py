@@ -10,18 +10,18 @@ from mosaic_contract import ConfigError
 from mosaic_contract.arena import EnvironmentFacts, check_settings
 
 _KEYS = {"UP": "ArrowUp", "DOWN": "ArrowDown", "LEFT": "ArrowLeft", "RIGHT": "ArrowRight", "START": "Enter"}
-_SHOOT, _NOTHING = " ", "0"
-_ABOUT = "You play {game} on the console {console}. An action says which of its buttons are pressed."
-_OURS = ("game", "use_restricted_actions")  # `discrete` determines the latter
+_SHOOT, _NO_BUTTON = " ", "0"
+_INSTRUCTIONS = "You play {game} on the console {console}. An action says which of its buttons are pressed."
+_RESERVED = ("game", "use_restricted_actions")  # `discrete` determines the latter
 
 
 def ids() -> list[str]:
     """Return the games with installed files."""
-    return [game for game in stable_retro.data.list_games() if _is_here(game)]
+    return [game for game in stable_retro.data.list_games() if _has_rom(game)]
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> ConsoleEnvironment:
-    if refused := [name for name in _OURS if name in settings]:
+    if refused := [name for name in _RESERVED if name in settings]:
         raise ConfigError(f"{env_id} has no setting {refused[0]!r}")
     check_settings(env_id, settings, stable_retro.RetroEnv, also=["discrete"])
     if settings.get("discrete") and settings.get("players", 1) != 1:
@@ -39,23 +39,24 @@ def facts_of(env: ConsoleEnvironment, agent: str) -> EnvironmentFacts:
         presses[""] = [0] * len(buttons)
     else:
         names = [" and ".join(pressed).lower() or "nothing" for pressed in env.combinations]
-        presses = {"".join(one): place for place, one in enumerate(env.combinations) if len(one) < 2}
+        single = ((number, pressed) for number, pressed in enumerate(env.combinations) if len(pressed) < 2)
+        presses = {"".join(pressed): number for number, pressed in single}
     keys = {_KEYS.get(name, name.lower()): action for name, action in presses.items() if name}
-    keys.update((key, presses[name]) for key, name in ((_SHOOT, "B"), (_NOTHING, "")) if name in presses)
+    keys.update((key, presses[name]) for key, name in ((_SHOOT, "B"), (_NO_BUTTON, "")) if name in presses)
     return EnvironmentFacts(
         names,
         keys,
-        instructions=_ABOUT.format(game=env.game, console=env.unwrapped.system),
-        describe=lambda: {"text": _described(env)},
+        instructions=_INSTRUCTIONS.format(game=env.game, console=env.unwrapped.system),
+        describe=lambda: {"text": _description(env)},
         packages=("stable-retro",),
     )
 
 
-def _described(env: ConsoleEnvironment) -> str:
+def _description(env: ConsoleEnvironment) -> str:
     return ", ".join(f"{name}: {number}" for name, number in sorted(env.numbers().items()))
 
 
-def _is_here(game: str) -> bool:
+def _has_rom(game: str) -> bool:
     try:
         stable_retro.data.get_romfile_path(game)
     except FileNotFoundError:
@@ -71,8 +72,8 @@ class ConsoleEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.game = game
         keywords = {**settings, "render_mode": render_mode}
         discrete = keywords.pop("discrete", False)
-        kinds = stable_retro.Actions
-        actions = kinds.DISCRETE if discrete else kinds.FILTERED
+        action_sets = stable_retro.Actions
+        actions = action_sets.DISCRETE if discrete else action_sets.FILTERED
         try:
             super().__init__(stable_retro.make(game, use_restricted_actions=actions, **keywords))
         except RuntimeError as error:

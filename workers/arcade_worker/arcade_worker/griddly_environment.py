@@ -46,27 +46,27 @@ class GriddlyEnvironment(gymnasium.Env[Any, Any]):
             player_observer_type=_VECTOR,
             global_observer_type=_VECTOR,
         )
-        self._seen = self._game.reset().copy()
+        self._observation = self._game.reset().copy()
         self.avatar = str(self._game.avatar_object)
         self._types = list(self._game.action_names)
-        self._actions = [(0, 0), *self._named()]
-        self.names = ["nothing", *self._named().values()]
+        self._actions = [(0, 0), *self._name_actions()]
+        self.names = ["nothing", *self._name_actions().values()]
         self.action_space = spaces.Discrete(len(self._actions))
-        self.observation_space = spaces.Box(0, 255, self._seen.shape, numpy.uint8)
+        self.observation_space = spaces.Box(0, 255, self._observation.shape, numpy.uint8)
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         if seed is not None:
             self._game.game.seed(seed % (1 << 31))
-        self._seen = self._game.reset().copy()
-        return self._seen, {"action_mask": self._legal()}
+        self._observation = self._game.reset().copy()
+        return self._observation, {"action_mask": self._legal()}
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         kind, number = self._actions[int(action)]
-        played = [kind, number] if len(self._types) > 1 else number
-        observation, reward, over, _ = self._game.step(played)
-        self._seen = observation.copy()
-        return self._seen, float(reward), bool(over), False, {"action_mask": self._legal()}
+        upstream_action = [kind, number] if len(self._types) > 1 else number
+        observation, reward, terminated, _ = self._game.step(upstream_action)
+        self._observation = observation.copy()
+        return self._observation, float(reward), bool(terminated), False, {"action_mask": self._legal()}
 
     def render(self) -> Any:
         return self._sprites.picture_of(numpy.array(self._game.game.observe()), self._game.object_names)
@@ -76,15 +76,15 @@ class GriddlyEnvironment(gymnasium.Env[Any, Any]):
 
     def described(self) -> str:
         """Return the player's view of the grid, row by row."""
-        seen = self._seen
+        view = self._observation
         names = self._game.object_names
         rows = [
-            ", ".join(" and ".join(_things(seen[:, x, y], names)) or "nothing" for x in range(seen.shape[1]))
-            for y in range(seen.shape[2])
+            ", ".join(" and ".join(_present(view[:, x, y], names)) or "nothing" for x in range(view.shape[1]))
+            for y in range(view.shape[2])
         ]
         return "\n".join(["What you see of the grid, row by row from the top:", *rows])
 
-    def _named(self) -> dict[tuple[int, int], str]:
+    def _name_actions(self) -> dict[tuple[int, int], str]:
         """Return the names of upstream's actions, by type and choice number."""
         names = {}
         for kind, name in enumerate(self._types):
@@ -97,8 +97,8 @@ class GriddlyEnvironment(gymnasium.Env[Any, Any]):
     def _legal(self) -> Any:
         """Return the mask of actions that currently have an effect."""
         game, allowed = self._game.game, {(0, 0)}
-        for place, names in game.get_available_actions(1).items():
-            for name, numbers in game.get_available_action_ids(list(place), list(names)).items():
+        for position, names in game.get_available_actions(1).items():
+            for name, numbers in game.get_available_action_ids(list(position), list(names)).items():
                 allowed |= {(self._types.index(name), number) for number in numbers}
         return numpy.array([action in allowed for action in self._actions], numpy.int8)
 
@@ -109,8 +109,8 @@ class GriddlyEnvironment(gymnasium.Env[Any, Any]):
         return level
 
 
-def _things(place: Any, names: list[str]) -> list[str]:
-    return [name for name, there in zip(names, place) if there]
+def _present(cell: Any, names: list[str]) -> list[str]:
+    return [name for name, is_present in zip(names, cell) if is_present]
 
 
 class Sprites:
@@ -118,26 +118,26 @@ class Sprites:
 
     def __init__(self, file: Path) -> None:
         game = yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)
-        about = game["Environment"]
-        self.title = str(about["Name"])
-        self.about = " ".join(str(about.get("Description", "")).split())
-        self.levels = len(about["Levels"])
-        self._background = about.get("Observers", {}).get("Sprite2D", {}).get("BackgroundTile")
+        environment = game["Environment"]
+        self.title = str(environment["Name"])
+        self.about = " ".join(str(environment.get("Description", "")).split())
+        self.levels = len(environment["Levels"])
+        self._background = environment.get("Observers", {}).get("Sprite2D", {}).get("BackgroundTile")
         self._objects = {thing["Name"]: thing for thing in game["Objects"]}
 
-    def picture_of(self, seen: Any, names: Sequence[str]) -> Any:
+    def picture_of(self, grid: Any, names: Sequence[str]) -> Any:
         """Return an image, (height, width, 3) uint8, of a grid of objects, (kinds, width, height)."""
-        _, wide, high = seen.shape
-        picture = Image.new("RGBA", (wide * _TILE, high * _TILE), "black")
-        kinds = sorted(range(len(names)), key=lambda kind: self._objects[names[kind]].get("Z", 0))
-        for x in range(wide):
-            for y in range(high):
+        _, width, height = grid.shape
+        picture = Image.new("RGBA", (width * _TILE, height * _TILE), "black")
+        drawing_order = sorted(range(len(names)), key=lambda index: self._objects[names[index]].get("Z", 0))
+        for x in range(width):
+            for y in range(height):
                 corner = (x * _TILE, y * _TILE)
                 if self._ground is not None:
                     picture.alpha_composite(self._ground, corner)
-                for kind in kinds:
-                    if seen[kind, x, y] and names[kind] in self._images:
-                        picture.alpha_composite(self._images[names[kind]], corner)
+                for index in drawing_order:
+                    if grid[index, x, y] and names[index] in self._images:
+                        picture.alpha_composite(self._images[names[index]], corner)
         return numpy.asarray(picture.convert("RGB"))
 
     @cached_property
@@ -147,10 +147,10 @@ class Sprites:
     @cached_property
     def _images(self) -> dict[str, Any]:
         pictures = {}
-        for name, thing in self._objects.items():
-            drawn = thing.get("Observers", {}).get("Sprite2D")
-            if drawn:
-                first = drawn[0] if isinstance(drawn, list) else drawn
+        for name, description in self._objects.items():
+            sprite = description.get("Observers", {}).get("Sprite2D")
+            if sprite:
+                first = sprite[0] if isinstance(sprite, list) else sprite
                 images = first["Image"]
                 pictures[name] = _image(images if isinstance(images, str) else images[0])
         return pictures

@@ -21,7 +21,7 @@ _KEYS = {  # by a part of the action's name; the first match counts
     "back": "ArrowDown",
     "nothing": "0",
 }
-_OTHERS = " qwertyuiop"  # keys of the remaining actions
+_SPARE_KEYS = " qwertyuiop"  # keys of the remaining actions
 
 
 def ids() -> list[str]:
@@ -46,10 +46,10 @@ def facts_of(env: GriddlyEnvironment, agent: str) -> EnvironmentFacts:
 
 def _keys_of(names: list[str]) -> dict[str, int]:
     keys: dict[str, int] = {}
-    others = iter(_OTHERS)
+    spare = iter(_SPARE_KEYS)
     for number, name in enumerate(names):
         key = next((key for part, key in _KEYS.items() if part in name and key not in keys), None)
-        if key := key or next(others, None):
+        if key := key or next(spare, None):
             keys[key] = number
     return keys
 
@@ -61,8 +61,8 @@ def _games() -> dict[str, Path]:
 
     files = {}
     for file in (upstream_folder("griddly") / "resources" / "games").rglob("*.yaml"):
-        about = yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)["Environment"]
-        player = about.get("Player", {})
+        environment = yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)["Environment"]
+        player = environment.get("Player", {})
         if "AvatarObject" in player and player.get("Count", 1) == 1:
-            files[f"GDY-{about['Name'].replace(' ', '-')}-v0"] = file
+            files[f"GDY-{environment['Name'].replace(' ', '-')}-v0"] = file
     return files

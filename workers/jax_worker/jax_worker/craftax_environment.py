@@ -29,7 +29,7 @@ class CraftaxEnvironment(JaxEnvironment):
         package = f"craftax.{'craftax_classic' if self.classic else 'craftax'}"
         self.constants = importlib.import_module(f"{package}.constants")
         self._renderer = importlib.import_module(f"{package}.renderer")
-        _keep_textures_in_cache(self.constants, package)
+        _cache_textures(self.constants, package)
         upstream_env = make_craftax_env_from_name(env_id, auto_reset=False)
         params = upstream_env.default_params
         if unknown := [name for name in settings if not hasattr(params, name)]:
@@ -41,7 +41,7 @@ class CraftaxEnvironment(JaxEnvironment):
         self.action_space = spaces.Discrete(int(upstream_env.action_space(params).n))
         self._draw: Any = None
 
-    def late(self, state: Any, over: Any) -> Any:
+    def late(self, state: Any, done: Any) -> Any:
         return (state.timestep >= self.params.max_timesteps) & (state.player_health > 0)
 
     def observed(self, observation: Any) -> Any:
@@ -60,34 +60,34 @@ class CraftaxEnvironment(JaxEnvironment):
         return str(self._renderer.render_craftax_text(self.state))
 
 
-def _keep_textures_in_cache(constants: Any, package: str) -> None:
+def _cache_textures(constants: Any, package: str) -> None:
     """Make upstream cache its textures, which take a minute to create, in the user's cache. By default it
     writes them next to its own code and fails to start after an interrupted write."""
     name = f"{package}-{version('craftax')}.pbz2"
     constants.TEXTURE_CACHE_FILE = str(cache_folder("craftax") / name)
-    constants.save_compressed_pickle = _save_whole
+    constants.save_compressed_pickle = _save_atomically
 
 
-def _save_whole(title: str, data: Any) -> None:
+def _save_atomically(title: str, data: Any) -> None:
     from craftax.environment_base.util import save_compressed_pickle
 
     folder = Path(title).parent
-    with tempfile.TemporaryDirectory(dir=folder, prefix="writing-") as writing:
-        part = Path(writing) / "textures"
+    with tempfile.TemporaryDirectory(dir=folder, prefix="writing-") as temporary:
+        part = Path(temporary) / "textures"
         save_compressed_pickle(str(part), data)
         part.replace(title)
 
 
 def described_classic(state: Any, constants: Any) -> str:
     """Return a state of Craftax-Classic as text; `constants` is its module of constants."""
-    row, column = (int(place) for place in state.player_position)
-    high, wide = constants.OBS_DIM
+    row, column = (int(coordinate) for coordinate in state.player_position)
+    height, width = constants.OBS_DIM
     blocks = numpy.asarray(state.map)
     creatures = _creatures(state)
     lines = ["What you see, row by row from the top, with you in the middle:"]
-    for y in range(row - high // 2, row + high // 2 + 1):
-        places = [(y, x) for x in range(column - wide // 2, column + wide // 2 + 1)]
-        lines.append(", ".join(creatures.get(place) or _block(blocks, place, constants) for place in places))
+    for y in range(row - height // 2, row + height // 2 + 1):
+        cells = [(y, x) for x in range(column - width // 2, column + width // 2 + 1)]
+        lines.append(", ".join(creatures.get(cell) or _block(blocks, cell, constants) for cell in cells))
     body = ", ".join(f"{name} {int(getattr(state, f'player_{name}'))}" for name in _BODY)
     things = ", ".join(f"{n.replace('_', ' ')} {int(c)}" for n, c in vars(state.inventory).items() if int(c))
     facing = _FACING.get(int(state.player_direction), "nowhere")
@@ -97,16 +97,16 @@ def described_classic(state: Any, constants: Any) -> str:
 
 def _creatures(state: Any) -> dict[tuple[int, int], str]:
     names = {}
-    for kind, name in _CREATURES.items():
-        mobs = getattr(state, kind)
-        for position, there in zip(numpy.asarray(mobs.position), numpy.asarray(mobs.mask)):
-            if there:
+    for attribute, name in _CREATURES.items():
+        mobs = getattr(state, attribute)
+        for position, is_present in zip(numpy.asarray(mobs.position), numpy.asarray(mobs.mask)):
+            if is_present:
                 names[(int(position[0]), int(position[1]))] = name
     return names
 
 
-def _block(blocks: Any, place: tuple[int, int], constants: Any) -> str:
-    inside = all(0 <= at < size for at, size in zip(place, blocks.shape))
-    number = int(blocks[place]) if inside else constants.BlockType.OUT_OF_BOUNDS.value
+def _block(blocks: Any, cell: tuple[int, int], constants: Any) -> str:
+    inside = all(0 <= coordinate < size for coordinate, size in zip(cell, blocks.shape))
+    number = int(blocks[cell]) if inside else constants.BlockType.OUT_OF_BOUNDS.value
     name: str = constants.BlockType(number).name
     return name.lower().replace("_", " ")

@@ -62,7 +62,7 @@ _FULL = {
 }
 _DIRECTIONS = {"LEFT": ("ArrowLeft", "a"), "RIGHT": ("ArrowRight", "d"), "UP": ("ArrowUp", "w")}
 _DIRECTIONS["DOWN"] = ("ArrowDown", "s")
-_ABOUT = (
+_INSTRUCTIONS = (
     "You play {name}, a game of survival seen from above: collect materials, build tools, eat, drink, sleep,"
     " and fight monsters. Each of these counts once in an episode: {achievements}."
 )
@@ -81,14 +81,14 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> C
 def facts_of(env: CraftaxEnvironment, agent: str) -> EnvironmentFacts:
     names = [action.name for action in env.constants.Action]
     keys = {**_KEYS, **(_CLASSIC if env.classic else _FULL)}
-    chosen = {key: number for number, name in enumerate(names) for key in _DIRECTIONS.get(name, ())}
-    chosen |= {keys[name]: number for number, name in enumerate(names) if name in keys}
+    bindings = {key: number for number, name in enumerate(names) for key in _DIRECTIONS.get(name, ())}
+    bindings |= {keys[name]: number for number, name in enumerate(names) if name in keys}
     achievements = ", ".join(_words(achievement.name) for achievement in env.constants.Achievement)
     game = "Craftax-Classic" if env.classic else "Craftax"
     return EnvironmentFacts(
         [_words(name) for name in names],
-        chosen,
-        instructions=_ABOUT.format(name=game, achievements=achievements),
+        bindings,
+        instructions=_INSTRUCTIONS.format(name=game, achievements=achievements),
         describe=lambda: {"text": env.described()},
         packages=("craftax", "jax"),
     )

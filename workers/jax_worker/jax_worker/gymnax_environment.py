@@ -17,7 +17,7 @@ from mosaic_contract.arena import check_settings
 
 from .jax_environment import JaxEnvironment
 
-_KNOWN = (
+_VISUALIZED = (
     *("Acrobot-v1", "CartPole-v1", "Pendulum-v1", "MountainCar-v0", "MountainCarContinuous-v0"),
     *("Asterix-MinAtar", "Breakout-MinAtar", "Freeway-MinAtar", "Seaquest-MinAtar", "SpaceInvaders-MinAtar"),
     *("Catch-bsuite", "PointRobot-misc", "FourRooms-misc", "MetaMaze-misc", "Pong-misc"),
@@ -36,11 +36,11 @@ class GymnaxEnvironment(JaxEnvironment):
         upstream_env, params = gymnax.make(name)
         fields = set(vars(params))
         check_settings(env_id, settings, factories[name], also=sorted(fields))
-        changed = {key: value for key, value in settings.items() if key in fields}
-        others = {key: value for key, value in settings.items() if key not in fields}
-        if others:
-            upstream_env, params = gymnax.make(name, **others)
-        params = params.replace(**changed)
+        parameters = {key: value for key, value in settings.items() if key in fields}
+        keywords = {key: value for key, value in settings.items() if key not in fields}
+        if keywords:
+            upstream_env, params = gymnax.make(name, **keywords)
+        params = params.replace(**parameters)
         super().__init__(env_id, upstream_env, params, render_mode)
         self.name = name
         self.observation_space = gymnax_space_to_gym_space(upstream_env.observation_space(params))
@@ -51,8 +51,8 @@ class GymnaxEnvironment(JaxEnvironment):
             return int(observation)
         return super().observed(observation).astype(self.observation_space.dtype)
 
-    def late(self, state: Any, over: Any) -> Any:
-        return jax.numpy.logical_and(self.inner.is_truncated(state, self.params), jax.numpy.logical_not(over))
+    def late(self, state: Any, done: Any) -> Any:
+        return jax.numpy.logical_and(self.inner.is_truncated(state, self.params), jax.numpy.logical_not(done))
 
     def render(self) -> Any:
         return picture_of(self.inner, self.state, self.params)
@@ -61,7 +61,7 @@ class GymnaxEnvironment(JaxEnvironment):
 def picture_of(env: Any, state: Any, params: Any) -> Any:
     """Return an image of the state, (height, width, 3) uint8."""
     with plt.ioff():
-        if env.name in _KNOWN:
+        if env.name in _VISUALIZED:
             visualizer = Visualizer(env, params, [state])
             visualizer.init()
             figure = visualizer.fig

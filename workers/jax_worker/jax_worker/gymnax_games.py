@@ -135,11 +135,11 @@ def _describer(env: GymnaxEnvironment) -> Callable[[], Mapping[str, Any]] | None
         import jax
         import numpy
 
-        seen = numpy.asarray(env.inner.observe(jax.random.key(0), env.state, None, env.params))
-        lines = [f"On {seen.shape[0]} rows and {seen.shape[1]} columns, from the upper left, there are:"]
+        grid = numpy.asarray(env.inner.observe(jax.random.key(0), env.state, None, env.params))
+        lines = [f"On {grid.shape[0]} rows and {grid.shape[1]} columns, from the upper left, there are:"]
         lines += [
             f"- {channels[channel]}: row {row}, column {column}"
-            for row, column, channel in zip(*map(list, seen.nonzero()))
+            for row, column, channel in zip(*map(list, grid.nonzero()))
         ]
         return {"text": "\n".join(lines)}
 

@@ -10,7 +10,7 @@ import gymnasium
 import jax
 import numpy
 
-_MOST_SEEDS = 1 << 32
+_SEED_LIMIT = 1 << 32
 
 
 def cache_folder(name: str) -> Path:
@@ -35,33 +35,33 @@ class JaxEnvironment(gymnasium.Env[Any, Any]):
         self.inner, self.params = env, params
         self.state: Any = None
         self._key = jax.random.PRNGKey(0)
-        self._begin, self._go_on = jax.jit(env.reset_env), jax.jit(self._stepped)
+        self._reset, self._step = jax.jit(env.reset_env), jax.jit(self._transition)
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         if seed is not None:
-            self._key = jax.random.PRNGKey(seed % _MOST_SEEDS)
-        observation, self.state = self._begin(self._next_key(), self.params)
+            self._key = jax.random.PRNGKey(seed % _SEED_LIMIT)
+        observation, self.state = self._reset(self._next_key(), self.params)
         return self.observed(observation), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         key = self._next_key()
-        observation, self.state, reward, over, late, info = self._go_on(key, self.state, action)
-        ended = bool(over) or bool(late)
-        about = {name: float(value) for name, value in info.items()} if ended else {}
-        return self.observed(observation), float(reward), ended and not late, bool(late), about
+        observation, self.state, reward, terminated, late, info = self._step(key, self.state, action)
+        ended = bool(terminated) or bool(late)
+        final_info = {name: float(value) for name, value in info.items()} if ended else {}
+        return self.observed(observation), float(reward), ended and not late, bool(late), final_info
 
     def observed(self, observation: Any) -> Any:
         """Return an observation as NumPy arrays."""
         return numpy.array(observation)
 
-    def late(self, state: Any, over: Any) -> Any:
+    def late(self, state: Any, done: Any) -> Any:
         """Return whether a state is final only because of the time limit; compiled."""
         raise NotImplementedError
 
-    def _stepped(self, key: Any, state: Any, action: Any) -> Any:
-        observation, state, reward, over, info = self.inner.step_env(key, state, action, self.params)
-        return observation, state, reward, over, self.late(state, over), info
+    def _transition(self, key: Any, state: Any, action: Any) -> Any:
+        observation, state, reward, terminated, info = self.inner.step_env(key, state, action, self.params)
+        return observation, state, reward, terminated, self.late(state, terminated), info
 
     def _next_key(self) -> Any:
         self._key, key = jax.random.split(self._key)

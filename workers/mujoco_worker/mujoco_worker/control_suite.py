@@ -31,24 +31,24 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> A
     maker = functools.partial(
         gymnasium.make, env_id, **{"disable_env_checker": True, **settings}, render_mode=render_mode
     )
-    return MadeAtReset(maker) if spec.nondeterministic else maker()
+    return RecreateOnReset(maker) if spec.nondeterministic else maker()
 
 
 def facts_of(env: Any, agent: str) -> EnvironmentFacts:
     domain, _, task = env.spec.id.removeprefix(_PREFIX).rpartition("-v")[0].partition("-")
-    about = f'You control the "{domain}" of dm_control' + (f' in the task "{task}".' if task else ".")
+    task_text = f'You control the "{domain}" of dm_control' + (f' in the task "{task}".' if task else ".")
     model = env.unwrapped.physics.model
     names = [model.id2name(index, "actuator") for index in range(model.nu)]
-    return facts_of_joints(names, env.action_space, about)
+    return facts_of_joints(names, env.action_space, task_text)
 
 
-class MadeAtReset(gymnasium.Env[Any, Any]):
+class RecreateOnReset(gymnasium.Env[Any, Any]):
     """Wraps an environment that `make` creates again for every episode, from the episode's seed. During
     creation, upstream uses NumPy's global generator."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
-        self._take(make())
+        self._adopt(make())
 
     @property
     def unwrapped(self) -> Any:
@@ -58,7 +58,7 @@ class MadeAtReset(gymnasium.Env[Any, Any]):
         if seed is not None:
             numpy.random.seed(seed)
         self._env.close()
-        self._take(self._make())
+        self._adopt(self._make())
         return self._env.reset(seed=seed, options=options)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
@@ -70,7 +70,7 @@ class MadeAtReset(gymnasium.Env[Any, Any]):
     def close(self) -> None:
         self._env.close()
 
-    def _take(self, env: Any) -> None:
+    def _adopt(self, env: Any) -> None:
         self._env = env
         self.spec, self.metadata = env.spec, env.metadata
         self.observation_space, self.action_space = env.observation_space, env.action_space

@@ -8,23 +8,23 @@ import os
 import sys
 
 _VARIABLE = "MUJOCO_GL"
-_NONE = "disable"
-_CANNOT = (
-    f"MuJoCo draws with EGL or OSMesa, and has neither here ({_VARIABLE}={_NONE}): install Debian's packages "
-    "libegl1 and libgl1 (EGL), or libosmesa6"
+_DISABLED = "disable"
+_ERROR = (
+    f"MuJoCo draws with EGL or OSMesa, and has neither here ({_VARIABLE}={_DISABLED}): install Debian's "
+    "packages libegl1 and libgl1 (EGL), or libosmesa6"
 )
 
 
 def choose_backend() -> None:
     """Set MUJOCO_GL, unless the user has, to an available library. Call this before MuJoCo is imported."""
     if sys.platform == "linux" and _VARIABLE not in os.environ:
-        os.environ[_VARIABLE] = "egl" if _egl_draws() else "osmesa" if _loads("libOSMesa.so.8") else _NONE
+        os.environ[_VARIABLE] = "egl" if _egl_draws() else "osmesa" if _loads("libOSMesa.so.8") else _DISABLED
 
 
 def check_drawing(render_mode: str | None) -> None:
     """Raise `RuntimeError` for a render mode if no library is available, with the packages to install."""
-    if render_mode is not None and os.environ.get(_VARIABLE) == _NONE:
-        raise RuntimeError(_CANNOT)
+    if render_mode is not None and os.environ.get(_VARIABLE) == _DISABLED:
+        raise RuntimeError(_ERROR)
 
 
 def _egl_draws() -> bool:

@@ -69,10 +69,10 @@ def _model(inner: Any) -> Any:
 @contextmanager
 def _temporary_files_removed() -> Iterator[None]:
     """Remove temporary files afterwards: upstream writes mazes to files for MuJoCo and leaves them behind."""
-    before = tempfile.tempdir
+    previous_folder = tempfile.tempdir
     with tempfile.TemporaryDirectory(prefix="mosaic-maze-") as folder:
         tempfile.tempdir = folder
         try:
             yield
         finally:
-            tempfile.tempdir = before
+            tempfile.tempdir = previous_folder

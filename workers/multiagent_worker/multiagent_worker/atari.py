@@ -46,8 +46,8 @@ def ids() -> list[str]:
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
     module = importlib.import_module(f"pettingzoo.atari.{env_id.removeprefix(_PREFIX)}")
-    own = [parameter.name for parameter in inspect.signature(module.raw_env).parameters.values()]
-    check_settings(env_id, settings, _nothing, also=[*own[:-1], *_SETTINGS])  # the last parameter is **kwargs
+    *keywords, _kwargs = inspect.signature(module.raw_env).parameters
+    check_settings(env_id, settings, _nothing, also=[*keywords, *_SETTINGS])
     roms = Path(_located("ale_py")) / "roms"
     return module.parallel_env(render_mode=render_mode, auto_rom_install_path=str(roms), **settings)
 

@@ -46,22 +46,22 @@ class AgentsAtOnce(NumberedAgents):
     def reset(self, seed: int | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
         observations, infos = self._env.reset(seed=seed)
         self.agents = list(self.possible_agents)
-        return self._observations(observations), self._named(infos or {})
+        return self._observations(observations), self._by_agent(infos or {})
 
     def step(self, actions: Mapping[str, int]) -> tuple[dict[str, Any], ...]:
-        played = {self._numbers[agent]: action for agent, action in actions.items()}
-        observations, *others = self._env.step(played)
-        rewards, terminated, truncated, infos = map(self._named, others)
+        numbered = {self._numbers[agent]: action for agent, action in actions.items()}
+        observations, *results = self._env.step(numbered)
+        rewards, terminated, truncated, infos = map(self._by_agent, results)
         self.agents = [agent for agent in self.agents if not (terminated.get(agent) or truncated.get(agent))]
         return self._observations(observations), rewards, terminated, truncated, infos
 
-    def _named(self, values: Mapping[Any, Any]) -> dict[str, Any]:
+    def _by_agent(self, values: Mapping[Any, Any]) -> dict[str, Any]:
         return {agent: values[number] for agent, number in self._numbers.items() if number in values}
 
     def _observations(self, observations: Mapping[Any, Any]) -> dict[str, Any]:
         return {
             agent: {**observation, "mission": str(observation["mission"])}
-            for agent, observation in self._named(observations).items()
+            for agent, observation in self._by_agent(observations).items()
         }
 
 

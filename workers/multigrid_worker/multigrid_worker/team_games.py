@@ -58,7 +58,7 @@ def description_for(game: Any, agent: str) -> Describe:
 
     def describe() -> Mapping[str, Any]:
         described: dict[str, Any] = {
-            "teammates": {name: _seen_from(me, mate) for name, mate in mates.items()}
+            "teammates": {name: _relative_state(me, mate) for name, mate in mates.items()}
         }
         if scores := getattr(inner, "team_scores", None):
             described["scores"] = {f"team_{team}": float(score) for team, score in sorted(scores.items())}
@@ -67,10 +67,10 @@ def description_for(game: Any, agent: str) -> Describe:
     return describe
 
 
-def _seen_from(me: Any, other: Any) -> dict[str, Any]:
-    direction = int(me.state.dir)
-    across, down = (int(theirs) - int(mine) for mine, theirs in zip(me.state.pos, other.state.pos))
-    ahead, right = (across * x + down * y for x, y in (_STEPS[direction], _STEPS[(direction + 1) % 4]))
+def _relative_state(observer: Any, other: Any) -> dict[str, Any]:
+    direction = int(observer.state.dir)
+    dx, dy = (int(end) - int(start) for start, end in zip(observer.state.pos, other.state.pos))
+    ahead, right = (dx * x + dy * y for x, y in (_STEPS[direction], _STEPS[(direction + 1) % 4]))
     carried = other.state.carrying
     return {
         "ahead": ahead,

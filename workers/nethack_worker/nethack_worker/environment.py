@@ -10,9 +10,9 @@ import numpy
 from mosaic_contract.arena import check_settings
 from nle.env.base import NLE
 
-_DRAWS = "pixel"  # NLE's render mode that returns an array
+_PIXELS = "pixel"  # NLE's render mode that returns an array
 _TEXT_ONLY = "ansi"  # a mode that requires nothing
-_MOST_SEED = 1 << 62  # safely within the range of NLE's generators
+_MAX_SEED = 1 << 62  # safely within the range of NLE's generators
 _REFUSALS = ("set_initial_seeds", "set_current_seeds", "get_current_seeds")
 _WON = "TASK_SUCCESSFUL"
 
@@ -33,12 +33,12 @@ class NetHackEnvironment(gymnasium.Env[Any, Any]):
         maker = getattr(importlib.import_module(module), name)
         check_settings(env_id, settings, maker)
         # gymnasium.make would not pass max_episode_steps to the game, which ends itself.
-        ours = {"fix_moon_phase": True, "render_mode": _TEXT_ONLY if render_mode is None else _DRAWS}
-        self.game: NLE = maker(**{**spec.kwargs, **settings, **ours})
+        fixed = {"fix_moon_phase": True, "render_mode": _TEXT_ONLY if render_mode is None else _PIXELS}
+        self.game: NLE = maker(**{**spec.kwargs, **settings, **fixed})
         self.spec = spec
         self.observation_space, self.action_space = self.game.observation_space, self.game.action_space
-        for refusal in _REFUSALS:
-            vars(self.game.nethack).pop(refusal, None)
+        for method in _REFUSALS:
+            vars(self.game.nethack).pop(method, None)
 
     def screen(self) -> dict[str, Any]:
         """Return everything that NLE currently observes, regardless of the observation space."""
@@ -46,17 +46,17 @@ class NetHackEnvironment(gymnasium.Env[Any, Any]):
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
-        of_game = int(self.np_random.integers(_MOST_SEED)) if seed is None else seed % _MOST_SEED
-        NLE.seed(self.game, of_game, of_game, False)  # subclasses reject it or fail
+        game_seed = int(self.np_random.integers(_MAX_SEED)) if seed is None else seed % _MAX_SEED
+        NLE.seed(self.game, game_seed, game_seed, False)  # subclasses reject it or fail
         rooms = getattr(self.game, "minigrid_env", None)
         if rooms is not None and seed is not None:
             rooms.reset(seed=seed)  # the game's reset continues its random stream
         observation, info = self.game.reset()
-        return observation, self._named(info)
+        return observation, self._plain_info(info)
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         observation, reward, ended, truncated, info = self.game.step(action)
-        info = self._named(info)
+        info = self._plain_info(info)
         truncated = bool(truncated or info["end_status"] == "ABORTED")
         return observation, float(reward), bool(ended) and not truncated, truncated, info
 
@@ -66,7 +66,7 @@ class NetHackEnvironment(gymnasium.Env[Any, Any]):
     def close(self) -> None:
         self.game.close()
 
-    def _named(self, info: Mapping[str, Any]) -> dict[str, Any]:
+    def _plain_info(self, info: Mapping[str, Any]) -> dict[str, Any]:
         status = str(getattr(info["end_status"], "name", info["end_status"]))
         winnable = hasattr(self.game.StepStatus, _WON)
         return {**info, "end_status": status, **({"success": status == _WON} if winnable else {})}

@@ -23,8 +23,8 @@ _STATUS = {  # of NLE's "blstats", by index
     "turn": (20,),
 }
 _HUNGER = ("satiated", "not hungry", "hungry", "weak", "fainting")
-_HUNGER_AT = 21
-_AROUND = {
+_HUNGER_INDEX = 21
+_OFFSETS = {
     "north": (-1, 0),
     "northeast": (-1, 1),
     "east": (0, 1),
@@ -69,10 +69,10 @@ def action_keys(actions: Sequence[Any]) -> dict[str, int]:
 
 
 def _name(action: Any) -> str:
-    kind, name = type(action).__name__, str(action.name)
-    if kind.startswith("Compass"):
+    action_class, name = type(action).__name__, str(action.name)
+    if action_class.startswith("Compass"):
         direction = "".join(word for letter, word in _WINDS.items() if letter in name)
-        return f"far {direction}" if kind.endswith("Longer") else direction
+        return f"far {direction}" if action_class.endswith("Longer") else direction
     return name.removeprefix("NUM_").lower()
 
 
@@ -82,7 +82,7 @@ def as_text(screen: Mapping[str, Any]) -> str:
     rows = [bytes(row).decode("latin-1").rstrip() for row in screen["chars"]]
     parts = {
         "Message": _line(screen["message"]) or "none",
-        "Next to you (@)": _around(screen["screen_descriptions"], blstats[0], blstats[1]),
+        "Next to you (@)": _adjacent(screen["screen_descriptions"], blstats[0], blstats[1]),
         "Map": "\n".join(_trimmed(rows)),
         "You": _status(blstats),
         "Inventory": _inventory(screen),
@@ -94,14 +94,14 @@ def _line(characters: Any) -> str:
     return bytes(characters).split(b"\0")[0].decode("latin-1").strip()
 
 
-def _around(descriptions: Any, x: int, y: int) -> str:
+def _adjacent(descriptions: Any, x: int, y: int) -> str:
     height, width = descriptions.shape[:2]
-    around = {
+    texts = {
         name: _line(descriptions[y + down, x + right])
-        for name, (down, right) in _AROUND.items()
+        for name, (down, right) in _OFFSETS.items()
         if 0 <= y + down < height and 0 <= x + right < width
     }
-    return "\n".join(f"{name}: {what}" for name, what in around.items() if what) or "nothing"
+    return "\n".join(f"{name}: {text}" for name, text in texts.items() if text) or "nothing"
 
 
 def _trimmed(rows: list[str]) -> list[str]:
@@ -110,13 +110,13 @@ def _trimmed(rows: list[str]) -> list[str]:
     if not filled:
         return []
     rows = rows[filled[0] : filled[-1] + 1]
-    left = min(len(row) - len(row.lstrip()) for row in rows if row)
-    return [row[left:] for row in rows]
+    margin = min(len(row) - len(row.lstrip()) for row in rows if row)
+    return [row[margin:] for row in rows]
 
 
 def _status(blstats: list[int]) -> str:
-    values = {name: " of ".join(str(blstats[place]) for place in places) for name, places in _STATUS.items()}
-    hunger = blstats[_HUNGER_AT]
+    values = {name: " of ".join(str(blstats[i]) for i in indices) for name, indices in _STATUS.items()}
+    hunger = blstats[_HUNGER_INDEX]
     if 0 <= hunger < len(_HUNGER):
         values["hunger"] = _HUNGER[hunger]
     return ", ".join(f"{name} {value}" for name, value in values.items())

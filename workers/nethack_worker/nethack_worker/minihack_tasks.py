@@ -9,7 +9,7 @@ from typing import Any, Mapping
 from mosaic_contract import ConfigError
 from mosaic_contract.arena import EnvironmentFacts
 
-_NOT_HERE = ("Boxoban", "CrossingS")  # the first downloads its levels; the second needs an older MiniGrid
+_UNAVAILABLE = ("Boxoban", "CrossingS")  # the first downloads its levels; the second needs an older MiniGrid
 _CUSTOM = "-Custom-"  # a user-defined level
 _SKILLS = re.compile(r"MiniHack-(Eat|Pray|Sink|Wield|Wear|PutOn|Zap|Read|Closed|Locked)")
 _GAME = "You play a small level of NetHack, MiniHack's task {name}."
@@ -21,7 +21,7 @@ def ids() -> tuple[str, ...]:
     import minihack  # noqa: F401  (registers them)
 
     tasks = (name for name in gymnasium.registry if name.startswith("MiniHack-"))
-    return tuple(name for name in tasks if not any(part in name for part in _NOT_HERE))
+    return tuple(name for name in tasks if not any(part in name for part in _UNAVAILABLE))
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:

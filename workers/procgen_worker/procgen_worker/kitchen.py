@@ -57,18 +57,18 @@ class Kitchen:
 
     def step(self, actions: Mapping[str, int]) -> tuple[dict[str, Any], ...]:
         agents = self.possible_agents
-        played = [Action.INDEX_TO_ACTION[int(actions[agent])] for agent in agents]
-        self._state, events = self._mdp.get_state_transition(self._state, played)
-        over = self._state.timestep >= self._horizon
+        joint_action = [Action.INDEX_TO_ACTION[int(actions[agent])] for agent in agents]
+        self._state, events = self._mdp.get_state_transition(self._state, joint_action)
+        is_over = self._state.timestep >= self._horizon
         reward = float(sum(events["sparse_reward_by_agent"]))
         shaped = events["shaped_reward_by_agent"]
-        self.agents = [] if over else list(agents)
+        self.agents = [] if is_over else list(agents)
         return (
             self._observations(),
             dict.fromkeys(agents, reward),
             dict.fromkeys(agents, False),
-            dict.fromkeys(agents, over),
-            {agent: {"shaped_reward": float(shaped[place])} for place, agent in enumerate(agents)},
+            dict.fromkeys(agents, is_over),
+            {agent: {"shaped_reward": float(shaped[index])} for index, agent in enumerate(agents)},
         )
 
     def render(self) -> Any:
@@ -87,28 +87,28 @@ class Kitchen:
         """Return the kitchen in upstream's notation, with the agents' positions."""
         rows = ["".join(row).replace(" ", ".") for row in self._mdp.terrain_mtx]
         lines = [f"The kitchen ({_LEGEND}):", *rows]
-        for other, player in zip(self.possible_agents, self._state.players):
-            who = "You are" if other == agent else f"{other} is"
+        for cook, player in zip(self.possible_agents, self._state.players):
+            subject = "You are" if cook == agent else f"{cook} is"
             facing = Direction.DIRECTION_TO_NAME[player.orientation].lower()
-            holds = f", with {_named(player.held_object)}" if player.held_object else ""
-            lines.append(f"{who} at {_place(player)}, facing {facing}{holds}.")
-        lines += [f"{_named(thing)} at {_place(thing)}" for thing in self._state.objects.values()]
+            holds = f", with {_object_text(player.held_object)}" if player.held_object else ""
+            lines.append(f"{subject} at {_position_text(player)}, facing {facing}{holds}.")
+        lines += [f"{_object_text(item)} at {_position_text(item)}" for item in self._state.objects.values()]
         return "\n".join(lines)
 
     def _observations(self) -> dict[str, Any]:
         encoded = self._mdp.lossless_state_encoding(self._state, self._horizon)
         return {
-            agent: numpy.asarray(encoded[place], numpy.float32)
-            for place, agent in enumerate(self.possible_agents)
+            agent: numpy.asarray(encoded[index], numpy.float32)
+            for index, agent in enumerate(self.possible_agents)
         }
 
 
-def _place(thing: Any) -> str:
-    return f"column {thing.position[0]}, row {thing.position[1]}"
+def _position_text(item: Any) -> str:
+    return f"column {item.position[0]}, row {item.position[1]}"
 
 
-def _named(thing: Any) -> str:
-    if thing.name != "soup":
-        return str(thing.name)
-    state = "done" if thing.is_ready else "cooking" if thing.is_cooking else "not cooking yet"
-    return f"soup of {', '.join(thing.ingredients)} ({state})"
+def _object_text(item: Any) -> str:
+    if item.name != "soup":
+        return str(item.name)
+    state = "done" if item.is_ready else "cooking" if item.is_cooking else "not cooking yet"
+    return f"soup of {', '.join(item.ingredients)} ({state})"

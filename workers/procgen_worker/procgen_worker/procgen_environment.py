@@ -10,7 +10,7 @@ from gymnasium import spaces
 from mosaic_contract.arena import check_settings
 from procgen import ProcgenGym3Env
 
-_LARGEST_SEED = 2**31 - 1
+_MAX_SEED = 2**31 - 1
 
 
 class ProcgenEnvironment(gymnasium.Env[Any, Any]):
@@ -32,32 +32,32 @@ class ProcgenEnvironment(gymnasium.Env[Any, Any]):
         super().reset(seed=seed)
         if seed is not None:
             self._game.close()
-            self._make(seed % _LARGEST_SEED)
-        elif not self._first:
+            self._make(seed % _MAX_SEED)
+        elif not self._is_first:
             raise ValueError("Procgen must be reset with a seed, or after the end of an episode")
-        return self._observed(), {}
+        return self._observation(), {}
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        shown = self._picture()
+        frame = self._picture()
         self._game.act(numpy.array([action]))
         reward, _, first = self._game.observe()
-        self._first = bool(first[0])
-        self._last = shown if self._first else None  # upstream already shows the next level
+        self._is_first = bool(first[0])
+        self._last_frame = frame if self._is_first else None  # upstream already shows the next level
         info = self._game.get_info()[0]
-        about = {"success": bool(info["prev_level_complete"])} if self._first else {}
-        return self._observed(), float(reward[0]), self._first, False, about
+        final_info = {"success": bool(info["prev_level_complete"])} if self._is_first else {}
+        return self._observation(), float(reward[0]), self._is_first, False, final_info
 
     def render(self) -> Any:
-        return self._picture() if self._last is None else self._last
+        return self._picture() if self._last_frame is None else self._last_frame
 
     def close(self) -> None:
         self._game.close()
 
     def _make(self, seed: int) -> None:
         self._game = ProcgenGym3Env(num=1, env_name=self.name, rand_seed=seed, **self._keywords)
-        self._first, self._last = True, None
+        self._is_first, self._last_frame = True, None
 
-    def _observed(self) -> Any:
+    def _observation(self) -> Any:
         return self._game.observe()[1]["rgb"][0].copy()
 
     def _picture(self) -> Any:

@@ -32,7 +32,7 @@ _TASKS = {  # by id; the others need a display, MPI or protobuf, or interfere wi
     "Walker2DBulletEnv-v0": f"{_WALK} two legs that move in a plane.",
 }
 _PUSHES = ("push left", "push right")
-_OURS = ("render", "renders")  # they open a window
+_RESERVED = ("render", "renders")  # they open a window
 
 
 def ids() -> tuple[str, ...]:
@@ -79,8 +79,8 @@ class BulletEnvironment(gymnasium.Env[Any, Any]):
     ) -> None:
         check_settings(env_id, settings, upstream)
         self.env_id, self.render_mode = env_id, render_mode
-        self._upstream, self._most_steps = upstream, steps
-        self._settings = {name: value for name, value in settings.items() if name not in _OURS}
+        self._upstream, self._max_steps = upstream, steps
+        self._settings = {name: value for name, value in settings.items() if name not in _RESERVED}
         self._make(0)
         self.observation_space = spaces.Box(
             self._robot.observation_space.low, self._robot.observation_space.high, dtype=numpy.float32
@@ -99,13 +99,13 @@ class BulletEnvironment(gymnasium.Env[Any, Any]):
         else:
             self._robot.close()
             self._make(seed)
-        return self._observed(self._first), {}
+        return self._as_array(self._first_observation), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        observation, reward, over, info = self._robot.step(action)
+        observation, reward, terminated, info = self._robot.step(action)
         self._steps += 1
-        late = self._steps >= self._most_steps
-        return self._observed(observation), float(reward), bool(over), late and not over, info
+        late = self._steps >= self._max_steps
+        return self._as_array(observation), float(reward), bool(terminated), late and not terminated, info
 
     def render(self) -> Any:
         return self._robot.render(mode="rgb_array")
@@ -128,7 +128,7 @@ class BulletEnvironment(gymnasium.Env[Any, Any]):
         self._begin()
 
     def _begin(self) -> None:
-        self._first, self._steps = self._robot.reset(), 0
+        self._first_observation, self._steps = self._robot.reset(), 0
 
-    def _observed(self, observation: Any) -> Any:
+    def _as_array(self, observation: Any) -> Any:
         return numpy.asarray(observation, numpy.float32)

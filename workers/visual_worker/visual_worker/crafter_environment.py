@@ -41,7 +41,7 @@ class CrafterEnvironment(gymnasium.Env[Any, Any]):
         self._reset_upstream = self.game._world.reset
         self.game._world.reset = self._reset_in_order
         self._info: Mapping[str, Any] = {}
-        self._names = self._things()
+        self._names = self._object_names()
         shape = self.game.observation_space.shape
         self.observation_space = spaces.Box(0, 255, shape, numpy.uint8)
         self.action_space = spaces.Discrete(len(self.game.action_names))
@@ -55,10 +55,10 @@ class CrafterEnvironment(gymnasium.Env[Any, Any]):
         return observation, {}
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        observation, reward, over, info = self.game.step(action)
+        observation, reward, done, info = self.game.step(action)
         self._info = info
         dead = info["discount"] == 0
-        return observation, float(reward), bool(dead), bool(over and not dead), info
+        return observation, float(reward), bool(dead), bool(done and not dead), info
 
     def render(self) -> Any:
         return self.game.render(_PICTURE)
@@ -66,27 +66,27 @@ class CrafterEnvironment(gymnasium.Env[Any, Any]):
     def described(self) -> dict[str, str]:
         """Return the player's view, row by row, and inventory as text."""
         player = self.game._player
-        wide, high = (int(length) for length in self.game._local_view._grid)
-        left, top = int(player.pos[0]) - wide // 2, int(player.pos[1]) - high // 2
-        rows = [", ".join(self._name(left + x, top + y) for x in range(wide)) for y in range(high)]
-        seen = "\n".join(["What you see, row by row from the top, with you in the middle:", *rows])
+        width, height = (int(length) for length in self.game._local_view._grid)
+        left, top = int(player.pos[0]) - width // 2, int(player.pos[1]) - height // 2
+        rows = [", ".join(self._name(left + x, top + y) for x in range(width)) for y in range(height)]
+        view = "\n".join(["What you see, row by row from the top, with you in the middle:", *rows])
         facing = _DIRECTIONS.get((int(player.facing[0]), int(player.facing[1])), "nowhere")
-        has = ", ".join(f"{name} {count}" for name, count in self._info["inventory"].items() if count)
+        inventory = ", ".join(f"{name} {count}" for name, count in self._info["inventory"].items() if count)
         state = "You are asleep." if player.sleeping else f"You face {facing}."
-        return {"text": f"{seen}\n\n{state} You have: {has}."}
+        return {"text": f"{view}\n\n{state} You have: {inventory}."}
 
     def _reset_in_order(self, seed: int | None = None) -> None:
         self._reset_upstream(seed)
         self.game._world._chunks = defaultdict(_Members)
 
-    def _things(self) -> dict[int, str]:
+    def _object_names(self) -> dict[int, str]:
         """Return the names of the numbers in the semantic map."""
         names = {number: str(name or "nothing") for name, number in self.game._world._mat_ids.items()}
         return names | {
-            number: kind.__name__.lower() for kind, number in self.game._sem_view._obj_ids.items()
+            number: member.__name__.lower() for member, number in self.game._sem_view._obj_ids.items()
         }
 
     def _name(self, x: int, y: int) -> str:
-        places = self._info["semantic"]
-        inside = 0 <= x < places.shape[0] and 0 <= y < places.shape[1]
-        return self._names[int(places[x, y])] if inside else "nothing"
+        semantic = self._info["semantic"]
+        inside = 0 <= x < semantic.shape[0] and 0 <= y < semantic.shape[1]
+        return self._names[int(semantic[x, y])] if inside else "nothing"

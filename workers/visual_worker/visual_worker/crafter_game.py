@@ -26,7 +26,7 @@ _KEYS = {  # as in upstream's program, and the arrows; its Tab would move the fo
     "make_stone_sword": ("5",),
     "make_iron_sword": ("6",),
 }
-_ABOUT = (
+_INSTRUCTIONS = (
     "You play Crafter, a game of survival seen from above: collect wood, stone, coal, iron and diamonds, "
     "build tools, eat, drink, sleep, and fight monsters. Each of these counts once in an episode: "
 )
@@ -50,7 +50,7 @@ def facts_of(env: Any, agent: str) -> EnvironmentFacts:
     return EnvironmentFacts(
         [name.replace("_", " ") for name in names],
         {key: number for number, name in enumerate(names) for key in _KEYS.get(name, ())},
-        instructions=f"{_ABOUT}{achievements}.",
+        instructions=f"{_INSTRUCTIONS}{achievements}.",
         describe=env.described,
         packages=("crafter",),
     )

@@ -13,7 +13,7 @@ from typing import Any, Mapping
 import gymnasium
 from mosaic_contract.arena import EnvironmentFacts, check_settings, registered
 
-_SOLD = re.compile(r"VizdoomDoom2?(E\dM\d|MAP\d)")
+_COMMERCIAL = re.compile(r"VizdoomDoom2?(E\dM\d|MAP\d)")
 _SCENARIOS = {  # by prefix of the rest of an id; the first match counts
     "Basic": "A monster stands somewhere on the other side of the room: shoot it, fast.",
     "DeadlyCorridor": "Reach the vest at the end of a corridor with six monsters that shoot.",
@@ -51,7 +51,7 @@ _WEAPON = re.compile(r"SELECT_WEAPON(\d)")
 def ids() -> tuple[str, ...]:
     import vizdoom.gymnasium_wrapper  # noqa: F401  (registers them)
 
-    return tuple(name for name in registered("Vizdoom") if not _SOLD.match(name))
+    return tuple(name for name in registered("Vizdoom") if not _COMMERCIAL.match(name))
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
@@ -112,8 +112,8 @@ def _presses(inner: Any, buttons: list[str]) -> dict[str, Any]:
     """Return, by button name, the action that presses only this button."""
     binary = buttons[inner.num_delta_buttons :]
     actions: dict[str, Any] = {}
-    for place, button in enumerate(binary):
-        pressed = [int(other == place) for other in range(len(binary))]
+    for index, button in enumerate(binary):
+        pressed = [int(position == index) for position in range(len(binary))]
         action: Any = pressed
         if inner.max_buttons_pressed:
             action = next(
