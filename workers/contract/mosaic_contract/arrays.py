@@ -21,7 +21,7 @@ ARRAY_LIMIT = 64 << 20
 """Maximum size of an array in bytes."""
 
 _MARK = "__ndarray__"
-_MOST_DIMENSIONS = 32
+_MAX_DIMENSIONS = 32
 PLAIN = frozenset((str, int, float, bool, type(None)))
 _DTYPES = {  # name: (NumPy's name with byte order, letter in `struct`, bytes)
     "bool": ("|b1", "?", 1),
@@ -148,7 +148,7 @@ def _count(shape: Any, size: int) -> int:
     """Return the number of elements of an array with this shape. Raises `BadMessage`."""
     if (
         type(shape) is not list
-        or len(shape) > _MOST_DIMENSIONS
+        or len(shape) > _MAX_DIMENSIONS
         or not all(type(length) is int and 0 <= length <= ARRAY_LIMIT for length in shape)
     ):
         raise BadMessage(f"the shape of an array must be a list of its sizes, not {shape!r:.100}")

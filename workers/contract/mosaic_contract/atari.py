@@ -222,12 +222,12 @@ class _Player:
         number, (earlier, frame) = info[_NUMBER], self._last_frame
         self._last_frame = number, observation
         if number >= self._hold_end:
-            before = frame if number == earlier + 1 else None
-            self._action = self._next_action(observation, before, info.get("lives", 0))
+            previous = frame if number == earlier + 1 else None
+            self._action = self._next_action(observation, previous, info.get("lives", 0))
             self._hold_end = number + HELD
         return self._action
 
-    def _next_action(self, frame: Any, before: Any, lives: int) -> Any:
+    def _next_action(self, frame: Any, previous: Any, lives: int) -> Any:
         if self._restarts and 0 < lives < self._lives:
             self._prepared, self._begins = [_NOOP, *self._opening], True
         self._lives = lives
@@ -236,4 +236,4 @@ class _Player:
             return action
         see = self._pictures.begin if self._begins else self._pictures.add
         self._begins = False
-        return self._operator.select_action(see(frame, before))
+        return self._operator.select_action(see(frame, previous))

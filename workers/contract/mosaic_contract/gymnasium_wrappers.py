@@ -30,7 +30,7 @@ _NORMALIZING = {
 }
 """Gymnasium's wrapper classes with statistics, and the attributes that hold these."""
 _USER_CODE_MARK = ".py:"
-_own_classes: set[type] = set()
+_user_classes: set[type] = set()
 
 
 def name_of(wrapper: Wrapper) -> str:
@@ -57,7 +57,7 @@ def is_own(wrapper: Wrapper) -> bool:
 
 def is_of_user(env: Any) -> bool:
     """Return whether an environment's outermost wrapper is user-defined, from a file."""
-    return type(env) in _own_classes
+    return type(env) in _user_classes
 
 
 def check_own_code(described: Mapping[str, Any], allowed: bool) -> None:
@@ -139,7 +139,7 @@ def apply(env: Any, wrapper: Wrapper, statistics: Statistics) -> Any:
     parameters, and unsuitable environments."""
     name, values = (wrapper, []) if isinstance(wrapper, str) else next(iter(wrapper.items()))
     of_user = is_own(name)
-    maker, leading = (_own_class(name), (env,)) if of_user else (_MAKERS[name], (env, statistics))
+    maker, leading = (_user_class(name), (env,)) if of_user else (_MAKERS[name], (env, statistics))
     parameters = list(inspect.signature(maker).parameters.values())[len(leading) :]
     arguments = _arguments(name, values, parameters)
     try:
@@ -154,7 +154,7 @@ def apply(env: Any, wrapper: Wrapper, statistics: Statistics) -> Any:
             raise ConfigError(
                 f"the wrapper {name} is not a Gymnasium wrapper: it is {type(wrapped).__name__}"
             )
-        _own_classes.add(type(wrapped))
+        _user_classes.add(type(wrapped))
     return wrapped
 
 
@@ -188,7 +188,7 @@ def _arguments(name: str, values: Any, parameters: list[inspect.Parameter]) -> d
 
 
 @functools.lru_cache(None)
-def _own_class(name: str) -> Any:
+def _user_class(name: str) -> Any:
     file, _, attribute = name.rpartition(":")
     path = Path(file)
     if not path.is_file():
@@ -207,7 +207,7 @@ def _own_class(name: str) -> Any:
     return getattr(module, attribute)
 
 
-def _gymnasium(name: str) -> Any:
+def _gymnasium_class(name: str) -> Any:
     wrappers = import_module("gymnasium.wrappers")
     if hasattr(wrappers, "FrameStackObservation") or name == "TimeLimit":
         return getattr(wrappers, name)
@@ -216,7 +216,7 @@ def _gymnasium(name: str) -> Any:
 
 
 def _frame_stack(env: Any, statistics: Statistics, k: int = 4) -> Any:
-    stacked = _gymnasium("FrameStackObservation")(env, k)
+    stacked = _gymnasium_class("FrameStackObservation")(env, k)
     if len(env.observation_space.shape or ()) != 3:
         return stacked
     concatenate = import_module("numpy").concatenate
@@ -224,15 +224,15 @@ def _frame_stack(env: Any, statistics: Statistics, k: int = 4) -> Any:
 
 
 def _time_limit(env: Any, statistics: Statistics, steps: int) -> Any:
-    return _gymnasium("TimeLimit")(env, steps)
+    return _gymnasium_class("TimeLimit")(env, steps)
 
 
 def _grey(env: Any, statistics: Statistics) -> Any:
-    return _gymnasium("GrayscaleObservation")(env, keep_dim=True)
+    return _gymnasium_class("GrayscaleObservation")(env, keep_dim=True)
 
 
 def _resize(env: Any, statistics: Statistics, height: int = 84, width: int = 84) -> Any:
-    resized = _gymnasium("ResizeObservation")(env, (height, width))
+    resized = _gymnasium_class("ResizeObservation")(env, (height, width))
     lost_channel = len(resized.observation_space.shape) < len(env.observation_space.shape)
     return _reshaped(resized, lambda picture: picture[..., None]) if lost_channel else resized
 
@@ -240,7 +240,7 @@ def _resize(env: Any, statistics: Statistics, height: int = 84, width: int = 84)
 def _rescale_action(env: Any, statistics: Statistics, low: float = -1.0, high: float = 1.0) -> Any:
     full, space = import_module("numpy").full, env.action_space
     bounds = [full(space.shape, bound, space.dtype) for bound in (low, high)]
-    return _gymnasium("RescaleAction")(env, *bounds)
+    return _gymnasium_class("RescaleAction")(env, *bounds)
 
 
 def _normalize_observation(env: Any, statistics: Statistics, epsilon: float = 1e-8) -> Any:

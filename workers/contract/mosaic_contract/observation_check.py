@@ -106,9 +106,9 @@ def array_converter(shape: tuple[int, ...], dtype: Any, expected: str) -> Conver
         if type(value) is not array or value.dtype != dtype or value.shape != shape:
             value = _as_array(numpy, value, shape, dtype, expected)
         if floats and not isfinite(product(value, value)):  # far faster than checking every number
-            wrong = value[~numpy.isfinite(value)]
-            if wrong.size:  # not an overflow of the product
-                raise NotFinite(str(wrong.flat[0]))
+            invalid = value[~numpy.isfinite(value)]
+            if invalid.size:  # not an overflow of the product
+                raise NotFinite(str(invalid.flat[0]))
         return value
 
     return convert

@@ -20,8 +20,8 @@ SIZE_LIMIT = 1 << 30
 """Maximum size of the memory in bytes."""
 
 _MARK = "__shared__"
-_ALIGNED = 16  # bytes
-_MOST_VIEWS = 64
+_ALIGNMENT = 16  # bytes
+_MAX_VIEWS = 64
 
 
 def unnamed_file() -> int:
@@ -43,7 +43,7 @@ def reserve(file: int, start: int, size: int) -> None:
 
 def aligned(size: int) -> int:
     """Return the bytes that an array of this size takes, so that the next one is aligned."""
-    return math.ceil(size / _ALIGNED) * _ALIGNED
+    return math.ceil(size / _ALIGNMENT) * _ALIGNMENT
 
 
 class SharedValues:
@@ -90,11 +90,11 @@ class SharedValues:
                 parts[key], start = self._write(part, start)
             return parts, start
         if isinstance(value, (list, tuple)):
-            several = []
+            references = []
             for part in value:
                 reference, start = self._write(part, start)
-                several.append(reference)
-            return several, start
+                references.append(reference)
+            return references, start
         return pack(value), start
 
     def _array(self, dtype: str, shape: Any, start: int) -> Any:
@@ -110,7 +110,7 @@ class SharedValues:
             numpy = import_module("numpy")
             if start + numpy.dtype(dtype).itemsize * math.prod(shape) > self._size:
                 self._remap()
-            if len(self._views) >= _MOST_VIEWS:
+            if len(self._views) >= _MAX_VIEWS:
                 self._views.clear()
             view = self._views[dtype, shape, start] = numpy.ndarray(shape, dtype, self._map, start)
         return view

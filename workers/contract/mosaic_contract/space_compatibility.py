@@ -75,10 +75,10 @@ def _same_bounds(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
 
 def _nearly_equal(first: Any, second: Any) -> bool:
     """Return whether two bounds are equal; a single number is the bound of every element."""
-    numbers, others = sorted((list(flat_numbers(first)), list(flat_numbers(second))), key=len)
-    if len(numbers) == 1:
-        numbers = numbers * len(others)
-    return len(numbers) == len(others) and all(map(_close, numbers, others))
+    shorter, longer = sorted((list(flat_numbers(first)), list(flat_numbers(second))), key=len)
+    if len(shorter) == 1:
+        shorter = shorter * len(longer)
+    return len(shorter) == len(longer) and all(map(_close, shorter, longer))
 
 
 def _close(first: float, second: float) -> bool:

@@ -332,7 +332,7 @@ def _channels_last(space: Description) -> ObservationTransform:
     return ObservationTransform(last, lambda observation: numpy.moveaxis(observation, 0, -1))
 
 
-_WIDEST = 2**16  # finer steps would be lost in float32
+_MAX_RANGE = 2**16  # finer steps would be lost in float32
 
 
 def _scaled(space: Description) -> ObservationTransform:
@@ -340,8 +340,8 @@ def _scaled(space: Description) -> ObservationTransform:
     if not numpy.issubdtype(space.get("dtype"), numpy.integer):
         raise _Misfit("needs integers")
     low, high = float(numpy.min(space["low"])), float(numpy.max(space["high"]))
-    if not 0 < high - low <= _WIDEST:
-        raise _Misfit(f"needs integers within a range of at most {_WIDEST:,}")
+    if not 0 < high - low <= _MAX_RANGE:
+        raise _Misfit(f"needs integers within a range of at most {_MAX_RANGE:,}")
     half = numpy.float32((high - low) / 2)
     scaled = {**space, "dtype": "float32", "low": -1.0, "high": 1.0}
     return ObservationTransform(

@@ -163,7 +163,7 @@ class Arena:
             raise ArenaError(f"this arena speaks protocol {PROTOCOL}, not {command['protocol']!r}")
         self._opening = command
         env_id, settings = str(command["env_id"]), with_tuples(command.get("settings") or {})
-        env, why_not = make_with_frames(self._make, env_id, settings)
+        env, render_problem = make_with_frames(self._make, env_id, settings)
         try:
             if ":" in env_id:  # from a user's module; workers' environments follow their interface
                 probe(env_id, functools.partial(self._make, env_id, settings, None))
@@ -181,7 +181,7 @@ class Arena:
         try:
             if command.get("record") == OBSERVATIONS:
                 recorder = ObservationRecorder(folder, environment, description, settings)
-            frames = FramePublisher(folder, environment, why_not, self._hud, self._watchdog)
+            frames = FramePublisher(folder, environment, render_problem, self._hud, self._watchdog)
             seats = Seats(self._kernel, folder, self._idle, self._watchdog, self._in_process_worker)
         except BaseException:
             environment.close()

@@ -219,8 +219,8 @@ class ParallelAdapter(PettingZooAdapter):
         self._record_rewards(rewards)
         self._record_ends(terminated, truncated)
         live = [str(agent) for agent in self.env.agents]
-        over = all(self.terminated[agent] or self.truncated[agent] for agent in live)
-        self.turn = [] if over else live
+        ended = all(self.terminated[agent] or self.truncated[agent] for agent in live)
+        self.turn = [] if ended else live
         self.info = next(iter(self._infos.values()), {}) or {}
 
 

@@ -67,7 +67,7 @@ class EnvironmentDescription:
             self.rules[agent] = ActionRules(action_space, facts.action_meanings, environment.masks_bind)
         self._teams = _teams_of(environment.agents, self.facts) if len(environment.agents) > 1 else {}
 
-    def opened(self, why_no_frames: str | None, versions: Mapping[str, str]) -> dict[str, Any]:
+    def opened(self, render_problem: str | None, versions: Mapping[str, str]) -> dict[str, Any]:
         """Return the answer to "open". `versions` are added to the versions of the environment's packages."""
         agents = self._environment.agents
         return {
@@ -82,8 +82,8 @@ class EnvironmentDescription:
             "action_meanings": {agent: self._meanings(agent) for agent in agents},
             "keys": {agent: self._keys(agent) for agent in agents},
             "teams": self._teams,
-            "renders": why_no_frames is None,
-            "render_reason": why_no_frames or "",
+            "renders": render_problem is None,
+            "render_reason": render_problem or "",
             "versions": {**versions, **self.versions()},
         }
 
@@ -141,10 +141,10 @@ class EnvironmentDescription:
 
     def _keys(self, agent: str) -> Any:
         keys = self.facts[agent].keys
-        return pack(_usual_keys(self.rules[agent].described) if keys is None else dict(keys))
+        return pack(_default_keys(self.rules[agent].described) if keys is None else dict(keys))
 
 
-def _usual_keys(space: Mapping[str, Any]) -> dict[str, Any]:
+def _default_keys(space: Mapping[str, Any]) -> dict[str, Any]:
     """Return default keys for a described action space: digits for a few choices, arrows for one or two
     numbers."""
     kind = space.get("type")
@@ -152,7 +152,7 @@ def _usual_keys(space: Mapping[str, Any]) -> dict[str, Any]:
         start = space.get("start", 0)
         return {_DIGITS[index]: start + index for index in range(space["n"])}
     if kind == "Box" and len(space["shape"]) == 1 and space["shape"][0]:
-        return _arrows(space, space["shape"][0])
+        return _arrow_keys(space, space["shape"][0])
     return {}
 
 
@@ -161,14 +161,14 @@ def _teams_of(agents: Sequence[str], facts: Mapping[str, EnvironmentFacts]) -> d
     adversary). Ids without a number belong to no team."""
     teams: dict[str, list[str]] = {}
     for agent in agents:
-        own_team, numbered = facts[agent].team, _NUMBERED.fullmatch(agent)
-        team = own_team if own_team is not None else numbered and numbered.group(1)
+        declared_team, match = facts[agent].team, _NUMBERED.fullmatch(agent)
+        team = declared_team if declared_team is not None else match and match.group(1)
         if team:
             teams.setdefault(team, []).append(agent)
     return teams
 
 
-def _arrows(space: Mapping[str, Any], size: int) -> dict[str, Any]:
+def _arrow_keys(space: Mapping[str, Any], size: int) -> dict[str, Any]:
     bounds = {name: _bounds(space[name], size) for name in ("low", "high")}
     neutral = [min(max(0.0, low), high) for low, high in zip(bounds["low"], bounds["high"])]
     keys = {}
@@ -214,7 +214,7 @@ def facts_of_joints(names: Sequence[str], space: Any, task: str, package: str) -
     return EnvironmentFacts(
         action_meanings=names,
         keys=_keys(lows, highs) if len(names) > _MAX_ARROW_NUMBERS else None,
-        instructions=f"{task} An action is {len(names)} numbers, in order: {_listed(names, lows, highs)}.",
+        instructions=f"{task} An action is {len(names)} numbers, in order: {_ranges(names, lows, highs)}.",
         packages=(package,),
     )
 
@@ -228,5 +228,5 @@ def _keys(lows: Sequence[float], highs: Sequence[float]) -> dict[str, list[float
     return keys
 
 
-def _listed(names: Sequence[str], lows: Sequence[float], highs: Sequence[float]) -> str:
+def _ranges(names: Sequence[str], lows: Sequence[float], highs: Sequence[float]) -> str:
     return ", ".join(f"{name} ({low:g} to {high:g})" for name, low, high in zip(names, lows, highs))

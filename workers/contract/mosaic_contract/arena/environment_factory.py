@@ -19,10 +19,10 @@ from mosaic_contract.fastlane import RENDER_MODE
 
 MakeEnvironment = Callable[[str, Mapping[str, Any], "str | None"], Any]
 
-_OF_ARGUMENTS = (TypeError, ValueError, LookupError, AssertionError)  # raised for wrong arguments
+_ARGUMENT_ERRORS = (TypeError, ValueError, LookupError, AssertionError)  # raised for wrong arguments
 _TEXT_LIMIT = 400
 _RESERVED_KEYWORDS = ("self", "render_mode")
-_GYMNASIUMS = ("max_episode_steps",)  # settings of gymnasium.make itself
+_MAKE_KEYWORDS = ("max_episode_steps",)  # settings of gymnasium.make itself
 
 
 def check_settings(env_id: str, settings: Mapping[str, Any], maker: Any, also: Sequence[str] = ()) -> None:
@@ -51,7 +51,7 @@ def check_gymnasium_settings(env_id: str, settings: Mapping[str, Any]) -> None:
         if isinstance(creator, str):
             module, _, name = creator.partition(":")
             creator = getattr(import_module(module), name)
-        check_settings(env_id, settings, creator, also=_GYMNASIUMS)
+        check_settings(env_id, settings, creator, also=_MAKE_KEYWORDS)
 
 
 def make_gymnasium(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
@@ -80,17 +80,17 @@ def make_with_frames(make: MakeEnvironment, env_id: str, settings: Mapping[str, 
         return make(env_id, settings, RENDER_MODE), ""
     except ConfigError as error:
         raise ArenaError(str(error), error_type="ConfigError") from error
-    except Exception as with_mode:
+    except Exception as render_error:
         try:
             env = make(env_id, settings, None)
         except Exception as error:  # environments raise arbitrary exceptions
-            if settings and isinstance(error, _OF_ARGUMENTS) and _can_be_made(make, env_id):
+            if settings and isinstance(error, _ARGUMENT_ERRORS) and _can_be_made(make, env_id):
                 raise ArenaError(
                     f"{env_id} cannot be made with env_kwargs={dict(settings)!r}: {_first_line(error)}",
                     error_type="ConfigError",
                 ) from error
             raise ArenaError.of_environment(f"{env_id} cannot be made", error) from error
-        return env, f"{env_id} cannot be made with {RENDER_MODE}: {one_line(with_mode)}"
+        return env, f"{env_id} cannot be made with {RENDER_MODE}: {one_line(render_error)}"
 
 
 def _can_be_made(make: MakeEnvironment, env_id: str) -> bool:
@@ -117,8 +117,8 @@ def _keywords(maker: Any) -> list[str] | None:
             parameters = inspect.signature(function).parameters.values()
         except (TypeError, ValueError):  # some functions written in C have no signature
             return None
-        by_keyword = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-        keywords += [parameter.name for parameter in parameters if parameter.kind in by_keyword]
+        keyword_kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        keywords += [parameter.name for parameter in parameters if parameter.kind in keyword_kinds]
         if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
             return keywords
     return None

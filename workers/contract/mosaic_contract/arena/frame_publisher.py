@@ -20,8 +20,8 @@ from mosaic_contract.errors import one_line
 from mosaic_contract.fastlane import FrameWriter, Hud, preserved_random_state
 from mosaic_contract.fastlane.frame import adapted
 
-LOOK_SECONDS = 0.05  # between checks for a viewer, between steps
-_SOON_SECONDS, _SOON_LOOKS = 0.01, 20  # the first checks after a step, when the previous frame is very recent
+_POLL_SECONDS = 0.05  # between checks for a viewer, between steps
+_FAST_POLL_SECONDS, _FAST_POLLS = 0.01, 20  # the first checks after a step: the previous frame is very recent
 EPISODE_SHARE, STEP_SHARE = 0.2, 0.5
 """Maximum share of the time spent on frames: in whole episodes, and in single steps, which people watch or
 play."""
@@ -34,7 +34,7 @@ class FramePublisher:
         self,
         folder: Path,
         environment: EnvironmentAdapter,
-        why_not: str,
+        render_problem: str,
         hud: Callable[[], Hud],
         watchdog: Watchdog,
     ) -> None:
@@ -42,14 +42,14 @@ class FramePublisher:
         self._hud = hud
         self._watchdog = watchdog
         self._writer = FrameWriter(folder, share=EPISODE_SHARE)
-        self._fresh = False  # a state not rendered yet
+        self._unrendered = False  # a state not rendered yet
         self._watched = False  # by a viewer, at any time
-        self._looks = 0  # since the state changed
+        self._polls = 0  # since the state changed
         self._steps, self._published_at = 0, time.monotonic()
-        self.cannot_draw = why_not
+        self.render_problem = render_problem
         """Why the environment was made without rendering; empty if it renders."""
-        if why_not:
-            self._writer.end(why_not)
+        if render_problem:
+            self._writer.end(render_problem)
 
     @property
     def ended(self) -> str | None:
@@ -62,37 +62,37 @@ class FramePublisher:
 
     def changed(self) -> None:
         """Note that the state has changed."""
-        self._fresh = True
-        self._looks = 0
+        self._unrendered = True
+        self._polls = 0
         self._steps += 1
         if self._writer.due():
-            self._draw()
+            self._publish()
 
     def ended_episode(self) -> None:
         """Render the last state of an episode, also for viewers that return later."""
-        if self._fresh and self._watched and not self._writer.ended:
-            self._draw()
+        if self._unrendered and self._watched and not self._writer.ended:
+            self._publish()
 
     def idle(self) -> float | None:
         """Render a due frame between steps. Return the seconds until the next call, or None."""
-        if not self._fresh or self._writer.ended:
+        if not self._unrendered or self._writer.ended:
             return None
         if self._writer.due():
-            self._draw()
+            self._publish()
             return None
-        self._looks += 1
-        return _SOON_SECONDS if self._looks <= _SOON_LOOKS else LOOK_SECONDS
+        self._polls += 1
+        return _FAST_POLL_SECONDS if self._polls <= _FAST_POLLS else _POLL_SECONDS
 
     def frame(self) -> Any:
         """Return the current state as a uint8 array (height, width, 3). Raises the environment's errors, and
         ValueError for an invalid image."""
-        picture = self._rendered()
+        picture = self._render()
         numpy = importlib.import_module("numpy")
         pixels, (height, width, channels) = adapted(picture, numpy.shape(picture))
         pixels = numpy.asarray(pixels).reshape(height, width, channels)
         return numpy.repeat(pixels, 3, axis=2) if channels == 1 else pixels[:, :, :3].copy()
 
-    def _rendered(self) -> Any:
+    def _render(self) -> Any:
         with self._watchdog.drawing(), preserved_random_state([self._environment.env]):
             picture = self._environment.render()
         if picture is None:
@@ -102,10 +102,10 @@ class FramePublisher:
     def close(self) -> None:
         self._writer.close()
 
-    def _draw(self) -> None:
-        self._fresh, self._watched = False, True
+    def _publish(self) -> None:
+        self._unrendered, self._watched = False, True
         try:
-            picture = self._rendered()
+            picture = self._render()
             now = time.monotonic()
             speed = self._steps / max(now - self._published_at, 1e-6)
             self._steps, self._published_at = 0, now

@@ -50,7 +50,7 @@ class Mailboxes:
         for call in calls:
             if "messages" not in call.answer:
                 continue
-            call.messages, problems = self._checked(call.agent, call.answer["messages"])
+            call.messages, problems = self._validate(call.agent, call.answer["messages"])
             for message in call.messages:
                 for receiver in self._receivers(call.agent, message["to"]):
                     box = self._boxes.setdefault(receiver, deque(maxlen=_MOST_KEPT))
@@ -58,7 +58,7 @@ class Mailboxes:
             if problems:
                 call.fault_text = "; ".join([call.fault_text, *problems] if call.fault_text else problems)
 
-    def _checked(self, sender: str, outgoing: Any) -> tuple[list[dict[str, str]], list[str]]:
+    def _validate(self, sender: str, outgoing: Any) -> tuple[list[dict[str, str]], list[str]]:
         """Return the deliverable messages, and the problems of the others."""
         if not isinstance(outgoing, list):
             return [], [f"its messages are not a list: {outgoing!r:.100}"]
@@ -99,8 +99,8 @@ class Hints:
         """Raise `ArenaError` for an operator with needs that this environment cannot meet."""
         if unknown := [need for need in operator.needs if need not in NEEDS]:
             text = f"{operator.name} needs {unknown[0]!r}: an arena sends {', '.join(NEEDS)}"
-        elif FRAME in operator.needs and self._frames.cannot_draw:
-            text = f"{operator.name} needs pictures: {self._frames.cannot_draw}"
+        elif FRAME in operator.needs and self._frames.render_problem:
+            text = f"{operator.name} needs pictures: {self._frames.render_problem}"
         else:
             return
         raise ArenaError(text, operator=operator.key, error_type="ConfigError")

@@ -107,7 +107,7 @@ class AwaitedAnswer(NamedTuple):
     kind: str
     agent: str = ""
 
-    def takes(self, kind: Any) -> bool:
+    def matches(self, kind: Any) -> bool:
         """Return whether a message of this type is the answer."""
         return kind in _TYPES.get(self.kind, (self.kind,))
 
@@ -142,7 +142,7 @@ class ProcessOperator(ArenaOperator):
         self.incoming, self.outgoing = self.process.incoming, self.process.outgoing
         self._tickets: deque[Ticket] = deque()
         self._dropped = 0  # lines that exceeded the limit
-        self._unsure = False  # an answer that is no longer awaited may still arrive
+        self._expects_stale = False  # an answer that is no longer awaited may still arrive
         self._pongs = 0  # pongs still to arrive before answers count
         self._held: dict[tuple[str, bool], tuple[Ticket, bytes]] = {}
         """Messages to send after the pong, by agent and whether they are calls."""
@@ -161,7 +161,7 @@ class ProcessOperator(ArenaOperator):
         self.send_request({"cmd": "hello", "protocol": PROTOCOL}, "hello")
         self.outgoing.send(_PING)
 
-    def take_hello(self, answer: Mapping[str, Any]) -> None:
+    def handle_hello(self, answer: Mapping[str, Any]) -> None:
         """Handle the answer to "hello"; a worker without support for it gets the plain protocol."""
         self.plain = answer.get("type") != "hello"
         self.takes_seed = self.plain and plain.takes_seed(self.spec)
@@ -181,16 +181,16 @@ class ProcessOperator(ArenaOperator):
 
     def withdraw(self, call: Call) -> None:
         if call in self._tickets:
-            self._unsure = True
+            self._expects_stale = True
         elif self._held.get((call.agent, True), (None,))[0] is call:
             del self._held[call.agent, True]
 
     def abandon_calls(self) -> None:
         """Cancel calls that are no longer awaited, if the process can; otherwise it answers the next request
         only when they have ended."""
-        if (self._unsure or self._pongs) and not self.plain and not self.incoming.ended:
+        if (self._expects_stale or self._pongs) and not self.plain and not self.incoming.ended:
             self.outgoing.send(_ABANDON)
-            self._unsure = True  # the answer may arrive before the pong
+            self._expects_stale = True  # the answer may arrive before the pong
 
     def _notify(self, command: str, agent: str, **fields: Any) -> None:
         """Send a command about the episode, unless the operator is plain or has exited."""
@@ -212,8 +212,8 @@ class ProcessOperator(ArenaOperator):
     def _catch_up(self) -> None:
         """Send a ping if an answer that is no longer awaited may still arrive; no such answer arrives after
         its pong."""
-        if self._unsure:
-            self._unsure = False
+        if self._expects_stale:
+            self._expects_stale = False
             self._tickets.clear()
             self._pongs += 1
             self.outgoing.send(_PING)
@@ -260,16 +260,16 @@ class ProcessOperator(ArenaOperator):
             return
         kind = answer.get("type")
         if self._pongs:
-            self._take_pong(kind)
+            self._handle_pong(kind)
             return
         if kind == "action_selected":
-            self._take_action(answer)
+            self._handle_action(answer)
         elif kind == "partial":
-            self._take_partial(answer)
+            self._handle_partial(answer)
         elif kind == "error":
-            self._take_error(answer)
+            self._handle_error(answer)
         elif expected := next(
-            (t for t in self._tickets if isinstance(t, AwaitedAnswer) and t.takes(kind)), None
+            (t for t in self._tickets if isinstance(t, AwaitedAnswer) and t.matches(kind)), None
         ):
             self._tickets.remove(expected)
             if expected.kind != "ok":
@@ -279,7 +279,7 @@ class ProcessOperator(ArenaOperator):
         else:
             self._fail_oldest_call("garbage", f"answered with {kind!r:.100} where an action was requested")
 
-    def _take_pong(self, kind: Any) -> None:
+    def _handle_pong(self, kind: Any) -> None:
         """Drop messages before the pong; after it, send the held lines."""
         self._pongs -= kind == "pong"
         if not self._pongs:
@@ -287,7 +287,7 @@ class ProcessOperator(ArenaOperator):
             for (agent, _), (ticket, line) in held:
                 self._send_or_hold(agent, ticket, line)
 
-    def _take_action(self, answer: Mapping[str, Any]) -> None:
+    def _handle_action(self, answer: Mapping[str, Any]) -> None:
         call = self._call_of(answer)
         if call is None:
             player_id = answer.get("player_id")
@@ -297,14 +297,14 @@ class ProcessOperator(ArenaOperator):
             return
         call.settle(answer)
 
-    def _take_partial(self, answer: Mapping[str, Any]) -> None:
+    def _handle_partial(self, answer: Mapping[str, Any]) -> None:
         agent, text = answer.get("player_id"), answer.get("text")
         for call in self._tickets:
             if isinstance(call, Call) and call.agent == agent and not call.done and isinstance(text, str):
                 self._show(call, text)
                 return
 
-    def _take_error(self, answer: Mapping[str, Any]) -> None:
+    def _handle_error(self, answer: Mapping[str, Any]) -> None:
         agent = answer.get("player_id")
         ticket = next((t for t in self._tickets if agent in (None, t.agent) or not t.agent), None)
         if isinstance(ticket, AwaitedAnswer):
@@ -340,7 +340,7 @@ class ProcessOperator(ArenaOperator):
 
     def _fail_oldest_call(self, kind: str, text: str) -> None:
         """Treat a message that matches no call as an unusable answer to the oldest call."""
-        self._unsure = True
+        self._expects_stale = True
         call = self._call_of({})
         if call is not None and not call.done:
             call.fail(kind, text)

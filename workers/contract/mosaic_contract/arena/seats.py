@@ -174,9 +174,9 @@ class Seats:
             for process in processes:
                 process.send_hello()
             for process, (answer,) in self._poll.answers(dict.fromkeys(processes, 1), deadline).items():
-                process.take_hello(answer)
+                process.handle_hello(answer)
             self._introduce(processes, deadline)
-            for operator in self._in_process():
+            for operator in self._in_process_operators():
                 for agent in operator.agents:
                     ready = operator.command(operator.introduction(introductions[agent]))
                     operator.check_ready(agent, ready)
@@ -201,7 +201,7 @@ class Seats:
     def processes(self) -> list[ProcessOperator]:
         return [operator for operator in self.operators.values() if isinstance(operator, ProcessOperator)]
 
-    def _in_process(self) -> list[InProcessOperator]:
+    def _in_process_operators(self) -> list[InProcessOperator]:
         return [operator for operator in self.operators.values() if isinstance(operator, InProcessOperator)]
 
     def begin_episode(self, seed: int, episode_index: int) -> None:
@@ -209,7 +209,7 @@ class Seats:
         self._hints.mailboxes.clear()
         for process in self.processes():
             process.abandon_calls()
-        self._start_again(seed)
+        self._restart_seeded(seed)
         for agent, operator in self.of_agent.items():
             operator.begin_episode(agent, operator_seed(seed, operator.name, agent), episode_index)
         self._poll.watch_writable()
@@ -219,9 +219,9 @@ class Seats:
         operator = self.of_agent[agent]
         operator.begin_episode(agent, operator_seed(seed, operator.name, ALONE), episode_index)
 
-    def _start_again(self, seed: int) -> None:
+    def _restart_seeded(self, seed: int) -> None:
         """Restart the operators that take a seed only on their command line, with a seed for the episode."""
-        fresh = []
+        restarted = []
         for previous in [process for process in self.processes() if process.takes_seed]:
             process_seed = operator_seed(seed, previous.name, previous.agents[0])
             process = self._launch(previous.key, previous.spec, process_seed)
@@ -229,8 +229,8 @@ class Seats:
             process.agents = previous.agents
             self.of_agent.update(dict.fromkeys(process.agents, process))
             self._end([previous])
-            fresh.append(process)
-        self._introduce(fresh, time.perf_counter() + start_seconds())
+            restarted.append(process)
+        self._introduce(restarted, time.perf_counter() + start_seconds())
 
     def end_episode(self, returns: Mapping[str, float], steps: int) -> None:
         for agent, operator in self.of_agent.items():
@@ -390,7 +390,7 @@ class Seats:
     def stop(self) -> None:
         """Stop all operators, at the latest with SIGKILL after less than 3 s."""
         self._end(self.processes())
-        for operator in self._in_process():
+        for operator in self._in_process_operators():
             operator.close()
         self.operators.clear()
         self.of_agent.clear()

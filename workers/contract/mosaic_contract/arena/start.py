@@ -20,7 +20,7 @@ from mosaic_contract.arrays import unpack
 from mosaic_contract.errors import ConfigError
 
 _KEYS = {"position", "actions"}
-_NAMED = 12  # actions in an error
+_MAX_NAMED = 12  # actions in an error
 
 
 class Start(NamedTuple):
@@ -105,8 +105,8 @@ def _action_named(action: Any, agent: str, description: EnvironmentDescription) 
             action = import_module("chess").Board(fen).parse_san(action).uci()
     if action not in names:
         near = difflib.get_close_matches(action, names, n=3) or list(names)
-        suffix = "" if len(near) <= _NAMED else f" and {len(near) - _NAMED:,} others"
-        raise Unusable("illegal", f"is not an action now; there are {', '.join(near[:_NAMED])}{suffix}")
+        suffix = "" if len(near) <= _MAX_NAMED else f" and {len(near) - _MAX_NAMED:,} others"
+        raise Unusable("illegal", f"is not an action now; there are {', '.join(near[:_MAX_NAMED])}{suffix}")
     return names[action]
 
 
