@@ -34,7 +34,7 @@ LARGE_BYTES = 512 << 10
 than it decodes a JPEG."""
 FLAT = 0.15
 """Maximum compression ratio (deflated size / size) of a flat frame."""
-_KEPT_FLAT = 0.5  # the same for frames that are kept, where size counts for more than time
+_STORED_FLAT = 0.5  # the same for stored frames, where size counts for more than time
 MOST_PIXELS = 2 << 20
 """Maximum pixels of a frame on a page; larger frames are reduced by integer factors."""
 QUALITY = 80
@@ -93,18 +93,18 @@ class Content:
         sample = _sample(frame.pixels)
         self.ratio = len(zlib.compress(sample, 1)) / len(sample)
 
-    def encoding(self, narrow: bool) -> Encoding:
-        """Return the encoding for a connection of low (``narrow``) or high bandwidth."""
+    def encoding(self, low_bandwidth: bool) -> Encoding:
+        """Return the encoding for a connection of low or high bandwidth."""
         if self.nbytes <= SMALL_BYTES:
-            return "deflate" if narrow and self.ratio < 0.9 else "raw"
+            return "deflate" if low_bandwidth and self.ratio < 0.9 else "raw"
         if self.ratio <= FLAT:
             return "deflate"
-        return "jpeg" if narrow or self.nbytes > LARGE_BYTES else "raw"
+        return "jpeg" if low_bandwidth or self.nbytes > LARGE_BYTES else "raw"
 
 
 def encode(frame: Frame, encoding: Encoding) -> Packet:
     """Return the frame in this encoding, no larger than a page needs."""
-    height, width, channels, pixels = _fitting(frame)
+    height, width, channels, pixels = _reduced_for_page(frame)
     data = pixels
     if encoding == "deflate":
         data = zlib.compress(pixels, 1)
@@ -117,7 +117,7 @@ def compact(frame: Frame, side: int) -> Packet:
     """Return the frame in a size to keep many of: at most ``side`` pixels long, and without loss if it is
     flat."""
     small = _reduced(frame, side)
-    return encode(small, "deflate" if Content(small).ratio < _KEPT_FLAT else "jpeg")
+    return encode(small, "deflate" if Content(small).ratio < _STORED_FLAT else "jpeg")
 
 
 def _reduced(frame: Frame, side: int) -> Frame:
@@ -139,7 +139,7 @@ def _sample(pixels: bytes) -> bytes:
     return b"".join(pixels[band * step : band * step + _BAND_BYTES] for band in range(_BANDS))
 
 
-def _fitting(frame: Frame) -> tuple[int, int, int, bytes]:
+def _reduced_for_page(frame: Frame) -> tuple[int, int, int, bytes]:
     """Return height, width, channels and pixels, averaged over squares if there are too many pixels."""
     height, width, channels = frame.height, frame.width, frame.channels
     if height * width <= MOST_PIXELS:
@@ -196,7 +196,7 @@ class Recorder:
             self._packets.append(packet)
             self._bytes += len(packet.data) + _OVERHEAD
             while self._packets and (
-                self._bytes > self.limit_bytes or not _within(self._packets[0], self.seconds, packet)
+                self._bytes > self.limit_bytes or not _is_recent(self._packets[0], self.seconds, packet)
             ):
                 self._bytes -= len(self._packets.popleft().data) + _OVERHEAD
 
@@ -205,10 +205,10 @@ class Recorder:
         none."""
         with self._lock:
             packets = list(self._packets)
-        return [packet for packet in packets if _within(packet, seconds, packets[-1])]
+        return [packet for packet in packets if _is_recent(packet, seconds, packets[-1])]
 
 
-def _within(packet: Packet, seconds: float, newest: Packet) -> bool:
+def _is_recent(packet: Packet, seconds: float, newest: Packet) -> bool:
     """Return whether a packet is within the last ``seconds``. Later timestamps stem from before a clock was
     set back."""
     return newest.published - seconds <= packet.published <= newest.published

@@ -73,7 +73,7 @@ def _arranged(tiles: Sequence[MontageTile], columns: int) -> Image.Image:
             lines = (label, hud_line(frame.hud) if frame else "no frame was seen")
             for i, line in enumerate(lines):
                 text = line.replace("−", "-")  # the font has no minus sign
-                draw.text((left, top + i * LINE), _fitting(text, font, side), INK, font)
+                draw.text((left, top + i * LINE), _shortened(text, font, side), INK, font)
             if picture is not None:
                 canvas.paste(picture, (left, top + 2 * LINE))
         top += height
@@ -101,7 +101,7 @@ def _resized(frame: Frame, side: int) -> Image.Image:
     return image.resize((frame.width * factor, frame.height * factor), Image.Resampling.NEAREST)
 
 
-def _fitting(text: str, font: FreeTypeFont, width: int) -> str:
+def _shortened(text: str, font: FreeTypeFont, width: int) -> str:
     if font.getlength(text) <= width:
         return text
     while text and font.getlength(text + "…") > width:

@@ -62,11 +62,11 @@ def joined(images: Sequence[Image.Image], gap: int = 0, *, across: bool = False)
     size = (sum(widths) + gap * (len(images) - 1), max(heights))
     if not across:
         size = (max(widths), sum(heights) + gap * (len(images) - 1))
-    whole, left, top = Image.new("RGBA", size), 0, 0
+    sheet, left, top = Image.new("RGBA", size), 0, 0
     for image in images:
-        whole.paste(image, (left, top))
+        sheet.paste(image, (left, top))
         left, top = (left + image.width + gap, 0) if across else (0, top + image.height + gap)
-    return whole
+    return sheet
 
 
 def picture_path(value: Path | str) -> Path:
@@ -88,9 +88,11 @@ def film_path(value: Path | str) -> tuple[Path, Callable[[Sequence[Packet]], byt
     return path, maker
 
 
-def _path(value: object, what: str, example: str) -> Path:
+def _path(value: object, label: str, example: str) -> Path:
     if not isinstance(value, str | Path):
-        raise ConfigurationError(f"{what} must be written to a path, such as {example!r}, not {value!r:.100}")
+        raise ConfigurationError(
+            f"{label} must be written to a path, such as {example!r}, not {value!r:.100}"
+        )
     path = Path(value)
     if not path.parent.is_dir():
         raise ConfigurationError(f"there is no folder {path.parent} for {path.name}: create it first")
@@ -105,11 +107,11 @@ def gif(packets: Sequence[Packet]) -> bytes:
     height, width = _extent(packets)
     size = width.to_bytes(2, "little") + height.to_bytes(2, "little")
     file = [b"GIF89a" + size + b"\x70\0\0", b"!\xff\x0bNETSCAPE2.0\x03\x01\0\0\0"]
-    before: Pixels | None = None
+    previous: Pixels | None = None
     for packet, _, ticks in _timed(packets, GIF_TICKS, GIF_SHORTEST):
         canvas = _on_canvas(packet.decode(), height, width)
-        top, bottom, left, right = _changed(before, canvas)
-        before = canvas
+        top, bottom, left, right = _changed(previous, canvas)
+        previous = canvas
         part = _paletted(canvas[top:bottom, left:right])
         file += GifImagePlugin.getdata(
             part, (left, top), duration=10 * min(ticks, _LONGEST), disposal=1, include_color_table=True
@@ -187,15 +189,17 @@ def _timed(packets: Sequence[Packet], per_second: int, shortest: int) -> list[_M
     Each start is rounded separately, so that errors do not accumulate. The last frame is shown for the mean
     duration of the others, a single frame for a second.
     """
-    kept: list[tuple[Packet, int]] = []
+    timed: list[tuple[Packet, int]] = []
     for packet in packets:
         start = round((packet.published - packets[0].published) * per_second)
-        if not kept or start - kept[-1][1] >= shortest:
-            kept.append((packet, start))
-    starts = [start for _, start in kept]
+        if not timed or start - timed[-1][1] >= shortest:
+            timed.append((packet, start))
+    starts = [start for _, start in timed]
     mean = round(starts[-1] / (len(starts) - 1)) if len(starts) > 1 else per_second
-    ends = [*starts[1:], starts[-1] + max(mean, shortest)]
-    return [_Moment(packet, start, end - start) for (packet, start), end in zip(kept, ends, strict=True)]
+    end_ticks = [*starts[1:], starts[-1] + max(mean, shortest)]
+    return [
+        _Moment(packet, start, end - start) for (packet, start), end in zip(timed, end_ticks, strict=True)
+    ]
 
 
 def _film(packets: Sequence[Packet], height: int, width: int) -> Iterator[tuple[Pixels, int]]:
@@ -233,11 +237,11 @@ def _on_canvas(pixels: Pixels, height: int, width: int) -> Pixels:
     return canvas
 
 
-def _changed(before: Pixels | None, now: Pixels) -> tuple[int, int, int, int]:
+def _changed(previous: Pixels | None, current: Pixels) -> tuple[int, int, int, int]:
     """Return top, bottom, left and right of the changed area; a single pixel if nothing changed."""
-    if before is None:
-        return 0, now.shape[0], 0, now.shape[1]
-    differs = (before != now).any(2)
+    if previous is None:
+        return 0, current.shape[0], 0, current.shape[1]
+    differs = (previous != current).any(2)
     rows, columns = differs.any(1).nonzero()[0], differs.any(0).nonzero()[0]
     if not len(rows):
         return 0, 1, 0, 1
@@ -251,11 +255,11 @@ def _paletted(pixels: Pixels) -> Image.Image:
 
     picture = Image.fromarray(np.ascontiguousarray(pixels))
     if picture.getcolors(256) is None:
-        apart = max(1, math.isqrt(picture.width * picture.height // _SAMPLE))
-        sample = Image.fromarray(np.ascontiguousarray(pixels[::apart, ::apart]))
+        stride = max(1, math.isqrt(picture.width * picture.height // _SAMPLE))
+        sample = Image.fromarray(np.ascontiguousarray(pixels[::stride, ::stride]))
         return picture.quantize(palette=sample.quantize(256, Image.Quantize.MEDIANCUT))
     packed = pixels.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], np.uint32)
-    colours, places = np.unique(packed, return_inverse=True)
-    exact = Image.fromarray(places.reshape(packed.shape).astype(np.uint8), "P")
+    colours, indices = np.unique(packed, return_inverse=True)
+    exact = Image.fromarray(indices.reshape(packed.shape).astype(np.uint8), "P")
     exact.putpalette(b"".join(int(colour).to_bytes(3, "big") for colour in colours))
     return exact

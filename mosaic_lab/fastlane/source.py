@@ -27,7 +27,7 @@ from mosaic_lab.keeper.states import RunStatus, State
 from mosaic_lab.keeper.tail import progress, started_config
 from mosaic_lab.sanitize import sanitize
 
-KEPT_BYTES = 64 << 20
+MAX_CACHED_BYTES = 64 << 20
 """Maximum total bytes over all runs; beyond it, the frames of the least recently updated runs are dropped."""
 LOOK_SECONDS = 1.0
 SILENT_SECONDS = 10.0
@@ -52,13 +52,13 @@ class _Memory:
     def keep(self, folder: Path, frame: Frame) -> None:
         """Store a frame of the run in ``folder`` unless a newer one is known."""
         with self._lock:
-            before = self._frames.get(folder)
-            if before is not None and before.published > frame.published:
+            previous = self._frames.get(folder)
+            if previous is not None and previous.published > frame.published:
                 return
-            self._bytes += len(frame.pixels) - (len(before.pixels) if before else 0)
+            self._bytes += len(frame.pixels) - (len(previous.pixels) if previous else 0)
             self._frames[folder] = frame
             self._frames.move_to_end(folder)
-            while self._bytes > KEPT_BYTES and len(self._frames) > 1:
+            while self._bytes > MAX_CACHED_BYTES and len(self._frames) > 1:
                 self._bytes -= len(self._frames.popitem(last=False)[1].pixels)
 
     def forget(self, folder: Path) -> None:
@@ -89,7 +89,7 @@ class FrameSource:
     """The frames of the run in ``folder``, in any state. Missing frames never raise an error."""
 
     def __init__(self, folder: Path) -> None:
-        self.said = ""
+        self.writer_notice = ""
         """The writer's last notice about its frames; kept after the run has ended."""
         self._folder = RunFolder(folder)
         self._last: Frame | None = None
@@ -97,7 +97,7 @@ class FrameSource:
         self._reader = FrameReader(self._publisher)
         self._status = self._folder.status()
         self._ring = self._reader.state
-        self._begun = False
+        self._has_progress = False
         self._looked_at = time.monotonic()
         self._silent_since: float | None = None
         self._closed = False
@@ -110,8 +110,8 @@ class FrameSource:
         self._reader.watch(fps)
         ended = self.finished  # read before the ring, because nothing is published after the end
         frame = self._reader.read()
-        before = self.said if ended else ""  # the ring may be gone by now
-        self.said = sanitize(self._reader.notice) or before
+        last_notice = self.writer_notice if ended else ""  # the ring may be gone by now
+        self.writer_notice = sanitize(self._reader.notice) or last_notice
         if frame is not None:
             self._last, self._ring = frame, "open"
             keep(self._folder.path, frame)
@@ -143,7 +143,7 @@ class FrameSource:
     def finished(self) -> bool:
         """Whether the run has ended, so that no more frames will arrive. A lost run has ended if its worker
         has."""
-        status = self._look()
+        status = self._read_status()
         return status.state.finished and not (status.state is State.LOST and self._ring == "open")
 
     @property
@@ -155,7 +155,9 @@ class FrameSource:
         """Turn the worker's frames on or off for all viewers. Raises MosaicError if it publishes none."""
         if self.finished or self._reader.state != "open":
             word = "on" if on else "off"
-            hint = "; lab.train(..., frames=False) starts a run without" if self._early and not on else ""
+            hint = (
+                "; lab.train(..., frames=False) starts a run without" if self._is_starting and not on else ""
+            )
             why = _ENDED[self._status.state] if self.finished else self.reason
             raise MosaicError(f"frames of run {self._folder.run_id} cannot be turned {word}: {why}{hint}")
         self._reader.enable(on)
@@ -165,8 +167,11 @@ class FrameSource:
         """The current notice; None while frames arrive and there is nothing to report."""
         if self.finished:
             wrong = self._status.state in (State.FAILED, State.LOST)
-            seen = last_seen(last, self._total) if (last := self.last) else ""
-            details = "; ".join(filter(None, (seen, self.said))) or "this process has seen no frame of it"
+            last_frame_text = last_seen(last, self._total) if (last := self.last) else ""
+            details = (
+                "; ".join(filter(None, (last_frame_text, self.writer_notice)))
+                or "this process has seen no frame of it"
+            )
             return Notice("error" if wrong else "info", f"{_ENDED[self._status.state]}; {details}")
         if self._status.state is State.LOST:
             return Notice("error", f"the run is lost ({self._status.reason}); its worker is still running")
@@ -178,14 +183,14 @@ class FrameSource:
         """The notice's text, for an error message."""
         return self.notice.text if self.notice else "no problem is known"
 
-    def _look(self) -> RunStatus:
+    def _read_status(self) -> RunStatus:
         """Return the run's status, at most a second old. An end recorded by its keeper is final."""
         now = time.monotonic()
         final = self._status.state.finished and self._status.state is not State.LOST
         if not final and now - self._looked_at >= LOOK_SECONDS:
             self._follow_publisher()
             self._status, self._ring, self._looked_at = self._folder.status(), self._reader.state, now
-            self._begun = self._begun or (
+            self._has_progress = self._has_progress or (
                 self._ring == "absent" and any(progress(self._folder.telemetry_path).values())
             )
         return self._status
@@ -202,7 +207,7 @@ class FrameSource:
         return planned or self._folder.document(self._folder.config_path).get("total_timesteps")
 
     @property
-    def _early(self) -> bool:
+    def _is_starting(self) -> bool:
         return self._status.state in (State.QUEUED, State.STARTING)
 
     def _why(self) -> tuple[str, float]:
@@ -210,28 +215,30 @@ class FrameSource:
         if self._ring == "absent":
             if self._status.place not in ("", place()):
                 return "the run is on another machine, or in another container: its frames stay there", 0.0
-            if self._early:
+            if self._is_starting:
                 return f"{self._status.state}: {self._status.reason}", math.inf
-            if self._beginning():
+            if self._may_be_loading():
                 return "waiting for the worker to start", math.inf
             return "this worker publishes no frames (run.log() may say why)", SILENT_SECONDS
-        said = sanitize(self._reader.notice)
+        writer_notice = sanitize(self._reader.notice)
         if self._ring == "ended":
-            return said, 0.0
+            return writer_notice, 0.0
         if self._ring == "open" and not self._reader.enabled:
             return "frames are off: run.enable_frames() turns them on", 0.0
         if self._ring == "closed":
-            return said or "the worker publishes no more frames", SILENT_SECONDS
-        return said or self._silence(), math.inf
+            return writer_notice or "the worker publishes no more frames", SILENT_SECONDS
+        return writer_notice or self._silence_text(), math.inf
 
-    def _beginning(self) -> bool:
+    def _may_be_loading(self) -> bool:
         """Return whether a running worker may still be before its first step, without a ring."""
         status = self._status
         return (
-            not self._begun and status.state is State.RUNNING and time.time() - status.since < BEGIN_SECONDS
+            not self._has_progress
+            and status.state is State.RUNNING
+            and time.time() - status.since < BEGIN_SECONDS
         )
 
-    def _silence(self) -> str:
+    def _silence_text(self) -> str:
         if self.last is None:
             return "waiting for the first frame"
         silent = 0.0 if self._silent_since is None else time.monotonic() - self._silent_since
@@ -251,8 +258,8 @@ def last_seen(frame: Frame, total: object) -> str:
     known."""
     if frame.hud.step is None:
         return "this is the last frame seen here"
-    of = f" of {total:,}" if isinstance(total, int) else ""
-    return f"the last frame seen here is of step {frame.hud.step:,}{of}"
+    total_text = f" of {total:,}" if isinstance(total, int) else ""
+    return f"the last frame seen here is of step {frame.hud.step:,}{total_text}"
 
 
 def pixels_of(frame: Frame) -> Pixels:

@@ -38,7 +38,7 @@ ABANDONED_SECONDS = 3600.0
 """Age at which a temporary file is attributed to a process that was killed."""
 USED_SECONDS = 600.0
 """Resolution of the time of last use."""
-LOOK_AGAIN = 100
+WRITES_PER_SCAN = 100
 """Number of files written between two measurements of the total size, which other processes change too."""
 _SUFFIX = ".columns"
 _PARTIAL = ".partial-"
@@ -92,9 +92,9 @@ class ColumnCache:
     def __init__(self, folder: Path | None = None, most_bytes: int = MOST_BYTES) -> None:
         """``folder`` defaults to ``columns`` in the user's cache folder."""
         self.folder = folder or users_cache("columns")
-        self._most_bytes = most_bytes
-        self._room = 0  # bytes that may be written
-        self._unlooked = LOOK_AGAIN  # files written since the folder was measured
+        self._max_bytes = most_bytes
+        self._free_bytes = 0  # bytes that may be written
+        self._writes_since_scan = WRITES_PER_SCAN  # files written since the folder was measured
 
     def load(self, source: StreamVersion) -> tuple[Index, MappedChunks] | None:
         """Return the columns of a stream in its current version; None if the cache does not contain them."""
@@ -102,13 +102,13 @@ class ColumnCache:
         try:
             with path.open("rb") as file:
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-                used = time.time() - os.fstat(file.fileno()).st_mtime
+                unused_seconds = time.time() - os.fstat(file.fileno()).st_mtime
             index = _index(mapped)
         except (OSError, ValueError):  # missing, empty or not a cache file
             return None
         if index is None or index.source != source:
             return None
-        if used > USED_SECONDS:
+        if unused_seconds > USED_SECONDS:
             with suppress(OSError):
                 os.utime(path)
         return index, MappedChunks(mapped, index.chunks)
@@ -126,7 +126,7 @@ class ColumnCache:
         with suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
             size = full.size + last.size
-            if not self._make_room(size):
+            if not self._free_space(size):
                 return False
             handle, name = tempfile.mkstemp(prefix=_PARTIAL, dir=self.folder)
             partial = Path(name)
@@ -154,32 +154,37 @@ class ColumnCache:
     def _path(self, source: StreamVersion) -> Path:
         return self.folder / (hashlib.sha256(os.fsencode(source.path)).hexdigest()[:32] + _SUFFIX)
 
-    def _make_room(self, size: int) -> bool:
+    def _free_space(self, size: int) -> bool:
         """Remove the least recently used files if needed. Return whether ``size`` bytes may be written."""
-        if size > self._most_bytes // 2 or shutil.disk_usage(self.folder).free < size + SPARE_BYTES:
+        if size > self._max_bytes // 2 or shutil.disk_usage(self.folder).free < size + SPARE_BYTES:
             return False
-        if size > self._room or self._unlooked >= LOOK_AGAIN:  # not every time, because it checks all files
-            self._room, self._unlooked = self._most_bytes - self._shrunk(self._most_bytes - size), 0
-        self._room, self._unlooked = self._room - size, self._unlooked + 1
+        if (
+            size > self._free_bytes or self._writes_since_scan >= WRITES_PER_SCAN
+        ):  # not every time, because it checks all files
+            self._free_bytes, self._writes_since_scan = (
+                self._max_bytes - self._shrink(self._max_bytes - size),
+                0,
+            )
+        self._free_bytes, self._writes_since_scan = self._free_bytes - size, self._writes_since_scan + 1
         return True
 
-    def _shrunk(self, most: int) -> int:
-        """Remove the least recently used files until ``most`` bytes remain. Return the remaining bytes."""
-        kept = []
+    def _shrink(self, max_bytes: int) -> int:
+        """Remove the least recently used files until ``max_bytes`` remain. Return the remaining bytes."""
+        files = []
         for entry in os.scandir(self.folder):
             with suppress(OSError):
                 status = entry.stat(follow_symlinks=False)
                 if entry.name.endswith(_SUFFIX):
-                    kept.append((status.st_mtime, status.st_size, entry.path))
+                    files.append((status.st_mtime, status.st_size, entry.path))
                 elif entry.name.startswith(_PARTIAL) and time.time() - status.st_mtime > ABANDONED_SECONDS:
                     os.unlink(entry.path)  # noqa: PTH108
-        total = sum(file[1] for file in kept)
-        for _, freed, path in sorted(kept):
-            if total <= most:
+        total = sum(file[1] for file in files)
+        for _, size, path in sorted(files):
+            if total <= max_bytes:
                 break
             with suppress(OSError):
                 os.unlink(path)  # noqa: PTH108 - existing mappings remain valid
-            total -= freed
+            total -= size
         return total
 
 
@@ -194,12 +199,12 @@ def _finish(file: IO[bytes], index: Index) -> None:
 
 def _index(mapped: mmap.mmap) -> Index | None:
     """Return the index of a cache file; None if it is invalid."""
-    place = len(mapped) - _END.size
-    if place < 0:
+    trailer = len(mapped) - _END.size
+    if trailer < 0:
         return None
-    magic, begin, length, checksum = _END.unpack_from(mapped, place)
+    magic, begin, length, checksum = _END.unpack_from(mapped, trailer)
     text = mapped[begin : begin + length]
-    if magic != _MAGIC or begin + length != place or zlib.crc32(text) != checksum:
+    if magic != _MAGIC or begin + length != trailer or zlib.crc32(text) != checksum:
         return None
     try:
         index = msgspec.json.decode(text, type=Index)

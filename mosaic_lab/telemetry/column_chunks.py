@@ -113,23 +113,23 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
 class _GrowableArray:
     """Arrays of numbers that grow at the end; earlier views remain valid."""
 
-    def __init__(self, rows: int, kind: type[np.generic]) -> None:
-        self._room: NDArray[Any] = np.empty((rows, 64), kind)
+    def __init__(self, rows: int, dtype: type[np.generic]) -> None:
+        self._buffer: NDArray[Any] = np.empty((rows, 64), dtype)
         self.length = 0
 
     def extend(self, new: NDArray[Any]) -> None:
         """Append numbers, [rows, n]."""
         begin, self.length = self.length, self.length + new.shape[-1]
-        if self.length > self._room.shape[1]:
-            larger = np.empty((len(new), max(self.length, 2 * begin)), self._room.dtype)
-            larger[:, :begin] = self._room[:, :begin]
-            self._room = larger
-        self._room[:, begin : self.length] = new
+        if self.length > self._buffer.shape[1]:
+            larger = np.empty((len(new), max(self.length, 2 * begin)), self._buffer.dtype)
+            larger[:, :begin] = self._buffer[:, :begin]
+            self._buffer = larger
+        self._buffer[:, begin : self.length] = new
 
     @property
     def numbers(self) -> NDArray[Any]:
         """All numbers, [rows, n]."""
-        return self._room[:, : self.length]
+        return self._buffer[:, : self.length]
 
 
 class OpenChunk:
@@ -177,14 +177,14 @@ class OpenChunk:
     def write(self, file: IO[bytes], begin: int) -> Chunk:
         """Write the chunk at ``begin`` of a file and return its position. Raises OSError."""
         file.seek(begin)
-        at = begin + file.write(self._rows.numbers.tobytes())
+        position = begin + file.write(self._rows.numbers.tobytes())
         columns = {}
         for name, (indices, values) in self._columns.items():
-            columns[name] = column = Column(at, values.length)
-            at += file.write(values.numbers.tobytes())
+            columns[name] = column = Column(position, values.length)
+            position += file.write(values.numbers.tobytes())
             if column.count != self.rows:
-                at += file.write(indices.numbers.tobytes())
-                at += file.write(bytes(-at % 8))
+                position += file.write(indices.numbers.tobytes())
+                position += file.write(bytes(-position % 8))
         file.flush()
         return Chunk(begin, self.rows, columns)
 
@@ -213,25 +213,25 @@ class MappedChunks:
 
     def pieces(self, name: str, first: int = 0) -> Iterator[Piece]:
         """Yield the points of a metric in order of writing, from the ``first`` piece on."""
-        befores = accumulate((chunk.rows for chunk in self.chunks), initial=0)
-        chunks = [pair for pair in zip(self.chunks, befores, strict=False) if name in pair[0].columns]
-        for chunk, before in chunks[first:]:
+        earlier_rows = accumulate((chunk.rows for chunk in self.chunks), initial=0)
+        chunks = [pair for pair in zip(self.chunks, earlier_rows, strict=False) if name in pair[0].columns]
+        for chunk, first_row in chunks[first:]:
             column = chunk.columns[name]
             rows = self._floats(chunk.begin, _ROWS * chunk.rows).reshape(_ROWS, chunk.rows)
             index = None if column.count == chunk.rows else self._index(column)
-            yield Piece(self._floats(column.begin, column.count), before, rows, index)
+            yield Piece(self._floats(column.begin, column.count), first_row, rows, index)
 
     def reduced(self, name: str, reduce: Callable[[Piece], T], key: Hashable) -> list[T]:
         """Return ``reduce(piece)`` of each piece of a metric.
 
         Results are kept for the last 16 combinations of metric and ``key``, which identifies ``reduce``.
         """
-        kept: list[T] = self._reduced.setdefault((name, key), [])
+        results: list[T] = self._reduced.setdefault((name, key), [])
         self._reduced.move_to_end((name, key))
         if len(self._reduced) > MOST_REDUCED:
             self._reduced.popitem(last=False)
-        kept.extend(map(reduce, self.pieces(name, len(kept))))
-        return kept
+        results.extend(map(reduce, self.pieces(name, len(results))))
+        return results
 
     def release(self) -> None:
         """Return the pages that were read to the system; they are read again when they are used."""
@@ -257,9 +257,9 @@ class SpilledChunks(MappedChunks):
 
     def append(self, chunk: OpenChunk) -> None:
         """Append a chunk. Raises OSError, leaving the other chunks unchanged."""
-        written = chunk.write(self._file, self.size)
-        self._mapped = mmap.mmap(self._file.fileno(), written.end, access=mmap.ACCESS_READ)
-        self.chunks.append(written)
+        chunk_position = chunk.write(self._file, self.size)
+        self._mapped = mmap.mmap(self._file.fileno(), chunk_position.end, access=mmap.ACCESS_READ)
+        self.chunks.append(chunk_position)
 
     def copy(self, file: IO[bytes]) -> list[Chunk]:
         """Copy all chunks to another, empty file and return their positions. Raises OSError."""

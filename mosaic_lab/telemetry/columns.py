@@ -43,8 +43,8 @@ class RunColumns:
         self._worker = _Stream(folder / "telemetry.jsonl", cache)
         self._system = _Stream(folder / "system.jsonl", cache)
         self._evaluations = _Stream(folder / "evaluations.jsonl", cache)
-        self._beside = (self._system, self._evaluations)
-        self._streams = (self._worker, *self._beside)
+        self._side_streams = (self._system, self._evaluations)
+        self._streams = (self._worker, *self._side_streams)
         self._lock = threading.Lock()
 
     @property
@@ -112,7 +112,7 @@ class RunColumns:
         clock = self._worker.facts.progress.clock
         if clock.zero is not None or ended():
             with self._lock:
-                for stream in self._beside:
+                for stream in self._side_streams:
                     stream.read(ended, max_bytes, clock)
 
     def pieces(self, name: str) -> list[Piece]:
@@ -158,36 +158,36 @@ class _Stream:
         self.unread = 0
         self.settled: StreamVersion | None = None
         """The file as it was when it was mapped, or could not be cached."""
-        self._seen: StreamVersion | None = None  # the file as it was when it was read completely
+        self._read_version: StreamVersion | None = None  # the file as it was when it was read completely
         self._cache = cache
-        self._begin()
+        self._open()
 
     def read(self, ended: Callable[[], bool], max_bytes: int, clock: RunClock | None = None) -> None:
         """Read new lines. ``clock`` is the clock of the worker, if this is another stream."""
         source = version_of(self.path)
         if source is not None:
-            if source == self.settled or (source == self._seen and not ended()):
+            if source == self.settled or (source == self._read_version and not ended()):
                 self.unread = 0
                 return
             if self.settled is not None:
-                self._begin()
+                self._open()
             self.size = source.size
             if not self.follower.offset and self._load(source):
                 return
         elif self.settled is not None:  # the columns of a deleted file are kept
             self.unread = 0
             return
-        self._make_room()
+        self._spill_full_chunk()
         texts = list(filter(None, self.follower.poll_texts(max_bytes)))
         if self.health.replaced != self._replaced:
-            self._forget()
+            self._clear()
         if texts:
-            self._take(texts, clock)
+            self._process(texts, clock)
         self.unread = 0 if source is None else max(0, source.size - self.follower.offset)
         if source is not None and (self.follower.inode, self.follower.offset) == (source.inode, source.size):
-            self._seen = source
+            self._read_version = source
             if ended() and version_of(self.path) == source:
-                self._keep(source)
+                self._store_in_cache(source)
 
     @property
     def health(self) -> Health:
@@ -206,12 +206,12 @@ class _Stream:
     def release(self) -> None:
         self._full.release()
 
-    def _begin(self) -> None:
-        self.settled = self._seen = None
+    def _open(self) -> None:
+        self.settled = self._read_version = None
         self.follower = JsonlFollower(self.path)
-        self._forget()
+        self._clear()
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         self.counts: dict[str, int] = {}
         """The number of points by metric. Replaced rather than modified, because other threads read it."""
         self.facts = StreamFacts()
@@ -230,20 +230,20 @@ class _Stream:
         self.settled, self.unread = source, 0
         return True
 
-    def _keep(self, source: StreamVersion) -> None:
+    def _store_in_cache(self, source: StreamVersion) -> None:
         self.settled = source
         self.follower.close()
         if self._cache.keep(source, list(self.counts), self.facts, self.health, self._full, self._last):
             self._load(source)
 
-    def _make_room(self) -> None:
+    def _spill_full_chunk(self) -> None:
         if self._last.full:
             if not isinstance(self._full, SpilledChunks):
                 self._full = self._cache.spill()
             self._full.append(self._last)
             self._last = OpenChunk()
 
-    def _take(self, texts: list[bytes], clock: RunClock | None) -> None:
+    def _process(self, texts: list[bytes], clock: RunClock | None) -> None:
         facts = self.facts
         reported = _Values()
         rows = facts.take((parse_text(text, self.health) for text in texts), reported.add)
@@ -274,18 +274,18 @@ class _Values:
         self._arrays.append((np.fromiter(map(len, rows), np.intp, len(rows)), codes, values))
 
     def columns(
-        self, former: Collection[str], health: Health
+        self, existing: Collection[str], health: Health
     ) -> Iterator[tuple[str, NDArray[np.uint32], NDArray[np.float64]]]:
         """Yield each metric's name, the rows of its values (uint32[k]) and the values (float64[k]).
 
-        Names that are neither ``former`` nor within the limits are dropped and counted in ``health``.
+        Names that are neither ``existing`` nor within the limits are dropped and counted in ``health``.
         """
         lengths, codes, values = map(np.concatenate, zip(*self._arrays, strict=True))
         index = np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths)
-        places = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-        names = len(former)
-        for name, points in zip(self._code_of, places, strict=False):
-            if name not in former:
+        points_by_name = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+        names = len(existing)
+        for name, points in zip(self._code_of, points_by_name, strict=False):
+            if name not in existing:
                 if names >= MAX_NAMES or len(name) > MAX_NAME_LENGTH:
                     health.dropped_values += len(points)
                     continue

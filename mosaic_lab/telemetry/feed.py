@@ -97,17 +97,17 @@ class RunFeed(RunColumns):
         speed = self.progress.steps_per_second
         return max(0, total_timesteps - self.step) / speed if speed else None
 
-    def poll(self, ended: bool = False, beside: bool = True) -> bool:
+    def poll(self, ended: bool = False, side_files: bool = True) -> bool:
         """Read a bounded amount of new data. Return whether anything changed: the stream, the state or the
         log.
 
-        With ``beside``, measurements of the keeper and evaluations are also read, but do not count as a
+        With ``side_files``, measurements of the keeper and evaluations are also read, but do not count as a
         change, because they are no sign of life of the worker. If the run has ``ended``, its columns are
         cached when all is read. Raises OSError if the worker's file exists but cannot be read.
         """
         with self._polling:
             self.read_worker(lambda: ended)
-            if beside:
+            if side_files:
                 with suppress(OSError):
                     self.read_beside(lambda: ended)
             state, log = self._side_files
@@ -123,9 +123,9 @@ Callback = Callable[[RunFeed], None]
 class _Subscription:
     def __init__(self, callback: Callback) -> None:
         self.callback = callback
-        self.news = True  # a new subscriber receives the current data first
+        self.pending = True  # a new subscriber receives the current data first
         self.called_at = float("-inf")
-        self.reported = False
+        self.error_logged = False
 
 
 class _Watched:
@@ -134,10 +134,10 @@ class _Watched:
     def __init__(self, feed: RunFeed) -> None:
         self.feed = feed
         self.subscriptions: tuple[_Subscription, ...] = ()
-        self.next_look = float("-inf")
+        self.next_poll = float("-inf")
         self.changed_at = float("-inf")
-        self.second_read = -1
-        self.reported = False
+        self.side_files_second = -1
+        self.error_logged = False
 
 
 class Watcher:
@@ -171,7 +171,7 @@ class Watcher:
         with self._lock:
             watched = self._watched.get(feed) or _Watched(feed)
             watched.subscriptions = (*watched.subscriptions, subscription)
-            watched.next_look = float("-inf")
+            watched.next_poll = float("-inf")
             self._watched = {**self._watched, feed: watched}
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="mosaic-watcher", daemon=True)
@@ -188,8 +188,8 @@ class Watcher:
 
     def _unsubscribe(self, watched: _Watched, subscription: _Subscription) -> None:
         with self._lock:
-            others = (other for other in watched.subscriptions if other is not subscription)
-            watched.subscriptions = tuple(others)
+            remaining = (other for other in watched.subscriptions if other is not subscription)
+            watched.subscriptions = tuple(remaining)
             self._watched = {feed: run for feed, run in self._watched.items() if run.subscriptions}
 
     def _run(self) -> None:
@@ -198,41 +198,41 @@ class Watcher:
             began = time.monotonic()
             watched = tuple(self._watched.values())
             for run in watched:
-                if run.next_look <= began:
+                if run.next_poll <= began:
                     self._look(run)
             now = time.monotonic()
             # If nothing is watched, this waits for the next subscription.
-            until_next = min((run.next_look - now for run in watched), default=None)
+            until_next = min((run.next_poll - now for run in watched), default=None)
             self._wake.wait(None if until_next is None else max(until_next, now - began))
 
     def _look(self, run: _Watched) -> None:
         now = time.monotonic()
-        beside = run.feed.behind or int(now) != run.second_read
-        run.second_read = int(now)
-        changed = self._poll(run, beside)
+        side_files_due = run.feed.behind or int(now) != run.side_files_second
+        run.side_files_second = int(now)
+        changed = self._poll(run, side_files_due)
         if changed:
             run.changed_at = now
         busy = now - run.changed_at < BUSY_FOR_SECONDS
-        more = changed and run.feed.behind
-        pace = BUSY_SECONDS if busy else IDLE_SECONDS
+        unread = changed and run.feed.behind
+        interval = BUSY_SECONDS if busy else IDLE_SECONDS
         # Aligned to a time grid, so that one wake-up serves all runs.
-        run.next_look = now if more else (now // pace + 1) * pace
+        run.next_poll = now if unread else (now // interval + 1) * interval
         for subscription in run.subscriptions:
-            subscription.news = subscription.news or changed
-            if subscription.news and now - subscription.called_at >= BUSY_SECONDS / 2:
-                subscription.news, subscription.called_at = False, now
+            subscription.pending = subscription.pending or changed
+            if subscription.pending and now - subscription.called_at >= BUSY_SECONDS / 2:
+                subscription.pending, subscription.called_at = False, now
                 _notify(subscription, run.feed)
 
-    def _poll(self, run: _Watched, beside: bool) -> bool:
+    def _poll(self, run: _Watched, side_files: bool) -> bool:
         try:
-            changed = run.feed.poll(beside=beside)
+            changed = run.feed.poll(side_files=side_files)
         except Exception:
-            if not run.reported:
-                run.reported = True
+            if not run.error_logged:
+                run.error_logged = True
                 folder = run.feed.folder
                 logger.exception("Cannot read the telemetry in %s; trying again.", folder)
             return False
-        run.reported = False
+        run.error_logged = False
         return changed
 
 
@@ -248,8 +248,8 @@ def _notify(subscription: _Subscription, feed: RunFeed) -> None:
     try:
         subscription.callback(feed)
     except Exception:
-        if not subscription.reported:
-            subscription.reported = True
+        if not subscription.error_logged:
+            subscription.error_logged = True
             logger.exception(
                 "%r failed on an update of %s; it will still be called, without showing further errors.",
                 subscription.callback,

@@ -50,8 +50,8 @@ class ReturnMeans(Struct):
         means = sliding_window_view(recent, min(WINDOW, len(recent))).mean(axis=1)
         self.last = float(means[-1])
         if len(recent) >= WINDOW:
-            before = -np.inf if self.best_window is None else self.best_window
-            self.best_window = max(float(means.max()), before)
+            best = -np.inf if self.best_window is None else self.best_window
+            self.best_window = max(float(means.max()), best)
         self.newest = recent[1 - WINDOW :].tolist()
 
 

@@ -49,10 +49,10 @@ class RunClock(Struct):
     def at(self, timestamps: Floats) -> Floats:
         """Return the seconds since the start at each of consecutive timestamps, NaN if missing."""
         if self.zero is None:
-            known = timestamps[~np.isnan(timestamps)]
-            if not len(known):
+            present = timestamps[~np.isnan(timestamps)]
+            if not len(present):
                 return np.full(len(timestamps), self.seconds)
-            self.zero = float(known[0])
+            self.zero = float(present[0])
         parts: list[Floats] = []
         while len(timestamps):
             since_zero = timestamps - self.zero
@@ -94,13 +94,13 @@ class SpeedEstimate(Struct):
         times, reached = seconds[grown], steps[grown]
         index = 0
         while index < len(grown):
-            at = float(times[index])
-            if self.advances and at - self.advances[-1][0] < SPACING_SECONDS:
+            time = float(times[index])
+            if self.advances and time - self.advances[-1][0] < SPACING_SECONDS:
                 spaced = int(np.searchsorted(times, self.advances[-1][0] + SPACING_SECONDS))
                 index = max(index + 1, spaced)
                 continue
-            self.advances.append((at, float(reached[index])))
-            while len(self.advances) > MIN_ADVANCES and at - self.advances[0][0] > WINDOW_SECONDS:
+            self.advances.append((time, float(reached[index])))
+            while len(self.advances) > MIN_ADVANCES and time - self.advances[0][0] > WINDOW_SECONDS:
                 self.advances.pop(0)
             index += 1
 
@@ -114,8 +114,8 @@ class SpeedEstimate(Struct):
             return None
         times = [time for time, _ in self.advances]
         longest_pause = max(later - earlier for earlier, later in pairwise(times))
-        until = max(last_time, self.now - longest_pause)
-        return (last_step - first_step) / (until - first_time)
+        end = max(last_time, self.now - longest_pause)
+        return (last_step - first_step) / (end - first_time)
 
 
 class StepProgress(Struct):
@@ -213,15 +213,15 @@ class StreamFacts(Struct):
         is_row, new = np.ones(len(messages), np.bool_), np.zeros(len(messages), np.int64)
         if len(rows) == len(messages):
             return is_row, steps, reported, new, times
-        others, observed = [], []
+        other_rows, observed = [], []
         for index, message in enumerate(messages):
             if message.event != METRICS:
-                others.append(index)
+                other_rows.append(index)
                 observed.append(self._observe(message))
-        is_row[others] = False
+        is_row[other_rows] = False
         all_steps, all_reported = np.empty(len(messages)), np.empty(len(messages), np.int64)
         all_steps[is_row], all_reported[is_row] = steps, reported
-        all_steps[others], all_reported[others], new[others] = zip(*observed, strict=True)
+        all_steps[other_rows], all_reported[other_rows], new[other_rows] = zip(*observed, strict=True)
         return is_row, all_steps, all_reported, new, times
 
     def _observe(self, message: Message) -> tuple[float, int, int]:
@@ -244,10 +244,10 @@ class StreamFacts(Struct):
         return next((self.returns[name] for name in RETURN_NAMES if name in self.returns), ReturnMeans())
 
 
-def _filled(steps: Floats, before: int) -> Floats:
-    """Return the steps of rows; those without one have the step of the row ``before``."""
-    known = ~np.isnan(steps)
-    if known.all():
+def _filled(steps: Floats, previous_step: int) -> Floats:
+    """Return the steps of rows; those without one have the step of the row ``previous_step``."""
+    has_step = ~np.isnan(steps)
+    if has_step.all():
         return steps
-    last_known = np.maximum.accumulate(np.where(known, np.arange(len(steps)), -1))
-    return np.where(last_known < 0, before, steps[last_known])
+    last_known = np.maximum.accumulate(np.where(has_step, np.arange(len(steps)), -1))
+    return np.where(last_known < 0, previous_step, steps[last_known])

@@ -317,10 +317,10 @@ def _salvage(line: bytes, health: Health) -> Message:
 
 
 def _fitting(fields: dict[str, Any], types: Mapping[str, Any], health: Health) -> dict[str, Any]:
-    kept = {}
+    valid = {}
     for name in filter(types.__contains__, fields):
         try:
-            kept[name] = msgspec.convert(fields[name], types[name])
+            valid[name] = msgspec.convert(fields[name], types[name])
         except msgspec.ValidationError:
             health.dropped_values += 1
-    return kept
+    return valid

@@ -57,8 +57,10 @@ def metrics_table(columns: RunColumns, name: str | None = None) -> pd.DataFrame:
     def column(dtype: type[np.generic], parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
         return _joined(dtype, parts, count, columns)[order]
 
-    code_of = {known: code for code, known in enumerate(names)}
-    code = column(np.int16, (np.full(len(piece.value), code_of[of], np.int16) for of, piece in points))
+    code_of = {metric: code for code, metric in enumerate(names)}
+    code = column(
+        np.int16, (np.full(len(piece.value), code_of[metric_name], np.int16) for metric_name, piece in points)
+    )
     table = pd.DataFrame(
         {
             "step": column(np.int64, (piece.step for _, piece in points)),
@@ -85,8 +87,8 @@ def metrics_tables(
     for columns in columns_of_runs:
         names.update(columns.names)
         tables.append(metrics_table(columns, name))
-    of_workers = [reported for reported in names if not reported.startswith(SYSTEM_PREFIX)]
-    if name is not None and name not in names and of_workers and ended():
+    worker_metrics = [reported for reported in names if not reported.startswith(SYSTEM_PREFIX)]
+    if name is not None and name not in names and worker_metrics and ended():
         raise ConfigurationError(f"metric {name!r} was not reported{nearest(name, names)}")
     return tables
 

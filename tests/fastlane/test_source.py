@@ -21,7 +21,7 @@ from support import at_work, start_painter, start_peer, store, wait_until
 import mosaic_lab
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunTimeout
 from mosaic_lab.fastlane import FrameSource, Notice, pixels_of
-from mosaic_lab.fastlane.source import KEPT_BYTES, keep, newest
+from mosaic_lab.fastlane.source import MAX_CACHED_BYTES, keep, newest
 from mosaic_lab.keeper import locks
 from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.keeper.states import RunStatus, State
@@ -363,7 +363,7 @@ def test_wrong_arguments_are_answered_with_what_is_right(tmp_path: Path) -> None
 
 
 def test_what_was_seen_of_many_runs_is_bounded(tmp_path: Path) -> None:
-    side = math.isqrt(KEPT_BYTES // 2)
+    side = math.isqrt(MAX_CACHED_BYTES // 2)
     frames = [Frame(1, float(at), side, side, 1, bytes(side * side), hud_of(at)) for at in range(3)]
     runs = [tmp_path / str(at) for at in range(3)]
     for run, frame in zip(runs, frames, strict=True):

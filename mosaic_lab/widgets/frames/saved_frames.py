@@ -56,14 +56,14 @@ class LastFrame:
         """Read the newest frame seen; return whether it is new."""
         feed = frame_stream().feed(self.folder)
         if feed is not None:
-            self.shown, self.reported = True, feed.said
+            self.shown, self.reported = True, feed.writer_notice
         return self._take_in((feed and feed.frame) or newest(self.folder))
 
     def poll(self, fps: float) -> bool:
         """Request ``fps`` frames per second, and read the newest; return whether it is new."""
         self._source = self._source or FrameSource(self.folder)
         frame = self._source.poll(fps)
-        self.reported = self._source.said
+        self.reported = self._source.writer_notice
         return self._take_in(frame or self._source.last)
 
     def rest(self) -> None:

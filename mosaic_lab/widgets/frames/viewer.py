@@ -72,10 +72,10 @@ class FrameFeed:
         return FrameSource(self.folder)
 
     @property
-    def said(self) -> str:
+    def writer_notice(self) -> str:
         """The writer's notice about its frames; may be read from any thread."""
         source: FrameSource | None = vars(self).get("source")
-        return source.said if source else ""
+        return source.writer_notice if source else ""
 
     def poll(self, now: float, fps: float) -> None:
         """Look for a new frame, and request ``fps`` frames per second from the writer."""

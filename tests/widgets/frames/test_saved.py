@@ -107,7 +107,7 @@ class Page:
         monkeypatch.setattr(saved_frames, "time", SimpleNamespace(monotonic=lambda: self.now))
 
     def show(self, run: Run, number: int) -> None:
-        self.feeds[run.path] = SimpleNamespace(frame=frame(number), said="")
+        self.feeds[run.path] = SimpleNamespace(frame=frame(number), writer_notice="")
 
 
 WIDGET = SimpleNamespace(_repr_mimebundle_=lambda: {notebooks.WIDGET_VIEW: {"model_id": "1"}})
@@ -221,7 +221,7 @@ def test_what_was_seen_of_a_run_is_the_same_whoever_asks_after_its_end(
 
 def test_why_there_were_no_frames_is_kept(supervisor: Supervisor, notebook: Notebook, shown_in: Page) -> None:
     run = start_peer(supervisor, "silent")
-    shown_in.feeds[run.path] = SimpleNamespace(frame=None, said="the environment cannot be drawn")
+    shown_in.feeds[run.path] = SimpleNamespace(frame=None, writer_notice="the environment cannot be drawn")
     SavedFrames([run], "the title", ["the label"]).show(WIDGET)
     run.stop()
     saved_frames.settle_frames(run)
