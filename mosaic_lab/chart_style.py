@@ -33,13 +33,13 @@ BAND_OPACITY = 0.2
 SIZE_INCHES = (8.6, 2.9)
 DOTS_PER_INCH = 120
 SAVED_DOTS_PER_INCH = 220
-MOST_NAMED = 12
+MAX_LEGEND_LABELS = 12
 LEGEND_COLUMNS = 4
 LEGEND_LETTERS = 120
 """Maximum characters per row, with space for the line samples between the names."""
 LABEL_ROWS = 3
 """Number of label rows, used in turn so that labels of neighbouring lines do not overlap."""
-MOST_MARKED = 4
+MAX_MARKED = 4
 """Maximum number of curves with their own marks; more could not be distinguished."""
 
 
@@ -132,9 +132,9 @@ def legend(figure: Figure) -> None:
     named = {label: handle for handle, label in reversed(labelled)}
     labels = list(dict.fromkeys(label for _, label in labelled))
     handles = [named[label] for label in labels]
-    if len(labels) > MOST_NAMED:
-        last = f"{labels[MOST_NAMED - 1]} … {len(labels)} in total"
-        handles, labels = handles[:MOST_NAMED], [*labels[: MOST_NAMED - 1], last]
+    if len(labels) > MAX_LEGEND_LABELS:
+        last = f"{labels[MAX_LEGEND_LABELS - 1]} … {len(labels)} in total"
+        handles, labels = handles[:MAX_LEGEND_LABELS], [*labels[: MAX_LEGEND_LABELS - 1], last]
     columns = LEGEND_LETTERS // (max(map(len, labels), default=0) + 6)
     figure.legend(
         handles,
@@ -148,7 +148,7 @@ def legend(figure: Figure) -> None:
     )
 
 
-class Place(NamedTuple):
+class MarkPosition(NamedTuple):
     """A labelled position on the x axis of one curve."""
 
     x: float
@@ -163,40 +163,49 @@ class Mark(NamedTuple):
     color: str = INK
 
 
-def marks_of(curves: Iterable[tuple[str, Sequence[Place]]]) -> list[Mark]:
-    """Return the marks of a chart's curves, given by their colours and places.
+def marks_of(curves: Iterable[tuple[str, Sequence[MarkPosition]]]) -> list[Mark]:
+    """Return the marks of a chart's curves, given by their colours and positions.
 
-    Places shared by all curves that have any are drawn in ink, others in the colour of their curve. If more
-    than `MOST_MARKED` curves have places, only the shared ones are marked. `marksOf` in
+    Positions shared by all curves that have any are drawn in ink, others in the colour of their curve. If
+    more than `MAX_MARKED` curves have positions, only the shared ones are marked. `marksOf` in
     `js/src/views/charts/marks.ts` does the same.
     """
-    marked = [(color, dict.fromkeys(places)) for color, places in curves if places]
-    if not marked:
+    own_positions = [(color, dict.fromkeys(positions)) for color, positions in curves if positions]
+    if not own_positions:
         return []
-    shared = [place for place in marked[0][1] if all(place in places for _, places in marked)]
-    marks = [Mark(*place) for place in shared]
-    if len(marked) <= MOST_MARKED:
-        marks += [Mark(*place, color) for color, places in marked for place in places if place not in shared]
+    shared = [
+        position
+        for position in own_positions[0][1]
+        if all(position in positions for _, positions in own_positions)
+    ]
+    marks = [Mark(*position) for position in shared]
+    if len(own_positions) <= MAX_MARKED:
+        marks += [
+            Mark(*position, color)
+            for color, positions in own_positions
+            for position in positions
+            if position not in shared
+        ]
     return sorted(marks)
 
 
-def mean_places(curves: Sequence[Sequence[Place]]) -> tuple[Place, ...]:
-    """Return the places of the mean over curves: places common to all curves, at the mean of their x."""
-    labelled = [{place.label: place.x for place in places} for places in curves]
+def mean_positions(curves: Sequence[Sequence[MarkPosition]]) -> tuple[MarkPosition, ...]:
+    """Return the positions of the mean over curves: those common to all curves, at the mean of their x."""
+    labelled = [{position.label: position.x for position in positions} for positions in curves]
     labels = [label for label in labelled[0] if all(label in by_label for by_label in labelled)]
     return tuple(
-        Place(sum(by_label[label] for by_label in labelled) / len(labelled), label) for label in labels
+        MarkPosition(sum(by_label[label] for by_label in labelled) / len(labelled), label) for label in labels
     )
 
 
 def draw_marks(axes: Axes, marks: Sequence[Mark], scale: float = 1.0) -> None:
     """Draw full-height lines at ``scale`` times their x, with their labels in rows at the top."""
-    for place, (x, label, color) in enumerate(marks):
+    for index, (x, label, color) in enumerate(marks):
         axes.axvline(x * scale, color=color, alpha=0.6, linewidth=0.8, linestyle="dashed", zorder=1)
         axes.annotate(
             label,
             (x * scale, 1.0),
-            (3, -2 - 9 * (place % LABEL_ROWS)),
+            (3, -2 - 9 * (index % LABEL_ROWS)),
             xycoords=("data", "axes fraction"),
             textcoords="offset points",
             annotation_clip=True,

@@ -78,17 +78,20 @@ def export_charts(charts: Sequence[ExportedChart], format: str, pool: ColumnPool
     if format == "csv":
         content = _csv(charts, pool)
     else:
-        drawn = [curves(chart.runs, chart.request, pool, READ_SECONDS) for chart in charts]
-        for chart_curves in drawn:
+        curves_by_chart = [curves(chart.runs, chart.request, pool, READ_SECONDS) for chart in charts]
+        for chart_curves in curves_by_chart:
             _check_read(chart_curves.read)
-        content = charts_picture(charts, drawn, format)
+        content = charts_picture(charts, curves_by_chart, format)
     metrics = {chart.request.metric for chart in charts}
     name = re.sub(r"[^\w.-]+", "-", metrics.pop()).strip("-.") if len(metrics) == 1 else ""
     return ChartFile(f"{name or 'charts'}.{format}", TYPES[format], content)
 
 
 def charts_picture(
-    charts: Sequence[ExportedChart], drawn: Sequence[Curves], format: str = "png", background: str = "white"
+    charts: Sequence[ExportedChart],
+    curves_by_chart: Sequence[Curves],
+    format: str = "png",
+    background: str = "white",
 ) -> bytes:
     """Return drawn charts as a PNG or SVG, in two columns if there are several.
 
@@ -97,12 +100,12 @@ def charts_picture(
     columns = min(COLUMNS, len(charts))
     rows = -(-len(charts) // columns)
     figure = new_figure(SAVED_DOTS_PER_INCH, SIZE_INCHES[1] * rows)
-    lines = [line for chart_curves in drawn for line in chart_curves.lines]
+    lines = [line for chart_curves in curves_by_chart for line in chart_curves.lines]
     keys = dict.fromkeys(line.thin or line.key for line in lines)
-    places = {key: place for place, key in enumerate(keys)}
-    for place, (chart, chart_curves) in enumerate(zip(charts, drawn, strict=True), 1):
-        axes = figure.add_subplot(rows, columns, place, facecolor="none")
-        colors = {key: chart.request.colors.get(key, color(place)) for key, place in places.items()}
+    color_indices = {key: index for index, key in enumerate(keys)}
+    for index, (chart, chart_curves) in enumerate(zip(charts, curves_by_chart, strict=True), 1):
+        axes = figure.add_subplot(rows, columns, index, facecolor="none")
+        colors = {key: chart.request.colors.get(key, color(index)) for key, index in color_indices.items()}
         for line in chart_curves.lines:
             _draw(axes, line, colors[line.thin or line.key], chart.request.x == "time")
         marks = marks_of((colors[line.key], line.marks) for line in chart_curves.lines if line.marks)
@@ -162,15 +165,15 @@ def _csv(charts: Sequence[ExportedChart], pool: ColumnPool) -> bytes:
         names = dict(zip(chart.runs, distinct_names(chart.runs), strict=True))
         reading = Reading()
         for run, columns in pool.columns(chart.runs, reading, READ_SECONDS):
-            for step, at, value in points_in_view(columns, chart.request):
+            for step, time, value in points_in_view(columns, chart.request):
                 rows += len(value)
                 if rows > MOST_ROWS:
                     raise ConfigurationError(
                         f"a file has at most {MOST_ROWS:,} points, and these runs have more: export fewer "
                         "runs or a shorter range, or read everything with run.metrics()"
                     )
-                about = {"run": run.id, "name": names[run], "metric": chart.request.metric}
-                tables.append(pd.DataFrame({**about, "step": step, "time": at, "value": value}))
+                labels = {"run": run.id, "name": names[run], "metric": chart.request.metric}
+                tables.append(pd.DataFrame({**labels, "step": step, "time": time, "value": value}))
         _check_read(reading.fraction)
     empty = pd.DataFrame(columns=["run", "name", "metric", "step", "time", "value"])
     table = pd.concat(tables) if tables else empty

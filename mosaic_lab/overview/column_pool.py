@@ -59,9 +59,9 @@ class ColumnPool:
         for run in runs:
             columns = self._columns(run.path)
             try:
-                more = columns.read(lambda run=run: not run.alive, FIRST_BYTES)  # type: ignore[misc]
-                while more and time.monotonic() < deadline:
-                    more = columns.read(lambda run=run: not run.alive)  # type: ignore[misc]
+                unread = columns.read(lambda run=run: not run.alive, FIRST_BYTES)  # type: ignore[misc]
+                while unread and time.monotonic() < deadline:
+                    unread = columns.read(lambda run=run: not run.alive)  # type: ignore[misc]
             except Exception as error:  # an error in one run's files must not affect the others
                 reading.problems.append(sanitize(f"{run.label} ({run.id}) cannot be read: {error}"))
                 continue

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from mosaic_lab.chart_style import Place
+from mosaic_lab.chart_style import MarkPosition
 from mosaic_lab.errors import ConfigurationError
 
 Floats = NDArray[np.float64]
@@ -102,7 +102,7 @@ class CurveLine:
     low: Floats | None = None
     high: Floats | None = None
     thin: str | None = None
-    marks: Sequence[Place] = ()
+    marks: Sequence[MarkPosition] = ()
 
 
 @dataclass(eq=False)
@@ -128,13 +128,13 @@ class Curves:
             if line.thin is not None:
                 entry["thin"] = line.thin
             if line.marks:
-                entry["marks"] = [place._asdict() for place in line.marks]
+                entry["marks"] = [position._asdict() for position in line.marks]
             numbers = {"x": line.x, "y": line.y, "low": line.low, "high": line.high}
             for name, column in numbers.items():
                 if column is not None:
-                    sent = column if name == "x" else _compact(column)
-                    entry[name] = {"dtype": str(sent.dtype), "length": len(sent)}
-                    buffers.append(sent.tobytes())
+                    array = column if name == "x" else _compact(column)
+                    entry[name] = {"dtype": str(array.dtype), "length": len(array)}
+                    buffers.append(array.tobytes())
             lines.append(entry)
         content = {"x_label": self.x_label, "lines": lines, "range": self.range}
         return {**content, "read": self.read, "notes": self.notes}, buffers

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import structs
 
-from mosaic_lab.chart_style import Place, mean_places
+from mosaic_lab.chart_style import MarkPosition, mean_positions
 from mosaic_lab.number_format import setting_text
 from mosaic_lab.overview.column_pool import READ_SECONDS, ColumnPool, Reading
 from mosaic_lab.overview.curve_model import FEWEST_POINTS, Curve, CurveLine, CurveRequest, Curves, Floats
-from mosaic_lab.overview.run_points import Points, read_interval, read_points, stage_places
+from mosaic_lab.overview.run_points import Points, read_interval, read_points, stage_positions
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import distinct_names, group_label
 from mosaic_lab.telemetry.metrics import charted
@@ -34,11 +34,11 @@ ALL_POINTS = 120_000
 GRID_POINTS = 200
 """Number of points of a mean over runs."""
 X_LABELS = {"step": "steps", "episode": "episodes", "time": "time", "relative": "seconds since the start"}
-APART = ("worker", "algorithm", "env")
+SEPARATE_SETTINGS = ("worker", "algorithm", "env")
 """Settings that always separate groups."""
-SHORT = 0.9
+EARLY_END_FRACTION = 0.9
 """A run that ended before this fraction of the longest one shortens their mean considerably."""
-MOST_LETTERS = 40
+MAX_LABEL_LETTERS = 40
 """Maximum length of a setting's value in a label."""
 
 
@@ -57,28 +57,31 @@ def curves(
     points of the run's file, including the extremes, unless the line is smoothed or grouped: these start from
     averages over segments of equally many points.
     """
-    most = max(FEWEST_POINTS, min(request.points, ALL_POINTS // max(1, len(runs))))
+    max_points = max(FEWEST_POINTS, min(request.points, ALL_POINTS // max(1, len(runs))))
     averaged = bool(request.smoothing) or request.group_by is not None
     if request.group_by is not None:
         # As coarse as the grid, because an interval over episodes would show their noise, not the runs'.
         # Computed over the whole axis, because a mean must not depend on the visible range.
-        most = min(most, GRID_POINTS)
+        max_points = min(max_points, GRID_POINTS)
         drawn_request = structs.replace(request, start=None, end=None)
     else:
         drawn_request = request
     reading = Reading()
-    drawn: list[tuple[Run, Points, tuple[Floats, Floats] | None, tuple[Place, ...]]] = []
+    plotted: list[tuple[Run, Points, tuple[Floats, Floats] | None, tuple[MarkPosition, ...]]] = []
     for run, columns in pool.columns(runs, reading, seconds):
-        points = read_points(columns, drawn_request, most, averaged)
+        points = read_points(columns, drawn_request, max_points, averaged)
         if len(points.curve[0]):
             interval = None if averaged else read_interval(columns, request, points.curve)
-            drawn.append((run, points, interval, stage_places(run, columns, request.x)))
+            plotted.append((run, points, interval, stage_positions(run, columns, request.x)))
     result = Curves(X_LABELS[request.x], read=reading.fraction, notes=reading.problems)
-    if not drawn:
+    if not plotted:
         return result
-    result.range = (min(points.low for _, points, *_ in drawn), max(points.high for _, points, *_ in drawn))
-    runs = [run for run, *_ in drawn]
-    for (run, points, interval, marks), label in zip(drawn, distinct_names(runs), strict=True):
+    result.range = (
+        min(points.low for _, points, *_ in plotted),
+        max(points.high for _, points, *_ in plotted),
+    )
+    runs = [run for run, *_ in plotted]
+    for (run, points, interval, marks), label in zip(plotted, distinct_names(runs), strict=True):
         x, y = points.curve[0], smooth(points.curve[1], request.smoothing)
         low, high = interval or (None, None)
         result.lines.append(CurveLine(run.id, (run.id,), label, x, y, low, high, marks=marks))
@@ -129,7 +132,7 @@ def mean_lines(
     """
     from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS
 
-    names = [*(name for name in APART if name not in names and _differ(runs, name)), *names]
+    names = [*(name for name in SEPARATE_SETTINGS if name not in names and _differ(runs, name)), *names]
     groups: dict[str, list[tuple[Run, CurveLine]]] = {}
     for run, line in zip(runs, curves, strict=True):
         values = [setting(run, name) for name in names]
@@ -143,9 +146,10 @@ def mean_lines(
             continue
         mean = mean_over_runs([(line.x, line.y) for _, line in members])
         if mean is None:
-            what = label or "these runs"
+            subject = label or "these runs"
             notes.append(
-                f"{what}: no mean, because its {len(members)} runs share no part of the x axis; each is drawn"
+                f"{subject}: no mean, because its {len(members)} runs share no part of the x axis; "
+                "each is drawn"
             )
             lines += [replace(line, key=f"{key} {run.id}") for run, line in members]
             continue
@@ -153,12 +157,12 @@ def mean_lines(
         parts = [(line.x, line.y) for _, line in members]
         early = ended_early(parts, [run for run, _ in members], [line.label for _, line in members])
         notes += [f"{label}: {note}".removeprefix(": ") for note in early]
-        few = mean.runs < FEWEST_RUNS
+        too_few_runs = mean.runs < FEWEST_RUNS
         label = f"{label} · mean of {mean.runs}".removeprefix(" · ")
-        low, high = (None, None) if few else (mean.low, mean.high)
-        marks = mean_places([line.marks for _, line in members])
+        low, high = (None, None) if too_few_runs else (mean.low, mean.high)
+        marks = mean_positions([line.marks for _, line in members])
         lines.append(CurveLine(key, ids, label, mean.steps, mean.value, low, high, marks=marks))
-        if few:
+        if too_few_runs:
             lines += [replace(line, key=f"{key} {run.id}", thin=key, marks=()) for run, line in members]
     return lines, notes
 
@@ -195,10 +199,10 @@ def mean_over_runs(curves: Sequence[Curve], points: int = GRID_POINTS) -> Learni
 def ended_early(curves: Sequence[Curve], runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
     """Return a note if a run ended long before the others, because the mean of their curves ends there
     too."""
-    ends = [float(x[-1]) if len(x) else -math.inf for x, _ in curves]
+    last_x = [float(x[-1]) if len(x) else -math.inf for x, _ in curves]
     start = min((float(x[0]) for x, _ in curves if len(x)), default=0.0)
-    first = ends.index(min(ends))
-    if ends[first] - start >= SHORT * (max(ends) - start) or not runs[first].finished:
+    first = last_x.index(min(last_x))
+    if last_x[first] - start >= EARLY_END_FRACTION * (max(last_x) - start) or not runs[first].finished:
         return []
     return [f"the mean ends where {labels[first]} does: it covers only what all runs reached"]
 
@@ -213,4 +217,4 @@ def _label(run: Run, names: Sequence[str]) -> str:
 
 
 def _text(value: Any) -> str:
-    return shortened("none" if value is None else setting_text(value), MOST_LETTERS)
+    return shortened("none" if value is None else setting_text(value), MAX_LABEL_LETTERS)

@@ -20,7 +20,7 @@ MOST_ROWS = 1_000
 LONGEST_VALUE = 1_000
 """Maximum number of displayed characters of a value; values are compared in full."""
 _DEPTH = 3
-_OWN = ("run_id", "run_dir", "hyperparameters")
+_RUN_FIELDS = ("run_id", "run_dir", "hyperparameters")
 _PACKAGE = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(==|@)\s*(.+)")
 _EDITABLE = re.compile(r"(-e\s+.*(?:#egg=|/))([A-Za-z0-9._-]+)")
 
@@ -69,8 +69,8 @@ def rows_of(first: Mapping[str, Any], second: Mapping[str, Any], text: Callable[
     names = list(dict.fromkeys((*first, *second)))
     rows = [_row(name, first, second, text) for name in names[:MOST_ROWS]]
     if omitted := names[MOST_ROWS:]:
-        differ = sum(not _same(first, second, name) for name in omitted)
-        rows.append(Row(f"{len(omitted):,} more, {differ:,} of which differ", ("…", "…"), not differ))
+        differing = sum(not _is_equal(first, second, name) for name in omitted)
+        rows.append(Row(f"{len(omitted):,} more, {differing:,} of which differ", ("…", "…"), not differing))
     return rows
 
 
@@ -81,7 +81,7 @@ def _configuration(run: Run) -> Facts:
     launched = run.folder.document(run.folder.launch_path)
     names = launched.get("environment_names")
     facts: Facts = {"worker": run.worker}
-    facts |= _leaves({name: value for name, value in run.config.items() if name not in _OWN})
+    facts |= _leaves({name: value for name, value in run.config.items() if name not in _RUN_FIELDS})
     if run.total_timesteps is not None:
         facts["steps in whole updates"] = run.total_timesteps
     for name in ("gpus", "threads", "grace_seconds", "films"):
@@ -173,7 +173,7 @@ def _leaves(table: Mapping[str, Any], prefix: str = "", depth: int = _DEPTH) -> 
 
 
 def _row(name: str, first: Mapping[str, Any], second: Mapping[str, Any], text: Callable[[Any], str]) -> Row:
-    same = _same(first, second, name)
+    same = _is_equal(first, second, name)
     left, right = (text(facts[name]) if name in facts else "" for facts in (first, second))
     if not same and left == right:  # same text, such as 0.1 + 0.2 and 0.3, or 3 and "3"
         left, right = (
@@ -182,7 +182,7 @@ def _row(name: str, first: Mapping[str, Any], second: Mapping[str, Any], text: C
     return Row(name, (left, right), same)
 
 
-def _same(first: Mapping[str, Any], second: Mapping[str, Any], name: str) -> bool:
+def _is_equal(first: Mapping[str, Any], second: Mapping[str, Any], name: str) -> bool:
     if (name in first) != (name in second):
         return False
     left, right = first[name], second[name]

@@ -45,7 +45,7 @@ MOST_PIXELS = 240
 """Maximum length of a thumbnail's longer side."""
 NO_PICTURE = {"src": "", "text": "image"}
 """Stands in for an image that is not available, and for every image where none are shown."""
-_KEPT = 64
+_MAX_THUMBNAILS = 64
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -74,7 +74,7 @@ def shown_exchanges(lane: Mapping[str, Any], agent: str, picture: Picture) -> di
     chosen = agent if agent in agents else agents[0] if agents else ""
     move: Mapping[str, Any] = next((move for move in moves if move["agent"] == chosen), {})
     calls = list(move.get("exchanges") or ())
-    sent = [
+    messages = [
         [move["agent"], str(message.get("to"))[:200], without_middle(str(message.get("text")), 500)]
         for move in moves
         for message in move.get("messages") or ()
@@ -85,7 +85,7 @@ def shown_exchanges(lane: Mapping[str, Any], agent: str, picture: Picture) -> di
         "step": f"{number(lane['step'])}" if calls else "",
         "calls": _calls(calls, picture),
         "earlier": max(0, len(calls) - MOST_CALLS),
-        "messages": sent[-MOST_MESSAGES:],
+        "messages": messages[-MOST_MESSAGES:],
     }
 
 
@@ -112,25 +112,29 @@ def total_facts(spending: Mapping[str, Any] | None) -> list[tuple[str, str, str]
     ]
 
 
-def without_middle(text: str, most: int) -> str:
-    """Return the text, shortened to about ``most`` characters if it is longer: the middle is replaced by the
-    number of omitted characters."""
-    if len(text) <= most:
+def without_middle(text: str, max_length: int) -> str:
+    """Return the text, shortened to about ``max_length`` characters if it is longer: the number of omitted
+    characters replaces the middle."""
+    if len(text) <= max_length:
         return text
-    half = most // 2
+    half = max_length // 2
     return f"{text[:half]}\n… {len(text) - 2 * half:,} characters are left out here …\n{text[-half:]}"
 
 
 def _calls(calls: Sequence[Mapping[str, Any]], picture: Picture) -> list[dict[str, Any]]:
     """Return the newest calls of a step, without the parts of a prompt that repeat the previous one."""
-    shown: list[dict[str, Any]] = []
-    before: list[Any] = []
+    views: list[dict[str, Any]] = []
+    previous_prompt: list[Any] = []
     for call in calls[-MOST_CALLS:]:
         prompt = _prompt(call)
-        repeats = len(before) if before and prompt[: len(before)] == before else 0
-        shown.append(_call(call, prompt[repeats:], repeats, picture))
-        before = prompt
-    return shown
+        repeats = (
+            len(previous_prompt)
+            if previous_prompt and prompt[: len(previous_prompt)] == previous_prompt
+            else 0
+        )
+        views.append(_call(call, prompt[repeats:], repeats, picture))
+        previous_prompt = prompt
+    return views
 
 
 def _call(
@@ -177,13 +181,13 @@ def _turn(turn: Mapping[str, Any], length: int, picture: Picture) -> dict[str, A
 def _answer(call: Mapping[str, Any]) -> tuple[str, str, str]:
     """Return the parts of an answer before, in and after the last occurrence of the parsed action."""
     text, words = str(call.get("answer") or ""), str(call.get("parsed") or "")
-    at = text.rfind(words) if words else -1
-    if at < 0:
+    start = text.rfind(words) if words else -1
+    if start < 0:
         return without_middle(text, ANSWER_LENGTH), "", ""
-    end, half = at + len(words), ANSWER_LENGTH // 2
+    end, half = start + len(words), ANSWER_LENGTH // 2
     return (
-        without_middle(text[:at], half),
-        without_middle(text[at:end], half),
+        without_middle(text[:start], half),
+        without_middle(text[start:end], half),
         without_middle(text[end:], half),
     )
 
@@ -219,7 +223,7 @@ def thumbnail(folder: Path, image: Any) -> Mapping[str, str]:
     return _thumbnail(folder / f"{image}.png")
 
 
-@lru_cache(_KEPT)
+@lru_cache(_MAX_THUMBNAILS)
 def _thumbnail(path: Path) -> Mapping[str, str]:
     from PIL import Image
 

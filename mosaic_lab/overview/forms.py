@@ -95,19 +95,19 @@ def match_form(kind: str) -> Schema:
     return {"schema": {"type": "object", "properties": properties, "required": required}}
 
 
-def code(kind: str, values: Mapping[str, Any], lab: str = "lab", taken: Collection[str] = ()) -> str:
+def code(kind: str, values: Mapping[str, Any], lab: str = "lab", used_names: Collection[str] = ()) -> str:
     """Return the cell for a completed form: the call with all arguments that differ from the defaults.
 
-    ``lab`` is the name of the notebook's `Lab` variable. ``taken`` are names in use in the notebook, which
+    ``lab`` is the name of the notebook's `Lab` variable. ``used_names`` are the notebook's variables, which
     the cell does not assign. Raises ConfigurationError for values that do not fit this kind of form.
     """
     if not lab.isidentifier() or iskeyword(lab):
         raise ConfigurationError(f"{lab!r} is not the name of a variable")
     _check_kind(kind)
-    taken = {lab, *taken}
+    used_names = {lab, *used_names}
     try:
         write = _training_code if kind == "training" else functools.partial(_match_code, kind)
-        cell = write(values, lab, taken)
+        cell = write(values, lab, used_names)
         ast.parse(cell)
     except (SyntaxError, TypeError, AttributeError, RecursionError, MemoryError) as error:
         raise ConfigurationError(f"these values cannot be written as Python: {error}") from None
@@ -120,10 +120,10 @@ def _check_kind(kind: str) -> None:
         raise ConfigurationError(f"there is no form {kind!r}; the forms are {', '.join(KINDS)}")
 
 
-def _free(name: str, taken: Collection[str]) -> str:
-    """Return a variable name that is not taken: ``run``, ``run_2``, …"""
+def _unused_name(name: str, used_names: Collection[str]) -> str:
+    """Return a variable name that is not used yet: ``run``, ``run_2``, …"""
     names = (name if number == 1 else f"{name}_{number}" for number in itertools.count(1))
-    return next(candidate for candidate in names if candidate not in taken)
+    return next(candidate for candidate in names if candidate not in used_names)
 
 
 # ------------------------------------------------------------------------ schemas
@@ -154,17 +154,17 @@ def _training_schema(environments: list[str]) -> Schema:
 def _parameter(row: Mapping[str, Any]) -> Schema:
     """Return the schema of one hyperparameter; lists and tables are entered as JSON."""
     kind, default = str(row["type"]), row.get("default")
-    about = str(row.get("help") or "").replace("`", "")  # from upstream, possibly Markdown
+    description = str(row.get("help") or "").replace("`", "")  # from upstream, possibly Markdown
     field: Schema = {"type": _TYPES.get(kind, "string"), "title": str(row["name"])}
     if kind not in _TYPES:
-        about = f"{about} (JSON, such as {'[64, 64]' if kind == 'list' else '{}'})".strip()
+        description = f"{description} (JSON, such as {'[64, 64]' if kind == 'list' else '{}'})".strip()
         default = None if default is None else json.dumps(default)
     if row.get("choices"):
         field["enum"] = list(row["choices"])
     field.update((keyword, row[name]) for name, keyword in _LIMITS.items() if row.get(name) is not None)
     if default is not None:
         field["default"] = default
-    return {**field, "description": about} if about else field
+    return {**field, "description": description} if description else field
 
 
 def _operator_schema(people: bool) -> Schema:
@@ -259,7 +259,7 @@ def _environments(described: Mapping[str, Any] | None = None) -> list[str]:
 # ------------------------------------------------------------------------ code
 
 
-def _training_code(values: Mapping[str, Any], lab: str, taken: Collection[str]) -> str:
+def _training_code(values: Mapping[str, Any], lab: str, used_names: Collection[str]) -> str:
     worker, algorithm = str(values.get("worker", "")), values.get("algorithm")
     table = {row["name"]: row for row in worker_description(worker)["hyperparameters"].get(algorithm, ())}
     seeds = Code(_seeds_code(values.get("seeds", "1")))
@@ -278,12 +278,12 @@ def _training_code(values: Mapping[str, Any], lab: str, taken: Collection[str]) 
         if value not in (None, table[name].get("default")):
             keywords[name] = value
     request = TrainRequest.of({**keywords, "worker": worker, "seed": seeds})
-    variable = _free("group" if seeds.startswith(("range", "[")) else "run", taken)
+    variable = _unused_name("group" if seeds.startswith(("range", "[")) else "run", used_names)
     return f"{variable} = {call(f'{lab}.train', *request.written())}\n{variable}"
 
 
-def _match_code(kind: str, values: Mapping[str, Any], lab: str, taken: Collection[str]) -> str:
-    module = "mosaic_lab" if "mosaic" in taken else "mosaic"
+def _match_code(kind: str, values: Mapping[str, Any], lab: str, used_names: Collection[str]) -> str:
+    module = "mosaic_lab" if "mosaic" in used_names else "mosaic"
     operators = ", ".join(
         f"{literal(operator.get('name'))}: {_operator_code(operator, lab, module)}"
         for operator in values.get("operators", ())
@@ -294,7 +294,7 @@ def _match_code(kind: str, values: Mapping[str, Any], lab: str, taken: Collectio
     keywords["seeds"] = Code(_seeds_code(values.get("seeds", "0"), always=True))
     arguments = {"env": values.get("env"), "operators": Code(f"{{{operators}}}")}
     arguments |= request(**keywords).given("seeds")
-    variable = _free("ev" if kind == "evaluation" else "comparison", taken)
+    variable = _unused_name("ev" if kind == "evaluation" else "comparison", used_names)
     imported = "import mosaic_lab" if module == "mosaic_lab" else "import mosaic_lab as mosaic"
     return f"{imported}\n\n{variable} = {call(f'{lab}.{request.METHOD}', [], arguments)}\n{variable}"
 

@@ -38,13 +38,13 @@ from mosaic_lab.telemetry.column_cache import users_cache
 
 READ_SECONDS = 0.1
 """Time limit for telemetry in one update."""
-LEAST_CHECKED = 50
+MIN_CHECKED = 50
 """Minimum number of ended runs checked at each update; one twentieth of them if that is more."""
-MOST_REMOVED = 10_000
+MAX_REMOVED = 10_000
 """Maximum number of ids of removed runs kept."""
 
-NONE_READ = Returns()
-LEAST_UNCACHED = 100
+NO_RETURNS = Returns()
+MIN_UNCACHED = 100
 """Number of rows that differ from the cached ones at which all are cached again; one twentieth of all rows if
 that is more."""
 _ENDED = (str(State.COMPLETED), str(State.FAILED), str(State.CANCELLED))
@@ -65,7 +65,7 @@ _SUFFIX = ".rows"
 Stamp = tuple[tuple[int, int], ...]
 """The modification time in nanoseconds and the size of each file that a row is based on; zeros for missing
 files."""
-_FIELDS = [field.name for made in (RunRow, Returns) for field in fields(made)]
+_FIELDS = [field.name for cls in (RunRow, Returns) for field in fields(cls)]
 
 
 class CachedRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -83,7 +83,7 @@ class _Entry:
     row: RunRow
     version: int
     stamp: Stamp
-    returns: Returns = NONE_READ
+    returns: Returns = NO_RETURNS
     complete: bool = False
     """Whether the telemetry of an ended run has been read to its end."""
     counted: Counted | None = None
@@ -104,59 +104,59 @@ class RunIndex:
         self._comparisons: dict[str, tuple[RunRow, int, Stamp]] = {}
         self._removed: dict[str, int] = {}
         self._version = 0
-        self._listed: Stamp = ()
+        self._store_stamp: Stamp = ()
         self.is_complete = False
         """Whether all runs were in the index after the last update."""
-        self._next = 0  # index of the ended run to check next
+        self._next_index = 0  # index of the ended run to check next
 
-    def changes(self, version: int, most: int | None = None) -> tuple[int, list[RunRow], list[str]]:
+    def changes(self, version: int, max_new: int | None = None) -> tuple[int, list[RunRow], list[str]]:
         """Update the index, and return its version, the rows newer than ``version``, oldest first, and the
         ids of runs removed since.
 
         Version 0 and unknown versions precede all rows. Of runs not yet in the index, only the newest
-        ``most`` are read; the others are read in the next update.
+        ``max_new`` are read; the others are read in the next update.
         """
-        self._look(most)
+        self._update(max_new)
         if version > self._version:
             version = 0
         rows = [entry.row for entry in self._entries.values() if entry.version > version]
-        rows += [row for row, since, _ in self._comparisons.values() if since > version]
-        removed = [name for name, since in self._removed.items() if since > version > 0]
+        rows += [row for row, row_version, _ in self._comparisons.values() if row_version > version]
+        removed = [name for name, row_version in self._removed.items() if row_version > version > 0]
         return self._version, rows, removed
 
     # ------------------------------------------------------------------ looking
 
-    def _look(self, most: int | None) -> None:
-        self._list(most)
+    def _update(self, max_new: int | None) -> None:
+        self._update_runs(max_new)
         ended = [entry for entry in self._entries.values() if not entry.row.alive]
         for entry in self._entries.values():
             if entry.row.alive:
                 self._refresh(entry)
-        for entry in self._in_turn(ended):
+        for entry in self._next_ended(ended):
             if _stamp(entry.run.path, *FILES) != entry.stamp:
                 entry.complete = False
                 self._refresh(entry)
-        self._look_at_comparisons()
+        self._update_comparisons()
         self._read_telemetry()
-        if self.is_complete and self._uncached >= max(LEAST_UNCACHED, len(self._entries) // 20):
-            self._keep()
+        if self.is_complete and self._uncached >= max(MIN_UNCACHED, len(self._entries) // 20):
+            self._store_rows()
 
-    def _list(self, most: int | None) -> None:
-        """Find new runs, at most the newest ``most``, and runs that were removed."""
+    def _update_runs(self, max_new: int | None) -> None:
+        """Find new runs, at most the newest ``max_new``, and runs that were removed."""
         listed = _stamp(self.store.root, "")
-        if listed == self._listed and _is_older(listed):
+        if listed == self._store_stamp and _is_older(listed):
             return
-        self._listed = listed
+        self._store_stamp = listed
         folders = {folder.run_id: folder for folder in self.store.folders()}
         for name in [name for name in self._entries if name not in folders]:
             del self._entries[name]
             self._remove(name)
         new = [name for name in folders if name not in self._entries]
-        newest = new if most is None else new[-most:]
+        newest = new if max_new is None else new[-max_new:]
         self.is_complete = len(newest) == len(new)
         if not self.is_complete:
-            self._listed = ()
-        cached = self._cache.load() if len(new) >= LEAST_UNCACHED else {}
+            self._store_stamp = ()
+        cached = self._cache.load() if len(new) >= MIN_UNCACHED else {}
         for name in newest:
             self._entries[name] = self._entry(folders[name], cached.get(name))
             self._removed.pop(name, None)
@@ -166,12 +166,12 @@ class RunIndex:
     def _entry(self, folder: RunFolder, cached: CachedRow | None) -> _Entry:
         run, stamp = Run(folder), _stamp(folder.path, *FILES)
         if cached is not None and cached.stamp == stamp:
-            return _Entry(run, cached.row, self._raised(), stamp, cached.returns, cached.complete)
+            return _Entry(run, cached.row, self._next_version(), stamp, cached.returns, cached.complete)
         row = row_with_parts(run, None, None)
         self._uncached += _has_ended(row)
-        return _Entry(run, row, self._raised(), stamp)
+        return _Entry(run, row, self._next_version(), stamp)
 
-    def _keep(self) -> None:
+    def _store_rows(self) -> None:
         self._uncached = 0
         self._cache.keep(
             {
@@ -181,11 +181,11 @@ class RunIndex:
             }
         )
 
-    def _in_turn(self, ended: list[_Entry]) -> Iterator[_Entry]:
-        count = min(len(ended), max(LEAST_CHECKED, len(ended) // 20))
-        for place in range(self._next, self._next + count):
-            yield ended[place % len(ended)]
-        self._next = (self._next + count) % max(1, len(ended))
+    def _next_ended(self, ended: list[_Entry]) -> Iterator[_Entry]:
+        count = min(len(ended), max(MIN_CHECKED, len(ended) // 20))
+        for index in range(self._next_index, self._next_index + count):
+            yield ended[index % len(ended)]
+        self._next_index = (self._next_index + count) % max(1, len(ended))
 
     def _refresh(self, entry: _Entry) -> None:
         """Recompute the row; any change except in its duration gives it a new version."""
@@ -194,7 +194,7 @@ class RunIndex:
             entry.run, entry.counted = Run(entry.run.folder), None
         row = self._row(entry)
         if replace(row, duration=entry.row.duration) != entry.row:
-            entry.version = self._raised()
+            entry.version = self._next_version()
             entry.row = row
             self._uncached += _has_ended(row)
 
@@ -203,17 +203,17 @@ class RunIndex:
         entry.counted = entry.counted or counted(entry.run)
         return with_returns(row_with_parts(entry.run, returns.step, entry.counted), returns)
 
-    def _look_at_comparisons(self) -> None:
+    def _update_comparisons(self) -> None:
         folders = {sanitize(path.name): path for path in folders_in(self.store.root / COMPARISONS)}
         for name in [name for name in self._comparisons if name not in folders]:
             del self._comparisons[name]
             self._remove(name)
         for name, path in folders.items():
-            shown, stamp = self._comparisons.get(name), _stamp(path, "", ANNOTATIONS)
-            if shown is None or shown[0].alive or shown[2] != stamp:
+            previous, stamp = self._comparisons.get(name), _stamp(path, "", ANNOTATIONS)
+            if previous is None or previous[0].alive or previous[2] != stamp:
                 row = isolated(partial(comparison_row, path), partial(unreadable_row, name, "comparison"))
-                if shown is None or row != shown[0]:
-                    self._comparisons[name] = (row, self._raised(), stamp)
+                if previous is None or row != previous[0]:
+                    self._comparisons[name] = (row, self._next_version(), stamp)
 
     def _read_telemetry(self) -> None:
         """Read more telemetry of live runs, then of ended runs not yet read completely, newest first."""
@@ -224,10 +224,10 @@ class RunIndex:
             for _, columns in self._pool.columns([entry.run], reading, max(0.0, deadline - time.monotonic())):
                 if not reading.unread or not ended:
                     entry.returns = isolated(
-                        partial(returns_of, entry.run, columns), lambda reason: NONE_READ
+                        partial(returns_of, entry.run, columns), lambda reason: NO_RETURNS
                     )
             entry.complete = ended and not reading.unread
-            if not entry.complete or entry.returns != NONE_READ:
+            if not entry.complete or entry.returns != NO_RETURNS:
                 self._refresh(entry)
             else:
                 self._uncached += _has_ended(entry.row)
@@ -235,11 +235,11 @@ class RunIndex:
                 return
 
     def _remove(self, name: str) -> None:
-        self._removed[name] = self._raised()
-        while len(self._removed) > MOST_REMOVED:
+        self._removed[name] = self._next_version()
+        while len(self._removed) > MAX_REMOVED:
             del self._removed[next(iter(self._removed))]
 
-    def _raised(self) -> int:
+    def _next_version(self) -> int:
         self._version += 1
         return self._version
 
@@ -299,8 +299,8 @@ class RowCache:
                 Path(name).replace(self._path)
             finally:
                 Path(name).unlink(missing_ok=True)
-            written = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-            for path in written[MAX_CACHED_STORES:]:
+            files = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+            for path in files[MAX_CACHED_STORES:]:
                 path.unlink(missing_ok=True)
 
 

@@ -182,11 +182,11 @@ def _ordered(names: Iterable[str]) -> list[str]:
     """Return each name once: common columns, hyperparameters, metrics, then versions and notes."""
     distinct = list(dict.fromkeys((*COLUMNS, *names)))
 
-    def place(name: str) -> int:
+    def group_index(name: str) -> int:
         group = name.partition(".")[0]
         return 0 if name in COLUMNS else _GROUPS.index(group) + 1 if group in _GROUPS else 3
 
-    return sorted(distinct, key=place)
+    return sorted(distinct, key=group_index)
 
 
 def _row(run: Run, pool: ColumnPool) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def run_row(
     """
     status, config = run.status, run.config
     annotations = read_annotations(run.folder)
-    begun = [change.timestamp for change in status.history if change.state is State.STARTING]
+    starts = [change.timestamp for change in status.history if change.state is State.STARTING]
     ended = status.since if status.state.finished and status.since else None
     total_steps = _integer(run.total_timesteps)
     total_episodes = _integer(config.get("total_episodes"))
@@ -117,7 +117,7 @@ def run_row(
         tags=annotations.tags,
         notes=annotations.notes,
         created=run.created,
-        started=begun[-1] if begun else None,
+        started=starts[-1] if starts else None,
         earlier_seconds=status.earlier_seconds,
         ended=ended,
         duration=run.seconds(status),
@@ -163,7 +163,7 @@ def comparison_row(folder: Path) -> RunRow:
     ended = State.CANCELLED if cut_short else State.COMPLETED
     config = lanes[0].config if lanes else {}
     created = [lane.created for lane in lanes if lane.created is not None]
-    ends = [lane.status.since for lane in lanes] if lanes and not alive else []
+    end_times = [lane.status.since for lane in lanes] if lanes and not alive else []
     annotations = read_annotations(RunFolder(folder)) if lanes else Annotations()
     label = comparison_label(folder)
     count = f"{len(lanes)} lane{'' if len(lanes) == 1 else 's'}"
@@ -181,17 +181,17 @@ def comparison_row(folder: Path) -> RunRow:
         notes=annotations.notes,
         created=min(created, default=None),
         started=min(created, default=None),
-        ended=max(ends, default=None),
-        duration=max(ends) - min(created) if ends and created else None,
+        ended=max(end_times, default=None),
+        duration=max(end_times) - min(created) if end_times and created else None,
     )
 
 
 def _progress(
-    status: RunStatus, step: int | None, total: int | None, parts: int | None, of: int | None
+    status: RunStatus, step: int | None, total: int | None, done_parts: int | None, total_parts: int | None
 ) -> float | None:
     if status.state is State.COMPLETED:
         return 1.0
-    done, full = (parts, of) if of else (step, total)
+    done, full = (done_parts, total_parts) if total_parts else (step, total)
     return min(1.0, done / full) if done is not None and full else None
 
 

@@ -1,6 +1,6 @@
 """The points of one run's metric for a chart: in view, without outliers, few enough to draw.
 
-`step_places` maps steps of the run, such as those of its films, to the chart's x axes.
+`step_positions` maps steps of the run, such as those of its films, to the chart's x axes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 from tsdownsample import MinMaxDownsampler
 
-from mosaic_lab.chart_style import Place
+from mosaic_lab.chart_style import MarkPosition
 from mosaic_lab.overview.curve_model import AXES, FEWEST_POINTS, Curve, CurveRequest, Floats
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.curriculum import stage_marks
@@ -40,8 +40,8 @@ class Points:
     high: float
 
 
-def read_points(columns: RunColumns, request: CurveRequest, most: int, averaged: bool) -> Points:
-    """Return at most ``most`` points of a run: its extremes, or means over segments of equally many points.
+def read_points(columns: RunColumns, request: CurveRequest, max_points: int, averaged: bool) -> Points:
+    """Return at most ``max_points`` of a run: its extremes, or means over segments of equally many points.
 
     Gaps are NaN, and excluded from means. The whole curve is decimated piece by piece, and the points of
     pieces that will not change are kept, so that the cost does not grow with the run.
@@ -51,8 +51,8 @@ def read_points(columns: RunColumns, request: CurveRequest, most: int, averaged:
     usual = usual_range(pieces) if request.outliers else None
     view = _view(pieces, request, columns.count(request.metric))
     # Powers of two, which seldom change as a run grows. A piece keeps more points than are drawn of it.
-    length = _power_of_two(view.points // most)
-    limit = max(FEWEST_POINTS, _power_of_two(2 * most * CHUNK_ROWS // max(1, view.points)))
+    length = _power_of_two(view.points // max_points)
+    limit = max(FEWEST_POINTS, _power_of_two(2 * max_points * CHUNK_ROWS // max(1, view.points)))
 
     def decimated(piece: Piece) -> Points:
         x, y = _curve(piece, request.x)
@@ -70,7 +70,7 @@ def read_points(columns: RunColumns, request: CurveRequest, most: int, averaged:
     # Copies, which do not keep a file mapped.
     x, y = (np.concatenate([np.empty(0), *(part.curve[side] for part in parts)]) for side in (0, 1))
     curve = _sorted((x, y))
-    curve = averages(curve, math.ceil(len(x) / most)) if averaged else _thinned(curve, most)
+    curve = averages(curve, math.ceil(len(x) / max_points)) if averaged else _thinned(curve, max_points)
     low = min((part.low for part in parts), default=math.inf)
     return Points(curve, float(low), float(max((part.high for part in parts), default=-math.inf)))
 
@@ -95,12 +95,12 @@ def points_in_view(columns: RunColumns, request: CurveRequest) -> Iterator[tuple
     first = -math.inf if request.start is None else request.start
     last = math.inf if request.end is None else request.end
     for piece in columns.pieces(request.metric):
-        step, at, value = piece.step.astype(np.int64), piece.time, piece.value
+        step, time, value = piece.step.astype(np.int64), piece.time, piece.value
         if (request.start, request.end) != (None, None):
             x = x_values(piece, request.x)
-            inside = (first <= x) & (x <= last)
-            step, at, value = step[inside], at[inside], value[inside]
-        yield step, at, value
+            visible = (first <= x) & (x <= last)
+            step, time, value = step[visible], time[visible], value[visible]
+        yield step, time, value
 
 
 def usual_range(pieces: Sequence[Piece]) -> tuple[float, float] | None:
@@ -134,14 +134,14 @@ def _view(pieces: Sequence[Piece], request: CurveRequest, total: int) -> _View:
         return _View(-math.inf, math.inf, total)
     begin = -math.inf if request.start is None else request.start
     end = math.inf if request.end is None else request.end
-    points, before, after = 2, [-math.inf], [math.inf]
+    points, before_x, after_x = 2, [-math.inf], [math.inf]
     for piece in pieces:
         x, _ = _curve(piece, request.x)
-        inside = np.searchsorted(x, begin, "left"), np.searchsorted(x, end, "right")
-        points += int(inside[1] - inside[0])
-        before += x[: inside[0]][-1:].tolist()
-        after += x[inside[1] :][:1].tolist()
-    return _View(max(before), min(after), points)
+        bounds = np.searchsorted(x, begin, "left"), np.searchsorted(x, end, "right")
+        points += int(bounds[1] - bounds[0])
+        before_x += x[: bounds[0]][-1:].tolist()
+        after_x += x[bounds[1] :][:1].tolist()
+    return _View(max(before_x), min(after_x), points)
 
 
 def _curve(piece: Piece, axis: str) -> Curve:
@@ -167,11 +167,11 @@ def _sorted(curve: Curve) -> Curve:
     return curve
 
 
-def _thinned(curve: Curve, most: int) -> Curve:
-    if len(curve[0]) <= most:
+def _thinned(curve: Curve, max_points: int) -> Curve:
+    if len(curve[0]) <= max_points:
         return curve
-    kept = thin(*curve, most)
-    return curve[0][kept], curve[1][kept]
+    indices = thin(*curve, max_points)
+    return curve[0][indices], curve[1][indices]
 
 
 def averages(curve: Curve, length: int) -> Curve:
@@ -196,24 +196,24 @@ def thin(x: Floats, y: Floats, limit: int) -> NDArray[np.intp]:
     """
     missing = np.isnan(y)
     if not missing.any():
-        room = max(2, (limit - 2) // 2 * 2)
-        kept = _extremes(x, y, room) if len(y) > room else np.arange(len(y))
-        return np.unique(np.concatenate([[0], kept, [len(y) - 1]]).astype(np.intp))
+        max_extremes = max(2, (limit - 2) // 2 * 2)
+        indices = _extremes(x, y, max_extremes) if len(y) > max_extremes else np.arange(len(y))
+        return np.unique(np.concatenate([[0], indices, [len(y) - 1]]).astype(np.intp))
     gaps = np.flatnonzero(missing & ~np.concatenate([[False], missing[:-1]]))
     if len(gaps) > limit // 4:
         gaps = gaps[np.linspace(0, len(gaps) - 1, limit // 4).astype(np.intp)]
     finite = np.flatnonzero(~missing)
-    room = max(2, (limit - len(gaps) - 2) // 2 * 2)
-    if len(finite) > room:
-        finite = finite[_extremes(x[finite], y[finite], room)]
+    max_extremes = max(2, (limit - len(gaps) - 2) // 2 * 2)
+    if len(finite) > max_extremes:
+        finite = finite[_extremes(x[finite], y[finite], max_extremes)]
     return np.unique(np.concatenate([[0], finite, gaps, [len(y) - 1]]).astype(np.intp))
 
 
-def _extremes(x: Floats, y: Floats, room: int) -> NDArray[np.intp]:
+def _extremes(x: Floats, y: Floats, count: int) -> NDArray[np.intp]:
     x = x - x[0]  # large offsets would reduce the precision of the bin edges
     # If x is constant (no episode has ended yet), bin by index instead of x.
-    chosen: NDArray[np.uint64] = _MIN_MAX.downsample(*((x, y) if x[-1] > 0 else (y,)), n_out=room)
-    return chosen.astype(np.intp)
+    indices: NDArray[np.uint64] = _MIN_MAX.downsample(*((x, y) if x[-1] > 0 else (y,)), n_out=count)
+    return indices.astype(np.intp)
 
 
 def _power_of_two(number: int) -> int:
@@ -221,24 +221,24 @@ def _power_of_two(number: int) -> int:
     return 1 << max(0, number.bit_length() - 1)
 
 
-def stage_places(run: Run, columns: RunColumns, axis: str) -> tuple[Place, ...]:
+def stage_positions(run: Run, columns: RunColumns, axis: str) -> tuple[MarkPosition, ...]:
     """Return the positions of a curriculum's stages on an axis, with their labels; empty for other runs."""
     marks = stage_marks(run)
-    places = step_places(columns, [step for step, _ in marks])
-    labelled = [(place[axis], label) for place, (_, label) in zip(places, marks, strict=True)]
-    return tuple(Place(x, label) for x, label in labelled if x is not None)
+    positions = step_positions(columns, [step for step, _ in marks])
+    labelled = [(position[axis], label) for position, (_, label) in zip(positions, marks, strict=True)]
+    return tuple(MarkPosition(x, label) for x, label in labelled if x is not None)
 
 
-def step_places(columns: RunColumns | None, steps: Sequence[int]) -> list[dict[str, float | None]]:
+def step_positions(columns: RunColumns | None, steps: Sequence[int]) -> list[dict[str, float | None]]:
     """Return the x of the run's curve at each step, by axis; None if the curve has no such x.
 
     On the axis of steps this is the step itself; on the others it is the x of the nearest point of the
     default metric.
     """
-    places: list[dict[str, float | None]] = [{**dict.fromkeys(AXES), "step": step} for step in steps]
+    positions: list[dict[str, float | None]] = [{**dict.fromkeys(AXES), "step": step} for step in steps]
     metric = default_metric(columns.names) if columns and steps else None
     if columns is None or metric is None:
-        return places
+        return positions
 
     def nearest(piece: Piece) -> list[tuple[float, Piece, int]]:
         """Return for each step its distance to the nearest point, and this point."""
@@ -246,9 +246,9 @@ def step_places(columns: RunColumns | None, steps: Sequence[int]) -> list[dict[s
         return [(float(from_step.min()), piece, int(from_step.argmin())) for from_step in distances]
 
     nearest_by_piece = columns.reduced(metric, nearest, ("nearest", *steps))
-    for place, candidates in zip(places, zip(*nearest_by_piece, strict=True), strict=False):
+    for position, candidates in zip(positions, zip(*nearest_by_piece, strict=True), strict=False):
         _, piece, point = min(candidates, key=lambda candidate: candidate[0])
         for axis in ("episode", "time", "relative"):
             x = x_values(piece, axis)[point]
-            place[axis] = float(x) if math.isfinite(x) else None
-    return places
+            position[axis] = float(x) if math.isfinite(x) else None
+    return positions

@@ -29,7 +29,7 @@ from mosaic_lab.overview.curves import curves, metric_names
 from mosaic_lab.overview.difference import Row, Section, difference
 from mosaic_lab.overview.index import RunIndex
 from mosaic_lab.overview.results import READ_SECONDS, last_values
-from mosaic_lab.overview.run_points import step_places
+from mosaic_lab.overview.run_points import step_positions
 from mosaic_lab.overview.transcripts import ExchangeParams, FileParams, MeansParams, PageParams, Transcripts
 from mosaic_lab.overview.workers import worker_rows
 from mosaic_lab.runs import Run
@@ -51,7 +51,7 @@ MOST_DETAILED = 200
 """Maximum number of runs in one request for details, which take about ten kilobytes per run."""
 MOST_FILMS = 100
 """Maximum number of a run's films in a strip, which shows the newest."""
-_KEPT_RUNS = 20_000
+_MAX_CACHED_RUNS = 20_000
 _MODELS_SECONDS = 5.0
 P = TypeVar("P", bound=Struct)
 RunId = Annotated[str, Meta(min_length=1, max_length=255)]
@@ -130,7 +130,8 @@ class Service:
     def __init__(self, root: Path | str | None) -> None:
         self._store = None if root is None else RunStore(root)
         self._index_lock = threading.Lock()
-        self._before = int(time.time() * 1000)  # so that versions differ from those of earlier services
+        # So that versions differ from those of earlier services.
+        self._version_offset = int(time.time() * 1000)
         self._newest = 0
         self._runs: dict[str, Run] = {}
         self.transcripts = Transcripts(self._transcript)
@@ -155,14 +156,14 @@ class Service:
         """
         if self._index is None:
             raise ConfigurationError("changes need a run store: the request names none")
-        since = params.version - self._before
+        index_version = params.version - self._version_offset
         with self._index_lock:
-            is_known = 0 < since <= self._newest
+            is_known = 0 < index_version <= self._newest
             self._newest, rows, removed = self._index.changes(
-                since if is_known else 0, None if params.version else MOST_AT_FIRST
+                index_version if is_known else 0, None if params.version else MOST_AT_FIRST
             )
             is_complete = self._index.is_complete
-            version = self._before + (self._newest if is_complete else 0)
+            version = self._version_offset + (self._newest if is_complete else 0)
         changed = [msgspec.to_builtins(row) for row in rows]
         is_whole = is_complete and not is_known
         return {"version": version, "whole": is_whole, "rows": changed, "removed": removed}, []
@@ -207,23 +208,26 @@ class Service:
         files."""
         run = self.run(params.run)
         films = run.films
-        shown, frames = [], []
+        readable, frames = [], []
         for entry in films[-MOST_FILMS:]:
             with suppress(MosaicError):  # unreadable, or removed meanwhile
                 frames.append(entry.first_frame)
-                shown.append(entry)
+                readable.append(entry)
         columns = next((first for _, first in self._columns.columns([run], Reading())), None)
-        places = step_places(columns, [entry.step for entry in shown])
+        positions = step_positions(columns, [entry.step for entry in readable])
         return {
-            "films": [{**entry.facts, "places": place} for entry, place in zip(shown, places, strict=True)],
+            "films": [
+                {**entry.facts, "places": position}
+                for entry, position in zip(readable, positions, strict=True)
+            ],
             "missing": {str(k): v for k, v in films.missing.items()},
             "status": films.status,
             "being_made": films.being_made,
         }, frames
 
     def film(self, params: FilmParams) -> Answer:
-        kind, data = film_content(self.run(params.run).folder, params.step)
-        return {"type": kind}, [data]
+        mime_type, data = film_content(self.run(params.run).folder, params.step)
+        return {"type": mime_type}, [data]
 
     def _transcript(self, name: str) -> Transcript:
         """Return the transcript of the evaluation or comparison with this id."""
@@ -255,7 +259,7 @@ class Service:
         if folder is None:  # the page may show a run that was removed since
             self._runs.pop(run_id, None)
             raise UnknownRun(f"run {run_id!r:.300} is not in {self._store.root} (any more)")
-        if len(self._runs) > _KEPT_RUNS:
+        if len(self._runs) > _MAX_CACHED_RUNS:
             self._runs.clear()
         return self._runs.setdefault(run_id, Run(folder))  # kept: its configuration is read once
 

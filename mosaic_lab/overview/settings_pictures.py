@@ -59,7 +59,7 @@ class Scale:
     numbers: tuple[float, ...] = ()
     """The distinct values, if there are few."""
 
-    def place(self, value: Any) -> float | None:
+    def position(self, value: Any) -> float | None:
         """Return the position of a value; None if it is not on the axis."""
         if value is None:
             return None
@@ -77,13 +77,15 @@ class Scale:
         """The positions of the ticks, with their labels."""
         if self.texts:
             step = -(-len(self.texts) // MOST_TICKS)
-            shown = self.texts[::step]
-            return [(self.place(text) or 0.0, shortened(text, MOST_LETTERS)) for text in shown]
+            labelled = self.texts[::step]
+            return [(self.position(text) or 0.0, shortened(text, MOST_LETTERS)) for text in labelled]
         if self.numbers:
-            return [(self.place(value) or 0.0, setting_text(value)) for value in self.numbers]
+            return [(self.position(value) or 0.0, setting_text(value)) for value in self.numbers]
         middle = math.sqrt(self.low * self.high) if self.log else (self.low + self.high) / 2
         ticks = (self.low, middle, self.high)
-        return [(self.place(tick) or 0.0, text) for tick, text in zip(ticks, tick_texts(ticks), strict=True)]
+        return [
+            (self.position(tick) or 0.0, text) for tick, text in zip(ticks, tick_texts(ticks), strict=True)
+        ]
 
 
 def scale_of(values: Sequence[Any]) -> Scale:
@@ -117,13 +119,13 @@ def parallel_picture(runs: Sequence[PicturedRun], names: Sequence[str]) -> bytes
     axes = figure.add_subplot(facecolor="none")
     scales = [scale_of([pictured.value(name) for pictured in runs]) for name in names]
     for pictured in runs:
-        places = [scale.place(pictured.value(name)) for name, scale in zip(names, scales, strict=True)]
-        points = [(at, place) for at, place in enumerate(places) if place is not None]
+        positions = [scale.position(pictured.value(name)) for name, scale in zip(names, scales, strict=True)]
+        points = [(index, position) for index, position in enumerate(positions) if position is not None]
         axes.plot(*zip(*points, strict=True), color=pictured.color, alpha=0.8, linewidth=1)
-    for place, scale in enumerate(scales):
-        axes.axvline(place, color=INK, linewidth=0.8)
+    for index, scale in enumerate(scales):
+        axes.axvline(index, color=INK, linewidth=0.8)
         for height, text in scale.ticks:
-            axes.annotate(text, (place, height), (4, 2), textcoords="offset points", color=INK, fontsize=7.5)
+            axes.annotate(text, (index, height), (4, 2), textcoords="offset points", color=INK, fontsize=7.5)
     axes.set_xticks(range(len(names)), [shortened(_TITLES.get(name, name), MOST_LETTERS) for name in names])
     axes.set_xlim(-0.1, len(names) - 0.6)
     axes.tick_params(colors=INK, labelsize=8.5, length=0)
@@ -139,16 +141,16 @@ def scatter_picture(runs: Sequence[PicturedRun], x: str, y: str) -> bytes:
     axes = figure.add_subplot(facecolor="none")
     scale = scale_of([pictured.value(x) for pictured in runs])
     for pictured in runs:
-        across, up = scale.place(pictured.value(x)), pictured.value(y)
-        if across is not None and _is_number(up):
-            axes.plot(across, up, "o", color=pictured.color, alpha=0.85, markersize=5)
+        x_position, y_value = scale.position(pictured.value(x)), pictured.value(y)
+        if x_position is not None and _is_number(y_value):
+            axes.plot(x_position, y_value, "o", color=pictured.color, alpha=0.85, markersize=5)
     dress(axes, x, _TITLES.get(y, y))
     _label(axes, scale)
     return png_of(figure)
 
 
 def _label(axes: Axes, scale: Scale) -> None:
-    axes.set_xticks([place for place, _ in scale.ticks], [text for _, text in scale.ticks])
+    axes.set_xticks([position for position, _ in scale.ticks], [text for _, text in scale.ticks])
     axes.set_xlim(-0.05, 1.05)
 
 

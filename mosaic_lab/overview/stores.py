@@ -53,18 +53,18 @@ def find_stores(root: Path | str, seconds: float = SECONDS) -> Search:
     waiting = deque([(Path(root).resolve(), 0)])
     began = time.monotonic()
     deadline = began + seconds
-    seen, unnamed, cut_short = 0, 0, ""
+    searched, unnamed, cut_short = 0, 0, ""
     while waiting:
         if len(stores) >= MOST_STORES:
             cut_short = f"the first {MOST_STORES} run stores are listed"
-        elif seen >= MOST_FOLDERS:
+        elif searched >= MOST_FOLDERS:
             cut_short = f"the first {MOST_FOLDERS:,} folders were searched"
         elif time.monotonic() > deadline:
-            cut_short = f"the search ended after {seconds:g} s, at {seen:,} folders"
+            cut_short = f"the search ended after {seconds:g} s, at {searched:,} folders"
         if cut_short:
             break
         folder, depth = waiting.popleft()
-        seen += 1
+        searched += 1
         names = _folders_in(folder)
         readable = [name for name in names if escaped(name) == name]
         unnamed += len(names) - len(readable)

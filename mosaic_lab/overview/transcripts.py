@@ -65,14 +65,14 @@ class Transcripts:
         transcript = self._transcript(params)
         index = transcript.index
         alive = transcript.alive()  # before reading: what is written until the end is then read
-        found = index.find(params.selection)
+        matches = index.find(params.selection)
         return {
-            "rows": index.rows(found.numbers[params.first : params.first + params.rows]),
+            "rows": index.rows(matches.numbers[params.first : params.first + params.rows]),
             "first": params.first,
-            "found": len(found.numbers),
+            "found": len(matches.numbers),
             "total": index.size,
-            "indexed": found.indexed,
-            "searched": found.searched,
+            "indexed": matches.indexed,
+            "searched": matches.searched,
             "damaged": index.damaged,
             "alive": alive,
             **index.facets(),

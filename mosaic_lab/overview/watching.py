@@ -24,8 +24,8 @@ Changes = dict[str, Any]
 class _Waiting:
     version: int
     send: Callable[[Changes], object]
-    until: float | None
-    wanted: Callable[[], bool]
+    deadline: float | None
+    is_wanted: Callable[[], bool]
 
 
 class ChangeWatcher:
@@ -39,14 +39,15 @@ class ChangeWatcher:
         self._thread: threading.Thread | None = None
 
     def subscribe(
-        self, version: int, send: Callable[[Changes], object], wanted: Callable[[], bool]
+        self, version: int, send: Callable[[Changes], object], is_wanted: Callable[[], bool]
     ) -> Callable[[], None]:
         """Call ``send`` with the changes since ``version``, then with each further change.
 
-        The subscription continues while ``wanted``, called at every poll, returns True, and ends if ``send``
-        raises. Both are called on the watcher's thread. Returns a function that ends the subscription.
+        The subscription continues while ``is_wanted``, called at every poll, returns True, and ends if
+        ``send`` raises. Both are called on the watcher's thread. Returns a function that ends the
+        subscription.
         """
-        return self._add(_Waiting(version, send, None, wanted))
+        return self._add(_Waiting(version, send, None, is_wanted))
 
     def poll(self, version: int, seconds: float, send: Callable[[Changes], object]) -> Callable[[], None]:
         """Call ``send`` once: when something has changed since ``version``, or after ``seconds``.
@@ -93,7 +94,7 @@ class ChangeWatcher:
         changes_by_version: dict[int, Changes] = {}
         now = time.monotonic()
         for subscriber in waiting:
-            if not subscriber.wanted():
+            if not subscriber.is_wanted():
                 self._end(subscriber)
                 continue
             try:
@@ -108,13 +109,13 @@ class ChangeWatcher:
                 continue
             changes = changes_by_version[subscriber.version]
             changed = changes["version"] != subscriber.version
-            if changed or (subscriber.until is not None and now >= subscriber.until):
+            if changed or (subscriber.deadline is not None and now >= subscriber.deadline):
                 self._send(subscriber, changes)
         return any(changes["version"] != version for version, changes in changes_by_version.items())
 
     def _send(self, subscriber: _Waiting, changes: Changes) -> None:
         subscriber.version = changes["version"]
-        if subscriber.until is not None:
+        if subscriber.deadline is not None:
             self._end(subscriber)
         try:
             subscriber.send(changes)

@@ -13,7 +13,7 @@ from overview.run_folders import START, append, metrics, run_in
 from mosaic_lab.overview import run_points
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
 from mosaic_lab.overview.curve_model import CurveRequest
-from mosaic_lab.overview.run_points import read_points, step_places, thin
+from mosaic_lab.overview.run_points import read_points, step_positions, thin
 from mosaic_lab.telemetry import column_chunks
 from mosaic_lab.telemetry.column_cache import ColumnCache
 from mosaic_lab.telemetry.columns import RunColumns
@@ -24,7 +24,7 @@ NOWHERE = {"episode": None, "time": None, "relative": None}
 def test_a_film_lies_at_the_nearest_point_of_its_run(tmp_path: Path) -> None:
     run = run_in(tmp_path / "run", [metrics(0, loss=3.0), metrics(100, 50.0, loss=2.0)])
     (_, columns), *_ = ColumnPool().columns([run], Reading())
-    assert step_places(columns, [4, 90]) == [
+    assert step_positions(columns, [4, 90]) == [
         {"step": 4, "episode": 0, "time": START, "relative": 0},
         {"step": 90, "episode": 0, "time": START + 50, "relative": 50},
     ]
@@ -34,7 +34,7 @@ def test_a_film_lies_at_the_nearest_point_of_its_run(tmp_path: Path) -> None:
 def test_a_run_without_a_curve_has_steps_only(tmp_path: Path, events: list[dict[str, object]]) -> None:
     run = run_in(tmp_path / "run", events)
     (_, columns), *_ = ColumnPool().columns([run], Reading())
-    assert step_places(columns, [4]) == step_places(None, [4]) == [{"step": 4, **NOWHERE}]
+    assert step_positions(columns, [4]) == step_positions(None, [4]) == [{"step": 4, **NOWHERE}]
 
 
 def written(folder: Path, values: Iterable[float], begin: int = 0) -> Path:

@@ -18,7 +18,7 @@ import traitlets as t
 from ipywidgets import Layout, Widget, widget_serialization
 from numpy.typing import NDArray
 
-from mosaic_lab.chart_style import BAND_OPACITY, LABEL_ROWS, THIN_OPACITY, Mark, Place, marks_of
+from mosaic_lab.chart_style import BAND_OPACITY, LABEL_ROWS, THIN_OPACITY, Mark, MarkPosition, marks_of
 from mosaic_lab.fastlane.montage import INK
 from mosaic_lab.overview.curve_model import Curve, Floats
 from mosaic_lab.widgets.page.page_code import page_code
@@ -130,7 +130,7 @@ class Line:
     thin: tuple[Curve, ...] = ()
     band: Curve | None = None
     style: LineStyle = PLAIN
-    marks: tuple[Place, ...] = ()
+    marks: tuple[MarkPosition, ...] = ()
 
 
 class Window(NamedTuple):

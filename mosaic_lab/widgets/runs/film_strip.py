@@ -19,7 +19,7 @@ from mosaic_lab.widgets.frames.collapsible import Collapsible
 from mosaic_lab.widgets.page.live_panel import refresh_scheduler
 from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_subshell
-from mosaic_lab.widgets.runs.run_view import RunView, film_places
+from mosaic_lab.widgets.runs.run_view import RunView, film_positions
 
 MOST_FILMS = 100
 """Maximum number of films in a strip, which shows the newest."""
@@ -100,7 +100,7 @@ class CollapsibleFilms:
     def _place(self, strip: FilmStrip) -> None:
         """Send the positions of the films on the chart, whose unit of time grows with the run."""
         steps = [film["step"] for film in strip.films]
-        strip.places = film_places(self._view, steps, self._axis)
+        strip.places = film_positions(self._view, steps, self._axis)
 
     def _described(self, film: Film) -> dict[str, Any]:
         return {**film.facts, "frame": self._frames[film.step]}

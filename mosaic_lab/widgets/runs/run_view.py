@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mosaic_lab.chart_style import Place, color, mean_places, outline
+from mosaic_lab.chart_style import MarkPosition, color, mean_positions, outline
 from mosaic_lab.keeper.events import SYSTEM_PREFIX
 from mosaic_lab.keeper.states import RunStatus, State
 from mosaic_lab.number_format import number
 from mosaic_lab.overview.curve_model import Curve, CurveRequest, Floats
 from mosaic_lab.overview.curves import GRID_POINTS, ended_early, mean_over_runs, smooth
 from mosaic_lab.overview.results import mean_speed
-from mosaic_lab.overview.run_points import read_interval, read_points, stage_places, step_places
+from mosaic_lab.overview.run_points import read_interval, read_points, stage_positions, step_positions
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.checkpoint_path import first_step
 from mosaic_lab.runs.kinds import as_kind
@@ -310,7 +310,7 @@ def legend_entry(line: Line, state: str | None) -> dict[str, str]:
 
 def _line(entry: _Entry, settings: ChartSettings, scale: float, points: int, faint: bool) -> Line:
     x, y = entry.view.curve(entry.metric, settings.x, points)
-    marks = _stage_places(entry, settings.x, scale)
+    marks = _stage_positions(entry, settings.x, scale)
     line = Line(entry.key, entry.label, entry.color, (x / scale, y), marks=marks)
     if not settings.smoothing:
         interval = entry.view.interval(entry.metric, settings.x, (x, y))
@@ -319,10 +319,10 @@ def _line(entry: _Entry, settings: ChartSettings, scale: float, points: int, fai
     return replace(line, curve=smoothed, thin=(line.curve,) if faint else ())
 
 
-def _stage_places(entry: _Entry, axis: str, scale: float) -> tuple[Place, ...]:
+def _stage_positions(entry: _Entry, axis: str, scale: float) -> tuple[MarkPosition, ...]:
     """Return the x positions of a curriculum's stages; empty for other runs."""
-    places = stage_places(entry.view.run, entry.view.feed, AXES[axis])
-    return tuple(Place(place.x / scale, place.label) for place in places)
+    places = stage_positions(entry.view.run, entry.view.feed, AXES[axis])
+    return tuple(MarkPosition(place.x / scale, place.label) for place in places)
 
 
 def _smoothed(entry: _Entry, settings: ChartSettings, scale: float, points: int) -> Curve:
@@ -347,7 +347,7 @@ def _means(entries: Sequence[_Entry], settings: ChartSettings, scale: float) -> 
         # As coarse as the grid, because an interval over episodes would show their noise, not the runs'.
         curves = [_smoothed(entry, settings, scale, GRID_POINTS) for entry in same]
         notes += ended_early(curves, [entry.view.run for entry in same], [entry.view.label for entry in same])
-        marks = mean_places([_stage_places(entry, settings.x, scale) for entry in same])
+        marks = mean_positions([_stage_positions(entry, settings.x, scale) for entry in same])
         if line := _mean(key, label, color(index), curves, marks):
             first = same[0].view
             alone = f"{label} seed {first.run.seed}".strip() if first.run.seed is not None else first.label
@@ -355,7 +355,9 @@ def _means(entries: Sequence[_Entry], settings: ChartSettings, scale: float) -> 
     return lines, notes
 
 
-def _mean(key: str, label: str, color: str, curves: Sequence[Curve], marks: tuple[Place, ...]) -> Line | None:
+def _mean(
+    key: str, label: str, color: str, curves: Sequence[Curve], marks: tuple[MarkPosition, ...]
+) -> Line | None:
     """Return the mean over runs with its interval, or with few runs the mean and each run; None if the runs
     share no part of the x axis."""
     from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS
@@ -388,8 +390,8 @@ def x_unit(views: Sequence[RunView], x: str) -> tuple[float, str]:
     return unit, f"wall time ({name})"
 
 
-def film_places(view: RunView, steps: Sequence[int], axis: str) -> list[float | None]:
+def film_positions(view: RunView, steps: Sequence[int], axis: str) -> list[float | None]:
     """Return the x positions of films at these steps on a run's chart; None if the curve has no points."""
     unit, _ = x_unit([view], axis)
-    xs = [place[AXES[axis]] for place in step_places(view.feed, steps)]
+    xs = [place[AXES[axis]] for place in step_positions(view.feed, steps)]
     return [None if x is None else x / unit for x in xs]
