@@ -122,7 +122,7 @@ class FrameSource:
             self._closed = self._status.state is not State.LOST
         return frame
 
-    def rest(self) -> None:
+    def pause(self) -> None:
         """Release the lease until the next `poll`, so that the worker need not render."""
         self._silent_since = None
         if not self._closed:
@@ -130,7 +130,7 @@ class FrameSource:
 
     def close(self) -> None:
         """Close the ring. `last` and `notice` remain available."""
-        self.rest()
+        self.pause()
         self._closed = True
         self._reader.close()
 

@@ -174,12 +174,12 @@ def _leaves(table: Mapping[str, Any], prefix: str = "", depth: int = _DEPTH) -> 
 
 def _row(name: str, first: Mapping[str, Any], second: Mapping[str, Any], text: Callable[[Any], str]) -> Row:
     same = _is_equal(first, second, name)
-    left, right = (text(facts[name]) if name in facts else "" for facts in (first, second))
-    if not same and left == right:  # same text, such as 0.1 + 0.2 and 0.3, or 3 and "3"
-        left, right = (
+    first_text, second_text = (text(facts[name]) if name in facts else "" for facts in (first, second))
+    if not same and first_text == second_text:  # same text, such as 0.1 + 0.2 and 0.3, or 3 and "3"
+        first_text, second_text = (
             shortened(repr(facts[name]), LONGEST_VALUE) if name in facts else "" for facts in (first, second)
         )
-    return Row(name, (left, right), same)
+    return Row(name, (first_text, second_text), same)
 
 
 def _is_equal(first: Mapping[str, Any], second: Mapping[str, Any], name: str) -> bool:

@@ -206,11 +206,13 @@ def _facts(call: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(value, hint) for value, hint in facts if value]
 
 
-def _tokens(spent: Mapping[str, Any]) -> str:
-    read, written = number_of(spent, "input_tokens"), number_of(spent, "output_tokens")
-    if read is None and written is None:
+def _tokens(usage: Mapping[str, Any]) -> str:
+    input_tokens, output_tokens = number_of(usage, "input_tokens"), number_of(usage, "output_tokens")
+    if input_tokens is None and output_tokens is None:
         return UNKNOWN
-    return " → ".join(UNKNOWN if tokens is None else number(tokens) for tokens in (read, written))
+    return " → ".join(
+        UNKNOWN if tokens is None else number(tokens) for tokens in (input_tokens, output_tokens)
+    )
 
 
 def thumbnail(folder: Path, image: Any) -> Mapping[str, str]:

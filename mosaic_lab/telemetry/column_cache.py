@@ -210,5 +210,5 @@ def _index(mapped: mmap.mmap) -> Index | None:
         index = msgspec.json.decode(text, type=Index)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    ok = index.version == VERSION and all(chunk.fits(begin) for chunk in index.chunks)
+    ok = index.version == VERSION and all(chunk.is_within(begin) for chunk in index.chunks)
     return index if ok else None

@@ -99,7 +99,7 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
         rows_end = self.begin + 8 * _ROWS * self.rows
         return max([rows_end, *(_end(column, self.rows) for column in self.columns.values())])
 
-    def fits(self, size: int) -> bool:
+    def is_within(self, size: int) -> bool:
         """Return whether the chunk is within the first ``size`` bytes."""
         begins = [self.begin, *(column.begin for column in self.columns.values())]
         counts = [self.rows, *(column.count for column in self.columns.values())]

@@ -246,7 +246,7 @@ class _Stream:
     def _process(self, texts: list[bytes], clock: RunClock | None) -> None:
         facts = self.facts
         reported = _Values()
-        rows = facts.take((parse_text(text, self.health) for text in texts), reported.add)
+        rows = facts.process((parse_text(text, self.health) for text in texts), reported.add)
         if clock is not None and clock.zero is not None:
             rows[3] = np.where(np.isnan(rows[2]), rows[3], clock.since_start(rows[2]))
         columns = list(reported.columns(self.counts, self.health))

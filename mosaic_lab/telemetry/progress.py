@@ -46,7 +46,7 @@ class RunClock(Struct):
         """Return the seconds since the start at timestamps of another stream; 0 before the start."""
         return np.maximum(0.0, timestamps - (self.zero or 0.0))
 
-    def at(self, timestamps: Floats) -> Floats:
+    def seconds_at(self, timestamps: Floats) -> Floats:
         """Return the seconds since the start at each of consecutive timestamps, NaN if missing."""
         if self.zero is None:
             present = timestamps[~np.isnan(timestamps)]
@@ -178,7 +178,7 @@ class StreamFacts(Struct):
     memory_mb: float | None = None
     """Memory of the worker at its newest heartbeat, in MiB."""
 
-    def take(
+    def process(
         self, batches: Iterable[Sequence[Message]], report: Callable[[Sequence[Values]], object]
     ) -> Floats:
         """Process messages. Return the state of the run at each row of metrics, float64[4, rows]: the step
@@ -195,7 +195,7 @@ class StreamFacts(Struct):
         added = np.cumsum(new)
         counts = added + np.maximum.accumulate(reported - added).clip(ended)
         episodes.ended = int(counts.max(initial=ended))
-        seconds = progress.clock.at(times)
+        seconds = progress.clock.seconds_at(times)
         progress.reach(steps, seconds)
         states = np.stack([steps, counts, times, seconds])
         return states if len(rows) == len(steps) else states.take(rows, axis=1)

@@ -309,18 +309,18 @@ def _salvage(line: bytes, health: Health) -> Message:
     if isinstance(payload, dict):
         values = payload.get("values")
         if message.get("event") != METRICS:
-            message["payload"] = _fitting(payload, _PAYLOAD_TYPES, health)
+            message["payload"] = _converted(payload, _PAYLOAD_TYPES, health)
         elif isinstance(values, dict):
             numbers = dict(flat(values))
-            payload["values"] = _fitting(numbers, dict.fromkeys(numbers, Number), health)
+            payload["values"] = _converted(numbers, dict.fromkeys(numbers, Number), health)
     return msgspec.convert(message, Message)
 
 
-def _fitting(fields: dict[str, Any], types: Mapping[str, Any], health: Health) -> dict[str, Any]:
+def _converted(fields: dict[str, Any], field_types: Mapping[str, Any], health: Health) -> dict[str, Any]:
     valid = {}
-    for name in filter(types.__contains__, fields):
+    for name in filter(field_types.__contains__, fields):
         try:
-            valid[name] = msgspec.convert(fields[name], types[name])
+            valid[name] = msgspec.convert(fields[name], field_types[name])
         except msgspec.ValidationError:
             health.dropped_values += 1
     return valid

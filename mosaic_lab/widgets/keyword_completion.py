@@ -51,15 +51,15 @@ def _completions(variables: dict[str, Any], context: CompletionContext) -> Itera
     from IPython.core.completer import SimpleCompletion
 
     lines = context.full_text.split("\n")
-    before = "\n".join([*lines[: context.cursor_line], context.text_until_cursor])
-    calls = list(_CALL.finditer(before))
+    code_before = "\n".join([*lines[: context.cursor_line], context.text_until_cursor])
+    calls = list(_CALL.finditer(code_before))
     if not calls or not (context.token == "" or context.token.isidentifier()):
         return
     name, *attributes = calls[-1][1].split(".")
     target = variables.get(name)
     for name in attributes:
         target = getattr(target, name, None)
-    keywords = _given_keywords(before[calls[-1].end() :].removesuffix(context.token))
+    keywords = _given_keywords(code_before[calls[-1].end() :].removesuffix(context.token))
     if not isinstance(target, Trainer) or keywords is None:
         return
     for name in _hyperparameters(keywords.get("worker", ""), keywords.get("algorithm", "")):

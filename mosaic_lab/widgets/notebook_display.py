@@ -92,28 +92,28 @@ class NotebookDisplay:
 class ProgressLine:
     """One line of a cell's output that shows the progress of what the cell waits for."""
 
-    every = 1.0
+    interval = 1.0
     """Seconds between two updates, and before the first; a shorter wait shows no line."""
 
     def __init__(self, text: Callable[[], str]) -> None:
         self._text = text
-        self._due = time.monotonic() + ProgressLine.every
-        self._shown = False
+        self._next_update = time.monotonic() + ProgressLine.interval
+        self._is_displayed = False
         self._handle = DisplayHandle()
 
     def show(self, ended: bool) -> None:
         """Show the current progress, unless the line was updated recently. The end is shown if there is a
         line."""
         now = time.monotonic()
-        if now < self._due and not (self._shown and ended):
+        if now < self._next_update and not (self._is_displayed and ended):
             return
-        self._due = now + self.every
+        self._next_update = now + self.interval
         self._write(self._text())
-        self._shown = True
+        self._is_displayed = True
 
     def _write(self, text: str) -> None:
         bundle = {"text/plain": text}
-        if self._shown:
+        if self._is_displayed:
             self._handle.update(bundle, raw=True)
         else:
             self._handle.display(bundle, raw=True)
@@ -122,7 +122,7 @@ class ProgressLine:
 class PrintedLine(ProgressLine):
     """The progress of what a script waits for, in its output."""
 
-    every = 30.0
+    interval = 30.0
 
     def _write(self, text: str) -> None:
         print(text, file=sys.stderr, flush=True)
@@ -169,10 +169,10 @@ def installation_log() -> Iterator[Callable[[str], None]]:
 
     def display(opened: bool) -> None:
         text = "\n".join(lines)
-        last, every = (escape(part, quote=False) for part in (lines[-1].strip(), text))
+        last, full_text = (escape(part, quote=False) for part in (lines[-1].strip(), text))
         html = (
             f"<details{' open' * opened}><summary>Installation: {last}</summary>"
-            f'<pre style="max-height:16em;overflow:auto">{every}</pre></details>'
+            f'<pre style="max-height:16em;overflow:auto">{full_text}</pre></details>'
         )
         first = opened and len(lines) == 1
         publish({"text/html": html, "text/plain": text}, output, update=not first)

@@ -105,7 +105,7 @@ def test_a_worker_renders_for_those_who_look_only(supervisor: Supervisor) -> Non
     source = FrameSource(run.path)
 
     awaited(source)
-    source.rest()
+    source.pause()
     before = rendered_no_more(run)
     frame = awaited(source)
     assert painted(frame.pixels, frame.shape) >= before - 1
@@ -197,7 +197,7 @@ def test_a_long_silence_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now + 27)
     assert source.notice == Notice("info", "no new frame for 20 s")
-    source.rest()  # without a viewer
+    source.pause()  # without a viewer
     assert source.notice is None
     writer.close()
 

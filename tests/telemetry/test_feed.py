@@ -163,7 +163,7 @@ def test_lines_that_the_worker_could_not_write_are_known(tmp_path: Path) -> None
 def test_time_never_goes_back_and_goes_on_after_a_clock_was_set_back() -> None:
     clock = RunClock()
     stamps = [100.0, 101.0, 100.9, 102.0, None, 50.0, 51.0, 53.0]
-    seconds = [clock.at(np.array(some, dtype=float)) for some in (stamps[:3], stamps[3:])]
+    seconds = [clock.seconds_at(np.array(some, dtype=float)) for some in (stamps[:3], stamps[3:])]
     assert np.concatenate(seconds).tolist() == [0, 1, 1, 2, 2, 2, 3, 5]
 
 

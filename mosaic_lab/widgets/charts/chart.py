@@ -182,9 +182,9 @@ class Chart:
             bqplot.Axis(scale=scale, side="left", label=y_label, label_offset="3.4em")
             for scale in (self._linear, self._log)
         )
-        self._reach = (0.0, 1.0)  # of the drawn values
+        self._value_range = (0.0, 1.0)  # of the drawn values
         for scale in (self._linear, self._log):
-            scale.observe(self._number, names=["min", "max"])
+            scale.observe(self._set_ticks, names=["min", "max"])
         self._pan_zoom = bqplot.PanZoom(scales={"x": [self._x]})  # zooming y would empty the chart
         self.figure = bqplot.Figure(
             marks=[*self._marks, *(self._verticals.figure_marks if self._verticals else ())],
@@ -226,9 +226,9 @@ class Chart:
         if self._verticals is not None:
             self._verticals.draw(marks_of((line.color, line.marks) for line in lines))
         outlines = [(line.band, line.color) for line in lines if line.band and len(line.band[0])]
-        thin = [(self._shown(curve), line.color) for line in lines for curve in line.thin if len(curve[0])]
-        drawn = [line for line in lines if len(line.curve[0])]
-        top = [(self._shown(line.curve), line.color) for line in drawn]
+        thin = [(self._on_axis(curve), line.color) for line in lines for curve in line.thin if len(curve[0])]
+        nonempty = [line for line in lines if len(line.curve[0])]
+        top = [(self._on_axis(line.curve), line.color) for line in nonempty]
         values = [curve[1] for curve, _ in (*top, *thin, *outlines)]
         bands = [(positive_band(curve, values) if self._is_log else curve, key) for curve, key in outlines]
         values = [curve[1] for curve, _ in (*top, *thin, *bands)]
@@ -239,15 +239,17 @@ class Chart:
         fill(self._bands, bands, [BAND_OPACITY] * len(bands))
         fill(self._thin, [*thin, *padding], [THIN_OPACITY] * len(thin) + [0.0] * len(padding))
         for style, mark in self._tops.items():
-            curves = [curve for curve, line in zip(top, drawn, strict=True) if line.style == style]
+            curves = [curve for curve, line in zip(top, nonempty, strict=True) if line.style == style]
             fill(mark, curves, [1.0] * len(curves))
         (self.figure.remove_class if top else self.figure.add_class)(EMPTY)
         if reach := value_range(values):
-            self._reach = reach
+            self._value_range = reach
             if self._limits != (None, None):
                 self._limit()
-            self._number()
-        self._pointer.labels = [[line.label for line in drawn if line.style == style] for style in self._tops]
+            self._set_ticks()
+        self._pointer.labels = [
+            [line.label for line in nonempty if line.style == style] for style in self._tops
+        ]
         self._pointer.x_label, self._pointer.kind = x_label, kind
         self._x_axis.label = x_label
         xs = [curve[0] for curve, _ in top]
@@ -299,11 +301,11 @@ class Chart:
             None if limit is None or (limit <= 0 and scale is self._log) else limit for limit in self._limits
         )
         # bqplot turns an axis upside down if its only limit is beyond the values.
-        least, most = self._reach
-        if low is not None and high is None and low >= most:
-            high = 10 * low if scale is self._log else low + max(most - least, abs(low) / 10, 1e-9)
-        elif high is not None and low is None and high <= least:
-            low = high / 10 if scale is self._log else high - max(most - least, abs(high) / 10, 1e-9)
+        lowest, highest = self._value_range
+        if low is not None and high is None and low >= highest:
+            high = 10 * low if scale is self._log else low + max(highest - lowest, abs(low) / 10, 1e-9)
+        elif high is not None and low is None and high <= lowest:
+            low = high / 10 if scale is self._log else high - max(highest - lowest, abs(high) / 10, 1e-9)
         return low, high
 
     def send_again(self) -> None:
@@ -318,10 +320,10 @@ class Chart:
             axis.tick_format = None  # the page ignores unchanged values
             axis.tick_format = form
 
-    def _number(self, _: object = None) -> None:
+    def _set_ticks(self, _: object = None) -> None:
         """Choose ticks for the visible range of the y axis."""
         scale = self._log if self._is_log else self._linear
-        low, high = self._reach
+        low, high = self._value_range
         margin = 0.0 if self._is_log else self.figure.padding_y * (high - low)
         low = low - margin if scale.min is None else scale.min
         high = high + margin if scale.max is None else scale.max
@@ -332,7 +334,7 @@ class Chart:
             self._linear_axis.tick_values = ticks = round_ticks(low, high)
             self._linear_axis.tick_format = tick_format((low, high), ticks)
 
-    def _shown(self, curve: Curve) -> Curve:
+    def _on_axis(self, curve: Curve) -> Curve:
         return (curve[0], positive(curve[1])) if self._is_log else curve
 
 
@@ -356,8 +358,8 @@ def axis_padding(curves: Sequence[Curve], values: Sequence[Floats], log: bool) -
     if reach is None or reach[0] < reach[1]:
         return []
     value, half = reach[0], 0.05 * abs(reach[0]) or 0.5
-    ends = (value / 2, value * 2) if log else (value - half, value + half)
-    return [(np.repeat(curves[0][0][:1], 2), np.array(ends))]
+    bounds = (value / 2, value * 2) if log else (value - half, value + half)
+    return [(np.repeat(curves[0][0][:1], 2), np.array(bounds))]
 
 
 def value_range(parts: Sequence[Floats]) -> tuple[float, float] | None:
@@ -367,12 +369,12 @@ def value_range(parts: Sequence[Floats]) -> tuple[float, float] | None:
     return (float(values.min()), float(values.max())) if len(values) else None
 
 
-def round_ticks(low: float, high: float, few: int = FEW_TICKS) -> Floats:
-    """Return the ticks of a linear axis from ``low`` to ``high``: about ``few`` round numbers."""
+def round_ticks(low: float, high: float, count: int = FEW_TICKS) -> Floats:
+    """Return the ticks of a linear axis from ``low`` to ``high``: about ``count`` round numbers."""
     if not high > low:
         return np.array([low])
-    power = 10.0 ** np.floor(np.log10((high - low) / few))
-    step = next(power * factor for factor in (1, 2, 5, 10) if (high - low) / (power * factor) <= few + 1)
+    power = 10.0 ** np.floor(np.log10((high - low) / count))
+    step = next(power * factor for factor in (1, 2, 5, 10) if (high - low) / (power * factor) <= count + 1)
     ticks: Floats = np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step
     return ticks
 
@@ -387,16 +389,18 @@ def log_ticks(parts: Sequence[Floats]) -> Floats:
     decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
     for factors in ([1.0, 2.0, 5.0], [1.0, 2.0, 3.0, 5.0, 7.0], [1.0, 3.0], [1.0]):
         ticks = np.outer(decades, factors).ravel()
-        inside: Floats = ticks[(ticks >= low) & (ticks <= high)]
-        if 2 <= len(inside) <= FEW_TICKS + 1:
-            return inside
-    return inside[:: 1 + (len(inside) - 1) // (FEW_TICKS + 1)] if len(inside) > 1 else np.array([low, high])
+        visible: Floats = ticks[(ticks >= low) & (ticks <= high)]
+        if 2 <= len(visible) <= FEW_TICKS + 1:
+            return visible
+    if len(visible) < 2:
+        return np.array([low, high])
+    return visible[:: 1 + (len(visible) - 1) // (FEW_TICKS + 1)]
 
 
 def step_ticks(parts: Sequence[Floats]) -> Floats | None:
     """Return one tick per integer for an axis over a few integers; None for any other axis."""
-    few = all(len(part) <= FEW_STEPS + 1 and np.all(part % 1 == 0) for part in parts)
-    values = np.concatenate([*parts, np.empty(0)]) if few else np.empty(0)
+    few_integers = all(len(part) <= FEW_STEPS + 1 and np.all(part % 1 == 0) for part in parts)
+    values = np.concatenate([*parts, np.empty(0)]) if few_integers else np.empty(0)
     if not len(values) or values.min() < 0 or values.max() > FEW_STEPS:
         return None
     ticks: Floats = np.arange(values.max() + 1)
@@ -407,18 +411,18 @@ def tick_format(span: tuple[float, float] | None, ticks: Sequence[float] | Float
     """Return the format of an axis over ``span`` with enough digits to distinguish evenly spaced ``ticks``.
     Only large numbers have SI prefixes, because d3 would write 0.005 as "5m"."""
     peak = max(map(abs, span or [0.0]))
-    kind = "~s" if peak >= LARGE else "~g"
+    notation = "~s" if peak >= LARGE else "~g"
     if len(ticks) < 2:
-        return kind
+        return notation
     digits = math.floor(math.log10(peak)) - math.floor(math.log10(ticks[1] - ticks[0]) + 1e-9) + 1
-    return f".{digits}{kind}" if digits > _D3_DIGITS else kind
+    return f".{digits}{notation}" if digits > _D3_DIGITS else notation
 
 
 def positive_band(band: Curve, values: Sequence[Floats]) -> Curve:
     """Return the outline of an interval for a logarithmic axis: values ≤ 0 become the smallest positive one
     of the chart's ``values``."""
-    found = value_range([positive(part) for part in values])
-    return band[0], np.where(band[1] <= 0, found[0] if found else np.nan, band[1])
+    positive_range = value_range([positive(part) for part in values])
+    return band[0], np.where(band[1] <= 0, positive_range[0] if positive_range else np.nan, band[1])
 
 
 def positive(y: Floats) -> Floats:

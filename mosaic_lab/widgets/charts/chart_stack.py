@@ -54,15 +54,15 @@ class ChartStack:
         """Replace the drawn ``charts``, pairs of a title and lines; see `Chart.draw`. A single chart is named
         by the legend, so it has no title and is higher."""
         while len(self._charts) < len(charts):
-            self._charts.append(self._another())
+            self._charts.append(self._new_chart())
         for number, chart in enumerate(self._charts):
             title, lines = charts[number] if number < len(charts) else ("", ())
             self._shape(chart, title if len(charts) > 1 else "")
             chart.use_log(log)
             chart.draw(lines, x_label, kind)
         self._reach = value_range([line.curve[0] for _, lines in charts for line in lines])
-        shown = self._charts[: max(1, len(charts))]
-        self.box.children = [widget for chart in shown for widget in chart.parts]
+        visible = self._charts[: max(1, len(charts))]
+        self.box.children = [widget for chart in visible for widget in chart.parts]
 
     def send_again(self) -> None:
         """Send the drawn state again; see `Chart.send_again`."""
@@ -99,7 +99,7 @@ class ChartStack:
             with scale.hold_sync(), scale.hold_trait_notifications():
                 scale.min, scale.max = low, high
 
-    def _another(self) -> Chart:
+    def _new_chart(self) -> Chart:
         chart = Chart(marked=self._marked, x_scale=self.x_scale)
         chart.use_panning(self._panning)
         chart.limit(*self._limits)

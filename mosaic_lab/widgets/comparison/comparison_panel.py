@@ -234,11 +234,11 @@ class ComparisonPanel(LivePanel):
         if comparison.act(lane, agent, action) or action is None:
             return
         view = comparison.view()
-        shown = view["lanes"][lane]
-        due = agent in shown["turn"]
-        starts = due and view["mode"] == "idle" and shown["state"] == "ready"
-        refusal = "" if starts or (due and view["mode"] == "playing") else _why_not_now(agent, shown)
-        name = person_action_text(action, agent, shown)[:_LONGEST_NAME]
+        lane_view = view["lanes"][lane]
+        is_turn = agent in lane_view["turn"]
+        starts = is_turn and view["mode"] == "idle" and lane_view["state"] == "ready"
+        refusal = "" if starts or (is_turn and view["mode"] == "playing") else _why_not_now(agent, lane_view)
+        name = person_action_text(action, agent, lane_view)[:_LONGEST_NAME]
         self._early[lane, agent].press(action, name, refusal)
         if starts:
             comparison.step(timeout=0)
@@ -325,8 +325,8 @@ def panel_of(comparison: Comparison) -> ComparisonPanel:
         if panel is None or panel.closed:
             panel = _panels[comparison] = ComparisonPanel(comparison)
             _open.append(panel)
-        given_up = [panel for panel in _open if panel.ended][: max(0, len(_open) - MOST_PANELS)]
-    for old in given_up:
+        surplus = [panel for panel in _open if panel.ended][: max(0, len(_open) - MOST_PANELS)]
+    for old in surplus:
         old.close()
     return panel
 
@@ -350,11 +350,11 @@ def _end_previous(comparison: Comparison) -> None:
     cell = shell.get_parent().get("metadata", {}).get("cellId") if hasattr(shell, "get_parent") else None
     if not cell:
         return
-    before = _shown_by_cell.get(cell, lambda: None)()
+    previous = _shown_by_cell.get(cell, lambda: None)()
     _shown_by_cell[cell] = weakref.ref(comparison)
-    if before is None or before is comparison:
+    if previous is None or previous is comparison:
         return
-    still_named = any(value is before for name, value in shell.user_ns.items() if not name.startswith("_"))
+    still_named = any(value is previous for name, value in shell.user_ns.items() if not name.startswith("_"))
     if not still_named:
         with suppress(MosaicError):
-            before.stop(timeout=0)
+            previous.stop(timeout=0)

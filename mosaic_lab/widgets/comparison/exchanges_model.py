@@ -18,7 +18,7 @@ from ipywidgets import Widget
 
 from mosaic_lab.overview.exchange_view import shown_exchanges, thumbnail
 
-TAIL, WHOLE = 400, 20_000
+COLLAPSED_LENGTH, EXPANDED_LENGTH = 400, 20_000
 """Maximum length of a partial answer, of which the last characters are shown: on a collapsed and on an
 expanded card."""
 MOST_WRITERS = 4
@@ -51,22 +51,22 @@ class CollapsibleExchanges:
         waits = model.drawn < model.number and time.monotonic() - self._sent_at < LOST_SECONDS
         if waits:
             return
-        writing = _writing(lane["partial"], WHOLE if model.opened else TAIL)
+        writing = _writing(lane["partial"], EXPANDED_LENGTH if model.opened else COLLAPSED_LENGTH)
         stamp = (lane["folder"], lane["episode"], lane["step"], model.agent) if model.opened else None
         if stamp == self._stamp and writing == model.writing:
             return
         with model.hold_sync():
             if stamp != self._stamp:
                 self._stamp = stamp
-                model.shown = self._shown(lane) if model.opened else {}
+                model.shown = self._exchanges(lane) if model.opened else {}
             model.writing = writing
             model.number += 1
         self._sent_at = time.monotonic()
 
-    def _shown(self, lane: Mapping[str, Any]) -> dict[str, Any]:
+    def _exchanges(self, lane: Mapping[str, Any]) -> dict[str, Any]:
         images = Path(lane["folder"]).parent / "exchanges" / "images"
         return shown_exchanges(lane, self.model.agent, partial(thumbnail, images))
 
 
-def _writing(partial: Mapping[str, str], most: int) -> list[list[str]]:
-    return [[agent, text[-most:]] for agent, text in list(partial.items())[:MOST_WRITERS]]
+def _writing(partial: Mapping[str, str], max_length: int) -> list[list[str]]:
+    return [[agent, text[-max_length:]] for agent, text in list(partial.items())[:MOST_WRITERS]]

@@ -53,14 +53,14 @@ def page_state(view: Mapping[str, Any], ended: bool, early: Mapping[tuple[int, s
     ``ended``: whether the comparison has ended. ``early``: by lane and player, the outcome of a key pressed
     while no action was awaited.
     """
-    shown = [_lane(lane, view["env_id"], early) for lane in view["lanes"]]
-    can_step = any(lane["state"] in ("ready", "stepping", "opening") for lane in shown)
+    lanes = [_lane(lane, view["env_id"], early) for lane in view["lanes"]]
+    can_step = any(lane["state"] in ("ready", "stepping", "opening") for lane in lanes)
     return {
         "seeds": view["seeds"],
         "seed": view["seed"],
         "mode": "closed" if ended else view["mode"],
         "can_step": can_step,
-        "lanes": shown,
+        "lanes": lanes,
     }
 
 
@@ -68,9 +68,9 @@ def episodes_table(view: Mapping[str, Any]) -> dict[str, Any]:
     """Return the contents of a `Table` of the finished episodes, newest first."""
     colors = {lane["label"]: color(lane["index"]) for lane in view["lanes"]}
     rows = [_row(row, colors.get(row["lane"], color(0))) for row in reversed(view["episodes"])]
-    more = f", the last {len(rows)} of them here" if view["ended"] > len(rows) else ""
+    omission = f", the last {len(rows)} of them here" if view["ended"] > len(rows) else ""
     columns = [{"title": title, "numeric": numeric} for title, numeric in _EPISODE_COLUMNS.items()]
-    return {"columns": columns, "rows": rows, "caption": f"Finished episodes: {view['ended']}{more}"}
+    return {"columns": columns, "rows": rows, "caption": f"Finished episodes: {view['ended']}{omission}"}
 
 
 def person_action_text(action: Any, agent: str, view: Mapping[str, Any]) -> str:
@@ -159,11 +159,11 @@ def _lane(view: Mapping[str, Any], env_id: str, early: Mapping[tuple[int, str], 
 def _facts(view: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Return numbers with their names and hints; with two agents, each agent's return is beside the sum."""
     rewards, returns = view["rewards"], view["returns"]
-    shown = _returns(view["return"], returns) if len(returns) == 2 else number(view["return"])
+    return_text = _returns(view["return"], returns) if len(returns) == 2 else number(view["return"])
     return [
         (number(view["step"]), "step", "steps in this episode"),
         (number(sum(rewards.values())) if rewards else number(None), "reward", _of_each(rewards)),
-        (shown, "return", _of_each(returns)),
+        (return_text, "return", _of_each(returns)),
     ]
 
 
@@ -209,15 +209,15 @@ def _thinking(view: Mapping[str, Any]) -> str:
     if thinking is None or thinking.get("agent") in view["keys"]:
         return ""
     seconds = thinking.get("seconds") or 0.0
-    shown = f"{seconds:.1f}" if seconds < 10 else f"{seconds:.0f}"
+    seconds_text = f"{seconds:.1f}" if seconds < 10 else f"{seconds:.0f}"
     if not thinking.get("agent"):
-        return f"no step for {shown} s, waiting for {thinking.get('operator')}"
+        return f"no step for {seconds_text} s, waiting for {thinking.get('operator')}"
     several = len(view["agents"]) > 1
     if writing := list(view["partial"]):
-        who = ", ".join(writing) if several else thinking.get("operator")
-        return f"{who} {'are' if len(writing) > 1 else 'is'} writing… {shown} s"
-    who = thinking["agent"] if several else thinking.get("operator")
-    return f"{who} is thinking, {shown} s"
+        subject = ", ".join(writing) if several else thinking.get("operator")
+        return f"{subject} {'are' if len(writing) > 1 else 'is'} writing… {seconds_text} s"
+    subject = thinking["agent"] if several else thinking.get("operator")
+    return f"{subject} is thinking, {seconds_text} s"
 
 
 def _person(agent: str, keys: Mapping[str, Any], view: Mapping[str, Any]) -> dict[str, Any]:

@@ -81,22 +81,22 @@ class SavedComparison:
         self._view: Mapping[str, Any] = {}
         self._stamp: object = None
         """The state of the lanes; when it changes, a new picture is due."""
-        self._drawn: object = None
-        self._waited: object = None
+        self._drawn_stamp: object = None
+        self._awaited_stamp: object = None
         """The last state whose frames were awaited at the end of a cell."""
         self._moved_at = self._drawn_at = time.monotonic()
-        self._over = False
+        self._finished = False
         """Whether the comparison has ended and was drawn for the last time."""
 
     def show(self, widget: Any) -> None:
         """Show the widget in the running cell with the current static form."""
-        self._take_in(self._newest_view())
+        self._update_view(self._newest_view())
         self._form.show(widget, self._form.add(), update=False)
         _settle_after_cells(self)
 
     def look(self, view: Mapping[str, Any], *, last: bool) -> None:
         """Process a view, and draw it in the background if that is due or it is the ``last``."""
-        self._take_in(view)
+        self._update_view(view)
         if not self._visibility.ever or math.isinf(self._visibility.interval()):
             self._look_at_frames()
         now = time.monotonic()
@@ -109,7 +109,7 @@ class SavedComparison:
 
         If no browser shows the lanes, draw them before returning.
         """
-        if self._over:
+        if self._finished:
             if self._has_news():
                 self._draw()
             else:
@@ -117,9 +117,10 @@ class SavedComparison:
             return
         if not self._form.outputs:
             return
-        self._take_in(self._newest_view())
-        if self._view["mode"] != "playing" and self._stamp != self._waited:
-            self._waited = self._stamp  # missing frames will not arrive at the end of the next cell either
+        self._update_view(self._newest_view())
+        if self._view["mode"] != "playing" and self._stamp != self._awaited_stamp:
+            # Missing frames will not arrive at the end of the next cell either.
+            self._awaited_stamp = self._stamp
             deadline = time.monotonic() + FRAMES_SECONDS
             while not self._look_at_frames() and time.monotonic() < deadline:
                 time.sleep(0.02)
@@ -128,7 +129,7 @@ class SavedComparison:
 
     def _finish(self) -> None:
         """Draw a last time, and release the frame sources."""
-        self._over = True
+        self._finished = True
         if self._has_news():
             self._draw()
         with self._frames_lock:
@@ -136,13 +137,13 @@ class SavedComparison:
                 release(last)
 
     def _has_news(self) -> bool:
-        return bool(self._form.outputs) and self._stamp != self._drawn
+        return bool(self._form.outputs) and self._stamp != self._drawn_stamp
 
     def _draw(self) -> None:
-        self._drawn, self._drawn_at = self._stamp, time.monotonic()
+        self._drawn_stamp, self._drawn_at = self._stamp, time.monotonic()
         self._form.update()
 
-    def _take_in(self, view: Mapping[str, Any]) -> None:
+    def _update_view(self, view: Mapping[str, Any]) -> None:
         self._view = view
         lanes = [(lane["folder"], lane["episode"], lane["step"], lane["state"]) for lane in view["lanes"]]
         stamp = view["mode"] == "closed", lanes
@@ -214,12 +215,14 @@ def _totals_table(lanes: list[Mapping[str, Any]]) -> str:
 
 
 def _collapsed(lane: Mapping[str, Any], agent: str) -> str:
-    shown = shown_exchanges(lane, agent, lambda _: NO_PICTURE)
-    who = lane["label"] if len(lane["agents"]) < 2 else f"{lane['label']}, {agent}"
-    title = f"Prompt and answer of {who} at step {shown['step'] or lane['step']}"
-    sent = [f"{sender} → {to}: {text}" for sender, to, text in shown["messages"] if agent in (sender, to)]
-    messages = f"<div>{'<br>'.join(map(escape, sent))}</div>" if sent else ""
-    calls = "".join(map(call_html, shown["calls"]))
+    exchanges = shown_exchanges(lane, agent, lambda _: NO_PICTURE)
+    speaker = lane["label"] if len(lane["agents"]) < 2 else f"{lane['label']}, {agent}"
+    title = f"Prompt and answer of {speaker} at step {exchanges['step'] or lane['step']}"
+    message_lines = [
+        f"{sender} → {to}: {text}" for sender, to, text in exchanges["messages"] if agent in (sender, to)
+    ]
+    messages = f"<div>{'<br>'.join(map(escape, message_lines))}</div>" if message_lines else ""
+    calls = "".join(map(call_html, exchanges["calls"]))
     return f"<details><summary>{escape(title)}</summary>{calls}{messages}</details>"
 
 
@@ -236,9 +239,9 @@ def call_html(call: Mapping[str, Any]) -> str:
     before, marked, after = (escape(without_middle(part, MOST_LENGTH // 3)) for part in call["answer"])
     parts = {"reasoning": escape(without_middle(call["reasoning"], MOST_LENGTH))} if call["reasoning"] else {}
     parts["answer"] = before + (f"<b>{marked}</b>" if marked else "") + after
-    written = "".join(f"<b>{name}</b>{_PRE}{part}</pre>" for name, part in parts.items())
+    answer_html = "".join(f"<b>{name}</b>{_PRE}{part}</pre>" for name, part in parts.items())
     note = f"<i>{escape(call['note'])}</i><br>" if call["note"] else ""
-    return f"<div>{escape(facts)}</div>{note}{turns}{written}"
+    return f"<div>{escape(facts)}</div>{note}{turns}{answer_html}"
 
 
 def follow(last: LastFrame, lane: Mapping[str, Any]) -> LastFrame:
@@ -257,7 +260,7 @@ def follow(last: LastFrame, lane: Mapping[str, Any]) -> LastFrame:
     elif lane["state"] in ENDED:
         release(last)
     else:
-        last.rest()
+        last.pause()
     return last
 
 

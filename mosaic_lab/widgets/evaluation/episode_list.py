@@ -38,8 +38,8 @@ class EpisodeList:
         self._evaluation = evaluation
         self._content = VBox([])
         self._lock = threading.Lock()
-        self._shown = -1
-        self._due = 0.0
+        self._shown_count = -1
+        self._next_draw = 0.0
         widgets_stay_on_subshell(*self.widgets, self.table, self.replays.box)
 
     @property
@@ -48,17 +48,17 @@ class EpisodeList:
 
     def expand(self, on: bool) -> None:
         """Show or hide the list."""
-        self.draw(now=True)
+        self.draw(force=True)
         self._content.children = [self.table, self.replays.box] if on else []
 
-    def draw(self, *, now: bool = False) -> None:
+    def draw(self, *, force: bool = False) -> None:
         """Send new episodes while the list is expanded, at most every `REFRESH_SECONDS`."""
         with self._lock:
-            if not self.head.opened or not (now or time.monotonic() >= self._due):
+            if not self.head.opened or not (force or time.monotonic() >= self._next_draw):
                 return
-            self._due = time.monotonic() + REFRESH_SECONDS
-            if (done := self._evaluation.done) != self._shown:
-                self._shown = done
+            self._next_draw = time.monotonic() + REFRESH_SECONDS
+            if (done := self._evaluation.done) != self._shown_count:
+                self._shown_count = done
                 self.table.table = self._rows()
 
     def choose(self, chosen: Mapping[str, Any]) -> None:
@@ -82,23 +82,23 @@ class EpisodeList:
         several = self._evaluation.plan.request.episodes > 1
         colors = {lane: color(index) for index, lane in enumerate(self._evaluation.plan.lanes)}
         first = max(0, len(records) - MOST_ROWS)
-        more = f"The last {MOST_ROWS:,} of {len(records):,} episodes; ev.replay replays any"
+        caption = f"The last {MOST_ROWS:,} of {len(records):,} episodes; ev.replay replays any"
         rows = []
-        for place, record in enumerate(records[first:], first + 1):
-            played = record["status"] == "ok"
+        for position, record in enumerate(records[first:], first + 1):
+            succeeded = record["status"] == "ok"
             seed = f"{record['seed']}" + (f", episode {record['episode']}" if several else "")
             end = "terminated" if record["terminated"] else "truncated"
             cells: list[dict[str, Any]] = [
-                {"text": f"{place:,}", "key": place},
+                {"text": f"{position:,}", "key": position},
                 {"text": record["operator"], "color": colors[record["operator"]], "key": record["operator"]},
                 {"text": seed, "key": record["seed"]},
-                {"text": number(record["return"]), "key": record["return"] if played else None},
-                {"text": f"{record['steps']:,}" if played else "–", "key": record["steps"]},
-                {"text": end if played else "failed", "hint": record["error"], "key": end},
+                {"text": number(record["return"]), "key": record["return"] if succeeded else None},
+                {"text": f"{record['steps']:,}" if succeeded else "–", "key": record["steps"]},
+                {"text": end if succeeded else "failed", "hint": record["error"], "key": end},
             ]
-            if played:
+            if succeeded:
                 episode = [record["operator"], record["seed"], record["episode"]]
                 cells[0] |= {"choose": episode, "hint": "Replay this episode"}
             rows.append(cells)
         columns = [{"title": title, "numeric": numeric} for title, numeric in _COLUMNS.items()]
-        return {"columns": columns, "rows": rows, "caption": more if first else "", "sortable": True}
+        return {"columns": columns, "rows": rows, "caption": caption if first else "", "sortable": True}

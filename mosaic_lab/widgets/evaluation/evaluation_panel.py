@@ -66,8 +66,8 @@ class EvaluationPanel(ResultPanel[EvaluationSnapshot]):
         facts = [self._progress(snapshot).rsplit(" ", 1)]
         facts += [[f"{snapshot.failed:,}", "failed"]] if snapshot.failed else []
         facts += [[snapshot.spent, "spent"]] if snapshot.spent else []
-        live = self.view.status.state is State.RUNNING and snapshot.left is not None
-        return facts + ([[duration(snapshot.left), "left"]] if live else [])
+        live = self.view.status.state is State.RUNNING and snapshot.seconds_left is not None
+        return facts + ([[duration(snapshot.seconds_left), "left"]] if live else [])
 
     def progress(self, snapshot: EvaluationSnapshot) -> float | None:
         total = self._evaluation.total
@@ -89,8 +89,12 @@ class EvaluationPanel(ResultPanel[EvaluationSnapshot]):
         snapshot = self.reader.latest
         if snapshot is not None and snapshot.damage:
             notices.append({"level": "error", "text": snapshot.damage})
-        said = " ".join(notice["text"] for notice in notices)
-        failures = [] if snapshot is None else [one for one in snapshot.failures if not _is_in(one, said)]
+        notice_text = " ".join(notice["text"] for notice in notices)
+        failures = (
+            []
+            if snapshot is None
+            else [failure for failure in snapshot.failures if not _is_reported(failure, notice_text)]
+        )
         notices += [
             warning_notice(f"{_counted(count)} failed: {text}") for text, count in failures[:MOST_FAILURES]
         ]
@@ -103,10 +107,10 @@ def _has_points(plot: Plot) -> bool:
     return any(mark.points is not None for facet in plot.facets for mark in facet.marks)
 
 
-def _is_in(failure: tuple[str, int], said: str) -> bool:
+def _is_reported(failure: tuple[str, int], notice_text: str) -> bool:
     """Return whether the failure of one episode is part of the run's own reason."""
     text, count = failure
-    return count == 1 and text.partition(": ")[2] in said
+    return count == 1 and text.partition(": ")[2] in notice_text
 
 
 def _counted(episodes: int) -> str:

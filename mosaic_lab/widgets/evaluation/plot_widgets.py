@@ -94,11 +94,11 @@ class FacetFigure:
             rows=rows,
         )
         self._rows = rows
-        self._few = FEW_BESIDE if rows or wraps else FEW_TICKS
+        self._tick_count = FEW_BESIDE if rows or wraps else FEW_TICKS
         self.draw(facet, [facet])
 
-    def draw(self, facet: Facet, alike: Sequence[Facet]) -> None:
-        """Draw another facet with the same rows, on the x axis that it shares with ``alike`` facets."""
+    def draw(self, facet: Facet, same_scale: Sequence[Facet]) -> None:
+        """Draw another facet with the same rows, on the x axis that it shares with ``same_scale``."""
         marks = facet.marks
         bands = [(mark.band, mark_color(mark)) for mark in marks if mark.band is not None]
         thin = [(line, mark) for mark in marks for line in mark.thin]
@@ -123,14 +123,14 @@ class FacetFigure:
         ]
         hints = [f"click: replays {episode}" if episode else "" for episode in self.episodes]
         self.pointer.hints = [[], hints]
-        drawn = [part for part, _ in (*bands, *lines, *points)]
-        self.empty = not drawn
-        x = [x for other in alike for x in _places(other)]
-        _number(self._x_axis, x, self.figure.padding_x, self._few)
-        if len(alike) > 1 and (reach := value_range(x)) and reach[0] < reach[1]:
+        parts = [part for part, _ in (*bands, *lines, *points)]
+        self.empty = not parts
+        x = [x for other in same_scale for x in _x_values(other)]
+        _set_ticks(self._x_axis, x, self.figure.padding_x, self._tick_count)
+        if len(same_scale) > 1 and (reach := value_range(x)) and reach[0] < reach[1]:
             self._x.min, self._x.max = reach
         if not self._rows:
-            _number(self._y_axis, [y for _, y in drawn], self.figure.padding_y, FEW_TICKS)
+            _set_ticks(self._y_axis, [y for _, y in parts], self.figure.padding_y, FEW_TICKS)
 
     def send_again(self) -> None:
         """Send the drawn state again: the page loses updates that arrive while it builds the figure."""
@@ -155,7 +155,7 @@ class PlotFigures:
     replay of a clicked point."""
 
     def __init__(self, plot: Plot) -> None:
-        have_names = [plot.names_rows(place) or not facet.rows for place, facet in enumerate(plot.facets)]
+        have_names = [plot.names_rows(index) or not facet.rows for index, facet in enumerate(plot.facets)]
         wraps = len(have_names) > 1 and all(have_names)  # rows without names stay beside those that have them
         self._facets = [FacetFigure(*pair, wraps) for pair in zip(plot.facets, have_names, strict=True)]
         layout = Layout(width="100%", min_width="0", flex_flow="row wrap" if wraps else "row")
@@ -174,8 +174,8 @@ class PlotFigures:
     def draw(self, plot: Plot) -> None:
         """Draw another plot with the same facets and rows."""
         for figure, facet in zip(self._facets, plot.facets, strict=True):
-            alike = [other for other in plot.facets if other.rows and _scale(other) == _scale(facet)]
-            figure.draw(facet, alike or [facet])
+            same_scale = [other for other in plot.facets if other.rows and _scale(other) == _scale(facet)]
+            figure.draw(facet, same_scale or [facet])
         empty = all(figure.empty for figure in self._facets)
         (self._row.add_class if empty else self._row.remove_class)(EMPTY)
         named = plot.facets if plot.has_legend else ()
@@ -220,15 +220,15 @@ class PlotStack:
         ]
         former = dict(enumerate(zip(self._shapes, self._figures, strict=True)))
         figures = []
-        for place, (shape, plot) in enumerate(zip(shapes, plots, strict=True)):
-            former_shape, reused = former.get(place, (None, None))
+        for index, (shape, plot) in enumerate(zip(shapes, plots, strict=True)):
+            former_shape, reused = former.get(index, (None, None))
             if reused is not None and former_shape == shape:
                 reused.draw(plot)
-                figures.append(former.pop(place)[1])
+                figures.append(former.pop(index)[1])
             else:
                 figures.append(PlotFigures(plot))
         if figures != self._figures:
-            self.box.children = [own.box for own in figures]
+            self.box.children = [plot_figures.box for plot_figures in figures]
         self._figures, self._shapes = figures, shapes
         for _, unused in former.values():
             unused.close()
@@ -255,17 +255,17 @@ def _scale(facet: Facet) -> tuple[str, tuple[str, ...]]:
     return facet.x_label, facet.rows
 
 
-def _places(facet: Facet) -> list[Floats]:
+def _x_values(facet: Facet) -> list[Floats]:
     """Return the x of everything in a facet."""
     parts = [part for mark in facet.marks for part in (mark.band, mark.line, mark.points, *mark.thin)]
     return [part[0] for part in parts if part is not None]
 
 
-def _number(axis: bqplot.Axis, parts: Sequence[Floats], padding: float, few: int) -> None:
-    """Set about ``few`` round ticks on an axis over the values; ``padding`` is the figure's padding along
+def _set_ticks(axis: bqplot.Axis, parts: Sequence[Floats], padding: float, count: int) -> None:
+    """Set about ``count`` round ticks on an axis over the values; ``padding`` is the figure's padding along
     it."""
-    if reach := value_range(parts):
-        low, high = reach
+    if span := value_range(parts):
+        low, high = span
         margin = padding * (high - low)
-        axis.tick_values = ticks = round_ticks(low - margin, high + margin, few)
-        axis.tick_format = tick_format(reach, ticks)
+        axis.tick_values = ticks = round_ticks(low - margin, high + margin, count)
+        axis.tick_format = tick_format(span, ticks)

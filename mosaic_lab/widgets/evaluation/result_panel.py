@@ -45,14 +45,14 @@ S = TypeVar("S", bound=Snapshot)
 
 class ResultReader(ABC, Generic[S]):
     """Reads the content of a panel in its own thread, at most one reading at a time. ``news`` is called after
-    each reading, ``what`` names the content in the log."""
+    each reading, ``content_name`` names the content in the log."""
 
     RETRY_SECONDS = 1.0
     """Seconds between a failed reading and the next attempt."""
 
-    def __init__(self, what: str, news: Callable[[], None]) -> None:
+    def __init__(self, content_name: str, news: Callable[[], None]) -> None:
         self.latest: S | None = None
-        self._what = what
+        self._content_name = content_name
         self._news = news
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -78,15 +78,15 @@ class ResultReader(ABC, Generic[S]):
             self.read_due()
         except Exception:
             self._read_at = time.monotonic() + self.RETRY_SECONDS
-            logger.exception("%s could not be read.", self._what)
+            logger.exception("%s could not be read.", self._content_name)
         self._news()
 
 
-def due_again(began: float, least: float = 0.0, most: float = math.inf) -> float:
+def next_due(began: float, min_pause: float = 0.0, max_pause: float = math.inf) -> float:
     """Return when to repeat work that began at ``began`` and ends now, so that it takes up at most a
-    twentieth of the time. The pause is at least ``least`` and at most ``most`` seconds."""
+    twentieth of the time. The pause is at least ``min_pause`` and at most ``max_pause`` seconds."""
     now = time.monotonic()
-    return now + min(most, max(least, (now - began) / _SHARE))
+    return now + min(max_pause, max(min_pause, (now - began) / _SHARE))
 
 
 class ResultPanel(FollowingPanel, Generic[S]):
@@ -99,7 +99,7 @@ class ResultPanel(FollowingPanel, Generic[S]):
         self.reader = reader
         self.table = Table()
         self.plots = PlotStack()
-        self._drawn: tuple[Plot, ...] | None = None
+        self._drawn_plots: tuple[Plot, ...] | None = None
 
     def arrange(self, *parts: Widget) -> None:
         """Put these parts between header and footer."""
@@ -139,8 +139,8 @@ class ResultPanel(FollowingPanel, Generic[S]):
             return
         if self.table.table != snapshot.table:
             self.table.table = snapshot.table
-        if self._drawn is not snapshot.plots:
-            self._drawn = snapshot.plots
+        if self._drawn_plots is not snapshot.plots:
+            self._drawn_plots = snapshot.plots
             self.plots.draw(snapshot.plots)
 
     def draw_again(self) -> None:

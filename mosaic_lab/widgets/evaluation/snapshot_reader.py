@@ -16,7 +16,7 @@ from mosaic_lab.evaluation.reports.plots import cost_plot, costs_differ, interva
 from mosaic_lab.evaluation.reports.summary_table import summary_table
 from mosaic_lab.evaluation.statistics.averages import AVERAGES
 from mosaic_lab.number_format import DASH, full_number, milliseconds, money, number
-from mosaic_lab.widgets.evaluation.result_panel import ResultReader, due_again
+from mosaic_lab.widgets.evaluation.result_panel import ResultReader, next_due
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +42,7 @@ _LATENCIES = ("exchange_ms_p50", "exchange_ms_p95")
 
 @dataclass(frozen=True)
 class EvaluationSnapshot:
-    """The content of a panel: ``done`` and ``left`` are current, the rest is from the last resampling.
+    """The content of a panel: ``done`` and ``seconds_left`` are current, the rest is of the last resampling.
 
     ``plots``: the intervals and, with language models, returns against costs. ``spent``: how much of the
     budget has been spent, if there is one. ``failures``: the errors of failed episodes, with counts.
@@ -50,7 +50,7 @@ class EvaluationSnapshot:
     """
 
     done: int
-    left: float | None
+    seconds_left: float | None
     failed: int
     table: dict[str, Any]
     plots: tuple[Plot, ...]
@@ -90,7 +90,7 @@ class SnapshotReader(ResultReader[EvaluationSnapshot]):
             failed = int(summary["failed"].sum())
             self.latest = EvaluationSnapshot(
                 done=evaluation.done if damage else int(summary["episodes"].sum()) + failed,
-                left=evaluation.time_left,
+                seconds_left=evaluation.time_left,
                 failed=failed,
                 table=operators_table(summary, _totals(evaluation)),
                 plots=_plots(evaluation, summary),
@@ -99,7 +99,7 @@ class SnapshotReader(ResultReader[EvaluationSnapshot]):
                 damage=damage,
                 parts=evaluation.parts_text,
             )
-            self._resample_at = due_again(began)
+            self._resample_at = next_due(began)
             return self.latest
 
     def _count(self, latest: EvaluationSnapshot) -> None:
@@ -108,23 +108,23 @@ class SnapshotReader(ResultReader[EvaluationSnapshot]):
             self.latest = replace(
                 latest,
                 done=evaluation.done,
-                left=evaluation.time_left,
+                seconds_left=evaluation.time_left,
                 spent=_spent(evaluation),
                 parts=evaluation.parts_text,
             )
-            self._read_at = due_again(began)
+            self._read_at = next_due(began)
 
 
 def _totals(evaluation: Evaluation) -> dict[str, int]:
     """Return the number of episodes of each operator."""
     lanes = evaluation.plan.lanes_by_operator
-    each = evaluation.total // len(evaluation.plan.lanes)
-    return {label: each * len(own) for label, own in lanes.items()}
+    per_lane = evaluation.total // len(evaluation.plan.lanes)
+    return {label: per_lane * len(lane_names) for label, lane_names in lanes.items()}
 
 
 def _plots(evaluation: Evaluation, summary: pd.DataFrame) -> tuple[Plot, ...]:
-    played = {} if evaluation.damage else evaluation.played()
-    intervals = interval_plot(summary, "Returns", "return", played, evaluation.replay_of)
+    results = {} if evaluation.damage else evaluation.played()
+    intervals = interval_plot(summary, "Returns", "return", results, evaluation.replay_of)
     if not costs_differ(summary):
         return (intervals,)
     return intervals, cost_plot(summary, "Returns and costs", "return")
@@ -137,15 +137,15 @@ def _spent(evaluation: Evaluation) -> str:
 
 def operators_table(summary: pd.DataFrame, totals: Mapping[str, int]) -> dict[str, Any]:
     """Return the contents of a `Table`. ``totals``: the number of episodes of each operator."""
-    shown = [name for name in _ESTIMATES if name in summary]
+    names = [name for name in _ESTIMATES if name in summary]
     failures = bool(summary["failed"].any())
-    numbers = ["Episodes", *(["Failed"] if failures else []), *map(_ESTIMATES.__getitem__, shown)]
+    numbers = ["Episodes", *(["Failed"] if failures else []), *map(_ESTIMATES.__getitem__, names)]
     columns = [{"title": title, "numeric": title != "Operator"} for title in ("Operator", *numbers)]
     rows = []
     for index, (label, values) in enumerate(summary.to_dict("index").items()):
         cells = [f"{values['episodes'] + values['failed']:,} of {totals[str(label)]:,}"]
         cells += [f"{values['failed']:,}"] if failures else []
-        cells += [_cell(values, name) for name in shown]
+        cells += [_cell(values, name) for name in names]
         rows.append([{"text": str(label), "color": color(index)}, *({"text": text} for text in cells)])
     return {"columns": columns, "rows": rows}
 

@@ -29,7 +29,7 @@ import math
 from collections import deque
 from typing import NamedTuple
 
-LEAST, MOST = 2, 8
+MIN_WINDOW, MAX_WINDOW = 2, 8
 """Minimum and maximum number of messages in flight."""
 GAIN, SMALL_GAIN = 1.25, 2.0
 SMALL_BYTES = 16 << 10
@@ -37,17 +37,17 @@ SMALL_BYTES = 16 << 10
 IDLE_SECONDS = 10.0
 ACK_SECONDS = 0.1
 """Interval between two messages that request an acknowledgement while nothing queues."""
-MOST_STRIDE = 4
+MAX_STRIDE = 4
 """Maximum number of messages for each acknowledgement requested."""
 PATIENCE = 1.0
 """Minimum seconds after the last message before another is sent although the window is full."""
 STALE_SECONDS = 5.0
 """A longer delay is attributed to a hidden page, not to the connection."""
-LOW_SECONDS, MOST_LOW_SECONDS = 15.0, 240.0
+LOW_SECONDS, MAX_LOW_SECONDS = 15.0, 240.0
 """Seconds before high bandwidth is assumed again after it was judged low: initially, and at most. They double
 each time."""
 JUDGE_SECONDS = 1.0
-HELD_UP = 0.4
+HELD_UP_FRACTION = 0.4
 """If due frames wait for more than this fraction of the time, the bandwidth counts as low."""
 LARGE_BYTES = 64 << 10
 """Minimum mean message size at which large frames can be the cause of a delay."""
@@ -55,7 +55,7 @@ LARGE_BYTES = 64 << 10
 
 class _Flight(NamedTuple):
     number: int
-    at: float
+    sent_at: float
     gap: float
     """Seconds since the previous message; infinite if nothing else was in flight."""
     acked: int
@@ -79,10 +79,10 @@ class Credit:
         """The smoothed round-trip seconds of all messages."""
         self._rate = 1 / interval  # messages per second that arrive
         self._bytes = 0  # of the last message
-        self._sent = self._acked = self._requested = 0
+        self._sent_number = self._acked_number = self._requested_number = 0
         self._flights: deque[_Flight] = deque()
-        self._last = -math.inf  # when the last message was sent
-        self._alone = now  # when a message last had the connection to itself
+        self._last_sent_at = -math.inf  # when the last message was sent
+        self._alone_at = now  # when a message last had the connection to itself
 
     @property
     def in_flight(self) -> int:
@@ -94,71 +94,77 @@ class Credit:
         return self._capacity + self._stride - 1
 
     def may_send(self, now: float) -> bool:
-        if self._flights and self._requested == self._sent and now - self._alone > IDLE_SECONDS:
+        if (
+            self._flights
+            and self._requested_number == self._sent_number
+            and now - self._alone_at > IDLE_SECONDS
+        ):
             return False  # wait until the connection is idle, then send one alone
-        return self.in_flight < self.window or self._requested <= self._acked  # the window may have shrunk
+        return (
+            self.in_flight < self.window or self._requested_number <= self._acked_number
+        )  # the window may have shrunk
 
     def probe_at(self) -> float:
         """Return when a message is sent although the window is full, in case acknowledgements were lost."""
-        return self._last + max(PATIENCE, 4 * (self.round_trip or 0.0))
+        return self._last_sent_at + max(PATIENCE, 4 * (self.round_trip or 0.0))
 
     def send(self, now: float, nbytes: int) -> Ticket:
         """Return the ticket for a message of this many bytes, sent now."""
-        number = self._sent = self._sent + 1
+        number = self._sent_number = self._sent_number + 1
         self._bytes = nbytes
-        gap = now - self._last if self._flights else math.inf
+        gap = now - self._last_sent_at if self._flights else math.inf
         requests_ack = (
-            number - self._requested >= self._stride
+            number - self._requested_number >= self._stride
             or self.in_flight + 1 >= self.window
-            or now - self._alone > IDLE_SECONDS
+            or now - self._alone_at > IDLE_SECONDS
         )
         if requests_ack:
-            self._requested = number
-        self._flights.append(_Flight(number, now, gap, self._acked))
-        self._last = now
+            self._requested_number = number
+        self._flights.append(_Flight(number, now, gap, self._acked_number))
+        self._last_sent_at = now
         return Ticket(number, requests_ack)
 
     def acknowledge(self, number: int, now: float) -> None:
         """Record that everything up to ``number`` has arrived. Old and impossible numbers are ignored."""
-        if not self._acked < number <= self._sent:
+        if not self._acked_number < number <= self._sent_number:
             return
         flight = None
         while self._flights and self._flights[0].number <= number:
             flight = self._flights.popleft()
-        self._acked = number
+        self._acked_number = number
         if flight is None:
             return
-        took = max(now - flight.at, 1e-4)
-        if took < STALE_SECONDS:
-            self._measure(flight, took, now)
+        delay = max(now - flight.sent_at, 1e-4)
+        if delay < STALE_SECONDS:
+            self._measure(flight, delay, now)
 
     def restart(self, now: float) -> None:
         """Start again: stop waiting for messages in flight."""
         self._flights.clear()
-        self._acked, self._alone = self._sent, now
+        self._acked_number, self._alone_at = self._sent_number, now
 
     @property
     def _capacity(self) -> int:
         """Return the bandwidth-delay product in messages, plus a margin."""
         if self.delay is None:
-            return LEAST
+            return MIN_WINDOW
         rate = min(self._rate, 1 / self.interval)
         gain = SMALL_GAIN if self._bytes < SMALL_BYTES else GAIN
-        return min(MOST, max(LEAST, math.ceil(gain * rate * self.delay)))
+        return min(MAX_WINDOW, max(MIN_WINDOW, math.ceil(gain * rate * self.delay)))
 
     @property
     def _stride(self) -> int:
         """Return the stride of acknowledgements: one in this many messages requests one."""
         if self.round_trip is None or self.round_trip > 2 * self.interval:
             return 1
-        return min(MOST_STRIDE, max(1, round(ACK_SECONDS / self.interval)))
+        return min(MAX_STRIDE, max(1, round(ACK_SECONDS / self.interval)))
 
-    def _measure(self, flight: _Flight, took: float, now: float) -> None:
-        if flight.gap >= took:
-            self._alone = now
-            self.delay = _smoothed(self.delay, took)
-        self.round_trip = _smoothed(self.round_trip, took)
-        self._rate += ((flight.number - flight.acked) / took - self._rate) / 4
+    def _measure(self, flight: _Flight, delay: float, now: float) -> None:
+        if flight.gap >= delay:
+            self._alone_at = now
+            self.delay = _smoothed(self.delay, delay)
+        self.round_trip = _smoothed(self.round_trip, delay)
+        self._rate += ((flight.number - flight.acked) / delay - self._rate) / 4
 
 
 def _smoothed(value: float | None, sample: float) -> float:
@@ -174,8 +180,8 @@ class Bandwidth:
 
     def __init__(self, now: float) -> None:
         self.low = False
-        self._until = 0.0
-        self._seconds = LOW_SECONDS
+        self._low_until = 0.0
+        self._low_seconds = LOW_SECONDS
         self._judged_at = now
         self._held_since: float | None = None
         self._held = 0.0
@@ -195,15 +201,15 @@ class Bandwidth:
 
     def judge(self, now: float) -> None:
         """Update ``low``; call it regularly while frames are sent."""
-        passed = now - self._judged_at
-        if passed < JUDGE_SECONDS:
+        elapsed = now - self._judged_at
+        if elapsed < JUDGE_SECONDS:
             return
         self._release(now)
         if self.low:
-            self.low = now < self._until
-        elif self._held > HELD_UP * passed and self._bytes > LARGE_BYTES * self._messages:
-            self.low, self._until = True, now + self._seconds
-            self._seconds = min(MOST_LOW_SECONDS, 2 * self._seconds)
+            self.low = now < self._low_until
+        elif self._held > HELD_UP_FRACTION * elapsed and self._bytes > LARGE_BYTES * self._messages:
+            self.low, self._low_until = True, now + self._low_seconds
+            self._low_seconds = min(MAX_LOW_SECONDS, 2 * self._low_seconds)
         self._judged_at, self._held = now, 0.0
         if self._messages > 1:  # messages in flight for longer than this still count
             self._bytes, self._messages = self._bytes // self._messages, 1

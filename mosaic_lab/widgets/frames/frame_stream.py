@@ -134,19 +134,19 @@ class FrameStream:
         """Do the work that is due; return the seconds until more is due, None while no view is visible."""
         with self._lock:
             viewers = list(self._viewers)
-        self._forget()
+        self._close_unused()
         for viewer in viewers:
             self._guard(viewer, partial(self._handle, viewer))
-        wanted = self._wanted(viewers, now)
-        in_sight = [viewer for viewer in viewers if viewer.visible_tiles(now)]
-        if in_sight and now >= self._notices_at:
+        rates = self._request_rates(viewers, now)
+        visible = [viewer for viewer in viewers if viewer.visible_tiles(now)]
+        if visible and now >= self._notices_at:
             self._notices_at = now + NOTICE_SECONDS
-            for viewer in in_sight:
+            for viewer in visible:
                 self._guard(viewer, partial(viewer.notify, now))
-        for viewer in in_sight:
-            self._serve(viewer, wanted, len(in_sight) / MOST_SENDS, now)
-        self._idle = not in_sight
-        later = min((self._notices_at, *(self._due(viewer, now) for viewer in in_sight)))
+        for viewer in visible:
+            self._serve(viewer, rates, len(visible) / MOST_SENDS, now)
+        self._idle = not visible
+        later = min((self._notices_at, *(self._due_at(viewer, now) for viewer in visible)))
         # Checked last: an acknowledgement wakes this thread only if ``waiting`` is set.
         if any(viewer.posted and (viewer.waiting or self._idle) for viewer in viewers):
             return 0.0
@@ -171,44 +171,44 @@ class FrameStream:
         else:
             raise ValueError(f"the page sent a message of an unknown type: {kind!r}")
 
-    def _wanted(self, viewers: list[Viewer], now: float) -> dict[FrameFeed, float]:
+    def _request_rates(self, viewers: list[Viewer], now: float) -> dict[FrameFeed, float]:
         """Return the requested frame rate of each feed; put the other feeds to rest."""
-        wanted: dict[FrameFeed, float] = {}
+        rates: dict[FrameFeed, float] = {}
         for viewer in viewers:
-            for tile in viewer.tiles_wanted(now):
-                wanted[tile.feed] = max(viewer.fps, wanted.get(tile.feed, 0.0))
+            for tile in viewer.active_tiles(now):
+                rates[tile.feed] = max(viewer.fps, rates.get(tile.feed, 0.0))
         for viewer in viewers:
             for tile in viewer.tiles:
-                if tile.feed not in wanted:
-                    tile.feed.rest()
-        return wanted
+                if tile.feed not in rates:
+                    tile.feed.pause()
+        return rates
 
-    def _forget(self) -> None:
+    def _close_unused(self) -> None:
         """Close the feeds of runs that no view shows."""
         if not self._viewers_changed:
             return
         with self._lock:
             self._viewers_changed = False
-            shown = {tile.feed.folder for viewer in self._viewers for tile in viewer.tiles}
-            forgotten = [self._feeds.pop(folder) for folder in self._feeds.keys() - shown]
+            shown_folders = {tile.feed.folder for viewer in self._viewers for tile in viewer.tiles}
+            unused = [self._feeds.pop(folder) for folder in self._feeds.keys() - shown_folders]
             for feed in self._feeds.values():
                 feed.recorder.limit_bytes = min(RECORDED_BYTES, MOST_RECORDED_BYTES // len(self._feeds))
-        for feed in forgotten:
+        for feed in unused:
             feed.close()
 
-    def _serve(self, viewer: Viewer, wanted: Mapping[FrameFeed, float], shortest: float, now: float) -> None:
+    def _serve(self, viewer: Viewer, rates: Mapping[FrameFeed, float], shortest: float, now: float) -> None:
         if viewer.due_at(now) > now:
             return
-        for tile in viewer.tiles_wanted(now):
+        for tile in viewer.active_tiles(now):
             if tile.feed.poll_at <= now:
-                self._guard(viewer, partial(tile.feed.poll, now, wanted[tile.feed]))
+                self._guard(viewer, partial(tile.feed.poll, now, rates[tile.feed]))
         self._guard(viewer, partial(viewer.show, now, shortest))
 
-    def _due(self, viewer: Viewer, now: float) -> float:
+    def _due_at(self, viewer: Viewer, now: float) -> float:
         """Return when work is due for a view."""
-        polls = [tile.feed.poll_at for tile in viewer.tiles_wanted(now)]
-        due = viewer.due_at(now)
-        return due if viewer.gathering else max(due, min(polls, default=math.inf))
+        polls = [tile.feed.poll_at for tile in viewer.active_tiles(now)]
+        send_at = viewer.due_at(now)
+        return send_at if viewer.gathering else max(send_at, min(polls, default=math.inf))
 
     def _guard(self, viewer: Viewer, action: Callable[[], None]) -> None:
         """Call ``action``; send a failure to its view, once while it persists. The stream continues."""
@@ -231,7 +231,7 @@ def frame_stream() -> FrameStream:
     return _stream
 
 
-_free = threading.BoundedSemaphore(MOST_AT_ONCE)
+_file_slots = threading.BoundedSemaphore(MOST_AT_ONCE)
 
 
 class File(NamedTuple):
@@ -269,7 +269,7 @@ def film(feed: FrameFeed, seconds: object, form: object) -> Callable[[], File]:
 
 def deliver(viewer: Viewer, make: Callable[[], File]) -> None:
     """Make a file in a thread, and send it to the view. Raises MosaicError if too many are being made."""
-    if not _free.acquire(blocking=False):
+    if not _file_slots.acquire(blocking=False):
         raise MosaicError(f"{MOST_AT_ONCE} files are already being made; try again when one is done.")
     threading.Thread(target=_deliver, args=(viewer, make), name="mosaic-frames-file", daemon=True).start()
 
@@ -284,7 +284,7 @@ def _deliver(viewer: Viewer, make: Callable[[], File]) -> None:
         with suppress(Exception):  # the page may be closed
             viewer.fail(str(error) or type(error).__name__)
     finally:
-        _free.release()
+        _file_slots.release()
 
 
 def _bounded(data: bytes) -> bytes:

@@ -33,10 +33,10 @@ MOVING_SECONDS = 20.0
 """Interval between pictures while frames change."""
 STILL_SECONDS = 2.0
 """Seconds without a new frame after which frames count as stopped …"""
-LEAST_SECONDS = 5.0
+MIN_SECONDS = 5.0
 """… but a slow environment must not cause a picture for each of its frames."""
 UNSEEN_FPS = 1.0
-MOST_PICTURES = 64
+MAX_PICTURES = 64
 """Maximum number of pictures that follow their runs; beyond it, those shown first are no longer updated."""
 
 
@@ -48,7 +48,7 @@ class LastFrame:
         self.frame: Frame | None = None
         self.reported = ""
         """The writer's notice about its frames."""
-        self.shown = False
+        self.on_page = False
         """Whether a page has shown the run."""
         self._source: FrameSource | None = None
 
@@ -56,20 +56,20 @@ class LastFrame:
         """Read the newest frame seen; return whether it is new."""
         feed = frame_stream().feed(self.folder)
         if feed is not None:
-            self.shown, self.reported = True, feed.writer_notice
-        return self._take_in((feed and feed.frame) or newest(self.folder))
+            self.on_page, self.reported = True, feed.writer_notice
+        return self._update((feed and feed.frame) or newest(self.folder))
 
     def poll(self, fps: float) -> bool:
         """Request ``fps`` frames per second, and read the newest; return whether it is new."""
         self._source = self._source or FrameSource(self.folder)
         frame = self._source.poll(fps)
         self.reported = self._source.writer_notice
-        return self._take_in(frame or self._source.last)
+        return self._update(frame or self._source.last)
 
-    def rest(self) -> None:
+    def pause(self) -> None:
         """Request no frames until the next `poll`."""
         if self._source is not None:
-            self._source.rest()
+            self._source.pause()
 
     def close(self) -> None:
         """Release the ring; the frame is kept."""
@@ -77,7 +77,7 @@ class LastFrame:
             self._source.close()
             self._source = None
 
-    def _take_in(self, frame: Frame | None) -> bool:
+    def _update(self, frame: Frame | None) -> bool:
         if frame is None or frame is self.frame:
             return False
         self.frame = frame
@@ -102,7 +102,7 @@ class SavedFrames:
         self.runs = runs
         self._labels = labels
         self._columns = columns
-        self._again = how_to_show_again(runs, alone=len(runs) == 1, call=".frames()")
+        self._show_again_text = how_to_show_again(runs, alone=len(runs) == 1, call=".frames()")
         self._last = [LastFrame(run.path) for run in runs]
         self._form = SavedForm(
             title,
@@ -114,7 +114,7 @@ class SavedFrames:
         )
         self._png: bytes | None = None
         self._moved_at = self._drawn_at = -math.inf
-        self._fresh = True
+        self._is_current = True
         """Whether the picture shows the last frames."""
         self._settled = False
         self._lock = threading.Lock()
@@ -136,7 +136,7 @@ class SavedFrames:
                 _following[self] = None
                 _following.move_to_end(self)
                 refresh_scheduler().add(self)
-        for old in list(_following)[: max(0, len(_following) - MOST_PICTURES)]:
+        for old in list(_following)[: max(0, len(_following) - MAX_PICTURES)]:
             in_background(old.close)
 
     def close(self) -> None:
@@ -154,7 +154,7 @@ class SavedFrames:
             self._look()
             self._settled = True
             self._leave()
-            if not any(last.shown for last in self._last):
+            if not any(last.on_page for last in self._last):
                 self._form.hide_widget(self._form.outputs)
 
     # ------------------------------------------------------------------ on the refresh scheduler's thread
@@ -172,15 +172,15 @@ class SavedFrames:
             self._look()
             if self._ended():
                 in_background(self.settle)
-            elif self._due(time.monotonic()):
+            elif self._is_due(time.monotonic()):
                 in_background(self._redraw)
         finally:
             self._lock.release()
 
-    def _due(self, now: float) -> bool:
+    def _is_due(self, now: float) -> bool:
         age, still = now - self._drawn_at, now - self._moved_at
-        return not self._fresh and (
-            age >= MOVING_SECONDS or (age >= LEAST_SECONDS and still >= STILL_SECONDS)
+        return not self._is_current and (
+            age >= MOVING_SECONDS or (age >= MIN_SECONDS and still >= STILL_SECONDS)
         )
 
     def _redraw(self) -> None:
@@ -197,12 +197,12 @@ class SavedFrames:
     def _look(self) -> None:
         for last in self._last:
             moved = last.look()
-            if last.shown:
+            if last.on_page:
                 last.close()
             else:
                 moved |= last.poll(UNSEEN_FPS)
             if moved:
-                self._moved_at, self._fresh = time.monotonic(), False
+                self._moved_at, self._is_current = time.monotonic(), False
 
     def _leave(self) -> None:
         """Draw a last time, and stop following the runs."""
@@ -222,10 +222,10 @@ class SavedFrames:
         only = frames[0] if len(self._last) == 1 and frames else None
         if not self._settled:
             numbers = hud_line(only.hud) if only else ""
-            texts = [numbers, f"still running when this notebook was saved; {self._again}"]
+            texts = [numbers, f"still running when this notebook was saved; {self._show_again_text}"]
         elif only:
-            seen = last_seen(only, self.runs[0].total_timesteps)
-            texts = [f"{states_text(self.runs)}; {seen}", hud_line(only.hud._replace(step=None))]
+            last_frame_text = last_seen(only, self.runs[0].total_timesteps)
+            texts = [f"{states_text(self.runs)}; {last_frame_text}", hud_line(only.hud._replace(step=None))]
         elif frames:
             texts = [states_text(self.runs)]
         else:
@@ -234,8 +234,8 @@ class SavedFrames:
         return Caption(" · ".join(filter(None, texts)))
 
     def _picture(self) -> bytes | None:
-        if not self._fresh:
-            self._fresh = True  # first, so that a failure is not retried at once
+        if not self._is_current:
+            self._is_current = True  # first, so that a failure is not retried at once
             labelled = zip(self._labels, self._last, strict=True)
             tiles = [MontageTile(label, last.frame) for label, last in labelled]
             self._png = montage(tiles, self._columns)

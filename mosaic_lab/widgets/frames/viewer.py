@@ -45,7 +45,7 @@ NOTHING = Notice("info", "")
 GATHER_SECONDS = 0.004
 """Seconds that frames wait for those of other runs that recently had frames, as long as more arrive, because
 lanes step together."""
-EARLY = 0.1
+EARLY_FRACTION = 0.1
 """Fraction of the interval by which the next poll is advanced if the last frame was already old."""
 
 
@@ -90,14 +90,14 @@ class FrameFeed:
             self.number += 1
             self._packets = {}
         longest = ENDED_POLL if source.finished else LONGEST_POLL
-        self.poll_at = _together(now, min(longest, max(SHORTEST_POLL, 0.1 * (now - self._news_at))))
+        self.poll_at = _aligned(now, min(longest, max(SHORTEST_POLL, 0.1 * (now - self._news_at))))
 
-    def rest(self) -> None:
+    def pause(self) -> None:
         """Stop requesting frames: no view shows the run."""
         if self._watching:
             self._watching = False
             self.poll_at = self._news_at = 0.0
-            self.source.rest()
+            self.source.pause()
 
     def packet(self, now: float, low_bandwidth: bool) -> Packet:
         """Return the newest frame, reduced for a page with low bandwidth. Requires at least one frame."""
@@ -133,7 +133,7 @@ class FrameFeed:
         self.recorder.add(packet)
 
 
-def _together(now: float, wait: float) -> float:
+def _aligned(now: float, wait: float) -> float:
     """Return a time about ``wait`` seconds from now, rounded so that one wake-up of the thread serves many
     runs."""
     step = 2.0 ** math.floor(math.log2(wait))
@@ -179,7 +179,7 @@ class Viewer:
         self._posted: deque[tuple[float, Mapping[str, Any]]] = deque(maxlen=MOST_POSTED)
         self._credit = Credit(now, 1 / MOST_FPS)
         self._bandwidth = Bandwidth(now)
-        self._look(opened)
+        self._update_view(opened)
 
     # ------------------------------------------------------------------ messages of the page
 
@@ -200,15 +200,15 @@ class Viewer:
         """Process queued messages; return the ones left for the stream."""
         requests = []
         while self._posted:
-            at, data = self._posted.popleft()
-            if at - self.heard_at > SILENT_SECONDS:
-                self._wake(at)
-            self.heard_at = at
+            posted_at, data = self._posted.popleft()
+            if posted_at - self.heard_at > SILENT_SECONDS:
+                self._wake(posted_at)
+            self.heard_at = posted_at
             kind = data.get("type")
             if kind == "ack":
-                self._credit.acknowledge(_integer(data.get("id")), at)
+                self._credit.acknowledge(_integer(data.get("id")), posted_at)
             elif kind == "look":
-                self._look(data)
+                self._update_view(data)
             elif kind == "beat":
                 self.send({"type": "pong"})
             else:
@@ -227,7 +227,7 @@ class Viewer:
             return []
         return [self.tiles[index] for index in self._visible]
 
-    def tiles_wanted(self, now: float) -> list[ViewerTile]:
+    def active_tiles(self, now: float) -> list[ViewerTile]:
         """Return the tiles that need new frames; none while the viewer has paused."""
         return [] if self._paused else self.visible_tiles(now)
 
@@ -235,14 +235,14 @@ class Viewer:
     def fps(self) -> float:
         return 1 / self._interval
 
-    def _look(self, data: Mapping[str, Any]) -> None:
+    def _update_view(self, data: Mapping[str, Any]) -> None:
         visible = data.get("visible")
-        seen = visible if isinstance(visible, list) else []
-        self._visible = [i for i in dict.fromkeys(seen) if isinstance(i, int) and 0 <= i < len(self.tiles)]
+        indices = visible if isinstance(visible, list) else []
+        self._visible = [i for i in dict.fromkeys(indices) if isinstance(i, int) and 0 <= i < len(self.tiles)]
         self._paused = data.get("paused") is True
         fps = data.get("fps")
-        wanted = float(fps) if isinstance(fps, int | float) and fps > 0 else 30.0
-        self._interval = self._credit.interval = 1 / min(MOST_FPS, max(0.1, wanted))
+        requested_fps = float(fps) if isinstance(fps, int | float) and fps > 0 else 30.0
+        self._interval = self._credit.interval = 1 / min(MOST_FPS, max(0.1, requested_fps))
         self._due_at = self.heard_at
 
     def _wake(self, now: float) -> None:
@@ -275,10 +275,10 @@ class Viewer:
     def show(self, now: float, shortest: float) -> None:
         """Send the newest frames that the page has not seen, unless more are arriving right now. The next are
         sent after ``shortest`` seconds at the earliest."""
-        wanted = self.tiles_wanted(now)
-        news = [tile for tile in wanted if tile.feed.frame and tile.feed.number != tile.number]
+        active = self.active_tiles(now)
+        news = [tile for tile in active if tile.feed.frame and tile.feed.number != tile.number]
         recent = now - 2 * max(self._interval, shortest)
-        moving = [tile for tile in wanted if tile in news or tile.sent_at > recent]
+        moving = [tile for tile in active if tile in news or tile.sent_at > recent]
         if self._gathered < len(news) < len(moving):
             if not self._gathered:
                 self._gathering_since = now
@@ -289,7 +289,7 @@ class Viewer:
         if not news:
             return
         self._bandwidth.judge(now)
-        due, self._due_at = self._due_at, now + self._interval
+        previous_due, self._due_at = self._due_at, now + self._interval
         entries: list[dict[str, Any]] = []
         buffers: list[bytes] = []
         size = 0
@@ -299,13 +299,13 @@ class Viewer:
             tile.frame, tile.number, tile.sent_at = tile.feed.frame, tile.feed.number, now
             packet = tile.feed.packet(now, self._bandwidth.low)
             size += len(packet.data)
-            entries.append({"tile": tile.index, **_described(packet)})
+            entries.append({"tile": tile.index, **_packet_fields(packet)})
             buffers.append(packet.data)
         ticket = self._credit.send(now, size)
         self._bandwidth.send(size, now)
         age = time.time() - max(entry["published"] for entry in entries)
         interval = max(self._interval, shortest) if len(entries) == len(news) else shortest
-        self._due_at = _next(due, began, interval, age)
+        self._due_at = _next_due(previous_due, began, interval, age)
         self.send(
             {"type": "frames", "id": ticket.number, "ack": ticket.requests_ack, "tiles": entries}, buffers
         )
@@ -322,18 +322,18 @@ class Viewer:
             self.send({"type": "notices", "notices": notices})
 
 
-def _next(due: float, now: float, interval: float, age: float) -> float:
+def _next_due(previous_due: float, now: float, interval: float, age: float) -> float:
     """Return when the next frame is due.
 
     Frames are never sent more often than requested on average. A worker that makes frames at exactly the
     requested rate has its own phase; polling shortly after each new frame keeps latency low, so the next poll
     is slightly earlier while the last frame was old.
     """
-    leeway = EARLY * interval
-    return max(due, now - leeway) + interval - min(max(age, 0.0), leeway)
+    leeway = EARLY_FRACTION * interval
+    return max(previous_due, now - leeway) + interval - min(max(age, 0.0), leeway)
 
 
-def _described(packet: Packet) -> dict[str, Any]:
+def _packet_fields(packet: Packet) -> dict[str, Any]:
     hud = packet.hud._asdict()
     return {
         "sequence": packet.sequence,

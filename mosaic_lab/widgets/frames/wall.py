@@ -30,8 +30,8 @@ from mosaic_lab.widgets.page.saved_form import PanelOutput, describe_panel
 from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_subshell
 
 FPS = 30.0
-LEAST_FPS = 0.1
-MOST_WALLS = 64
+MIN_FPS = 0.1
+MAX_WALLS = 64
 """Maximum number of walls that are reused when their cells are executed again."""
 _CLIENT_READY = "_send_client_ready_event"
 
@@ -45,7 +45,7 @@ class FrameView(anywidget.AnyWidget):
     title = t.Unicode().tag(sync=True)
     tiles: t.List[dict[str, str]] = t.List(t.Dict()).tag(sync=True)
     canvases: t.List[Any] = t.List(t.Instance(Canvas)).tag(sync=True, **widget_serialization)
-    fps = t.Float(FPS, min=LEAST_FPS, max=MOST_FPS).tag(sync=True)
+    fps = t.Float(FPS, min=MIN_FPS, max=MOST_FPS).tag(sync=True)
     columns = t.Int(0, min=0, help="0: as many as there is room for").tag(sync=True)
 
 
@@ -63,9 +63,9 @@ class FrameWall:
         self.runs = find_runs(runs)
         if not 0 < len(self.runs) <= MOST_TILES:
             raise ConfigurationError(f"a wall can show 1 to {MOST_TILES} runs, not {len(self.runs)}")
-        if not isinstance(fps, int | float) or not LEAST_FPS <= fps <= MOST_FPS:
+        if not isinstance(fps, int | float) or not MIN_FPS <= fps <= MOST_FPS:
             raise ConfigurationError(
-                f"fps must be from {LEAST_FPS} to {MOST_FPS:g} frames per second, not {fps!r}"
+                f"fps must be from {MIN_FPS} to {MOST_FPS:g} frames per second, not {fps!r}"
             )
         if columns is not None and (not isinstance(columns, int) or columns < 1):
             raise ConfigurationError(
@@ -153,7 +153,7 @@ def frame_wall(runs: AnyRuns, fps: float = FPS, columns: int | None = None) -> F
         if wall is None or wall.widget.comm is None:
             wall = FrameWall(runs, fps, columns)
         _walls[key] = wall
-        if len(_walls) > MOST_WALLS:
+        if len(_walls) > MAX_WALLS:
             _walls.popitem(last=False)
     return wall
 

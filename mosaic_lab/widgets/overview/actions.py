@@ -104,8 +104,8 @@ class RunActions:
         Evaluations, sweeps and curricula resume in their folders. A training continues from its newest
         checkpoint as a new run of the same name; the continued trainings of a group form a new group.
         """
-        first, *others = runs = self._runs(params.runs)
-        if others:
+        first, *remaining = runs = self._runs(params.runs)
+        if remaining:
             return {"runs": [run.id for run in RunGroup(runs, first.group).resume()]}
         trainer = Trainer(
             Supervisor(self._root, display=self._display),

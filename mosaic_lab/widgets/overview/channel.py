@@ -114,12 +114,12 @@ class Channel:
                 self._unsubscribe()
             self._unsubscribe = None
             if isinstance(version, int):
-                self._unsubscribe = self._answers.watcher.subscribe(version, self._push, self._wanted)
+                self._unsubscribe = self._answers.watcher.subscribe(version, self._push, self._page_is_alive)
 
     def _push(self, changes: dict[str, Any]) -> None:
         self._comm.send({"changes": changes})
 
-    def _wanted(self) -> bool:
+    def _page_is_alive(self) -> bool:
         """Return whether the page has sent a message recently; close its channel otherwise."""
         if time.monotonic() - self._heard_at <= SILENT_SECONDS:
             return True

@@ -95,13 +95,13 @@ def excerpt(transcript: Transcript, seconds: float = SAVED_SECONDS) -> Caption:
     """Return the number of exchanges found within ``seconds``, a table of the first of them, and the texts of
     a few."""
     index = transcript.index
-    found = index.find(transcript.selection, seconds)
-    rows = index.rows(found.numbers[:SAVED_ROWS])
+    matches = index.find(transcript.selection, seconds)
+    rows = index.rows(matches.numbers[:SAVED_ROWS])
     texts = [_texts(row, index.exchange(row["id"])[1]) for row in rows[:SAVED_CALLS]]
-    notes = [f"the first {SAVED_ROWS} of them"] if len(found.numbers) > SAVED_ROWS else []
-    notes += [] if found.complete else ["only a part of the recording was searched"]
+    notes = [f"the first {SAVED_ROWS} of them"] if len(matches.numbers) > SAVED_ROWS else []
+    notes += [] if matches.complete else ["only a part of the recording was searched"]
     html = html_notes(notes) + html_table(_COLUMNS, map(_cells, rows)) + "".join(texts)
-    return Caption(f"{len(found.numbers):,} of {index.size:,} exchanges", html)
+    return Caption(f"{len(matches.numbers):,} of {index.size:,} exchanges", html)
 
 
 def _cells(row: Mapping[str, Any]) -> list[str]:

@@ -76,10 +76,10 @@ class RunWorkspace:
         self._saved.update_after(0.0).join(MOMENT_SECONDS)
 
     def _caption(self) -> Caption:
-        shown, total = len(self._visible()), len(self._runs)
+        visible, total = len(self._visible()), len(self._runs)
         runs = "1 run" if total == 1 else f"{total:,} runs"
         return Caption(
-            runs if shown == total else f"{shown:,} of {runs}", self._difference() + self._transcript()
+            runs if visible == total else f"{visible:,} of {runs}", self._difference() + self._transcript()
         )
 
     def _picture(self) -> bytes | None:
@@ -91,18 +91,19 @@ class RunWorkspace:
             names = differing_names(runs)
             if view == "scatter":
                 return scatter_picture(runs, state["scatterX"] or (names or ["seed"])[0], state["result"])
-            shown = [name for name in state["axes"] or names if name != state["result"]]
-            return parallel_picture(runs, [*shown, state["result"]])
+            axes = [name for name in state["axes"] or names if name != state["result"]]
+            return parallel_picture(runs, [*axes, state["result"]])
         charts = self._charts(state)
         if not charts:
             return None
-        drawn = [curves(chart.runs, chart.request, self._pool, READ_SECONDS) for chart in charts]
-        return charts_picture(charts, drawn, background="none")
+        curves_by_chart = [curves(chart.runs, chart.request, self._pool, READ_SECONDS) for chart in charts]
+        return charts_picture(charts, curves_by_chart, background="none")
 
     def _pictured(self, state: Mapping[str, Any]) -> list[PicturedRun]:
-        places = {run.id: place for place, run in enumerate(self._runs)} | state["colors"]
+        color_indices = {run.id: index for index, run in enumerate(self._runs)} | state["colors"]
         return [
-            PicturedRun(run, *whole_row(run, self._pool), color(places[run.id])) for run in self._visible()
+            PicturedRun(run, *whole_row(run, self._pool), color(color_indices[run.id]))
+            for run in self._visible()
         ]
 
     def _difference(self) -> str:
@@ -112,7 +113,7 @@ class RunWorkspace:
             return ""
         runs = {run.id: run for run in self._runs}
         pair = state["pair"] or list(runs)[:2]
-        first, second = (runs.get(run, self._runs[place]) for place, run in enumerate(pair))
+        first, second = (runs.get(run, self._runs[index]) for index, run in enumerate(pair))
         names = [run.name for run in (first, second)]
         titles = names if names[0] != names[1] else [first.id, second.id]
         rows = [
@@ -145,7 +146,7 @@ class RunWorkspace:
         grouped = state["groupBy"]
         if grouped is not None:
             runs = sorted(runs, key=lambda run: run.id)  # groups are numbered from the oldest run's
-        run_colors = {run: color(place) for run, place in state["colors"].items()} if grouped is None else {}
+        run_colors = {run: color(index) for run, index in state["colors"].items()} if grouped is None else {}
         return [
             ExportedChart(
                 runs,
@@ -200,7 +201,7 @@ def charted_runs(chosen: Sequence[Run]) -> list[Run]:
     for run in chosen:
         if kind_of(run).name == "sweep":
             store = Supervisor(run.path.parent)
-            charted |= {other.id: other for other in store.runs() if other.sweep == run.id}
+            charted |= {trial.id: trial for trial in store.runs() if trial.sweep == run.id}
         elif kind_of(run).name in ("training", "script"):
             charted.setdefault(run.id, run)
     return list(charted.values()) or list(chosen)

@@ -92,7 +92,7 @@ class RefreshScheduler:
 
     def _run(self) -> None:
         while True:
-            for panel, schedule, draw in self._due():
+            for panel, schedule, draw in self._wait_for_due():
                 try:
                     panel.refresh(draw=draw)
                 except Exception:
@@ -100,7 +100,7 @@ class RefreshScheduler:
                         schedule.failed = True
                         logger.exception("A panel could not be refreshed; trying again.")
 
-    def _due(self) -> list[tuple[Refreshable, _Schedule, bool]]:
+    def _wait_for_due(self) -> list[tuple[Refreshable, _Schedule, bool]]:
         """Wait until panels are due; return them with whether they draw."""
         with self._changed:
             while True:

@@ -50,7 +50,7 @@ class ShownPanel:
         )
         self._key = key
         self._read_to_end = False
-        self._showed_the_end: set[PanelOutput] = set()
+        self._shown_running: set[PanelOutput] = set()
         self._lock = threading.Lock()
         self._settling = threading.Lock()
         self._filled = threading.Event()
@@ -80,7 +80,7 @@ class ShownPanel:
         with self._lock:
             self.form.show(self.panel.box, output, update=update)
             if not ended:
-                self._showed_the_end.add(output)
+                self._shown_running.add(output)
 
     def settle(self) -> None:
         """If the runs have ended, complete the static form in every output before returning."""
@@ -90,7 +90,7 @@ class ShownPanel:
             self._read_to_end = True
             self.form.update(final=True)
             with self._lock:
-                unseen = set() if self.panel.visibility.ever else self._showed_the_end & {*self.form.outputs}
+                unseen = set() if self.panel.visibility.ever else self._shown_running & {*self.form.outputs}
                 self.form.hide_widget(unseen)
             self._filled.set()
         if unseen == {*self.form.outputs}:
@@ -150,8 +150,8 @@ def _close_surplus() -> None:
     """Close surplus panels of ended runs, those shown first."""
     with _shown_lock:
         settled = [key for key in _shown if _shown[key].settled]
-        given_up = [_shown.pop(key) for key in settled[: max(0, len(_shown) - MOST_PANELS)]]
-    for shown in given_up:
+        surplus = [_shown.pop(key) for key in settled[: max(0, len(_shown) - MOST_PANELS)]]
+    for shown in surplus:
         shown.close()
 
 
@@ -165,11 +165,13 @@ def report_ended(runs: Run | RunGroup) -> bool:
     showing = [_panels_of(run) for run in several]
     if not all(showing) or any((run.path, cell_number()) not in _ended for run in several):
         return False
-    what = runs.label if isinstance(runs, Run) else runs.name or f"{len(several)} runs"
+    subject = runs.label if isinstance(runs, Run) else runs.name or f"{len(several)} runs"
     cells = sorted({panel.cell for panels in showing for panel in panels})
     elsewhere = f"in the output of cell [{cells[-1]}]" if cells[-1] else "where it was before the restart"
-    where = "above" if cells == [cell_number()] else elsewhere
-    publish({"text/plain": f"{what}: {states_text(several)}; its panel is {where}"}, new_id(), update=False)
+    location = "above" if cells == [cell_number()] else elsewhere
+    publish(
+        {"text/plain": f"{subject}: {states_text(several)}; its panel is {location}"}, new_id(), update=False
+    )
     return True
 
 

@@ -58,12 +58,12 @@ class PanelOutput:
     picture: str = field(default_factory=new_id)
 
 
-def publish(bundle: Bundle, output: str, about: Bundle | None = None, *, update: bool) -> None:
+def publish(bundle: Bundle, output: str, metadata: Bundle | None = None, *, update: bool) -> None:
     """Publish a bundle as an output of the running cell, or ``update`` the output with that display id.
-    ``about`` is added to our metadata of the output."""
+    ``metadata`` is added to our metadata of the output."""
     publish_display_data(
         bundle,
-        metadata={METADATA: {"output": output, **(about or {})}},
+        metadata={METADATA: {"output": output, **(metadata or {})}},
         transient={"display_id": output},
         update=update,
     )
@@ -148,9 +148,9 @@ class SavedForm:
 
     def remove(self, caption: str) -> None:
         """Remove the output with this caption, which has left the page."""
-        before = self.outputs
-        self.outputs = tuple(output for output in before if output.caption != caption)
-        if before and not self.outputs:
+        previous = self.outputs
+        self.outputs = tuple(output for output in previous if output.caption != caption)
+        if previous and not self.outputs:
             if self._timer is not None:
                 self._timer.cancel()
             self._on_removed()
@@ -171,7 +171,7 @@ class SavedForm:
         the previous picture remains.
         """
         with self._drawing:
-            caption, png = self._describe(), self._drawn()
+            caption, png = self._describe(), self._draw_picture()
             with self._lock:
                 self._caption, self._png, self.final = caption, png, final
             self.publish_again()
@@ -202,7 +202,7 @@ class SavedForm:
         with self._drawing:
             pass
 
-    def _drawn(self) -> bytes | None:
+    def _draw_picture(self) -> bytes | None:
         try:
             return self._draw()
         except Exception:
@@ -215,10 +215,13 @@ class SavedForm:
         text, tables = self._caption
         html = f" · {escape(text)}" if text else ""
         head = caption(self._title, html + tables, f"{self._title}: {text}" if text else "")
-        about: dict[str, Any] = {"panel": [output.live, output.caption, output.picture]}
+        caption_metadata: dict[str, Any] = {"panel": [output.live, output.caption, output.picture]}
         if self._description is not None:
-            about |= {"shows": self._description, "ended": self.final}
-        parts = [(head, output.caption, about), (picture(self._png, self._pictured), output.picture, {})]
+            caption_metadata |= {"shows": self._description, "ended": self.final}
+        parts = [
+            (head, output.caption, caption_metadata),
+            (picture(self._png, self._pictured), output.picture, {}),
+        ]
         # The caption is published last: a page whose caption shows the end of a panel sends no more requests.
         for bundle, part, metadata in reversed(parts) if update else parts:
             publish(bundle, part, metadata, update=update)

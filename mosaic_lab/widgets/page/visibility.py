@@ -16,7 +16,7 @@ from typing import Any
 FASTEST_SECONDS = 0.2
 UNSEEN_SECONDS = 1.0
 """Interval between updates until a view has reported, since there may be no browser."""
-PATIENCE_SECONDS = 40.0
+MAX_SILENCE_SECONDS = 40.0
 """Longest silence that counts as normal: two heartbeats and a margin."""
 MOST_VIEWS = 16
 
@@ -63,5 +63,5 @@ class Visibility:
             return FASTEST_SECONDS + self._excess(max(self._visible.values()))
 
     def _excess(self, last: float) -> float:
-        silence = self._clock() - last
-        return silence / 5 if silence > PATIENCE_SECONDS else 0.0
+        silent_seconds = self._clock() - last
+        return silent_seconds / 5 if silent_seconds > MAX_SILENCE_SECONDS else 0.0

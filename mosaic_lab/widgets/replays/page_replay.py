@@ -35,11 +35,11 @@ def replay_film(replay: Replay) -> bytes:
 
 def page_replay(replay: Replay) -> dict[str, Any]:
     """Return the replay for a player; see `Replay` in ``js/src/widgets/messages.ts``."""
-    steps, room = [], _MOST_TEXT
+    steps, remaining_characters = [], _MOST_TEXT
     for step in replay[:MOST_STEPS]:
-        shown = _step(replay, step, room > 0)
-        room -= len(shown["text"]) + sum(map(_length, shown["calls"]))
-        steps.append(shown)
+        step_content = _step(replay, step, remaining_characters > 0)
+        remaining_characters -= len(step_content["text"]) + sum(map(_length, step_content["calls"]))
+        steps.append(step_content)
     end = replay[-1]
     pictured = replay.pictured
     return {
@@ -56,7 +56,7 @@ def page_replay(replay: Replay) -> dict[str, Any]:
         "steps": steps,
         "end": {
             "facts": _facts(replay, len(replay), {}, end.returns),
-            "text": _text(replay.last_observations) if room > 0 else "",
+            "text": _text(replay.last_observations) if remaining_characters > 0 else "",
             "flags": [name for name in ("terminated", "truncated") if any(getattr(end, name).values())],
         },
         "omitted": len(replay) - len(steps),
@@ -65,12 +65,12 @@ def page_replay(replay: Replay) -> dict[str, Any]:
 
 
 def _step(replay: Replay, step: ReplayStep, with_texts: bool) -> dict[str, Any]:
-    before = {agent: total - step.rewards.get(agent, 0.0) for agent, total in step.returns.items()}
+    returns_before = {agent: total - step.rewards.get(agent, 0.0) for agent, total in step.returns.items()}
     calls = [call for agent in step.names for call in _calls(replay, step, agent)] if with_texts else []
     return {
         "moves": [_move(step, agent) for agent in [*step.names][:MOST_AGENTS]],
         "more": max(0, len(step.names) - MOST_AGENTS),
-        "facts": _facts(replay, step.index, step.rewards, before),
+        "facts": _facts(replay, step.index, step.rewards, returns_before),
         "text": _text(step.observations) if with_texts else "",
         "calls": calls,
     }

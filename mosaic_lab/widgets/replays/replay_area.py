@@ -37,13 +37,13 @@ class ReplayArea:
         self._newest = 0
         self._view: ReplayView | None = None
 
-    def request(self, name: str, make: Make, at: int = 0) -> None:
-        """Make a replay in the background and show it before its step ``at``, replacing one in progress.
+    def request(self, name: str, make: Make, first_step: int = 0) -> None:
+        """Make a replay in the background and show it from ``first_step`` on, replacing one in progress.
         ``name`` names the episode in messages."""
         self._newest += 1
         self._say("info", f"Replaying {name} …")
         threading.Thread(
-            target=self._make, args=(self._newest, name, make, at), name="mosaic-replay", daemon=True
+            target=self._make, args=(self._newest, name, make, first_step), name="mosaic-replay", daemon=True
         ).start()
 
     def close(self) -> None:
@@ -52,26 +52,26 @@ class ReplayArea:
         self._close_view()
         close_widgets([self.box])
 
-    def _make(self, number: int, name: str, make: Make, at: int) -> None:
-        due = time.monotonic() + _EVERY_SECONDS
+    def _make(self, number: int, name: str, make: Make, first_step: int) -> None:
+        next_report = time.monotonic() + _EVERY_SECONDS
 
         def install(line: str) -> None:
             self._check_newest(number)
             self._say("info", line)
 
-        def progress(played: int, total: int) -> None:
-            nonlocal due
+        def progress(done: int, total: int) -> None:
+            nonlocal next_report
             self._check_newest(number)
-            if (now := time.monotonic()) >= due:
-                due = now + _EVERY_SECONDS
-                self._say("info", f"Replaying {name}: step {played:,} of {total:,}")
+            if (now := time.monotonic()) >= next_report:
+                next_report = now + _EVERY_SECONDS
+                self._say("info", f"Replaying {name}: step {done:,} of {total:,}")
 
         try:
             with self._lock:  # one at a time
                 self._check_newest(number)
                 replay = make(install, progress)
                 self._check_newest(number)
-                self._show(replay, at)
+                self._show(replay, first_step)
             self._say("info", "")
         except _Superseded:
             pass
@@ -85,9 +85,9 @@ class ReplayArea:
         if number != self._newest:
             raise _Superseded
 
-    def _show(self, replay: Replay | Replays, at: int) -> None:
+    def _show(self, replay: Replay | Replays, first_step: int) -> None:
         view = ReplayView(replay, self._panel_of)
-        view.player.at = at
+        view.player.at = first_step
         self._close_view()
         self._view = view
         self.box.children = [view.box]

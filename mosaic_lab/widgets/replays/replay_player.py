@@ -51,7 +51,7 @@ class ReplayPlayer(anywidget.AnyWidget):
     @classmethod
     def of(cls, shown: Replay | Replays) -> ReplayPlayer:
         """Return the player of one replay or of several."""
-        replays = _listed(shown)
+        replays = _as_list(shown)
         return cls(
             title=_title(replays),
             replays=[page_replay(replay) for replay in replays],
@@ -68,14 +68,14 @@ class ReplayView:
     """A player and, below it in ``box``, the comparison that begins at one of its steps, in the panel made by
     ``panel_of``."""
 
-    def __init__(self, shown: Replay | Replays, panel_of: PanelOf) -> None:
+    def __init__(self, source: Replay | Replays, panel_of: PanelOf) -> None:
         self._panel_of = panel_of
-        self.replays = _listed(shown)
-        self.player = ReplayPlayer.of(shown)
+        self.replays = _as_list(source)
+        self.player = ReplayPlayer.of(source)
         self.player.observe(lambda change: self._continue(change["new"]), "continued")
         self.box = VBox([self.player])
         self._lock = threading.Lock()
-        self._below: tuple[Comparison, LivePanel] | None = None
+        self._continuation: tuple[Comparison, LivePanel] | None = None
         self._closed = False
         widgets_stay_on_subshell(self.box)
 
@@ -108,15 +108,15 @@ class ReplayView:
         root = latest_root() or Path("mosaic_runs")
         comparison = compare(root, replay.continued(step), lambda line: self._say("info", line))
         panel = self._panel_of(comparison)
-        self._below = comparison, panel
+        self._continuation = comparison, panel
         self.box.children = [self.player, panel.box]
         self._say("info", f"The comparison below begins at step {step:,} of {replay.operator}.")
 
     def _end(self) -> None:
         """End the comparison and remove its panel."""
-        if self._below is None:
+        if self._continuation is None:
             return
-        (comparison, panel), self._below = self._below, None
+        (comparison, panel), self._continuation = self._continuation, None
         self.box.children = [self.player]
         comparison.stop(timeout=0)
         panel.close()
@@ -125,8 +125,8 @@ class ReplayView:
         self.player.notice = [level, text]
 
 
-def _listed(shown: Replay | Replays) -> list[Replay]:
-    return list(shown)[:MOST_REPLAYS] if isinstance(shown, Replays) else [shown]
+def _as_list(replays: Replay | Replays) -> list[Replay]:
+    return list(replays)[:MOST_REPLAYS] if isinstance(replays, Replays) else [replays]
 
 
 def _title(replays: Sequence[Replay]) -> str:

@@ -76,10 +76,10 @@ def _strip(replay: Replay) -> Image.Image:
     """Return a few pictures of a replay in a row, from the first to the last."""
     packets = replay.packets
     count = min(_SAVED_PICTURES, len(packets))
-    places = [round(index * (len(packets) - 1) / max(1, count - 1)) for index in range(count)]
+    indices = [round(index * (len(packets) - 1) / max(1, count - 1)) for index in range(count)]
     pictures = []
-    for place in places:
-        picture = Image.fromarray(rgb(packets[place].decode()))
+    for index in indices:
+        picture = Image.fromarray(rgb(packets[index].decode()))
         picture.thumbnail((_SAVED_SIDE, _SAVED_SIDE))
         pictures.append(picture)
     return joined(pictures, _GAP, across=True)

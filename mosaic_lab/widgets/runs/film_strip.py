@@ -73,7 +73,7 @@ class CollapsibleFilms:
         """Update the positions after a change of the chart's x axis."""
         self._axis = x
         if self._strip is not None:
-            self._place(self._strip)
+            self._send_positions(self._strip)
 
     def close(self) -> None:
         """Close the widgets."""
@@ -91,13 +91,13 @@ class CollapsibleFilms:
         if not draw or strip is None:
             return
         films = self._view.run.films
-        shown = [self._described(film) for film in films[-MOST_FILMS:] if self._frame(film)]
-        if [film["step"] for film in shown] != [film["step"] for film in strip.films]:
-            strip.films = shown
-        self._place(strip)
+        film_entries = [self._described(film) for film in films[-MOST_FILMS:] if self._frame(film)]
+        if [film["step"] for film in film_entries] != [film["step"] for film in strip.films]:
+            strip.films = film_entries
+        self._send_positions(strip)
         strip.note = _note(films)
 
-    def _place(self, strip: FilmStrip) -> None:
+    def _send_positions(self, strip: FilmStrip) -> None:
         """Send the positions of the films on the chart, whose unit of time grows with the run."""
         steps = [film["step"] for film in strip.films]
         strip.places = film_positions(self._view, steps, self._axis)
@@ -118,12 +118,12 @@ class CollapsibleFilms:
 
     def _deliver(self, change: dict[str, Any]) -> None:
         """Send the requested film in place of the previous one."""
-        wanted, strip = change["new"], self._strip
+        request, strip = change["new"], self._strip
         if strip is None:
             return
-        answer = {"step": wanted.get("step"), "number": wanted.get("number"), "type": TYPE}
+        answer = {"step": request.get("step"), "number": request.get("number"), "type": TYPE}
         try:
-            strip.film = {**answer, "data": self._view.run.films.at(int(wanted["step"])).read(), "error": ""}
+            strip.film = {**answer, "data": self._view.run.films.at(int(request["step"])).read(), "error": ""}
         except (MosaicError, KeyError, TypeError, ValueError) as error:
             strip.film = {**answer, "data": b"", "error": str(error)}
 
@@ -134,5 +134,5 @@ def has_films(run: Run) -> bool:
 
 
 def _note(films: Films) -> str:
-    none = "" if films or films.status else "no films"
-    return "; ".join(filter(None, [none, films.missing_text, films.status]))
+    no_films = "" if films or films.status else "no films"
+    return "; ".join(filter(None, [no_films, films.missing_text, films.status]))

@@ -60,7 +60,7 @@ _SEVERAL_AGENTS = (
 MOST_BYTES = 8 << 20
 """Maximum size in bytes of data sent to the page; larger exports are written to the runs' folders."""
 FILE_NAME = "metrics.csv"
-_SHOWN: dict[str, str] = {}
+_SHOWN_FALLBACKS: dict[str, str] = {}
 """The workers' fallbacks that this kernel has shown, with the first run of the panel that shows each."""
 
 
@@ -82,7 +82,7 @@ class RunPanel(FollowingPanel):
         super().__init__(views, frames, has_log=alone)
         self.again = how_to_show_again(runs, alone)
         self._alone = alone
-        self._drawn: object = None
+        self._drawn_stamp: object = None
         self._notes: list[str] = []
         self._hidden: int | None = 0  # hidden lines, if all are hidden; None while a line is drawn
         self._metric_chosen = metric is not None
@@ -157,8 +157,8 @@ class RunPanel(FollowingPanel):
         counts = [view.feed.count(name) for view in self.views for name in settings.metrics]
         states = [view.status.state for view in self.views]
         stages = [stage_marks(view.run) for view in self.views]
-        if (stamp := (settings, counts, states, stages)) != self._drawn:
-            self._drawn = stamp
+        if (stamp := (settings, counts, states, stages)) != self._drawn_stamp:
+            self._drawn_stamp = stamp
             self._draw_chart(settings)
         self.controls.waiting = self._instead_of_lines(settings)
         self.system.draw(settings.x)
@@ -181,8 +181,8 @@ class RunPanel(FollowingPanel):
         doing = [text for view in self.views if (text := view.doing())]
         if doing and len(doing) == len(self.views):
             return doing[0] if len(doing) == 1 else f"{doing[0]} (the first of {len(doing)} runs)"
-        what = " or ".join(settings.metrics) or "metrics"
-        return f"No {what} {'in this run' if self.finished else 'so far'}{self._misspelt(settings)}"
+        metrics = " or ".join(settings.metrics) or "metrics"
+        return f"No {metrics} {'in this run' if self.finished else 'so far'}{self._misspelt(settings)}"
 
     def _misspelt(self, settings: ChartSettings) -> str:
         """Return the metric that a chosen one may have meant; empty if a chosen one is drawn."""
@@ -229,7 +229,7 @@ class RunPanel(FollowingPanel):
         """Yield the fallbacks of the runs' workers that no other panel shows, and all beside a failure."""
         first, failed = self.views[0].run.id, any(v.status.state is State.FAILED for v in self.views)
         for text in dict.fromkeys(filter(None, (view.run.fallback for view in self.views))):
-            if _SHOWN.setdefault(text, first) == first or failed:
+            if _SHOWN_FALLBACKS.setdefault(text, first) == first or failed:
                 yield text
 
     # ----------------------------------------------------- requests of the page
@@ -323,21 +323,21 @@ class RunPanel(FollowingPanel):
             paths = "\n".join(str(path) for path in result)
             self.show_message("info", f"The data is too large for the browser and was written to\n{paths}")
 
-    def _download(self, settings: ChartSettings, kind: str, data: str | bytes) -> None:
-        name = file_name([self.title, *settings.shown_metrics], kind)
+    def _download(self, settings: ChartSettings, extension: str, data: str | bytes) -> None:
+        name = file_name([self.title, *settings.shown_metrics], extension)
         self.controls.download = {"name": name, "data": data}
         self.controls.download = {"name": "", "data": ""}
 
 
 def _origin(run: Run) -> str:
     """Return a run's id and, if it continues from another run's checkpoint, that run's name and step."""
-    before = continued_run(run)
-    if before is None:
+    parent_id = continued_run(run)
+    if parent_id is None:
         return run.id
-    folder = run.path.parent / before
-    name = Run(RunFolder(folder)).name if folder.is_dir() else before
+    folder = run.path.parent / parent_id
+    name = Run(RunFolder(folder)).name if folder.is_dir() else parent_id
     step = "" if run.resumed_step is None else f" from step {run.resumed_step:,}"
-    return f"{run.id} · continues {name}" + ("" if name == before else f" ({before})") + step
+    return f"{run.id} · continues {name}" + ("" if name == parent_id else f" ({parent_id})") + step
 
 
 def complete_csv(views: Sequence[RunView], names: Sequence[str], limit: int = MOST_BYTES) -> str | list[Path]:

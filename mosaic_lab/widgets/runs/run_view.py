@@ -103,8 +103,8 @@ class RunView:
     @property
     def resumed(self) -> bool:
         """Whether the run was started again after this view saw its end."""
-        begun = self.run.status.history[:1]  # empty if the run was removed
-        return self.finished and begun not in ((), self.status.history[:1])
+        first_state = self.run.status.history[:1]  # empty if the run was removed
+        return self.finished and first_state not in ((), self.status.history[:1])
 
     def look(self) -> None:
         """Read the run's status unless it is final: after its end a run can only be removed here, and a
@@ -160,11 +160,11 @@ class RunView:
 
     def span(self) -> tuple[float, float] | None:
         """Return when the worker started, and when it ended or else the current time, in Unix seconds."""
-        begun = next((step for step in self.status.history if step.state is State.STARTING), None)
+        start = next((step for step in self.status.history if step.state is State.STARTING), None)
         elapsed = self.elapsed()
-        if begun is None or elapsed is None:
+        if start is None or elapsed is None:
             return None
-        return begun.timestamp, begun.timestamp + elapsed
+        return start.timestamp, start.timestamp + elapsed
 
     def seconds_left(self) -> float | None:
         """Return the estimated remaining seconds; ``None`` while unknown."""
@@ -197,9 +197,9 @@ class RunView:
         notices: list[Notice] = []
         if self.status.state in (State.FAILED, State.LOST):
             notices.append({"level": "error", "text": self.reason})
-        silence = time.monotonic() - self.news_at
-        if self.status.state is State.RUNNING and silence > SILENCE_SECONDS:
-            seconds = f"{silence // 10 * 10:.0f} s"
+        silent_seconds = time.monotonic() - self.news_at
+        if self.status.state is State.RUNNING and silent_seconds > SILENCE_SECONDS:
+            seconds = f"{silent_seconds // 10 * 10:.0f} s"
             notices.append(warning_notice(f"no sign of life for {seconds} (heartbeats come every 5 s)"))
         if self.feed.missing and not self.finished:
             notices.append(warning_notice(f"{self.run.path / 'telemetry.jsonl'} was deleted"))
@@ -234,19 +234,19 @@ class ChartSettings:
 @dataclass(frozen=True)
 class ChartContent:
     """Every line (including hidden ones, for the legend), the x axis label, and notes on omissions.
-    ``apart``: each line has its own chart."""
+    ``separate``: each line has its own chart."""
 
     lines: list[Line]
     x_label: str
     notes: list[str]
-    apart: bool
+    separate: bool
 
     def charts(self, settings: ChartSettings) -> list[tuple[str, list[Line]]]:
         """Return each chart's metric with its visible lines; charts without any are omitted."""
-        shown = [line for line in self.lines if line.key not in settings.hidden]
-        if self.apart:
-            return [(line.label, [line]) for line in shown]
-        return [(settings.metrics[0], shown)] if shown else []
+        visible = [line for line in self.lines if line.key not in settings.hidden]
+        if self.separate:
+            return [(line.label, [line]) for line in visible]
+        return [(settings.metrics[0], visible)] if visible else []
 
 
 class _Entry(NamedTuple):
@@ -289,9 +289,9 @@ def chart_content(views: Sequence[RunView], settings: ChartSettings, alone: bool
         if len(entries) > MOST_LINES:
             notes.append(f"{MOST_LINES} of {len(entries)} runs are drawn; Mean includes all of them")
             entries = entries[:MOST_LINES]
-        shown = sum(entry.key not in settings.hidden for entry in entries)
-        points = min(MOST_POINTS, ALL_POINTS // max(1, shown * (2 if settings.smoothing else 1)))
-        lines = [_line(entry, settings, scale, points, faint=shown <= MOST_RAW) for entry in entries]
+        visible_count = sum(entry.key not in settings.hidden for entry in entries)
+        points = min(MOST_POINTS, ALL_POINTS // max(1, visible_count * (2 if settings.smoothing else 1)))
+        lines = [_line(entry, settings, scale, points, faint=visible_count <= MOST_RAW) for entry in entries]
         lines = [line for line in lines if len(line.curve[0])]
     if settings.log:
         below = sum(int(np.sum(line.curve[1] <= 0)) for line in lines if line.key not in settings.hidden)
@@ -321,8 +321,8 @@ def _line(entry: _Entry, settings: ChartSettings, scale: float, points: int, fai
 
 def _stage_positions(entry: _Entry, axis: str, scale: float) -> tuple[MarkPosition, ...]:
     """Return the x positions of a curriculum's stages; empty for other runs."""
-    places = stage_positions(entry.view.run, entry.view.feed, AXES[axis])
-    return tuple(MarkPosition(place.x / scale, place.label) for place in places)
+    positions = stage_positions(entry.view.run, entry.view.feed, AXES[axis])
+    return tuple(MarkPosition(position.x / scale, position.label) for position in positions)
 
 
 def _smoothed(entry: _Entry, settings: ChartSettings, scale: float, points: int) -> Curve:
@@ -339,19 +339,21 @@ def _means(entries: Sequence[_Entry], settings: ChartSettings, scale: float) -> 
         run = entry.view.run
         key = json.dumps([run.worker, run_settings(run)], sort_keys=True, default=str)
         by_configuration.setdefault(key, []).append(entry)
-    drawn = list(by_configuration.items())[:MOST_LINES]
-    labels = _configuration_labels([[entry.view for entry in same] for _, same in drawn])
+    drawn_configurations = list(by_configuration.items())[:MOST_LINES]
+    labels = _configuration_labels([[entry.view for entry in members] for _, members in drawn_configurations])
     lines: list[Line] = []
     notes: list[str] = []
-    for index, ((key, same), label) in enumerate(zip(drawn, labels, strict=True)):
+    for index, ((key, members), label) in enumerate(zip(drawn_configurations, labels, strict=True)):
         # As coarse as the grid, because an interval over episodes would show their noise, not the runs'.
-        curves = [_smoothed(entry, settings, scale, GRID_POINTS) for entry in same]
-        notes += ended_early(curves, [entry.view.run for entry in same], [entry.view.label for entry in same])
-        marks = mean_positions([_stage_positions(entry, settings.x, scale) for entry in same])
+        curves = [_smoothed(entry, settings, scale, GRID_POINTS) for entry in members]
+        notes += ended_early(
+            curves, [entry.view.run for entry in members], [entry.view.label for entry in members]
+        )
+        marks = mean_positions([_stage_positions(entry, settings.x, scale) for entry in members])
         if line := _mean(key, label, color(index), curves, marks):
-            first = same[0].view
+            first = members[0].view
             alone = f"{label} seed {first.run.seed}".strip() if first.run.seed is not None else first.label
-            lines.append(line if len(same) > 1 else replace(line, label=alone))
+            lines.append(line if len(members) > 1 else replace(line, label=alone))
     return lines, notes
 
 
@@ -393,5 +395,5 @@ def x_unit(views: Sequence[RunView], x: str) -> tuple[float, str]:
 def film_positions(view: RunView, steps: Sequence[int], axis: str) -> list[float | None]:
     """Return the x positions of films at these steps on a run's chart; None if the curve has no points."""
     unit, _ = x_unit([view], axis)
-    xs = [place[AXES[axis]] for place in step_positions(view.feed, steps)]
+    xs = [position[AXES[axis]] for position in step_positions(view.feed, steps)]
     return [None if x is None else x / unit for x in xs]

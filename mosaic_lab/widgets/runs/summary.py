@@ -91,8 +91,8 @@ def state_reason(view: RunView) -> str:
 def _overall(states: Counter[State]) -> State:
     """Return the overall state: the most active view's state, or the worst final state."""
     live = (State.RUNNING, State.STARTING, State.STOPPING, State.QUEUED)
-    ends = (State.FAILED, State.LOST, State.CANCELLED, State.COMPLETED, State.REMOVED)
-    return next(state for state in (*live, *ends) if states[state])
+    final = (State.FAILED, State.LOST, State.CANCELLED, State.COMPLETED, State.REMOVED)
+    return next(state for state in (*live, *final) if states[state])
 
 
 def _facts(views: Sequence[RunView], at_work: Sequence[RunView], live: bool) -> list[list[str]]:
@@ -109,16 +109,16 @@ def _facts(views: Sequence[RunView], at_work: Sequence[RunView], live: bool) -> 
         speed = sum(_defined(view.speed() for view in views if not view.finished))
     if speed:
         facts.append([number(round(speed) if speed >= 10 else speed), f"{unit}/s"])
-    left = _left(views)
-    if left is not None:
-        facts.append([duration(left), "left"])
+    seconds_left = _seconds_left(views)
+    if seconds_left is not None:
+        facts.append([duration(seconds_left), "left"])
     if unit == "steps":
         facts.append([number(sum(view.feed.episodes for view in views)), "episodes"])
     facts.append([duration(elapsed), "elapsed" if live else "total"])
     # The memory of an ended run is its peak, which is no longer in use while other runs are active.
-    used = _defined(view.memory_mb() for view in at_work if not (live and view.finished))
-    if used:
-        facts.append([memory(sum(used) if live else memory_peak(at_work)), "memory" if live else "peak"])
+    memories = _defined(view.memory_mb() for view in at_work if not (live and view.finished))
+    if memories:
+        facts.append([memory(sum(memories) if live else memory_peak(at_work)), "memory" if live else "peak"])
     return facts
 
 
@@ -132,27 +132,27 @@ def _not_continued(views: Sequence[RunView]) -> list[RunView]:
 def _elapsed(views: Sequence[RunView]) -> float | None:
     """Return the seconds during which at least one run was active."""
     spans = sorted(span for view in views if (span := view.span()) is not None)
-    total, until = 0.0, -math.inf
+    total, latest_end = 0.0, -math.inf
     for begin, end in spans:
-        total += max(0.0, end - max(begin, until))
-        until = max(until, end)
+        total += max(0.0, end - max(begin, latest_end))
+        latest_end = max(latest_end, end)
     return total if spans else None
 
 
-def _left(views: Sequence[RunView]) -> float | None:
+def _seconds_left(views: Sequence[RunView]) -> float | None:
     """Return the estimated seconds until all have ended at the current concurrency; ``None`` if unknown.
     Queued runs are assumed to take the first free slot and to be as fast as the others are on average."""
     waiting = [view for view in views if view.status.state is State.QUEUED]
     working = [view for view in views if not view.finished and view not in waiting]
-    ends = _defined(view.seconds_left() for view in working)
+    end_times = _defined(view.seconds_left() for view in working)
     speeds = _defined(view.speed() for view in working)
     totals = _defined(view.run.total_timesteps for view in waiting)
-    if not working or len(ends) < len(working) or len(totals) < len(waiting) or not sum(speeds):
+    if not working or len(end_times) < len(working) or len(totals) < len(waiting) or not sum(speeds):
         return None
-    heapify(ends)
+    heapify(end_times)
     for total in totals:
-        heapreplace(ends, ends[0] + total * len(speeds) / sum(speeds))
-    return max(ends)
+        heapreplace(end_times, end_times[0] + total * len(speeds) / sum(speeds))
+    return max(end_times)
 
 
 def _defined(values: Iterable[float | None]) -> list[float]:

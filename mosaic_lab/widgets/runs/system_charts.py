@@ -55,7 +55,7 @@ class SystemCharts:
         self._views: Sequence[RunView] = ()
         self._charts: dict[str, Chart] = {}
         self._content = Box([], layout=Layout(flex_flow="row wrap", width="100%"))
-        self._drawn: object = None
+        self._drawn_stamp: object = None
         widgets_stay_on_subshell(*self.widgets)
 
     @property
@@ -74,12 +74,12 @@ class SystemCharts:
         self.head.layout.display = None if charted else "none"
         self.head.text = ", ".join(_figure(quantity, entries) for quantity, entries in charted)
         if not self.head.opened:
-            self._content.children, self._drawn = [], None
+            self._content.children, self._drawn_stamp = [], None
             return
         counts = [view.feed.count(name) for _, entries in charted for view, name, _ in entries]
-        if (x, counts) == self._drawn:
+        if (x, counts) == self._drawn_stamp:
             return
-        self._drawn = (x, counts)
+        self._drawn_stamp = (x, counts)
         scale, x_label = x_unit(self._views, x)
         for quantity, entries in charted:
             lines = []
@@ -121,12 +121,12 @@ def _figure(quantity: Quantity, entries: Sequence[tuple[RunView, str, str]]) -> 
         latest: dict[tuple[str, str], float] = {}
         for view, name in alive:
             latest[source(view, name)] = float(view.feed.pieces(name)[-1].value[-1])
-        most, text = float(quantity.total([*latest.values()])) if latest else 0.0, ""
+        figure, text = float(quantity.total([*latest.values()])) if latest else 0.0, ""
     else:
         ended, text = [(view, name) for view, name, _ in entries], "up to "
-        most = memory_peak([view for view, _ in ended]) if quantity is _MEMORY else peak(quantity, ended)
+        figure = memory_peak([view for view, _ in ended]) if quantity is _MEMORY else peak(quantity, ended)
     unit = "%" if quantity.unit.startswith("%") else f" {quantity.unit}"
-    return f"{quantity.label} {text}{number(most)}{unit}"
+    return f"{quantity.label} {text}{number(figure)}{unit}"
 
 
 def source(view: RunView, name: str) -> tuple[str, str]:
@@ -140,14 +140,14 @@ def peak(quantity: Quantity, measured: Sequence[tuple[RunView, str]]) -> float:
     curves = []
     for view, name in measured:
         seconds, values = view.curve(name, "time", POINTS)
-        begun = (view.span() or (0.0, 0.0))[0]
-        curves.append((source(view, name), begun + seconds, values))
-    at = np.unique(np.concatenate([times for _, times, _ in curves]))
+        start = (view.span() or (0.0, 0.0))[0]
+        curves.append((source(view, name), start + seconds, values))
+    all_times = np.unique(np.concatenate([times for _, times, _ in curves]))
     rows: dict[tuple[str, str], Floats] = {}
     for key, times, values in curves:
-        inside = (at >= times[0]) & (quantity.stays | (at <= times[-1]))
-        now = np.where(inside, values[np.searchsorted(times, at, "right") - 1], np.nan)
-        rows[key] = np.fmax(rows.get(key, now), now)
+        active = (all_times >= times[0]) & (quantity.stays | (all_times <= times[-1]))
+        current = np.where(active, values[np.searchsorted(times, all_times, "right") - 1], np.nan)
+        rows[key] = np.fmax(rows.get(key, current), current)
     return float(np.max(quantity.total(np.array([*rows.values()]), axis=0)))
 
 

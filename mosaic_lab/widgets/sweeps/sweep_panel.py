@@ -18,7 +18,7 @@ from mosaic_lab.sweeps.plots import sweep_plots
 from mosaic_lab.sweeps.sweep import Sweep
 from mosaic_lab.sweeps.table import Intervals
 from mosaic_lab.sweeps.trials import Trial, TrialState
-from mosaic_lab.widgets.evaluation.result_panel import ResultPanel, ResultReader, due_again
+from mosaic_lab.widgets.evaluation.result_panel import ResultPanel, ResultReader, next_due
 from mosaic_lab.widgets.page.saved_form import Caption, table_html
 from mosaic_lab.widgets.runs.run_view import Notice, warning_notice
 
@@ -69,12 +69,12 @@ class SweepReader(ResultReader[SweepSnapshot]):
                 table=trials_table(sweep.plan, trials, self._intervals),
                 plots=() if self.latest is None else self.latest.plots,
             )
-            self._read_at = due_again(began, LEAST_BETWEEN, MOST_BETWEEN)
+            self._read_at = next_due(began, LEAST_BETWEEN, MOST_BETWEEN)
             if plots and self._plotted != self.latest.table:
                 began, self._plotted = time.monotonic(), self.latest.table
-                drawn = tuple(sweep_plots(sweep.plan, trials, sweep.importance()))
-                self.latest = replace(self.latest, plots=drawn)
-                self._plot_at = due_again(began, LEAST_BETWEEN, MOST_BETWEEN)
+                new_plots = tuple(sweep_plots(sweep.plan, trials, sweep.importance()))
+                self.latest = replace(self.latest, plots=new_plots)
+                self._plot_at = next_due(began, LEAST_BETWEEN, MOST_BETWEEN)
             return self.latest
 
 
@@ -84,8 +84,8 @@ class SweepPanel(ResultPanel[SweepSnapshot]):
     def __init__(self, folder: RunFolder) -> None:
         self._sweep = sweep = Sweep(folder)  # its own: a handle serves one reader at a time
         config = sweep.config
-        what = " ".join(str(config[name]) for name in ("algorithm", "env_id") if name in config)
-        self.title = f"Sweep · {what}"
+        subject = " ".join(str(config[name]) for name in ("algorithm", "env_id") if name in config)
+        self.title = f"Sweep · {subject}"
         super().__init__(sweep, SweepReader(sweep, self.notify))
         self.arrange(self.plots.box, self.table)
 
@@ -110,8 +110,8 @@ class SweepPanel(ResultPanel[SweepSnapshot]):
         return min(1.0, snapshot.done / self._sweep.plan.parts[0])
 
     def _progress(self, snapshot: SweepSnapshot) -> str:
-        total, what = self._sweep.plan.parts
-        return f"{snapshot.done:,} of {total:,} {what}"
+        total, unit = self._sweep.plan.parts
+        return f"{snapshot.done:,} of {total:,} {unit}"
 
     def notices(self) -> list[Notice]:
         notices = super().notices()

@@ -19,7 +19,7 @@ from mosaic_lab.arenas import Comparison
 from mosaic_lab.number_format import money
 from mosaic_lab.overview.exchange_view import NO_PICTURE, shown_exchanges, thumbnail
 from mosaic_lab.widgets.comparison.comparison_panel import ComparisonPanel, panel_of
-from mosaic_lab.widgets.comparison.exchanges_model import TAIL, ExchangesModel
+from mosaic_lab.widgets.comparison.exchanges_model import COLLAPSED_LENGTH, ExchangesModel
 from mosaic_lab.widgets.comparison.saved_comparison import exchanges_html
 
 EVIL = "</pre><script>alert(1)</script>"
@@ -116,11 +116,11 @@ def test_what_a_model_writes_is_seen_while_it_writes(
     panel = panel_of(comparison)
     comparison.step(timeout=0)
     model = panel.lanes.language[0]
-    wait_until(lambda: draws(panel).writing and len(model.writing[0][1]) == TAIL)
+    wait_until(lambda: draws(panel).writing and len(model.writing[0][1]) == COLLAPSED_LENGTH)
     state = wait_until(lambda: draws(panel) and panel._page_state()["lanes"][0]["thinking"])
     assert state.startswith("slow is writing… ")
     model.opened = True
-    wait_until(lambda: len(draws(panel).writing[0][1]) > TAIL)
+    wait_until(lambda: len(draws(panel).writing[0][1]) > COLLAPSED_LENGTH)
     for step in (1, 2, 3):
         comparison.step(lane="other") if step > 1 else None
         wait_until(lambda: comparison.lanes[1].step == step)  # noqa: B023

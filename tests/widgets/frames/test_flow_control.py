@@ -10,10 +10,10 @@ import pytest
 
 from mosaic_lab.widgets.frames.flow_control import (
     JUDGE_SECONDS,
-    LEAST,
     LOW_SECONDS,
-    MOST,
-    MOST_STRIDE,
+    MAX_STRIDE,
+    MAX_WINDOW,
+    MIN_WINDOW,
     Bandwidth,
     Credit,
 )
@@ -113,7 +113,7 @@ def test_few_messages_are_in_flight_whatever_happens() -> None:
     for latency in (0.0, 0.05, 0.5, 5.0):
         line = Line(60, latency, drawing=0.001)
         line.run(30)
-        assert line.largest <= MOST + MOST_STRIDE - 1
+        assert line.largest <= MAX_WINDOW + MAX_STRIDE - 1
 
 
 def test_a_page_that_never_answers_is_sent_two_messages() -> None:
@@ -122,7 +122,7 @@ def test_a_page_that_never_answers_is_sent_two_messages() -> None:
     while credit.may_send(0.1 * sent) and sent < 100:
         credit.send(0.1 * sent, LARGE)
         sent += 1
-    assert sent == LEAST
+    assert sent == MIN_WINDOW
 
 
 @pytest.mark.parametrize(

@@ -245,7 +245,7 @@ def test_without_a_page_frames_are_requested_until_there_is_one(
 def test_no_more_pictures_follow_their_runs_than_are_worth_it(
     supervisor: Supervisor, notebook: Notebook, shown_in: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(saved_frames, "MOST_PICTURES", 3)
+    monkeypatch.setattr(saved_frames, "MAX_PICTURES", 3)
     before = rings_open()
     run = start_painter(supervisor)
     first, *others = (SavedFrames([run], "the title", ["the label"]) for _ in range(10))

@@ -16,7 +16,7 @@ from telemetry.stream_fixtures import Clock, View, noise, run_of, shown
 from mosaic_lab.runs import Supervisor
 from mosaic_lab.widgets.frames import flow_control
 from mosaic_lab.widgets.frames import frame_stream as streams
-from mosaic_lab.widgets.frames.flow_control import LEAST
+from mosaic_lab.widgets.frames.flow_control import MIN_WINDOW
 from mosaic_lab.widgets.frames.frame_stream import MOST_VIEWERS, FrameStream
 from mosaic_lab.widgets.frames.viewer import GATHER_SECONDS, SILENT_SECONDS, VERSION, FrameFeed, Viewer
 
@@ -91,7 +91,7 @@ def test_lost_acknowledgements_are_replaced_by_that_of_one_more_message(
     view = View(stream, [start_painter(supervisor)])
     view.more()
     view.acknowledges = False
-    view.more(LEAST)
+    view.more(MIN_WINDOW)
     view.acknowledges = True
     view.more(20)
     view.end()

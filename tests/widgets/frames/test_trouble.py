@@ -75,10 +75,10 @@ def test_the_stream_continues_after_an_unexpected_error(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def rest(self: FrameFeed) -> None:
+    def pause(self: FrameFeed) -> None:
         raise RuntimeError("never seen before")
 
-    monkeypatch.setattr(FrameFeed, "rest", rest)
+    monkeypatch.setattr(FrameFeed, "pause", pause)
     view = View(stream, [start_painter(supervisor)])
     view.more()
     view.look([])
