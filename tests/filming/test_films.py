@@ -17,7 +17,7 @@ from support import MAIN, marked_processes, wait_until
 
 import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed
-from mosaic_lab.filming.film_maker import KEPT, Backlog
+from mosaic_lab.filming import KEPT, Backlog
 from mosaic_lab.overview.service import Service
 from mosaic_lab.runs import Run, RunGroup
 from mosaic_lab.runs.films import film_content

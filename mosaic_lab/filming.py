@@ -1,35 +1,212 @@
-"""The films of one training, made one after another during the training and after it.
+"""The process that films checkpoints: ``python -m mosaic_lab.filming --config <run folder>/config.json``.
 
-The newest checkpoint is filmed first; a bounded number of older checkpoints wait (`Backlog`).
+It follows one training through its run folder, while it runs and afterwards; see `runs.checkpoint_runner`.
+
+The newest checkpoint is filmed first; a bounded number of older checkpoints wait (`Backlog`). A film's time
+follows the episode's steps rather than the arena's clock, because the arena runs at low priority.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from mosaic_contract import as_number
 from mosaic_contract.codec import write_whole
+from mosaic_contract.fastlane import Frame, FrameReader
+from mosaic_contract.priority import stretched
 from mosaic_contract.telemetry import Telemetry
 
+from mosaic_lab.arenas.arena_client import LOG_LINES, ArenaClient, ArenaFailed, ArenaLoop
+from mosaic_lab.arenas.environment_info import EnvironmentInfo
 from mosaic_lab.arenas.plan import ArenaPlan, ArenaSetup
 from mosaic_lab.arenas.replays.kept_episodes import FILM, keep_episodes
 from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.filming.episode_recorder import MOST_STEPS, FilmedEpisode, FilmFailed, record_episode
+from mosaic_lab.fastlane.encoding import Packet, compact
+from mosaic_lab.fastlane.pictures import FILM_FPS, SMALL_FILM, evenly_timed, film_speed, mp4
 from mosaic_lab.keeper.run_store import RunFolder, write_json
+from mosaic_lab.keeper.states import State
 from mosaic_lab.operators import OperatorSpec, rl
-from mosaic_lab.runs.checkpoint_runner import CheckpointRunner, TrainingEnded
+from mosaic_lab.policies import Assignment
+from mosaic_lab.runs.checkpoint_runner import CheckpointRunner, TrainingEnded, run_in_background
 from mosaic_lab.runs.checkpoints import FILMS, Checkpoint, CheckpointFollower
 from mosaic_lab.runs.films import Films, checkpoint_film_path
-from mosaic_lab.runs.run_process import RunCurtailed
+from mosaic_lab.runs.run_process import RunAborted, RunCurtailed
+from mosaic_lab.sanitize import sanitize
 
+SIDE = 320
+"""Length of a film's longer side in pixels."""
+MOST_STEPS = 3_000
+"""Maximum number of steps of an episode."""
+_LONGEST = 20.0  # seconds of a film
+_MOST_FRAMES = int(FILM_FPS * _LONGEST)
+_REQUESTED_FPS = 60.0
+_FRAME_SECONDS = 30.0  # to draw an environment, including the loading of its libraries
+_PLAY_SECONDS = 120.0  # for a whole episode; like the limit above, at normal priority
+_LOOK_SECONDS = 0.002
 _PROBLEM_LIMIT = 2_000  # characters
 KEPT = 20
 """Maximum number of checkpoints that wait to be filmed. If a training saves them faster, the oldest are not
 filmed."""
+
+
+class FilmFailed(RunAborted):
+    """Raised if a checkpoint cannot be filmed; with ``refused``, no other checkpoint can be either.
+
+    ``log`` has the last lines of the arena's log, for the run's log rather than the message.
+    """
+
+    error_type = "NotFilmed"  # as recorded by runs of earlier versions
+
+    def __init__(self, message: str, refused: bool = False, log: Sequence[str] = ()) -> None:
+        super().__init__(sanitize(message))
+        self.refused = refused
+        self.log = [sanitize(line) for line in log if line.strip()]
+
+
+@dataclass(frozen=True)
+class FilmedEpisode:
+    """An episode with its film; ``complete``: whether it was played to its end."""
+
+    film: bytes
+    seconds: float
+    returns: dict[str, float]
+    length: int
+    complete: bool
+
+
+def record_episode(
+    setup: ArenaSetup,
+    spec: OperatorSpec,
+    seed: int,
+    folder: Path,
+    check: Callable[[], None],
+    recorded: Callable[[int], None],
+) -> FilmedEpisode:
+    """Play and film an episode of ``spec`` in an arena in the new folder ``folder``.
+
+    ``check`` is called frequently; an exception that it raises ends the arena. ``recorded`` is called after
+    each step with the number of steps so far. Raises `FilmFailed`.
+    """
+    recorder = _EpisodeRecorder(seed, FrameReader(folder), check, recorded)
+    loop = ArenaLoop()
+    try:
+        client = ArenaClient(recorder, setup, spec.name, {"*": spec}, folder, seed, inside=True)
+        arena = loop.add(client)
+    except ArenaFailed as failure:
+        raise FilmFailed(str(failure), refused=True) from None
+    try:
+        while (filmed := recorder.advance(arena)) is None:
+            loop.work(loop.wait())
+            check()
+        return filmed
+    finally:
+        loop.close(State.COMPLETED, "the film is done")
+
+
+class _EpisodeRecorder:
+    """Records the frame of every ``_stride``-th step: of each step at first, of fewer as frames add up."""
+
+    def __init__(
+        self, seed: int, reader: FrameReader, check: Callable[[], None], recorded: Callable[[int], None]
+    ) -> None:
+        self._seed = seed
+        self._reader = reader
+        self._check = check
+        self._recorded = recorded
+        self._messages: deque[dict[str, Any]] = deque()
+        self._failure: FilmFailed | None = None
+        self._packets: list[Packet] = []
+        self._stride = 1
+        self._until = time.monotonic() + stretched(_PLAY_SECONDS)
+
+    def opened(self, arena: ArenaClient, environment: EnvironmentInfo, assignment: Assignment) -> None:
+        """Start the policy, if there is something to film."""
+        if environment.renders:
+            arena.seat(assignment)
+        else:
+            self._failure = FilmFailed(_no_pictures(environment.render_reason), refused=True)
+
+    def received(self, arena: ArenaClient, message: dict[str, Any]) -> None:
+        """Keep the message for `advance`, which may block."""
+        self._messages.append(message)
+
+    def failed(self, failure: ArenaFailed) -> None:
+        """Keep the failure for `advance`."""
+        self._failure = FilmFailed(str(failure), failure.refused, failure.log[-LOG_LINES:])
+
+    def advance(self, arena: ArenaClient) -> FilmedEpisode | None:
+        """Process the messages so far; return the film after the last step. Raises `FilmFailed`."""
+        while self._messages:
+            message = self._messages.popleft()
+            match message.get("type"):
+                case "seated":
+                    self._reader.watch(_REQUESTED_FPS)
+                    arena.request({"cmd": "reset", "seed": self._seed, "episode_index": 0})
+                case "ready":
+                    self._shoot(arena, 0)
+                    arena.step()
+                case "stepped":
+                    step, done = int(message["step_index"]), bool(message["done"])
+                    self._recorded(step)
+                    if done or step % self._stride == 0:
+                        self._shoot(arena, step)
+                    if done or time.monotonic() > self._until:
+                        cut = not done or self._cut(message["episode"])
+                        returns = {agent: as_number(value) for agent, value in message["returns"].items()}
+                        return self._film(returns, step, complete=not cut)
+                    arena.step()
+        if self._failure is not None:
+            raise self._failure
+        return None
+
+    def _cut(self, episode: Mapping[str, Any]) -> bool:
+        """Return whether the episode was ended by the step limit of a film."""
+        return bool(episode["truncated"]) and episode["steps"] >= MOST_STEPS
+
+    # ------------------------------------------------------------------ frames
+
+    def _shoot(self, arena: ArenaClient, step: int) -> None:
+        """Store the frame of this step."""
+        self._packets.append(compact(self._frame(arena, step), SIDE))
+        if len(self._packets) > _MOST_FRAMES:
+            self._packets = self._packets[::2]
+            self._stride *= 2
+
+    def _frame(self, arena: ArenaClient, step: int) -> Frame:
+        """Wait for the frame of a step, which the arena draws after it has reported the step."""
+        deadline = time.monotonic() + stretched(_FRAME_SECONDS)
+        while True:
+            self._reader.watch(_REQUESTED_FPS)
+            frame = self._reader.read()
+            if frame is not None and frame.hud.step == step:
+                return frame
+            if self._reader.state == "ended":
+                raise FilmFailed(_no_pictures(self._reader.notice), refused=True)
+            self._check()
+            if arena.ended() or time.monotonic() > deadline:
+                seconds = stretched(_FRAME_SECONDS)
+                raise FilmFailed(f"the environment was not rendered within {seconds:.0f} s at step {step}")
+            time.sleep(_LOOK_SECONDS)
+
+    def _film(self, returns: dict[str, float], length: int, complete: bool) -> FilmedEpisode:
+        """Make the film; each step, including the last, is shown for the same time."""
+        shown, per_second = len(self._packets), film_speed(len(self._packets))
+        film = mp4(evenly_timed(self._packets, per_second), SIDE, SMALL_FILM)
+        return FilmedEpisode(film, round(shown / per_second, 3), returns, length, complete)
+
+
+def _no_pictures(reason: str) -> str:
+    return f"the environment has no pictures: {reason}" if reason else "the environment has no pictures"
 
 
 class Backlog:
@@ -196,3 +373,7 @@ class FilmMaker(CheckpointRunner):
             yield
         except FileNotFoundError:
             raise TrainingEnded(f"run {self.training.run_id} was removed") from None
+
+
+if __name__ == "__main__":
+    sys.exit(run_in_background("mosaic_lab.filming", FilmMaker))

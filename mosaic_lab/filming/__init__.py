@@ -1,1 +1,0 @@
-"""The process that films a training's checkpoints, started by `mosaic_lab.runs.checkpoint_runs`."""
