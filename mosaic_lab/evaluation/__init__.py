@@ -27,8 +27,7 @@ from mosaic_lab.evaluation.statistics.paired import (
     probability_of_improvement,
 )
 from mosaic_lab.evaluation.statistics.ratings import EloRatings, WinDrawLoss, elo, wilson, win_draw_loss
-from mosaic_lab.evaluation.statistics.resampling import Estimate
-from mosaic_lab.evaluation.statistics.scores import Scores, normalise_scores
+from mosaic_lab.evaluation.statistics.resampling import Estimate, Scores, normalise_scores
 from mosaic_lab.evaluation.suite import Suite, SuiteVersus
 
 __all__ = [

@@ -39,8 +39,7 @@ from mosaic_lab.evaluation.statistics.paired import (
     paired_difference,
     probability_of_improvement,
 )
-from mosaic_lab.evaluation.statistics.resampling import Estimate
-from mosaic_lab.evaluation.statistics.scores import normalise_scores
+from mosaic_lab.evaluation.statistics.resampling import Estimate, normalise_scores
 from mosaic_lab.validation import Problems, checked_methods
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from mosaic_lab.runs.run_process import run_to_end
 from mosaic_lab.sweeps.plan import SweepPlan
 from mosaic_lab.sweeps.runner import SegmentedTrials, SweepRunner, WholeTrials
 from mosaic_lab.sweeps.sweep import WORKER
-from mosaic_lab.sweeps.trial_log import TrialWriter
+from mosaic_lab.sweeps.trials import TrialWriter
 
 
 def begin(folder: RunFolder, telemetry: Telemetry) -> SweepRunner:

@@ -26,9 +26,16 @@ from mosaic_lab.sweeps.plan import SweepPlan
 from mosaic_lab.sweeps.population import Population, Promotion
 from mosaic_lab.sweeps.request import POPULATION
 from mosaic_lab.sweeps.segments import SegmentScheduler
-from mosaic_lab.sweeps.trial_log import TrialWriter
 from mosaic_lab.sweeps.trial_runs import TrialRuns, new_run_ids
-from mosaic_lab.sweeps.trials import STOPPED, NextSegment, Proposal, SavedCheckpoint, Trial, TrialState
+from mosaic_lab.sweeps.trials import (
+    STOPPED,
+    NextSegment,
+    Proposal,
+    SavedCheckpoint,
+    Trial,
+    TrialState,
+    TrialWriter,
+)
 from mosaic_lab.telemetry.column_cache import ColumnCache
 
 logger = logging.getLogger(__name__)

@@ -28,8 +28,7 @@ from mosaic_lab.runs.train_request import whole_number
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.sweeps.plan import SweepPlan, plan_sweep
 from mosaic_lab.sweeps.request import MOST_TRIALS, SweepRequest
-from mosaic_lab.sweeps.trial_log import TrialLog
-from mosaic_lab.sweeps.trials import Trial, TrialState
+from mosaic_lab.sweeps.trials import Trial, TrialLog, TrialState
 from mosaic_lab.table_files import write_csv, write_parquet
 from mosaic_lab.validation import Problems, checked, checked_methods
 

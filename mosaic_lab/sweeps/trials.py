@@ -1,13 +1,30 @@
-"""The trials of a sweep, as recorded by `trial_log`."""
+"""The trials of a sweep and their log: ``trials.jsonl`` in the sweep's folder.
+
+Each line has a checksum and is flushed to disk before the action it announces: trials, segments and the runs
+that resume a trial are recorded before the runs start, so that a killed sweep finds each run by its id.
+"""
 
 from __future__ import annotations
 
+import os
+import threading
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, NamedTuple
+
+from mosaic_contract.codec import encode_line, is_sealed, seal
+
+from mosaic_lab.telemetry import JsonlFollower
+from mosaic_lab.telemetry.stream import decode_message
 
 STOPPED = "the sweep was stopped"
 """The reason of trials cancelled with their sweep, which resumes them."""
+PROPOSED, RESUMED, REPORTED, ENDED = "trial_proposed", "trial_resumed", "trial_reported", "trial_ended"
+BEGAN = "trial_began"
+SEGMENT_PROPOSED, SEGMENT_ENDED = "segment_proposed", "segment_ended"
 
 
 class Proposal(NamedTuple):
@@ -171,3 +188,210 @@ class Trial:
         """Return the segment at a place, if it has ended with a value."""
         ended = [segment for segment in self.segments if segment.place == place and segment.value is not None]
         return ended[-1] if ended else None
+
+
+class TrialLog:
+    """The trials in the log of the sweep in ``folder``, which any process may read and only one writes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "trials.jsonl"
+        self._lock = threading.Lock()  # a panel's reader and its header read the same log
+        self._begin()
+
+    def _begin(self) -> None:
+        self._trials: dict[int, Trial] = {}
+        self._follower = JsonlFollower(self.path)
+        self.damaged = 0
+        """Number of skipped lines: unreadable ones, and lines about a trial without a readable proposal."""
+
+    @property
+    def trials(self) -> list[Trial]:
+        """The trials in order of proposal."""
+        return list(self._trials.values())
+
+    def read(self) -> list[Trial]:
+        """Read new lines and return all trials."""
+        with self._lock:
+            self._read()
+            return self.trials
+
+    def _read(self) -> None:
+        replaced = self._follower.health.replaced
+        lines = list(self._follower.lines())
+        if self._follower.health.replaced != replaced:
+            self._begin()
+            lines = list(self._follower.lines())
+        for line in lines:
+            try:
+                if not is_sealed(line):
+                    raise ValueError("its checksum does not match its content")
+                self._take(line)
+            except (LookupError, TypeError, ValueError, AttributeError):
+                self.damaged += 1
+
+    def _take(self, line: bytes) -> None:
+        if (message := decode_message(line, PROPOSED)) is not None:
+            about = {name: message[name] for name in Proposal._fields}
+            runs, started = _by_seed(message["runs"]), message["timestamp"]
+            trial = Trial(message["trial"], **about, runs=runs, started=started, idle_since=started)
+            if (stop := message.get("stop")) is not None:
+                trial.segments.append(TrialSegment(0, stop, trial.parameters, trial.runs))
+            self._trials[trial.number] = trial
+            _queue(trial, message)
+        elif (message := decode_message(line, BEGAN)) is not None:
+            self._trials[message["trial"]].begin(message["began"])
+        elif (message := decode_message(line, REPORTED)) is not None:
+            trial = self._trials[message["trial"]]
+            trial.reports[message["step"]] = message["value"]
+            trial.rungs |= message["rungs"]
+            trial.pruned = message["prune"]
+        elif (message := decode_message(line, RESUMED)) is not None:
+            _resume(self._trials[message["trial"]], message)
+        elif (message := decode_message(line, SEGMENT_PROPOSED)) is not None:
+            _continue(self._trials[message["trial"]], message)
+        elif (message := decode_message(line, SEGMENT_ENDED)) is not None:
+            trial = self._trials[message["trial"]]
+            _set_values(trial, TrialState.WAITING, message)
+            trial.segments[-1].saved = _by_seed(message["checkpoints"])
+        elif (message := decode_message(line, ENDED)) is not None:
+            trial = self._trials[message["trial"]]
+            _set_values(trial, TrialState(message["state"]), message)
+            trial.reason = message["reason"] or trial.reason  # how the trial resumed after a stop, if it did
+            trial.ended, trial.step = message["timestamp"], message.get("step")
+
+
+def _queue(trial: Trial, message: Mapping[str, Any]) -> None:
+    """Record that a trial's runs are about to start. Older versions did not record when they begin."""
+    trial.state = TrialState(message.get("state", TrialState.RUNNING))
+    if trial.state is TrialState.RUNNING:
+        trial.begin(message["timestamp"])
+
+
+def _resume(trial: Trial, message: Mapping[str, Any]) -> None:
+    saved = {
+        seed: SavedCheckpoint(*checkpoint) for seed, checkpoint in _by_seed(message["checkpoints"]).items()
+    }
+    for seed, run in _by_seed(message["runs"]).items():
+        kept = saved[seed].step if seed in saved else 0
+        trial.former.setdefault(seed, []).append(StoppedRun(trial.runs[seed], kept))
+        trial.runs[seed] = run
+    trial.resumed |= {seed: checkpoint.path for seed, checkpoint in saved.items()}
+    trial.reason, trial.ended = message["reason"], None
+    trial.step, trial.value, trial.values = None, None, {}
+    _queue(trial, message)
+
+
+def _continue(trial: Trial, message: Mapping[str, Any]) -> None:
+    for name in Proposal._fields:
+        setattr(trial, name, message[name])
+    trial.runs = _by_seed(message["runs"])
+    source = None if message["source"] is None else SegmentSource(*message["source"])
+    resumed = _by_seed(message["checkpoints"])
+    trial.segments.append(
+        TrialSegment(message["place"], message["stop"], trial.parameters, trial.runs, source, resumed)
+    )
+    trial.reason, trial.ended = "", None
+    _queue(trial, message)
+
+
+def _set_values(trial: Trial, state: TrialState, message: Mapping[str, Any]) -> None:
+    trial.state, trial.value, trial.values = state, message["value"], _by_seed(message["values"])
+    if trial.idle_since is None:  # otherwise no run has begun to train
+        trial.idle_since = message["timestamp"]
+    if trial.segments:
+        segment = trial.segments[-1]
+        segment.cancelled = state is TrialState.CANCELLED
+        segment.value = None if segment.cancelled else trial.value
+        if segment.value is not None:
+            trial.reports[segment.stop] = segment.value
+
+
+def _by_seed(by_text: Mapping[str, Any]) -> dict[int, Any]:
+    return {int(seed): value for seed, value in by_text.items()}
+
+
+class TrialWriter(TrialLog):
+    """Appends to the log, in the sweep's process; removes a truncated last line first."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._file = self.path.open("a+b")
+        self._cut()
+        self.read()
+
+    def propose(self, proposal: Proposal, runs: Mapping[int, str], stop: int | None = None) -> Trial:
+        """Record a trial before its runs start. ``stop``: the last step of its first segment."""
+        number = max(self._trials, default=-1) + 1
+        about = {"trial": number, **proposal._asdict(), "runs": _texts(runs), "stop": stop}
+        self._write(PROPOSED, {**about, "state": TrialState.QUEUED})
+        return self._trials[number]
+
+    def resume(
+        self, trial: Trial, runs: Mapping[int, str], checkpoints: Mapping[int, SavedCheckpoint], reason: str
+    ) -> None:
+        """Record that a stopped trial continues, before its new runs start. A run without a checkpoint starts
+        from scratch; ``reason`` describes which case applies."""
+        about = {"trial": trial.number, "runs": _texts(runs), "checkpoints": _texts(checkpoints)}
+        self._write(RESUMED, {**about, "reason": reason, "state": TrialState.QUEUED})
+
+    def begin(self, trial: Trial, began: float) -> None:
+        """Record that the first of a queued trial's runs has been in training since ``began``."""
+        self._write(BEGAN, {"trial": trial.number, "began": began})
+
+    def propose_segment(
+        self, segment: NextSegment, stop: int, runs: Mapping[int, str], checkpoints: Mapping[int, str]
+    ) -> Trial:
+        """Record a further segment of a trial before its runs start. It begins with the ``checkpoints`` and
+        ends at the step ``stop``."""
+        about = {"trial": segment.trial, "place": segment.place, "stop": stop, **segment.proposal._asdict()}
+        origin = {"runs": _texts(runs), "source": segment.source, "checkpoints": _texts(checkpoints)}
+        self._write(SEGMENT_PROPOSED, {**about, **origin, "state": TrialState.QUEUED})
+        return self._trials[segment.trial]
+
+    def report(self, trial: Trial, step: int, value: float, rungs: Mapping[str, float], prune: bool) -> None:
+        """Record an intermediate value, and whether it prunes the trial."""
+        about = {"trial": trial.number, "step": step, "value": value}
+        self._write(REPORTED, {**about, "rungs": dict(rungs), "prune": prune})
+
+    def end_segment(
+        self, trial: Trial, value: float, values: Mapping[int, float], checkpoints: Mapping[int, str]
+    ) -> None:
+        """Record the end of a segment, and its checkpoints, from which others continue."""
+        about = {"trial": trial.number, "value": value, "values": _texts(values)}
+        self._write(SEGMENT_ENDED, {**about, "checkpoints": _texts(checkpoints)})
+
+    def end(
+        self,
+        trial: Trial,
+        state: TrialState,
+        reason: str,
+        value: float | None,
+        values: Mapping[int, float],
+        step: int | None,
+    ) -> None:
+        """Record the end of a trial, at the last step of its runs."""
+        about = {"trial": trial.number, "state": str(state), "reason": reason, "value": value}
+        self._write(ENDED, {**about, "values": _texts(values), "step": step})
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _write(self, event: str, content: dict[str, Any]) -> None:
+        self._file.write(seal(encode_line({"event": event, "timestamp": time.time(), **content})))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self.read()
+
+    def _cut(self) -> None:
+        """Remove an incomplete last line, left by a killed process."""
+        size = self._file.seek(0, os.SEEK_END)
+        self._file.seek(0)
+        kept = 0
+        for line in self._file:
+            kept += len(line) if line.endswith(b"\n") else 0
+        if kept != size:
+            self._file.truncate(kept)
+
+
+def _texts(by_seed: Mapping[int, Any]) -> dict[str, Any]:
+    return {str(seed): value for seed, value in by_seed.items()}

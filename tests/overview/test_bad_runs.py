@@ -27,7 +27,7 @@ from mosaic_lab.run_table import RunList
 from mosaic_lab.runs import Supervisor
 from mosaic_lab.runs.kinds import as_kind, of_class
 from mosaic_lab.sweeps import Sweep
-from mosaic_lab.sweeps.trial_log import TrialWriter
+from mosaic_lab.sweeps.trials import TrialWriter
 
 LONE = '"\\ud800"'
 HUGE = "1" * 400

@@ -25,8 +25,7 @@ from mosaic_lab.sweeps.plan import SweepPlan
 from mosaic_lab.sweeps.request import SweepRequest
 from mosaic_lab.sweeps.space import Space, to_json
 from mosaic_lab.sweeps.sweep import WORKER
-from mosaic_lab.sweeps.trial_log import TrialWriter
-from mosaic_lab.sweeps.trials import Proposal, TrialState
+from mosaic_lab.sweeps.trials import Proposal, TrialState, TrialWriter
 
 STEPS = 50_000
 TRAINED = 49_152

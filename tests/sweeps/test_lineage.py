@@ -20,8 +20,7 @@ from mosaic_lab.sweeps.population_plots import BEST
 from mosaic_lab.sweeps.request import SweepRequest
 from mosaic_lab.sweeps.segments import lineage
 from mosaic_lab.sweeps.space import Space
-from mosaic_lab.sweeps.trial_log import TrialWriter
-from mosaic_lab.sweeps.trials import Proposal, Trial, TrialState
+from mosaic_lab.sweeps.trials import Proposal, Trial, TrialState, TrialWriter
 
 SPACE = Space({"rate": search.loguniform(1e-5, 1e-1), "width": search.choice([32, 64, 128])})
 TRAINING = TrainingPlan(TrainRequest(worker="hiker"), [], {"total_timesteps": 10_000})

@@ -24,8 +24,7 @@ from mosaic_lab.sweeps.plan import SweepPlan
 from mosaic_lab.sweeps.plots import BEST, sweep_plots
 from mosaic_lab.sweeps.space import Space
 from mosaic_lab.sweeps.table import Intervals, for_files, trials_frame
-from mosaic_lab.sweeps.trial_log import TrialWriter
-from mosaic_lab.sweeps.trials import Trial, TrialState
+from mosaic_lab.sweeps.trials import Trial, TrialState, TrialWriter
 from mosaic_lab.table_files import write_csv, write_parquet
 from mosaic_lab.widgets.evaluation.plot_widgets import PlotFigures
 from mosaic_lab.widgets.sweeps.sweep_panel import trials_table

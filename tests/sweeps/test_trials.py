@@ -23,8 +23,7 @@ from mosaic_lab.runs import Run
 from mosaic_lab.sweeps import Sweep
 from mosaic_lab.sweeps.plots import sweep_plots
 from mosaic_lab.sweeps.space import TrialSearch
-from mosaic_lab.sweeps.trial_log import TrialLog, TrialWriter
-from mosaic_lab.sweeps.trials import TrialState
+from mosaic_lab.sweeps.trials import TrialLog, TrialState, TrialWriter
 from mosaic_lab.widgets.sweeps.sweep_panel import states_caption
 
 CLIMB: dict[str, Any] = {"algorithm": "climb", "env": "Hill-v0", "metric": "skill"}

@@ -23,7 +23,7 @@ from mosaic_lab.chart_style import (
 )
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.plan import episode_text
-from mosaic_lab.evaluation.statistics.scores import Floats
+from mosaic_lab.evaluation.statistics.resampling import Floats
 from mosaic_lab.fastlane.montage import INK
 
 if TYPE_CHECKING:

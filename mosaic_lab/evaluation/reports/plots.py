@@ -25,7 +25,7 @@ from mosaic_lab.evaluation.reports.plot import (
 from mosaic_lab.evaluation.statistics.averages import AVERAGES
 from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS, Profile, learning_curve
 from mosaic_lab.evaluation.statistics.paired import PairedDifference
-from mosaic_lab.evaluation.statistics.scores import Floats
+from mosaic_lab.evaluation.statistics.resampling import Floats
 from mosaic_lab.runs import Run, RunGroup
 from mosaic_lab.runs.run_names import find_run, find_runs
 from mosaic_lab.validation import checked

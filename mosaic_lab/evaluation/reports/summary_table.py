@@ -38,8 +38,7 @@ from mosaic_lab.evaluation.statistics.paired import (
     probability_of_improvement,
 )
 from mosaic_lab.evaluation.statistics.ratings import wilson
-from mosaic_lab.evaluation.statistics.resampling import Estimate
-from mosaic_lab.evaluation.statistics.scores import ONE_TASK, Scores
+from mosaic_lab.evaluation.statistics.resampling import ONE_TASK, Estimate, Scores
 from mosaic_lab.number_format import full_number
 from mosaic_lab.operators.spec import function_name
 from mosaic_lab.workers.families import shown_as

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.statistics import resampling
-from mosaic_lab.evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Estimate
-from mosaic_lab.evaluation.statistics.scores import (
+from mosaic_lab.evaluation.statistics.resampling import (
+    CONFIDENCE,
+    RESAMPLES,
+    Estimate,
     Floats,
     Ints,
     Sample,

@@ -11,8 +11,14 @@ from numpy.typing import ArrayLike
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.statistics import resampling
-from mosaic_lab.evaluation.statistics.resampling import CONFIDENCE, RESAMPLES
-from mosaic_lab.evaluation.statistics.scores import Floats, Scores, read_numbers, read_scores
+from mosaic_lab.evaluation.statistics.resampling import (
+    CONFIDENCE,
+    RESAMPLES,
+    Floats,
+    Scores,
+    read_numbers,
+    read_scores,
+)
 
 FEWEST_RUNS = 5
 """Minimum number of runs for which charts show an interval. With fewer, they show each run beside the

@@ -14,8 +14,14 @@ from numpy.typing import ArrayLike
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.statistics import resampling
-from mosaic_lab.evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Estimate
-from mosaic_lab.evaluation.statistics.scores import Floats, Ints, read_numbers
+from mosaic_lab.evaluation.statistics.resampling import (
+    CONFIDENCE,
+    RESAMPLES,
+    Estimate,
+    Floats,
+    Ints,
+    read_numbers,
+)
 
 Interval = Literal["percentile", "bca"]
 Statistic = Callable[[Floats], float]

@@ -10,8 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.statistics import resampling
 from mosaic_lab.evaluation.statistics.averages import MEAN, estimates_of, replicate
-from mosaic_lab.evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Estimate
-from mosaic_lab.evaluation.statistics.scores import (
+from mosaic_lab.evaluation.statistics.resampling import (
+    CONFIDENCE,
+    RESAMPLES,
+    Estimate,
     Floats,
     Ints,
     Sample,

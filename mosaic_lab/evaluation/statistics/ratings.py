@@ -15,8 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.statistics import resampling
-from mosaic_lab.evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Estimate
-from mosaic_lab.evaluation.statistics.scores import Floats, Ints, read_numbers
+from mosaic_lab.evaluation.statistics.resampling import (
+    CONFIDENCE,
+    RESAMPLES,
+    Estimate,
+    Floats,
+    Ints,
+    read_numbers,
+)
 
 ELO_POINTS = 400 / math.log(10)
 """Elo points for a factor of e in the odds: 400 points are odds of ten to one (Elo 1978)."""
