@@ -36,7 +36,7 @@ from mosaic_lab.runs.checkpoints import EVALUATIONS, RETURN, Checkpoint, Checkpo
 from mosaic_lab.runs.run_process import RunAborted, RunCurtailed
 from mosaic_lab.runs.stopping import add_to_reason, end_run
 
-MOST_WAITING = 10
+MAX_WAITING = 10
 """Maximum number of checkpoints that wait for their evaluation."""
 
 
@@ -69,7 +69,7 @@ class CheckpointEvaluator(CheckpointRunner):
         """Return the waiting checkpoint with the lowest step, after skipping some if many wait."""
         saved = sorted(self._saved.read(), key=lambda checkpoint: checkpoint.step)
         waiting = [checkpoint for checkpoint in saved if checkpoint.step not in self._settled]
-        if len(waiting) > MOST_WAITING:
+        if len(waiting) > MAX_WAITING:
             for skipped in waiting[1:-1:2]:
                 self._skip(skipped, "skipped: too many checkpoints wait for their evaluation")
         return next(iter(waiting), None)
@@ -96,8 +96,8 @@ class CheckpointEvaluator(CheckpointRunner):
             self._skip(checkpoint, str(error))
             return
         log = EpisodeLog(self.folder.telemetry_path).read()
-        played = [record for (operator, *_), record in log.items() if operator == label]
-        finished = [record for record in played if record["status"] == "ok"]
+        records = [record for (operator, *_), record in log.items() if operator == label]
+        finished = [record for record in records if record["status"] == "ok"]
         episodes = [
             (
                 self.folder.path / ARENAS / record["arena"],
@@ -105,9 +105,10 @@ class CheckpointEvaluator(CheckpointRunner):
             )
             for record in finished
         ]
-        place = self.training.path, checkpoint.step, EVALUATION
-        keep_episodes(*place, plan, episodes, self.config["variables"])
-        self._report(checkpoint, finished, len(played))
+        keep_episodes(
+            self.training.path, checkpoint.step, EVALUATION, plan, episodes, self.config["variables"]
+        )
+        self._report(checkpoint, finished, len(records))
 
     def _plan(self, checkpoint: Checkpoint, label: str) -> EvaluationPlan:
         config = self.config
@@ -132,16 +133,16 @@ class CheckpointEvaluator(CheckpointRunner):
             digests={},
         )
 
-    def _report(self, checkpoint: Checkpoint, played: Sequence[Record], planned: int) -> None:
+    def _report(self, checkpoint: Checkpoint, records: Sequence[Record], planned: int) -> None:
         """Add the checkpoint's metrics to the training's. End the training if it has reached its goal."""
-        if not played:
+        if not records:
             self._problem = f"step {checkpoint.step}: all {planned} episodes failed"
             self._skip(checkpoint, self._problem)
             return
-        scores = {"policy": [record["return"] for record in played]}
+        scores = {"policy": [record["return"] for record in records]}
         mean = summary(scores, rng=np.random.default_rng(checkpoint.step))["policy"].mean
-        values = {RETURN: mean.value, f"{EVALUATED}length": np.mean([record["steps"] for record in played])}
-        if len(played) > 1:
+        values = {RETURN: mean.value, f"{EVALUATED}length": np.mean([record["steps"] for record in records])}
+        if len(records) > 1:
             values |= {f"{RETURN}_low": mean.low, f"{RETURN}_high": mean.high}
         payload = {"step": checkpoint.step, "values": {name: float(value) for name, value in values.items()}}
         line = {

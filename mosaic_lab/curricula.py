@@ -130,8 +130,8 @@ class Relay:
             self._recent.observe(message)
         if message.event == HEARTBEAT:
             return self._furthest(line)
-        again = step is not None and step <= self._reported
-        return None if again else line + b"\n"
+        is_repeated = step is not None and step <= self._reported
+        return None if is_repeated else line + b"\n"
 
     def _furthest(self, line: bytes) -> bytes | None:
         """Return a heartbeat with the counts of the curriculum, because each worker counts from 0."""
@@ -199,9 +199,9 @@ class CurriculumRunner(Runner):
             segment = self._next()
             if segment is None:
                 return False
-            begun = (self._root / segment.run).is_dir()
+            was_started = (self._root / segment.run).is_dir()
             self._run, self._relay = self._follow(segment)
-            if begun and self._run.finished:  # if it was not completed, another run continues it
+            if was_started and self._run.finished:  # if it was not completed, another run continues it
                 self._relay.read()
                 self._record_end()
                 self._run = self._relay = None
@@ -226,13 +226,13 @@ class CurriculumRunner(Runner):
         checkpoint may be gone.
         """
         if self._segments and self._segments[-1].end is None:
-            if self._is_begun(self._segments[-1]):
+            if self._has_started(self._segments[-1]):
                 return self._segments[-1]
             self._segments.pop()
         stage = next_stage(self._segments, self._plan.stages)
         return None if stage is None else self._begin(stage)
 
-    def _is_begun(self, segment: Segment) -> bool:
+    def _has_started(self, segment: Segment) -> bool:
         """Return whether the run of a segment was started; remove the folder of an interrupted start."""
         run = Run(self._root / segment.run)
         if run.path.is_dir() and run.state is State.LOST and run.status.keeper_pid is None:
@@ -273,7 +273,7 @@ class CurriculumRunner(Runner):
 
     def _start(self, segment: Segment) -> Run:
         plan, number = self._plan.plans[segment.stage], segment.stage + 1
-        begun = stage_starts(self._segments)[segment.stage]
+        first_step = stage_starts(self._segments)[segment.stage]
         steps = self._plan.stages[segment.stage].steps
         total = self._plan.total_timesteps
         config = {**plan.config, "seed": self._seed}
@@ -285,7 +285,7 @@ class CurriculumRunner(Runner):
                 run_id=segment.run,
                 label=f"{default_label(plan.worker, config)} stage {number}",
                 resume_from=None if segment.path is None else str(self._root / segment.path),
-                stop_at=total if steps is None else min(total, begun + steps),
+                stop_at=total if steps is None else min(total, first_step + steps),
             )
         except MosaicError as error:
             raise MosaicError(f"stage {number} could not be started: {error}") from error
@@ -299,10 +299,10 @@ class CurriculumRunner(Runner):
     def _end_early(self, run: Run, relay: Relay) -> None:
         """Record that a stage's return is high enough, then stop its run."""
         segment = self._segments[-1]
-        until, value = self._plan.stages[segment.stage].until, relay.mean_return
+        goal, value = self._plan.stages[segment.stage].until, relay.mean_return
         if segment.reached is not None:
             value = segment.reached  # decided before, but possibly not carried out
-        elif until is None or value is None or value < until or not relay.saved:
+        elif goal is None or value is None or value < goal or not relay.saved:
             return
         self._replace(replace(segment, reached=value))
         if run.state is not State.STOPPING:
@@ -311,10 +311,10 @@ class CurriculumRunner(Runner):
     def _note_goal(self, run: Run, relay: Relay) -> None:
         """Add to the reason of a stage's run that it reached its goal, but only at its end."""
         segment = self._segments[-1]
-        until, value = self._plan.stages[segment.stage].until, relay.mean_return
-        if segment.reached is None and until is not None and value is not None and value >= until:
+        goal, value = self._plan.stages[segment.stage].until, relay.mean_return
+        if segment.reached is None and goal is not None and value is not None and value >= goal:
             add_to_reason(
-                run.folder, f"its goal was reached at its end: mean return {value:.5g}, until {until:g}"
+                run.folder, f"its goal was reached at its end: mean return {value:.5g}, until {goal:g}"
             )
 
     def _record_end(self) -> None:
@@ -325,11 +325,11 @@ class CurriculumRunner(Runner):
     def _check(self, run: Run) -> None:
         """Raise StageFailed if a stage did not complete, or left no checkpoint to continue from."""
         segment = self._segments[-1]
-        what = f"{self._name(segment.stage)}, run {run.id}"
+        stage = f"{self._name(segment.stage)}, run {run.id}"
         if not segment.done:
-            raise StageFailed(f"{what}, {run.state}: {run.reason}")
+            raise StageFailed(f"{stage}, {run.state}: {run.reason}")
         if segment.stage + 1 < len(self._plan.stages) and not run.checkpoints:
-            raise StageFailed(f"{what}, saved no checkpoint to continue from")
+            raise StageFailed(f"{stage}, saved no checkpoint to continue from")
 
     def _name(self, stage: int) -> str:
         return stage_name(stage + 1, self._plan.stages[stage])

@@ -45,16 +45,16 @@ from mosaic_lab.sanitize import sanitize
 
 SIDE = 320
 """Length of a film's longer side in pixels."""
-MOST_STEPS = 3_000
+MAX_STEPS = 3_000
 """Maximum number of steps of an episode."""
-_LONGEST = 20.0  # seconds of a film
-_MOST_FRAMES = int(FILM_FPS * _LONGEST)
+_MAX_SECONDS = 20.0  # seconds of a film
+_MAX_FRAMES = int(FILM_FPS * _MAX_SECONDS)
 _REQUESTED_FPS = 60.0
 _FRAME_SECONDS = 30.0  # to draw an environment, including the loading of its libraries
 _PLAY_SECONDS = 120.0  # for a whole episode; like the limit above, at normal priority
 _LOOK_SECONDS = 0.002
 _PROBLEM_LIMIT = 2_000  # characters
-KEPT = 20
+MAX_WAITING = 20
 """Maximum number of checkpoints that wait to be filmed. If a training saves them faster, the oldest are not
 filmed."""
 
@@ -127,7 +127,7 @@ class _EpisodeRecorder:
         self._failure: FilmFailed | None = None
         self._packets: list[Packet] = []
         self._stride = 1
-        self._until = time.monotonic() + stretched(_PLAY_SECONDS)
+        self._deadline = time.monotonic() + stretched(_PLAY_SECONDS)
 
     def opened(self, arena: ArenaClient, environment: EnvironmentInfo, assignment: Assignment) -> None:
         """Start the policy, if there is something to film."""
@@ -160,7 +160,7 @@ class _EpisodeRecorder:
                     self._recorded(step)
                     if done or step % self._stride == 0:
                         self._shoot(arena, step)
-                    if done or time.monotonic() > self._until:
+                    if done or time.monotonic() > self._deadline:
                         cut = not done or self._cut(message["episode"])
                         returns = {agent: as_number(value) for agent, value in message["returns"].items()}
                         return self._film(returns, step, complete=not cut)
@@ -171,14 +171,14 @@ class _EpisodeRecorder:
 
     def _cut(self, episode: Mapping[str, Any]) -> bool:
         """Return whether the episode was ended by the step limit of a film."""
-        return bool(episode["truncated"]) and episode["steps"] >= MOST_STEPS
+        return bool(episode["truncated"]) and episode["steps"] >= MAX_STEPS
 
     # ------------------------------------------------------------------ frames
 
     def _shoot(self, arena: ArenaClient, step: int) -> None:
         """Store the frame of this step."""
         self._packets.append(compact(self._frame(arena, step), SIDE))
-        if len(self._packets) > _MOST_FRAMES:
+        if len(self._packets) > _MAX_FRAMES:
             self._packets = self._packets[::2]
             self._stride *= 2
 
@@ -200,9 +200,9 @@ class _EpisodeRecorder:
 
     def _film(self, returns: dict[str, float], length: int, complete: bool) -> FilmedEpisode:
         """Make the film; each step, including the last, is shown for the same time."""
-        shown, per_second = len(self._packets), film_speed(len(self._packets))
+        frame_count, per_second = len(self._packets), film_speed(len(self._packets))
         film = mp4(evenly_timed(self._packets, per_second), SIDE, SMALL_FILM)
-        return FilmedEpisode(film, round(shown / per_second, 3), returns, length, complete)
+        return FilmedEpisode(film, round(frame_count / per_second, 3), returns, length, complete)
 
 
 def _no_pictures(reason: str) -> str:
@@ -231,13 +231,13 @@ class Backlog:
         self.empty = self.empty and not saved
         if self._films == "last":
             newest = max(saved, default=None)
-            wanted = [newest] if ended and newest is not None else []
+            requested = [newest] if ended and newest is not None else []
         elif self._films == "each":
-            wanted = sorted(saved)
+            requested = sorted(saved)
         else:
-            wanted = [step for step in self._films if step in saved]
-        waiting = [saved[step] for step in wanted if step not in self._settled]
-        late = waiting[:-KEPT] if self._films == "each" else []
+            requested = [step for step in self._films if step in saved]
+        waiting = [saved[step] for step in requested if step not in self._settled]
+        late = waiting[:-MAX_WAITING] if self._films == "each" else []
         for checkpoint in late:
             self.settle(checkpoint)
         return (waiting[-1] if waiting else None), late
@@ -252,14 +252,14 @@ class FilmMaker(CheckpointRunner):
     def __init__(self, folder: RunFolder, config: Mapping[str, Any], telemetry: Telemetry) -> None:
         super().__init__(folder, config, telemetry)
         self._backlog = Backlog(self.training, config["films"])
-        self._made = 0
+        self._film_count = 0
         self._problem = ""
 
     def run(self) -> None:
         """Film all requested checkpoints until the training has ended and none remains. Raises `FilmFailed`
         if no checkpoint could be filmed, RunCurtailed if there was none, and `TrainingEnded`."""
         self.follow(self._next, self._film, self.config.get("seed"), films=self.config["films"])
-        if not self._made and self._problem:
+        if not self._film_count and self._problem:
             raise FilmFailed(self._problem)
         if self._backlog.empty:
             raise RunCurtailed(f"run {self.training.run_id} saved no checkpoint: there is nothing to film")
@@ -277,11 +277,11 @@ class FilmMaker(CheckpointRunner):
         shutil.rmtree(folder, ignore_errors=True)
         try:
             spec = self._operator(checkpoint)
-            before = self.telemetry.last_step
+            first_step = self.telemetry.last_step
             setup = self._setup(spec, seed)
             filmed = record_episode(
                 setup, spec, seed, folder, self.check,
-                lambda step: self.telemetry.advance(before + step),
+                lambda step: self.telemetry.advance(first_step + step),
             )  # fmt: skip
         except FilmFailed as failure:
             for line in failure.log:
@@ -291,9 +291,9 @@ class FilmMaker(CheckpointRunner):
             self._problem = f"step {checkpoint.step}: {failure}"
             self._note(checkpoint, str(failure))
             return
-        episode = {"seed": seed, "index": 0, "complete": filmed.complete}
-        place = self.training.path, checkpoint.step, FILM
-        keep_episodes(*place, setup.plan, [(folder, episode)], self.config["variables"])
+        episodes = [(folder, {"seed": seed, "index": 0, "complete": filmed.complete})]
+        variables = self.config["variables"]
+        keep_episodes(self.training.path, checkpoint.step, FILM, setup.plan, episodes, variables)
         shutil.rmtree(folder, ignore_errors=True)  # otherwise there would be a log for each checkpoint
         self._write(checkpoint, filmed, seed)
 
@@ -311,7 +311,7 @@ class FilmMaker(CheckpointRunner):
     def _setup(self, spec: OperatorSpec, seed: int) -> ArenaSetup:
         config = self.config
         plan = ArenaPlan(
-            request=CompareRequest(max_steps=MOST_STEPS),
+            request=CompareRequest(max_steps=MAX_STEPS),
             env_id=spec.trained_on or str(config.get("env_id", "")),
             settings=dict(spec.env_settings),
             family=config["family"],
@@ -333,7 +333,7 @@ class FilmMaker(CheckpointRunner):
 
     def _write(self, checkpoint: Checkpoint, filmed: FilmedEpisode, seed: int) -> None:
         path = checkpoint_film_path(self.training.path, checkpoint.step)
-        about = {
+        metadata = {
             "return": sum(filmed.returns.values()),
             "returns": filmed.returns,
             "length": filmed.length,
@@ -343,8 +343,8 @@ class FilmMaker(CheckpointRunner):
         }
         with self._films_folder():
             write_whole(path, filmed.film)
-            self._describe(checkpoint, about)
-        self._made += 1
+            self._describe(checkpoint, metadata)
+        self._film_count += 1
         self._backlog.settle(checkpoint)
         self.telemetry.episode(
             total_reward=sum(filmed.returns.values()),
@@ -360,10 +360,10 @@ class FilmMaker(CheckpointRunner):
             self._describe(checkpoint, {"problem": problem[:_PROBLEM_LIMIT]})
         self._backlog.settle(checkpoint)
 
-    def _describe(self, checkpoint: Checkpoint, about: Mapping[str, Any]) -> None:
+    def _describe(self, checkpoint: Checkpoint, metadata: Mapping[str, Any]) -> None:
         path = checkpoint_film_path(self.training.path, checkpoint.step).with_suffix(".json")
         name = os.path.relpath(checkpoint.path, self.training.path)
-        write_json(path, {"step": checkpoint.step, "checkpoint": name, **about})
+        write_json(path, {"step": checkpoint.step, "checkpoint": name, **metadata})
 
     @contextmanager
     def _films_folder(self) -> Iterator[None]:

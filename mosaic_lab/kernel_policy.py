@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Self
 
 import numpy as np
@@ -39,9 +38,9 @@ _PING = b'\n{"cmd":"ping"}\n'  # the first newline ends a line that was cut off
 _POLL_SECONDS = 1.0  # Python handles a signal that arrives just before a `poll` only after it
 _DYING_SECONDS = 2.0  # from the end of the output until the exit
 _LOG_BYTES = 4_000
-_MOST_LOG_BYTES = 1 << 20
+_MAX_LOG_BYTES = 1 << 20
 _LOG_LINES = 10
-_AGAIN = "make the policy again"
+_REMEDY = "make the policy again"
 
 Space = Mapping[str, Any]
 
@@ -96,8 +95,8 @@ class Policy:
         ``action_mask`` and ``info`` belong to one observation, for policies that use them.
         """
         hints = {"action_mask": action_mask, "info": info}
-        given = {name: pack(hint) for name, hint in hints.items() if hint is not None}
-        return self._answer(ACTION, observation, **given)
+        packed = {name: pack(hint) for name, hint in hints.items() if hint is not None}
+        return self._answer(ACTION, observation, **packed)
 
     def probabilities(self, observation: Any) -> Any:
         """Return the probability of each discrete action."""
@@ -134,9 +133,7 @@ class Policy:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -147,22 +144,22 @@ class Policy:
             f"provides {', '.join(self.provides)}>"
         )
 
-    def _answer(self, what: str, observation: Any, **hints: Any) -> Any:
-        if what not in self.provides:
+    def _answer(self, quantity: str, observation: Any, **hints: Any) -> Any:
+        if quantity not in self.provides:
             raise ConfigurationError(
-                f"the policy {self._name} of worker '{self._worker}' has no {what}; it provides "
+                f"the policy {self._name} of worker '{self._worker}' has no {quantity}; it provides "
                 f"{', '.join(self.provides)}"
             )
         rows = None
         if self._space is not None:
-            observation, rows = arranged(self._space, observation)
+            observation, rows = arrange(self._space, observation)
         if rows is not None and not self._answers_many:
             raise ConfigurationError(
                 f"the policy {self._name} only acts, and on one observation at a time: call it for each"
             )
         if rows is not None and hints:
             raise ConfigurationError(f"{' and '.join(hints)}: for one observation only, not for {rows}")
-        query = {"player_id": self._agent, "what": what, "alone": rows is None, **hints}
+        query = {"player_id": self._agent, "what": quantity, "alone": rows is None, **hints}
         return self._process.query(query, observation, self._deadline)
 
     def _request(self, seconds: float | None, **message: Any) -> dict[str, Any]:
@@ -221,13 +218,13 @@ class PolicyProcess:
         the last lines of the log if the process has ended.
         """
         with self._turn:
-            until = self._ready(seconds)
-            return self._answer_to(encode_line(message, OPERATING_LINE_LIMIT), until, seconds)
+            deadline = self._ready(seconds)
+            return self._answer_to(encode_line(message, OPERATING_LINE_LIMIT), deadline, seconds)
 
     def query(self, query: Mapping[str, Any], observation: Any, seconds: float | None) -> Any:
         """Return the answer to a query about observations, like `request`; arrays pass through the memory."""
         with self._turn:
-            until = self._ready(seconds)
+            deadline = self._ready(seconds)
             try:
                 message = {"memory": self._memory, "observation": self._values.write(observation)}
                 line = encode_line({"cmd": "query", **message, **query}, OPERATING_LINE_LIMIT)
@@ -235,14 +232,14 @@ class PolicyProcess:
                 raise ConfigurationError(
                     f"the observations cannot be passed to {self.name}: {error}"
                 ) from None
-            return self._values.read(self._answer_to(line, until, seconds)["answer"])
+            return self._values.read(self._answer_to(line, deadline, seconds)["answer"])
 
     def end(self) -> None:
         """End the process, except from a fork of this one. Requests then fail, including one under way in
         another thread."""
         if os.getpid() != self._owner:
             return
-        self._failure = self._failure or f"{self.name} is closed; {_AGAIN}"
+        self._failure = self._failure or f"{self.name} is closed; {_REMEDY}"
         if self._process.poll() is None:
             send_group(self.pid, signal.SIGKILL)
             self._process.wait()
@@ -262,24 +259,24 @@ class PolicyProcess:
             raise MosaicError(f"{self.name} answers only the process that made it; make it in this one")
         if self._failure:
             raise MosaicError(self._failure)
-        if os.fstat(self._log.fileno()).st_size > _MOST_LOG_BYTES:
+        if os.fstat(self._log.fileno()).st_size > _MAX_LOG_BYTES:
             os.ftruncate(self._log.fileno(), 0)  # the process appends
-        until = None if seconds is None else time.monotonic() + seconds
+        deadline = None if seconds is None else time.monotonic() + seconds
         if self._interrupted:
-            self._send(_PING, until)
-            while not self._is_pong(self._line(until, seconds)):
+            self._send(_PING, deadline)
+            while not self._is_pong(self._line(deadline, seconds)):
                 pass
         self._interrupted = True
-        return until
+        return deadline
 
-    def _answer_to(self, line: bytes, until: float | None, seconds: float | None) -> dict[str, Any]:
-        self._send(line, until)
-        while (answer := decode_line(self._line(until, seconds)))["type"] == "pong":
+    def _answer_to(self, line: bytes, deadline: float | None, seconds: float | None) -> dict[str, Any]:
+        self._send(line, deadline)
+        while (answer := decode_line(self._line(deadline, seconds)))["type"] == "pong":
             pass  # from an interrupted wait for it
         self._interrupted = False
         if answer["type"] == "error":
-            kind = ConfigurationError if answer.get("error_type") == "ConfigError" else MosaicError
-            raise kind(f"{self.name}: {answer.get('message')}")
+            error_class = ConfigurationError if answer.get("error_type") == "ConfigError" else MosaicError
+            raise error_class(f"{self.name}: {answer.get('message')}")
         return answer
 
     def _is_pong(self, line: bytes) -> bool:
@@ -288,20 +285,20 @@ class PolicyProcess:
         except BadLine:  # the interrupt has lost a part of it
             return False
 
-    def _send(self, line: bytes, until: float | None) -> None:
+    def _send(self, line: bytes, deadline: float | None) -> None:
         while line:
             try:
                 line = line[os.write(self._input, line) :]
             except BlockingIOError:
-                if not self._writable.poll(1e3 * _poll_seconds(until)) and _is_over(until):
+                if not self._writable.poll(1e3 * _poll_seconds(deadline)) and _has_passed(deadline):
                     return  # as late as its answer will be
             except OSError:  # reading its output will report the end
                 return
 
-    def _line(self, until: float | None, seconds: float | None) -> bytes:
+    def _line(self, deadline: float | None, seconds: float | None) -> bytes:
         while not self._lines:
-            while not self._readable.wait(_poll_seconds(until)):
-                if _is_over(until):
+            while not self._readable.wait(_poll_seconds(deadline)):
+                if _has_passed(deadline):
                     raise self._failed(f"did not answer within {seconds:g} s (deadline)")
             data = os.read(self._output, _CHUNK)
             if not data:
@@ -309,10 +306,10 @@ class PolicyProcess:
             self._lines.extend(self._splitter.feed(data))
         return self._lines.popleft()
 
-    def _failed(self, how: str) -> MosaicError:
+    def _failed(self, reason: str) -> MosaicError:
         """End the process and return the error that is raised from now on."""
         if not self._failure:  # set by `end` in another thread
-            self._failure = f"the process of {self.name} {how}; {_AGAIN}"
+            self._failure = f"the process of {self.name} {reason}; {_REMEDY}"
             if lines := self._log_lines():
                 self._failure += ". Its last log lines:\n" + "\n".join(f"    {line}" for line in lines)
         self.end()
@@ -324,22 +321,22 @@ class PolicyProcess:
         return data.decode("utf-8", "replace").splitlines()[-_LOG_LINES:]
 
 
-def _poll_seconds(until: float | None) -> float:
-    return _POLL_SECONDS if until is None else min(max(0.0, until - time.monotonic()), _POLL_SECONDS)
+def _poll_seconds(deadline: float | None) -> float:
+    return _POLL_SECONDS if deadline is None else min(max(0.0, deadline - time.monotonic()), _POLL_SECONDS)
 
 
-def _is_over(until: float | None) -> bool:
-    return until is not None and time.monotonic() >= until
+def _has_passed(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() >= deadline
 
 
-def arranged(space: Space, observation: Any) -> tuple[Any, int | None]:
+def arrange(space: Space, observation: Any) -> tuple[Any, int | None]:
     """Return the observations as arrays, and the number of rows: None for a single observation.
 
     Raises ConfigurationError for observations that do not belong to the described space.
     """
     parts: dict[str, int | None] = {}
     try:
-        value = _arranged(space, observation, "", parts)
+        value = _arrange_part(space, observation, "", parts)
         counts = dict.fromkeys(parts.values())
         if len(counts) > 1:
             texts = ", ".join(f"{path} {rows or 'one'}" for path, rows in parts.items())
@@ -354,7 +351,7 @@ def arranged(space: Space, observation: Any) -> tuple[Any, int | None]:
     return value, next(iter(counts), None)
 
 
-def _arranged(space: Space, observation: Any, path: str, parts: dict[str, int | None]) -> Any:
+def _arrange_part(space: Space, observation: Any, path: str, parts: dict[str, int | None]) -> Any:
     """Return an observation as arrays, and add the number of rows of each part to ``parts`` by path."""
     if "spaces" in space:
         spaces = space["spaces"]
@@ -367,7 +364,7 @@ def _arranged(space: Space, observation: Any, path: str, parts: dict[str, int | 
                 part = observation[key]
             except LookupError:
                 raise Misfit(f"lacks {key!r}", path) from None
-            values[key] = _arranged(inner, part, f"{path}[{key!r}]", parts)
+            values[key] = _arrange_part(inner, part, f"{path}[{key!r}]", parts)
         return values if named else tuple(values.values())
     if "shape" not in space:
         parts[path] = None
@@ -381,13 +378,13 @@ def _arranged(space: Space, observation: Any, path: str, parts: dict[str, int | 
     try:
         array = _converter((rows, *shape) if batch else shape, space["dtype"], text_of(space))(observation)
     except Misfit as misfit:
-        raise type(misfit)(_sentence(misfit), path) from None
+        raise type(misfit)(_predicate(misfit), path) from None
     if not path and space["type"] != "Box" and not _contained(space, array):  # nested ones may start at -1
         raise Misfit(f"has values outside {text_of(space)}", path)
     return array.item() if space["type"] == "Discrete" and not batch else array
 
 
-def _sentence(misfit: Misfit) -> str:
+def _predicate(misfit: Misfit) -> str:
     text = str(misfit)
     return text if " " in text else f"has the value {text}"  # NaN or an infinity
 

@@ -19,9 +19,9 @@ from mosaic_lab.text_table import text_table
 DEFAULT = "*"
 """The key for all agents not matched by other keys."""
 
-_LONGEST_KEY = 40
-_MOST_REASONS = 3
-_MOST_LABELS = 3  # lanes named beside a shared reason
+_MAX_KEY = 40  # characters
+_MAX_REASONS = 3
+_MAX_LABELS = 3  # lanes named beside a shared reason
 
 
 class Facts(Protocol):
@@ -45,7 +45,7 @@ class Assignment:
 
     def agents_of(self, key: str) -> list[str]:
         """Return the agents of an operator."""
-        return [agent for agent, own in self.seats.items() if own == key]
+        return [agent for agent, agent_key in self.seats.items() if agent_key == key]
 
 
 def assign(mapping: Any, facts: Facts) -> Assignment:
@@ -58,12 +58,12 @@ def assign(mapping: Any, facts: Facts) -> Assignment:
     Raises ConfigurationError with all problems and a table: agents without an operator or with two, keys that
     match no agent, and policies trained for other spaces.
     """
-    wanted = _operators(mapping)
-    named, problems = _named(wanted, facts)
-    chosen = {agent: wanted[keys[0]] for agent, keys in named.items() if len(keys) == 1}
+    operators = _operators(mapping)
+    named, problems = _named(operators, facts)
+    chosen = {agent: operators[keys[0]] for agent, keys in named.items() if len(keys) == 1}
     problems += _misfits(chosen, facts)
     if problems:
-        raise ConfigurationError("\n".join([*problems, "", _table(wanted, named, facts)]))
+        raise ConfigurationError("\n".join([*problems, "", _table(operators, named, facts)]))
     keys = _keys(chosen.values())
     return Assignment(
         operators={keys[id(operator)]: operator for operator in chosen.values()},
@@ -91,16 +91,16 @@ def refusals_text(refused: Mapping[str, ConfigurationError], players: Iterable[s
     reasons: dict[str, list[str]] = {}
     for label, error in refused.items():
         reasons.setdefault(names.sub("", str(error)), []).append(label)
-    shown = [(str(refused[labels[0]]), labels) for labels in list(reasons.values())[:_MOST_REASONS]]
-    texts = [f"{_labels(labels)}: {reason}" for reason, labels in shown]
-    if more := len(refused) - sum(len(labels) for _, labels in shown):
+    listed = [(str(refused[labels[0]]), labels) for labels in list(reasons.values())[:_MAX_REASONS]]
+    texts = [f"{_labels(labels)}: {reason}" for reason, labels in listed]
+    if more := len(refused) - sum(len(labels) for _, labels in listed):
         texts.append(f"… and the like for {more} more")
     return "\n\n".join(texts)
 
 
 def _labels(labels: Sequence[str]) -> str:
-    named = ", ".join(labels[:_MOST_LABELS])
-    return named if len(labels) <= _MOST_LABELS else f"{named} and {len(labels) - _MOST_LABELS} more"
+    named = ", ".join(labels[:_MAX_LABELS])
+    return named if len(labels) <= _MAX_LABELS else f"{named} and {len(labels) - _MAX_LABELS} more"
 
 
 def pairings(players: Mapping[str, Any], agents: Sequence[str]) -> dict[str, dict[str, OperatorSpec]]:
@@ -141,11 +141,11 @@ def _operators(mapping: Any) -> dict[str, OperatorSpec]:
     return {key: operators[id(value)] for key, value in mapping.items()}
 
 
-def _named(wanted: Mapping[str, OperatorSpec], facts: Facts) -> tuple[dict[str, list[str]], list[str]]:
+def _named(operators: Mapping[str, OperatorSpec], facts: Facts) -> tuple[dict[str, list[str]], list[str]]:
     """Return the keys that match each agent, and any problems."""
     named: dict[str, list[str]] = {agent: [] for agent in facts.agents}
     problems = []
-    for key in wanted:
+    for key in operators:
         agents = _named_by(key, facts) if key != DEFAULT else []
         if not agents and key != DEFAULT:
             problems.append(_unknown(key, facts))
@@ -153,9 +153,9 @@ def _named(wanted: Mapping[str, OperatorSpec], facts: Facts) -> tuple[dict[str, 
             named[agent].append(key)
     for agent, keys in named.items():
         if len(keys) > 1:
-            by = " and ".join(repr(key) for key in keys)
-            problems.append(f"{agent} has {len(keys)} operators, by the keys {by}: keep only one of them")
-        elif not keys and DEFAULT in wanted:
+            names = " and ".join(repr(key) for key in keys)
+            problems.append(f"{agent} has {len(keys)} operators, by the keys {names}: keep only one of them")
+        elif not keys and DEFAULT in operators:
             keys.append(DEFAULT)
     if missing := [agent for agent, keys in named.items() if not keys]:
         problems.append(
@@ -198,10 +198,10 @@ def _misfits(chosen: Mapping[str, OperatorSpec], facts: Facts) -> Iterator[str]:
         if trained is None:
             continue
         spaces = facts.spaces[agent]
-        for what, expected, offered in zip(("observation", "action"), trained, _pair(spaces), strict=True):
-            if text := misfit(expected, offered, f"{what}s"):
-                where = f" in {operator.trained_on}" if operator.trained_on else ""
-                yield f"{operator.name} cannot act for {agent}: its {text}{where}"
+        for role, expected, offered in zip(("observation", "action"), trained, _pair(spaces), strict=True):
+            if text := misfit(expected, offered, f"{role}s"):
+                environment = f" in {operator.trained_on}" if operator.trained_on else ""
+                yield f"{operator.name} cannot act for {agent}: its {text}{environment}"
                 advice |= dict.fromkeys(same_settings(operator.name, operator.env_settings))
     yield from advice
 
@@ -210,11 +210,11 @@ def _pair(spaces: Mapping[str, Any]) -> tuple[Any, Any]:
     return spaces["observation"], spaces["action"]
 
 
-def _table(wanted: Mapping[str, OperatorSpec], named: Mapping[str, Sequence[str]], facts: Facts) -> str:
+def _table(operators: Mapping[str, OperatorSpec], named: Mapping[str, Sequence[str]], facts: Facts) -> str:
     """Return the table of all agents with their spaces and their operators."""
     rows = [("agent", "observation", "action", "operator")]
     for agent, keys in named.items():
-        operator = " or ".join(wanted[key].name for key in keys) + ("?" if len(keys) > 1 else "")
+        operator = " or ".join(operators[key].name for key in keys) + ("?" if len(keys) > 1 else "")
         observation, action = map(text_of, _pair(facts.spaces[agent]))
         rows.append((agent, observation, action, operator or "none"))
     return text_table(rows)
@@ -224,7 +224,7 @@ def _keys(operators: Iterable[OperatorSpec]) -> dict[int, str]:
     """Return a key for each operator (by identity), derived from its name: "ppo", then "ppo-2"."""
     keys: dict[int, str] = {}
     for operator in operators:
-        name = re.sub(r"[^A-Za-z0-9_.-]+", "-", operator.name).strip("-.")[:_LONGEST_KEY] or operator.category
+        name = re.sub(r"[^A-Za-z0-9_.-]+", "-", operator.name).strip("-.")[:_MAX_KEY] or operator.category
         names = (name if number == 1 else f"{name}-{number}" for number in count(1))
         if id(operator) not in keys:
             keys[id(operator)] = next(candidate for candidate in names if candidate not in keys.values())

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NOTHING_TO_STOP = "nothing to stop: no run is alive"
-_SHOWN = 50
+_MAX_ROWS = 50
 _COMPARISON = re.compile(r"\w+ *[<>]=? *\S+")
 _FIELDS: dict[str, Callable[[Run], Iterable[str]]] = {
     "state": lambda run: map(str, State),
@@ -42,7 +42,7 @@ _FIELDS: dict[str, Callable[[Run], Iterable[str]]] = {
 }
 """The fields that the runs panel can search, each with a run's values."""
 _FIELD = re.compile(rf"\b({'|'.join(_FIELDS)}):(\S+)")
-_LONGEST_NAME = 60
+_MAX_NAME_LENGTH = 60
 _COLUMNS = {
     "name": "12em",
     "run": "13em",
@@ -109,8 +109,8 @@ class RunList(Sequence[Run]):
                 f"search() finds words, not values such as {compared!r}: filter the table, for example "
                 '`table = lab.runs.table(); table[table["params.learning_rate"] < 0.001]`'
             )
-        words, wanted = text.casefold().split(), set(checked_tags(tags))
-        return RunList((run for run in self._runs if _fits(run, words, wanted)), "no such runs")
+        words, required_tags = text.casefold().split(), set(checked_tags(tags))
+        return RunList((run for run in self._runs if _matches(run, words, required_tags)), "no such runs")
 
     def table(self) -> pd.DataFrame:
         """Return a table with one row per run, in the order of the runs.
@@ -154,12 +154,12 @@ class RunList(Sequence[Run]):
 
     def _cells(self) -> list[list[str]]:
         """Return the header and the rows, without empty columns."""
-        rows = [isolated(partial(_row, run), partial(_unreadable, run)) for run in self[-_SHOWN:]]
-        used = [column for column in _COLUMNS if any(row[column] for row in rows)]
-        return [used, *([row[column] for column in used] for row in rows)]
+        rows = [isolated(partial(_row, run), partial(_unreadable, run)) for run in self[-_MAX_ROWS:]]
+        columns = [column for column in _COLUMNS if any(row[column] for row in rows)]
+        return [columns, *([row[column] for column in columns] for row in rows)]
 
     def _older(self) -> list[str]:
-        hidden = len(self) - _SHOWN
+        hidden = len(self) - _MAX_ROWS
         return [f"({hidden} older runs are not shown)"] if hidden > 0 else []
 
 
@@ -167,7 +167,7 @@ def _row(run: Run) -> dict[str, str]:
     run = as_kind(run)
     elapsed, recent, created = run.elapsed, run.recent_return, run.created
     cells = (
-        shortened(run.name, _LONGEST_NAME),
+        shortened(run.name, _MAX_NAME_LENGTH),
         run.id,
         ", ".join(run.tags),
         str(run.state),
@@ -189,9 +189,9 @@ def _word(runs: Iterable[Run], field: str, value: str) -> str:
     """Return the end of an error about a field: the word to search for instead, or the nearest value."""
     reads = (partial(_FIELDS[field], run) for run in runs)
     values = {text for read in reads for text in isolated(read, lambda reason: ()) if text}
-    same = next((text for text in values if text.casefold() == value.casefold()), None)
-    if same is not None:
-        return f": search for {same!r} alone"
+    match = next((text for text in values if text.casefold() == value.casefold()), None)
+    if match is not None:
+        return f": search for {match!r} alone"
     return f", and no run has the {field} {value!r}{nearest(value, values)}"
 
 
@@ -202,17 +202,17 @@ def _first_line(text: str) -> str:
 
 def _line(tag: str, cells: Iterable[str]) -> str:
     texts = [html.escape(cell) for cell in cells]
-    inside = (f'<{tag}><div style="{_CLAMPED}" title="{text}">{text}</div></{tag}>' for text in texts)
-    return f"<tr>{''.join(inside)}</tr>"
+    cells_html = (f'<{tag}><div style="{_CLAMPED}" title="{text}">{text}</div></{tag}>' for text in texts)
+    return f"<tr>{''.join(cells_html)}</tr>"
 
 
-def _fits(run: Run, words: list[str], wanted: set[str]) -> bool:
+def _matches(run: Run, words: list[str], required_tags: set[str]) -> bool:
     annotations = read_annotations(run.folder)
-    if not wanted <= set(annotations.tags):
+    if not required_tags <= set(annotations.tags):
         return False
     if not words:
         return True
-    about = [
+    texts = [
         run.id,
         annotations.name,
         run.label,
@@ -221,11 +221,9 @@ def _fits(run: Run, words: list[str], wanted: set[str]) -> bool:
         *annotations.tags,
         annotations.notes,
     ]
-    everything = "\n".join(about).casefold()
+    text = "\n".join(texts).casefold()
     # Numbers match as whole words, because "2" is in the id of every run.
-    return all(
-        re.search(rf"\b{word}\b", everything) if word.isdecimal() else word in everything for word in words
-    )
+    return all(re.search(rf"\b{word}\b", text) if word.isdecimal() else word in text for word in words)
 
 
 def new_store_notice(root: Path) -> str:
@@ -244,24 +242,26 @@ def new_store_notice(root: Path) -> str:
 def alive_notice(runs: list[Run], root: Path) -> str:
     """Return the notice about live runs, for users who restarted the kernel to free memory. Runs of other
     notebooks are only counted, because the notice is saved in the notebook."""
-    own = [run for run in runs if run.notebook == this_notebook()]
-    others = len(runs) - len(own)
+    own_runs = [run for run in runs if run.notebook == this_notebook()]
+    other_count = len(runs) - len(own_runs)
     lines = []
-    if own:
-        lines.append(f"{'1 run is' if len(own) == 1 else f'{len(own)} runs are'} still alive in {root}:")
-        lines += map(_alive_line, own)
-        lines.append(f'`run = lab.run("{own[-1].id}")` gets one: `run` shows it live, `run.stop()` ends it.')
+    if own_runs:
+        count = "1 run is" if len(own_runs) == 1 else f"{len(own_runs)} runs are"
+        lines.append(f"{count} still alive in {root}:")
+        lines += map(_alive_line, own_runs)
+        run_id = own_runs[-1].id
+        lines.append(f'`run = lab.run("{run_id}")` gets one: `run` shows it live, `run.stop()` ends it.')
         lines.append("lab.stop_all() ends all.")
-    if others:
-        count = "1 run that was" if others == 1 else f"{others} runs that were"
-        verb = "is" if others == 1 else "are"
+    if other_count:
+        count = "1 run that was" if other_count == 1 else f"{other_count} runs that were"
+        verb = "is" if other_count == 1 else "are"
         lines.append(f"{count} started elsewhere {verb} alive in {root}: lab.runs lists all.")
     return "\n".join(lines)
 
 
 def _alive_line(run: Run) -> str:
-    used, elapsed = run.memory_mb, run.elapsed
+    memory_used, elapsed = run.memory_mb, run.elapsed
     facts = [str(run.state), as_kind(run).progress_text]
-    facts.append("" if used is None else memory(used))
+    facts.append("" if memory_used is None else memory(memory_used))
     facts.append("" if elapsed is None else f"for {duration(elapsed)}")
     return f"  {run.id}  " + ", ".join(fact for fact in facts if fact)

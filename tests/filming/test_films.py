@@ -17,7 +17,7 @@ from support import MAIN, marked_processes, wait_until
 
 import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed
-from mosaic_lab.filming import KEPT, Backlog
+from mosaic_lab.filming import MAX_WAITING, Backlog
 from mosaic_lab.overview.service import Service
 from mosaic_lab.runs import Run, RunGroup
 from mosaic_lab.runs.films import film_content
@@ -234,7 +234,7 @@ def test_a_long_episode_is_a_short_film(lab: mosaic.Lab) -> None:
 
 @pytest.mark.usefixtures("cinema")
 def test_the_newest_come_first_and_the_oldest_are_skipped(lab: mosaic.Lab) -> None:
-    run = habit(lab, "off", saves=KEPT + 5).wait(PATIENCE)
+    run = habit(lab, "off", saves=MAX_WAITING + 5).wait(PATIENCE)
     steps = [checkpoint.step for checkpoint in run.checkpoints]
     backlog = Backlog(run.folder, "each")
     chosen, late = backlog.look(ended=False)
