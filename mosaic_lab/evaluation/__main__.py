@@ -47,8 +47,8 @@ class EvaluationRunner(Runner):
     def run(self) -> None:
         folder, telemetry = self._folder, self._telemetry
         if damaged := repair(folder.telemetry_path):
-            what = f"{lines_text(damaged)} of {folder.telemetry_path.name}"
-            print(f"{what} dropped: they are damaged", file=sys.stderr)
+            name = folder.telemetry_path.name
+            print(f"{lines_text(damaged)} of {name} dropped: they are damaged", file=sys.stderr)
         plan = EvaluationPlan.from_config(json.loads(folder.config_path.read_bytes()))
         recorded = EpisodeLog(folder.telemetry_path).read()
         telemetry.episodes = len(recorded)

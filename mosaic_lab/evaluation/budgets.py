@@ -30,7 +30,7 @@ Budget = Mapping[str, float]
 BUDGET_SPENT = "budget_spent"
 """Key among the partial results of a run that exhausted its budget."""
 
-_KINDS = ("usd", "tokens")
+_UNITS = ("usd", "tokens")
 _EXAMPLE = '{"usd": 2.0}, {"tokens": 1_000_000} or both'
 
 
@@ -42,18 +42,18 @@ def check_budget(budget: Any, operators: Iterable[OperatorSpec], problems: Probl
         problems.add("budget", f"budget={budget!r:.200}: must be {_EXAMPLE}")
         return None
     for name, value in budget.items():
-        if name not in _KINDS:
-            problems.add("budget", f"budget has no key {name!r}{nearest(str(name), _KINDS)}")
+        if name not in _UNITS:
+            problems.add("budget", f"budget has no key {name!r}{nearest(str(name), _UNITS)}")
         elif not _is_amount(name, value):
-            what = "an integer" if name == "tokens" else "a number of US dollars"
-            problems.add("budget", f"budget[{name!r}]={value!r:.200}: must be {what} > 0")
+            requirement = "an integer" if name == "tokens" else "a number of US dollars"
+            problems.add("budget", f"budget[{name!r}]={value!r:.200}: must be {requirement} > 0")
     models = [operator for operator in operators if operator.is_language_model]
     if not models and not problems.found:  # an operator with a problem may be a model
         problems.add("budget", "budget: no language model plays here, so there is nothing to spend")
     if "usd" in budget:
         for operator in models:
             _check_price(operator, problems)
-    return {name: value for name, value in budget.items() if name in _KINDS}
+    return {name: value for name, value in budget.items() if name in _UNITS}
 
 
 def budget_to_go_on(
@@ -89,19 +89,19 @@ def spent_text(budget: Budget, spent: Mapping[str, Any]) -> str:
             f"the budget of {_amounts(budget, ' or ')} is too small for one call, "
             "which may take its prompt and max_tokens"
         )
-    used = _amounts({name: spent[name] for name in budget if spent[name] is not None}, " and ")
+    amounts = _amounts({name: spent[name] for name in budget if spent[name] is not None}, " and ")
     calls = "1 call" if spent["calls"] == 1 else f"{spent['calls']:,} calls"
-    return f"the budget of {_amounts(budget, ' or ')} is spent: {used or 'an unknown amount'} in {calls}"
+    return f"the budget of {_amounts(budget, ' or ')} is spent: {amounts or 'an unknown amount'} in {calls}"
 
 
-def _amounts(amounts: Mapping[str, float], joined: str) -> str:
+def _amounts(amounts: Mapping[str, float], separator: str) -> str:
     texts = {"usd": dollars, "tokens": "{:,} tokens".format}
-    return joined.join(texts[name](value) for name, value in amounts.items())
+    return separator.join(texts[name](value) for name, value in amounts.items())
 
 
 def _is_amount(name: str, value: Any) -> bool:
-    kinds = int if name == "tokens" else (int, float)
-    return isinstance(value, kinds) and not isinstance(value, bool) and 0 < value < math.inf
+    types = int if name == "tokens" else (int, float)
+    return isinstance(value, types) and not isinstance(value, bool) and 0 < value < math.inf
 
 
 def _check_price(operator: OperatorSpec, problems: Problems) -> None:

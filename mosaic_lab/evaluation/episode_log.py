@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 21  # longer than any line
 _ERROR_LIMIT = 4000  # characters
-_NAMED = 5  # lines in a message
+_MAX_NAMED = 5  # lines in a message
 
 Record = dict[str, Any]
 
@@ -75,7 +75,7 @@ class EpisodeLog:
         if self._damaged:  # the file may have been repaired since
             self._begin()
         for line in self._follower.lines():
-            self._take(line)
+            self._read_line(line)
         health = self._follower.health
         self._damaged |= bool(health.oversize or health.invalid_utf8)
         return self.episodes
@@ -85,7 +85,7 @@ class EpisodeLog:
         self.read()
         return [number for number, _, _ in damaged_lines(self.path)] if self._damaged else []
 
-    def _take(self, line: bytes) -> None:
+    def _read_line(self, line: bytes) -> None:
         if not is_sealed(line):
             self._damaged = True
         elif (record := _record_of(line)) is not None:
@@ -100,29 +100,29 @@ def key_of(record: Record) -> Key:
 def settled(plan: EvaluationPlan, episodes: Mapping[Key, Record]) -> set[Key]:
     """Return the keys of the episodes that `resume` does not play again. Failures under ``on_failure="stop"``
     are played again."""
-    again = plan.request.on_failure == "stop"
-    return {key for key, record in episodes.items() if record["status"] == "ok" or not again}
+    replays_failures = plan.request.on_failure == "stop"
+    return {key for key, record in episodes.items() if record["status"] == "ok" or not replays_failures}
 
 
 def write_episode(
-    telemetry: Telemetry, job: EpisodeJob, played: Mapping[str, Any], category: str, arena: str
+    telemetry: Telemetry, job: EpisodeJob, report: Mapping[str, Any], category: str, arena: str
 ) -> None:
     """Record a finished episode: the arena's report and the name of its folder. Raises NotRecorded."""
-    returns = {agent: as_number(value) for agent, value in played["returns"].items()}
-    kept = ("forfeit", "success", "progression", "operators")
-    about = {name: played.get(name) for name in kept} | {"returns": returns}
-    if "recording" in played:
-        about["recording"] = played["recording"]
+    returns = {agent: as_number(value) for agent, value in report["returns"].items()}
+    copied = ("forfeit", "success", "progression", "operators")
+    metadata = {name: report.get(name) for name in copied} | {"returns": returns}
+    if "recording" in report:
+        metadata["recording"] = report["recording"]
     _write(
         telemetry,
         job,
         total_reward=sum(returns.values()),
-        steps=played["steps"],
-        terminated=played["terminated"],
-        truncated=played["truncated"],
-        duration_seconds=played["duration_seconds"],
-        metadata=_about(job, category, arena) | about | {"status": "ok", "error": ""},
-        step=telemetry.last_step + int(played["steps"]),
+        steps=report["steps"],
+        terminated=report["terminated"],
+        truncated=report["truncated"],
+        duration_seconds=report["duration_seconds"],
+        metadata=_job_metadata(job, category, arena) | metadata | {"status": "ok", "error": ""},
+        step=telemetry.last_step + int(report["steps"]),
     )
 
 
@@ -134,7 +134,7 @@ def write_failure(telemetry: Telemetry, job: EpisodeJob, error: str, category: s
         job,
         total_reward=math.nan,
         steps=0,
-        metadata=_about(job, category, arena) | {"status": "failed", "error": error[:_ERROR_LIMIT]},
+        metadata=_job_metadata(job, category, arena) | {"status": "failed", "error": error[:_ERROR_LIMIT]},
     )
     telemetry.total_reward = total
 
@@ -158,7 +158,7 @@ def check_complete(plan: EvaluationPlan, path: Path) -> None:
 
 def lines_text(numbers: Sequence[int]) -> str:
     """Return line numbers as the subject of a sentence: "line 7", "lines 7, 9 and 12"."""
-    parts = [f"{number:,}" for number in numbers[:_NAMED]]
+    parts = [f"{number:,}" for number in numbers[:_MAX_NAMED]]
     if more := len(numbers) - len(parts):
         parts.append(f"{more:,} more")
     return f"line {parts[0]}" if len(parts) == 1 else f"lines {', '.join(parts[:-1])} and {parts[-1]}"
@@ -199,7 +199,7 @@ def damaged_lines(path: Path) -> Iterator[tuple[int, int, int]]:
             start += len(line)
 
 
-def _about(job: EpisodeJob, category: str, arena: str) -> dict[str, Any]:
+def _job_metadata(job: EpisodeJob, category: str, arena: str) -> dict[str, Any]:
     return {
         "operator": job.label,
         "category": category,
@@ -215,16 +215,16 @@ def _record_of(line: bytes) -> Record | None:
     try:
         if (message := decode_message(line, EPISODE)) is None:
             return None
-        about = message["metadata"]
-        returns = {agent: as_number(value) for agent, value in (about.get("returns") or {}).items()}
+        metadata = message["metadata"]
+        returns = {agent: as_number(value) for agent, value in (metadata.get("returns") or {}).items()}
         total = as_number(message["total_reward"])
-        if about.get("status") == "ok" and not math.isfinite(total):  # statistics need finite returns
-            about = {**about, "status": "failed", "error": f"its return is {total}"}
+        if metadata.get("status") == "ok" and not math.isfinite(total):  # statistics need finite returns
+            metadata = {**metadata, "status": "failed", "error": f"its return is {total}"}
         return {
-            **about,
-            "operator": str(about["operator"]),
-            "seed": int(about["seed"]),
-            "episode": int(about["episode"]),
+            **metadata,
+            "operator": str(metadata["operator"]),
+            "seed": int(metadata["seed"]),
+            "episode": int(metadata["episode"]),
             "episode_seed": message["episode_seed"],
             "return": total,
             "returns": returns,

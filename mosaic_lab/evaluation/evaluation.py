@@ -176,8 +176,8 @@ class Evaluation(Results):
             raise MosaicError(
                 f"{why}. The remaining episodes would be played with a different one: start a new evaluation"
             )
-        if others := changes(self.locks, locks_of(self.locks)):
-            name, texts = next(iter(others.items()))
+        if changed_workers := changes(self.locks, locks_of(self.locks)):
+            name, texts = next(iter(changed_workers.items()))
             raise MosaicError(
                 f"worker '{name}' has changed since {self.id} started: {changes_text(texts)}. The remaining "
                 "episodes would be played with other versions: install the earlier ones, or start a new "
@@ -236,26 +236,26 @@ class Evaluation(Results):
 
         Raises ConfigurationError for an unknown operator, seed or fault.
         """
-        plan, played = self.plan, Evaluation(self.folder)  # another handle: each serves one reader at a time
+        plan, handle = self.plan, Evaluation(self.folder)  # another handle: each serves one reader at a time
         if operator is not None:
             check_operator(operator, plan.lanes)
         seeds = {job.index: job.seed for job in self._jobs}
         if type(seed) is int and seed not in seeds.values():
             raise ConfigurationError(f"seed={seed}: {nearest_seeds(sorted({*seeds.values()}), seed)}")
-        whole = Transcript(
+        transcript = Transcript(
             store=self.path.parent,
             name=self.id,
             environment=self.environment,
             index=ExchangeIndex(
                 self.recording, list(plan.lanes), lambda _, index: seeds.get(index), plan.request.episodes
             ),
-            alive=lambda: played.alive,
+            alive=lambda: handle.alive,
             returns=lambda: {
-                key_of(record): record["return"] for record in played.records() if record["status"] == "ok"
+                key_of(record): record["return"] for record in handle.records() if record["status"] == "ok"
             },
-            replay=partial(replay, played),
+            replay=partial(replay, handle),
         )
-        return whole.select(operator, seed, fault, text)
+        return transcript.select(operator, seed, fault, text)
 
     def bundle(self, path: Path | str, notebook: Path | str | None = None, recordings: bool = True) -> Path:
         """Pack the evaluation into a zip file that `mosaic-lab evaluate FILE --verify` reproduces elsewhere.
@@ -316,7 +316,7 @@ def start(
         grace_seconds=DEFAULT_GRACE + (0.0 if plan.request.on is None else GRACE_SECONDS),
         worker_environment={"worker": plan.family, "locks": locks},
         starts_runs=plan.request.on is not None,
-        request=None if request is None else plan.given(request).to_json(),
+        request=None if request is None else plan.recorded_request(request).to_json(),
     )
     return Evaluation(run.folder, run.display)
 
@@ -346,8 +346,8 @@ def remaining_seconds(
     longest = max(later - earlier for earlier, later in pairwise(stamps))
     if quiet > max(_QUIET_SECONDS, _QUIET_GAPS * longest):
         return None
-    others = fmean(means.values())
-    work = sum(count * means.get(label, others) for label, count in remaining.items())
+    overall_mean = fmean(means.values())
+    work = sum(count * means.get(label, overall_mean) for label, count in remaining.items())
     return max(quiet, work / min(parallel, remaining.total()))
 
 
@@ -359,7 +359,7 @@ def _mean_durations(records: Iterable[Record]) -> dict[str, float]:
     which are shares of the batch's time, are then longer and count instead.
     """
     durations: dict[str, list[float]] = defaultdict(list)
-    own: dict[str, list[float]] = defaultdict(list)
+    reported_seconds: dict[str, list[float]] = defaultdict(list)
     previous: dict[str, float] = {}
     for record in records:
         arena, label, end = record["arena"], record["operator"], record["timestamp"]
@@ -367,8 +367,8 @@ def _mean_durations(records: Iterable[Record]) -> dict[str, float]:
         previous[arena] = end
         if seconds is not None:
             durations[label].append(seconds)
-            own[label].append(record["seconds"] or 0.0)
+            reported_seconds[label].append(record["seconds"] or 0.0)
     return {
-        label: max(fmean(recent[-_RECENT:]), fmean(own[label][-_RECENT:]))
+        label: max(fmean(recent[-_RECENT:]), fmean(reported_seconds[label][-_RECENT:]))
         for label, recent in durations.items()
     }

@@ -57,7 +57,7 @@ class FanOut:
         self._waiting: dict[str, deque[EpisodeJob]] = {label: deque() for label in plan.lanes}
         self._parts: list[Part] = []
         self._supervisor = Supervisor(folder / PARTS)
-        self._played: dict[str, tuple[int, float]] = {}  # episodes and their seconds, by operator
+        self._totals: dict[str, tuple[int, float]] = {}  # episodes and their seconds, by operator
         self._fruitless = 0
         self._not_before = 0.0  # earliest time of the next start
         self._failure: EvaluationAborted | None = None
@@ -94,11 +94,11 @@ class FanOut:
         parts = [Part(run, adopted=True) for run in self._supervisor.runs()]
         self._parts = [part for part in parts if not self._has_ended(part)]
         for part in parts:
-            self._take(part)
+            self._record_episodes(part)
             self._note_versions(part)
-        taken = {key for part in self._parts for key in part.keys}
+        assigned = {key for part in self._parts for key in part.keys}
         for key, job in self._open.items():
-            if key not in taken:
+            if key not in assigned:
                 self._waiting[job.label].append(job)
         if parts:
             print(f"{len(self._parts)} parts of {len(parts)} continue; {len(self._open)} episodes remain")
@@ -109,7 +109,7 @@ class FanOut:
         if not waiting or len(self._parts) >= self._plan.parallel or time.monotonic() < self._not_before:
             return False
         label, queue = max(self._waiting.items(), key=lambda item: len(item[1]))
-        episodes, seconds = self._played.get(label, (0, 0.0))
+        episodes, seconds = self._totals.get(label, (0, 0.0))
         size = chunk_size(waiting, self._plan.parallel, seconds / episodes if episodes else None)
         jobs = [queue.popleft() for _ in range(min(size, len(queue)))]
         run = self._supervisor.start(
@@ -130,7 +130,7 @@ class FanOut:
         """Collect the parts' new episodes and return the parts that have ended."""
         ended = [part for part in self._parts if self._has_ended(part)]
         for part in self._parts:  # an ended part's output is complete
-            self._take(part)
+            self._record_episodes(part)
         for part in ended:
             self._note_versions(part)
         self._parts = [part for part in self._parts if part not in ended]
@@ -147,20 +147,20 @@ class FanOut:
 
     def _settle(self, part: Part) -> None:
         """Requeue the episodes that a part has not played; note a failure that further parts would share."""
-        left = [self._open[key] for key in part.keys if key in self._open]
-        if not left:
+        unplayed = [self._open[key] for key in part.keys if key in self._open]
+        if not unplayed:
             return
-        self._waiting[left[0].label].extendleft(reversed(left))
-        print(f"part {part.run.id} ended, {len(left):,} episodes remain: {part.run.reason}", flush=True)
+        self._waiting[unplayed[0].label].extendleft(reversed(unplayed))
+        print(f"part {part.run.id} ended, {len(unplayed):,} episodes remain: {part.run.reason}", flush=True)
         failure = (final_message(part.run.folder.telemetry_path) or {}).get("payload", {})
         if failure.get("error_type") in ("ConfigError", "EpisodeFailed"):  # another part would fail too
             self._failure = EvaluationAborted(
                 str(failure.get("error")), failure["error_type"] == "ConfigError"
             )
             return
-        if not part.played:
+        if not part.episode_count:
             self._fruitless += 1
-            self._not_before = time.monotonic() + (_PAUSE_SECONDS if self._played else 0.0)
+            self._not_before = time.monotonic() + (_PAUSE_SECONDS if self._totals else 0.0)
         if self._fruitless == MOST_FRUITLESS:
             text = f"{MOST_FRUITLESS} parts in a row ended without an episode; the last: {part.run.reason}"
             lines = (f"  {line}" for line in part.run.log(_LAST_LINES).splitlines())
@@ -175,7 +175,7 @@ class FanOut:
 
     # ------------------------------------------------------------- episodes
 
-    def _take(self, part: Part) -> None:
+    def _record_episodes(self, part: Part) -> None:
         """Record a part's new episodes, except those already recorded from another part."""
         for record in part.read():
             key = key_of(record)
@@ -193,10 +193,10 @@ class FanOut:
     def _record(self, job: EpisodeJob, record: Record) -> None:
         category = self._plan.category(job.label)
         if record["status"] == "ok":
-            played = {**record, "duration_seconds": record["seconds"]}
-            write_episode(self._telemetry, job, played, category, record["arena"])
-            episodes, seconds = self._played.get(job.label, (0, 0.0))
-            self._played[job.label] = episodes + 1, seconds + (record["seconds"] or 0.0)
+            report = {**record, "duration_seconds": record["seconds"]}
+            write_episode(self._telemetry, job, report, category, record["arena"])
+            episodes, seconds = self._totals.get(job.label, (0, 0.0))
+            self._totals[job.label] = episodes + 1, seconds + (record["seconds"] or 0.0)
             return
         write_failure(self._telemetry, job, record["error"], category, record["arena"])
         if self._plan.request.on_failure == "stop":

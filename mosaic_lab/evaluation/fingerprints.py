@@ -20,10 +20,10 @@ from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.runs.provenance import module_hash
 from mosaic_lab.workers import WorkerEnvironment, find
 
-OF_THE_ENDPOINT = ("api_key_env", "base_url", "concurrency", "prices", "retries", "timeout")
+ENDPOINT_SETTINGS = ("api_key_env", "base_url", "concurrency", "prices", "retries", "timeout")
 """Settings of language models that affect their calls, not their answers."""
 
-_OF_THE_PLACE = (
+_MACHINE_FIELDS = (
     *("arena", "budget", "commands", "digests", "parallel", "step_delay", "step_timeout", "on_failure"),
     *("batches", "module", "on", "only", "pass_env_vars", "places", "record", "replay"),
 )
@@ -34,15 +34,15 @@ _OUTCOME = (
 _COUNTS = ("calls", "illegal", "late", "errors", "input_tokens", "output_tokens")
 _BLOCK = 1 << 20
 _PIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([A-Za-z0-9][A-Za-z0-9.!+_-]*)")
-_HEAD = re.compile(r"# (Python|worker code) ([A-Za-z0-9.+-]*)")
-_NAMED = 6  # changes in a message
+_HEADING = re.compile(r"# (Python|worker code) ([A-Za-z0-9.+-]*)")
+_MAX_NAMED = 6  # changes in a message
 
 
 def digests(specs: Iterable[OperatorSpec], module: str | None = None) -> dict[str, str]:
     """Return the SHA-256, by path, of every checkpoint, every file of a user's policy and the environment's
     module. Missing files are left out."""
     paths = {str(path) for spec in specs for path in spec.files.values()}
-    hashes = {path: _of_path(Path(path)) for path in sorted(paths) if Path(path).exists()}
+    hashes = {path: _path_digest(Path(path)) for path in sorted(paths) if Path(path).exists()}
     if module is not None and Path(module).exists():
         hashes[module] = module_hash(Path(module))
     return hashes
@@ -50,21 +50,21 @@ def digests(specs: Iterable[OperatorSpec], module: str | None = None) -> dict[st
 
 def changed(plan: EvaluationPlan) -> str:
     """Return a sentence about a file that has changed since planning; empty if none has."""
-    now = digests(plan.operators.values(), plan.module)
+    current = digests(plan.operators.values(), plan.module)
     for path, digest_at_start in plan.digests.items():
-        if now.get(path) != digest_at_start:
-            how = "is missing" if path not in now else "has changed since the evaluation started"
+        if current.get(path) != digest_at_start:
+            change = "is missing" if path not in current else "has changed since the evaluation started"
             is_code = path.endswith(".py") or path == plan.module
-            return f"the {'code' if is_code else 'checkpoint'} {path} {how}"
+            return f"the {'code' if is_code else 'checkpoint'} {path} {change}"
     return ""
 
 
 def identity(plan: EvaluationPlan) -> dict[str, Any]:
     """Return the configuration without machine-specific values; checkpoints are identified by content."""
     config = plan.to_config()
-    content = {name: value for name, value in config.items() if name not in _OF_THE_PLACE}
+    content = {name: value for name, value in config.items() if name not in _MACHINE_FIELDS}
     for key, spec in plan.operators.items():
-        settings = _anywhere(spec)
+        settings = _portable_settings(spec)
         for name, path in spec.files.items():
             if str(path) in plan.digests:
                 settings["checkpoint" if "checkpoint" in settings else name] = plan.digests[str(path)]
@@ -91,13 +91,13 @@ def resampling_seed(plans: EvaluationPlan | Iterable[EvaluationPlan], rng: int |
     return int(digest(content)[:8], 16)
 
 
-def _anywhere(spec: OperatorSpec) -> dict[str, Any]:
+def _portable_settings(spec: OperatorSpec) -> dict[str, Any]:
     """Return an operator's settings without machine-specific values."""
     if "policy" in spec.code:
         return {name: value for name, value in spec.settings.items() if name != "folder"}
     if not spec.is_language_model:
         return dict(spec.settings)
-    settings = {name: value for name, value in spec.settings.items() if name not in OF_THE_ENDPOINT}
+    settings = {name: value for name, value in spec.settings.items() if name not in ENDPOINT_SETTINGS}
     for argument, code in spec.code.items():
         settings[argument] = {name: value for name, value in code.items() if name != "folder"}
     return settings
@@ -125,11 +125,11 @@ def _counts(operator: Mapping[str, Any]) -> list[Any]:
 
 
 def fingerprint(
-    ours: str, plan: EvaluationPlan, versions: Mapping[str, Mapping[str, str]], records: Iterable[Record]
+    version: str, plan: EvaluationPlan, versions: Mapping[str, Mapping[str, str]], records: Iterable[Record]
 ) -> str:
-    """Return the hash for `Evaluation.fingerprint`; ``ours`` is the version of mosaic_lab."""
+    """Return the hash for `Evaluation.fingerprint`; ``version`` is the version of mosaic_lab."""
     facts = {"versions": versions, "episodes": outcomes(records)}
-    return digest({"mosaic_lab": ours, "plan": identity(plan), **facts})
+    return digest({"mosaic_lab": version, "plan": identity(plan), **facts})
 
 
 def digest(value: Any) -> str:
@@ -138,7 +138,7 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _of_path(path: Path) -> str:
+def _path_digest(path: Path) -> str:
     """Return the SHA-256 of a file's contents, or of the names and contents of a folder's files."""
     hashed = hashlib.sha256()
     for file in [path] if path.is_file() else sorted(child for child in path.rglob("*") if child.is_file()):
@@ -161,8 +161,8 @@ class Lock:
 
     def to_text(self) -> str:
         """Return the lock as a requirements file, with anything that is not from an index as a comment."""
-        head = f"# Python {self.python}\n# worker code {self.code}\n"
-        return head + "".join(f"{name}=={version}\n" for name, version in sorted(self.packages.items()))
+        heading = f"# Python {self.python}\n# worker code {self.code}\n"
+        return heading + "".join(f"{name}=={version}\n" for name, version in sorted(self.packages.items()))
 
     @classmethod
     def from_text(cls, text: str) -> Lock:
@@ -171,7 +171,7 @@ class Lock:
         head = {}
         packages = {}
         for line in text.splitlines():
-            if heading := _HEAD.fullmatch(line):
+            if heading := _HEADING.fullmatch(line):
                 head[heading[1]] = heading[2]
             elif pin := _PIN.fullmatch(line):
                 packages[pin[1]] = pin[2]
@@ -193,30 +193,30 @@ def locks_of(workers: Iterable[str]) -> dict[str, Lock]:
     return {name: lock_of(installed) for name, installed in environments.items() if installed is not None}
 
 
-def changes(then: Mapping[str, Lock], now: Mapping[str, Lock]) -> dict[str, list[str]]:
+def changes(old: Mapping[str, Lock], new: Mapping[str, Lock]) -> dict[str, list[str]]:
     """Return the changes of each worker as short texts; unchanged workers are left out."""
-    changes = {name: _changes(lock, now.get(name)) for name, lock in then.items()}
+    changes = {name: _changes(lock, new.get(name)) for name, lock in old.items()}
     return {name: texts for name, texts in changes.items() if texts}
 
 
 def differing_versions(
-    then: Mapping[str, str], now: Mapping[str, str]
+    old: Mapping[str, str], new: Mapping[str, str]
 ) -> dict[str, tuple[str | None, str | None]]:
-    """Return the (then, now) versions that differ, by name; None for an absent package."""
-    names = sorted({*then, *now}, key=str.lower)
-    return {name: (then.get(name), now.get(name)) for name in names if then.get(name) != now.get(name)}
+    """Return the (old, new) versions that differ, by name; None for an absent package."""
+    names = sorted({*old, *new}, key=str.lower)
+    return {name: (old.get(name), new.get(name)) for name in names if old.get(name) != new.get(name)}
 
 
 def changes_text(texts: list[str]) -> str:
     """Return the changes of one worker as one line."""
-    more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
-    return ", ".join(texts[:_NAMED]) + more
+    more = f" and {len(texts) - _MAX_NAMED} more" if len(texts) > _MAX_NAMED else ""
+    return ", ".join(texts[:_MAX_NAMED]) + more
 
 
-def _changes(then: Lock, now: Lock | None) -> list[str]:
-    if now is None:
+def _changes(old: Lock, new: Lock | None) -> list[str]:
+    if new is None:
         return ["it is not installed here"]
-    python = differing_versions({"Python": then.python}, {"Python": now.python})
-    pairs = {**python, **differing_versions(then.packages, now.packages)}
+    python = differing_versions({"Python": old.python}, {"Python": new.python})
+    pairs = {**python, **differing_versions(old.packages, new.packages)}
     texts = [f"{name} {before or 'none'} (here {after or 'none'})" for name, (before, after) in pairs.items()]
-    return texts + (["the worker's own code"] if then.code != now.code else [])
+    return texts + (["the worker's own code"] if old.code != new.code else [])

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from mosaic_lab.evaluation.reports.estimate_table import Estimates
 
 
-_SAME = ("env_id", "family", "settings")  # in all evaluations of a league
+_SHARED_FIELDS = ("env_id", "family", "settings")  # in all evaluations of a league
 
 
 @checked_methods("league")
@@ -93,7 +93,7 @@ class League:
         recorded = (
             evaluation.config.get("league", {}).get("trained", {}) for evaluation in self._evaluations
         )
-        return {name: Trained(*about) for name, about in chain.from_iterable(map(dict.items, recorded))}
+        return {name: Trained(*origin) for name, origin in chain.from_iterable(map(dict.items, recorded))}
 
     def wait(self, timeout: float | None = None) -> Self:
         """Wait for all games to end; see `RunGroup.wait`."""
@@ -111,8 +111,8 @@ class League:
         import pandas as pd
 
         tables = [evaluation.games().assign(evaluation=evaluation.id) for evaluation in self._evaluations]
-        played = [table for table in tables if len(table)]
-        return pd.concat(played or tables[:1], ignore_index=True)
+        nonempty = [table for table in tables if len(table)]
+        return pd.concat(nonempty or tables[:1], ignore_index=True)
 
     def ratings(self, rng: int | None = None) -> Estimates:
         """Return the ratings of the players over all games; see `Evaluation.ratings`. Raises
@@ -177,8 +177,8 @@ class League:
         first, second = next(iter(self._evaluations[0].plan.lanes.values()))
         return first, second
 
-    def _title(self, what: str) -> str:
-        return f"{what} in {self._evaluations[0].environment}, {self._progress_text()}"
+    def _title(self, subject: str) -> str:
+        return f"{subject} in {self._evaluations[0].environment}, {self._progress_text()}"
 
     def _progress_text(self) -> str:
         done = sum(evaluation.done for evaluation in self._evaluations)
@@ -246,34 +246,34 @@ def _check_comparable(evaluations: Sequence[Results]) -> None:
     problems = Problems()
     if not evaluations:
         problems.add("", "there are no evaluations; pass [lab.evaluate(...), ...]")
-    seen: dict[str, tuple[str, str]] = {}
-    played: dict[str, str] = {}
+    identities: dict[str, tuple[str, str]] = {}
+    evaluation_of_game: dict[str, str] = {}
     for evaluation in evaluations:
         _check_environment(evaluations[0], evaluation, problems)
         for name, operator_hash in _identities(evaluation.plan).items():
-            first, other = seen.setdefault(name, (operator_hash, evaluation.id))
-            if first != operator_hash:
-                problems.add("", f"{name!r} is a different operator in {evaluation.id} than in {other}")
+            first_hash, first_id = identities.setdefault(name, (operator_hash, evaluation.id))
+            if first_hash != operator_hash:
+                problems.add("", f"{name!r} is a different operator in {evaluation.id} than in {first_id}")
         games = {digest(game) for game in _games(evaluation.plan)}
-        if twice := {played[game] for game in games & set(played)}:
+        if twice := {evaluation_of_game[game] for game in games & set(evaluation_of_game)}:
             problems.add("", f"{evaluation.id} has games that are also in {', '.join(sorted(twice))}")
-        played |= dict.fromkeys(games, evaluation.id)
+        evaluation_of_game |= dict.fromkeys(games, evaluation.id)
     problems.check()
 
 
 def _check_environment(first: Results, other: Results, problems: Problems) -> None:
-    ours, theirs = (
-        {name: getattr(plan, name) for name in _SAME}
+    expected, actual = (
+        {name: getattr(plan, name) for name in _SHARED_FIELDS}
         | {"max_steps": plan.request.max_steps, "start": plan.request.start}
         for plan in (first.plan, other.plan)
     )
-    for name, our_value in ours.items():
-        if (their_value := theirs[name]) != our_value:
-            problems.add("", f"{other.id} has {name}={their_value!r:.200}, {first.id} has {our_value!r:.200}")
-    our, their = (_versions(evaluation.versions.values()) for evaluation in (first, other))
-    for package in sorted(set(our) & set(their)):
-        if our[package] != their[package]:
-            texts = [" and ".join(sorted(versions[package])) for versions in (their, our)]
+    for name, value in expected.items():
+        if (their_value := actual[name]) != value:
+            problems.add("", f"{other.id} has {name}={their_value!r:.200}, {first.id} has {value!r:.200}")
+    tables = [_versions(evaluation.versions.values()) for evaluation in (other, first)]
+    for package in sorted(set.intersection(*map(set, tables))):
+        texts = [" and ".join(sorted(versions[package])) for versions in tables]
+        if texts[0] != texts[1]:
             problems.add("", f"{other.id} was played with {package} {texts[0]}, {first.id} with {texts[1]}")
 
 
@@ -354,12 +354,12 @@ def lanes_of(
     if unknown := [name for name in opponents if name not in members]:
         names = ", ".join(members) or "none"
         raise ConfigurationError(f"opponents: no player {', '.join(map(repr, unknown))}; there are {names}")
-    every = {**{name: members[name] for name in opponents}, **new}
+    players = {**{name: members[name] for name in opponents}, **new}
     left, right = sides
     lanes = {
-        f"{first} against {second}": {left: every[first], right: every[second]}
-        for first in every
-        for second in every
+        f"{first} against {second}": {left: players[first], right: players[second]}
+        for first in players
+        for second in players
         if first != second and (first in new or second in new)
     }
     if not lanes:
@@ -383,5 +383,5 @@ def _chosen(run: Run, count: int) -> Sequence[Checkpoint]:
     saved = list({checkpoint.step: checkpoint for checkpoint in run.checkpoints}.values())
     if not saved:
         raise ConfigurationError(f"run {run.id} has no checkpoint so far")
-    places = np.linspace(len(saved) - 1, 0, min(count, len(saved))).round().astype(int)
-    return [saved[place] for place in sorted(set(places.tolist()))]
+    indices = np.linspace(len(saved) - 1, 0, min(count, len(saved))).round().astype(int)
+    return [saved[index] for index in sorted(set(indices.tolist()))]

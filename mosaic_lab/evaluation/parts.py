@@ -23,9 +23,9 @@ PARTS = "parts"
 """Subfolder of the run folder that contains the parts' run folders."""
 GRACE_SECONDS = 20.0
 """Seconds for the parts to end after a stop and for their last episodes to arrive."""
-_LEAST = 10  # episodes
+_MIN_EPISODES = 10  # episodes
 _WORTH_SECONDS = 10.0  # of play, about as long as starting a part takes
-_OF = "."  # separates part and folder in an arena's name
+_SEPARATOR = "."  # separates part and folder in an arena's name
 
 
 def chunk_size(waiting: int, parallel: int, seconds: float | None = None) -> int:
@@ -34,8 +34,8 @@ def chunk_size(waiting: int, parallel: int, seconds: float | None = None) -> int
     Guided self-scheduling (Polychronopoulos and Kuck 1987) keeps the last chunks short. A part plays at least
     ten episodes and, if the ``seconds`` per episode are known, enough to take longer than its own start.
     """
-    least = _LEAST if not seconds else max(_LEAST, ceil(_WORTH_SECONDS / seconds))
-    return min(waiting, max(least, ceil(waiting / (2 * parallel))))
+    minimum = _MIN_EPISODES if not seconds else max(_MIN_EPISODES, ceil(_WORTH_SECONDS / seconds))
+    return min(waiting, max(minimum, ceil(waiting / (2 * parallel))))
 
 
 def part_plan(plan: EvaluationPlan, jobs: Sequence[EpisodeJob]) -> EvaluationPlan:
@@ -73,7 +73,7 @@ class Part:
         self._log = EpisodeLog(run.folder.telemetry_path)
 
     @property
-    def played(self) -> int:
+    def episode_count(self) -> int:
         """The number of recorded episodes read so far."""
         return len(self._seen)
 
@@ -87,12 +87,12 @@ class Part:
         return [{**record, "arena": self._named(record["arena"])} for record in new.values()]
 
     def _named(self, arena: str) -> str:
-        return f"{self.run.id}{_OF}{arena}" if arena else ""
+        return f"{self.run.id}{_SEPARATOR}{arena}" if arena else ""
 
 
 def arena_path(folder: Path, name: str) -> Path:
     """Return the folder of an arena of the evaluation in ``folder``, by its name in an episode's record."""
-    part, _, arena = name.partition(_OF)
+    part, _, arena = name.partition(_SEPARATOR)
     return folder / PARTS / part / ARENAS / arena if is_run_id(part) else folder / ARENAS / name
 
 
@@ -103,8 +103,8 @@ def parts_text(parts: Sequence[Run]) -> str:
     waiting = [part for state, part in states if state in (State.QUEUED, State.STARTING)]
     texts = [f"{_counted(playing)} {'plays' if playing == 1 else 'play'}"] if playing else []
     if waiting:
-        what = f"{len(waiting)}" if playing else _counted(len(waiting))
-        texts.append(f"{what} {'starts' if len(waiting) == 1 else 'start'} ({waiting[0].reason})")
+        subject = f"{len(waiting)}" if playing else _counted(len(waiting))
+        texts.append(f"{subject} {'starts' if len(waiting) == 1 else 'start'} ({waiting[0].reason})")
     return ", ".join(texts)
 
 

@@ -101,21 +101,21 @@ class EvaluationPlan(ArenaPlan):
 
     def jobs(self) -> list[EpisodeJob]:
         """Return all episodes, seed by seed, with each operator in turn."""
-        wanted = None if self.only is None else set(self.only)
-        every = (
+        selected = None if self.only is None else set(self.only)
+        jobs = (
             EpisodeJob(
                 label,
                 seed,
                 episode,
-                place * self.request.episodes + episode,
+                position * self.request.episodes + episode,
                 self.episode_seed(seed, episode),
                 self.operator_seed(seed, episode),
             )
-            for place, seed in zip(self.places or range(len(self.seeds)), self.seeds, strict=True)
+            for position, seed in zip(self.places or range(len(self.seeds)), self.seeds, strict=True)
             for label in self.lanes
             for episode in range(self.request.episodes)
         )
-        return [job for job in every if wanted is None or job.key in wanted]
+        return [job for job in jobs if selected is None or job.key in selected]
 
     def episode_seed(self, seed: int, episode: int) -> int:
         """Return the environment's seed: ``seed`` itself in a fixed sequence, else the operators' seed."""
@@ -160,7 +160,7 @@ class EvaluationPlan(ArenaPlan):
     def category(self, label: str) -> str:
         return ", ".join(dict.fromkeys(str(spec.category) for spec in self.mapping(label).values()))
 
-    def given(self, request: EvaluateRequest) -> EvaluateRequest:
+    def recorded_request(self, request: EvaluateRequest) -> EvaluateRequest:
         """Return ``request`` with the values of this plan, to be recorded by `EvaluateRequest.to_json`."""
         return structs.replace(
             request,
@@ -178,8 +178,8 @@ class EvaluationPlan(ArenaPlan):
     def to_config(self) -> dict[str, Any]:
         config = {name: getattr(self, name) for name in _FIELDS} | self.options(*_RECORDED)
         operators = {key: asdict(spec) for key, spec in self.operators.items()}
-        for written in operators.values():
-            del written["function"]  # evaluations have no operators in the kernel
+        for content in operators.values():
+            del content["function"]  # evaluations have no operators in the kernel
         return {**config, "operators": operators, "total_episodes": len(self.jobs())}
 
     @classmethod
@@ -193,7 +193,7 @@ class EvaluationPlan(ArenaPlan):
         total = len(values["seeds"]) * len(values["lanes"]) * request.episodes
         if not 0 <= total <= MOST_EPISODES:
             raise ValueError(f"it plans {total:,} episodes; the maximum is {MOST_EPISODES:,}")
-        values["operators"] = {key: _read(spec) for key, spec in values["operators"].items()}
+        values["operators"] = {key: _read_operator(spec) for key, spec in values["operators"].items()}
         if values["only"] is not None:
             values["only"] = [
                 (str(label), int(seed), int(episode)) for label, seed, episode in values["only"]
@@ -208,7 +208,7 @@ def request_of(run: RunRecord) -> EvaluateRequest:
         return EvaluateRequest.of_json(recorded)
     plan = EvaluationPlan.from_config(run.config)  # made by an earlier version
     return structs.replace(
-        plan.given(plan.request),
+        plan.recorded_request(plan.request),
         env=plan.env_id,
         env_kwargs=with_tuples(plan.settings) or None,
         family=None if plan.family == _usual_family(plan.env_id) else plan.family,
@@ -226,7 +226,7 @@ def _usual_family(env_id: str) -> str | None:
 _FIELDS = [field.name for field in fields(EvaluationPlan) if field.name != "request"]
 
 
-def _read(written: Mapping[str, Any]) -> OperatorSpec:
-    agents = written["agents"]
+def _read_operator(content: Mapping[str, Any]) -> OperatorSpec:
+    agents = content["agents"]
     pairs = None if agents is None else {agent: tuple(spaces) for agent, spaces in agents.items()}
-    return OperatorSpec(**{**written, "agents": pairs})
+    return OperatorSpec(**{**content, "agents": pairs})

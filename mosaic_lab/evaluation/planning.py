@@ -34,7 +34,7 @@ from mosaic_lab.workers.worker_environment import THIRD_PARTY
 
 _WAITING_ARENAS = 8
 """Default number of arenas if operators wait for an endpoint, which uses no CPU time."""
-_HERE = "leave out on= to play it on this machine"
+_HINT = "leave out on= to play it on this machine"
 
 
 def plan_evaluation(
@@ -170,8 +170,8 @@ def _as_episodes(request: EvaluateRequest) -> EvaluateRequest:
     one_episode = type(episodes) is int and (episodes == 1 or request.seed_sequence == "fixed")
     if len(set(times.values())) != 1 or len(times) == len(seeds) or not one_episode:
         return request
-    each = episodes * len(seeds) // len(times)
-    return structs.replace(request, seeds=list(times), episodes=each, seed_sequence="fixed")
+    per_seed = episodes * len(seeds) // len(times)
+    return structs.replace(request, seeds=list(times), episodes=per_seed, seed_sequence="fixed")
 
 
 def check_cluster(on: Any, plan: ArenaPlan, budget: Any, replay: Any, problems: Problems) -> None:
@@ -181,14 +181,14 @@ def check_cluster(on: Any, plan: ArenaPlan, budget: Any, replay: Any, problems: 
     except ConfigurationError as error:
         problems.add("on", str(error))
     if plan.request.record is not None:
-        problems.add("on", f"record: observations are recorded on this machine only: {_HERE}")
+        problems.add("on", f"record: observations are recorded on this machine only: {_HINT}")
     if budget is not None or replay is not None:
         name = "budget" if replay is None else "replay"
-        problems.add("on", f"{name}: language models and recordings are played on this machine only: {_HERE}")
+        problems.add("on", f"{name}: language models and recordings are played on this machine only: {_HINT}")
     for label, lane in plan.lanes.items():
         for key in lane.values():
             if why := _refusal(plan.operators[key]):
-                problems.add(f"operators.{label}", f"{label}: {why}: {_HERE}")
+                problems.add(f"operators.{label}", f"{label}: {why}: {_HINT}")
 
 
 def _refusal(spec: OperatorSpec) -> str:
@@ -207,7 +207,7 @@ def check_workers(plan: EvaluationPlan) -> None:
         if name not in bundled_shims() or info(name).origin == THIRD_PARTY:
             raise ConfigurationError(
                 f"worker {name!r} does not come with MOSAIC Lab, so nodes of a cluster cannot build it: "
-                f"{_HERE}"
+                f"{_HINT}"
             )
 
 

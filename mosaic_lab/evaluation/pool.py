@@ -59,9 +59,9 @@ class Stall:
         return max(0.0, time.time() - self.since)
 
     def __str__(self) -> str:
-        place = episode_text(self.operator, self.seed, self.episode)
+        episode = episode_text(self.operator, self.seed, self.episode)
         waits_for = f", {self.waits_for}" if self.waits_for else ""
-        return f"no step for {self.seconds:.0f} s: {place}{waits_for}"
+        return f"no step for {self.seconds:.0f} s: {episode}{waits_for}"
 
 
 class Stalls:
@@ -69,20 +69,20 @@ class Stalls:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / _STALLS_FILE
-        self._written: list[Stall] | None = None
+        self._last_written: list[Stall] | None = None
 
     def update(self, running: Iterable[tuple[EpisodeJob, float | None, str]]) -> None:
         """Write the stalled episodes among the ``running`` ones. Each comes with the seconds for which it has
         stalled (None: it has not) and what it waits for."""
-        written = {(stall.operator, stall.seed, stall.episode): stall for stall in self._written or []}
+        previous = {(stall.operator, stall.seed, stall.episode): stall for stall in self._last_written or []}
         stalls = []
         for job, seconds, waits_for in running:
             if seconds is not None:
-                before = written.get(job.key)
-                since = before.since if before is not None else time.time() - seconds
+                stall = previous.get(job.key)
+                since = time.time() - seconds if stall is None else stall.since
                 stalls.append(Stall(*job.key, since, waits_for))
-        if stalls != self._written:
-            self._written = stalls
+        if stalls != self._last_written:
+            self._last_written = stalls
             with suppress(OSError):  # a full disk affects only the display
                 write_json(self._path, {"stalls": [asdict(stall) for stall in stalls]})
 
@@ -141,7 +141,7 @@ class EpisodePlayer:
         self.label, self.batch = label, batch
         self.jobs: dict[int, EpisodeJob] = {}
         """The current episodes, by their index."""
-        self.played = 0
+        self.ended_count = 0
         """The number of episodes that have ended."""
         self.events: deque[ArenaReady | EpisodeEnded | Failed] = deque()
         """Events that the pool has not processed yet."""
@@ -181,7 +181,7 @@ class EpisodePlayer:
         if kind == "played":
             episode = message["episode"]
             self.events.append(EpisodeEnded(self.jobs.pop(episode["episode_index"]), episode))
-            self.played += 1
+            self.ended_count += 1
             if not self.jobs:
                 arena.answered()
         elif kind == "seated":
@@ -300,8 +300,8 @@ class Pool:
         """Give every vacant arena its share of the episodes, and start as many more arenas as allowed."""
         for player in list(self._players):
             waiting = self._waiting[player.queue]
-            others = [other for other in self._players if other.queue == player.queue]
-            share = math.ceil((len(waiting) + sum(len(other.jobs) for other in others)) / len(others))
+            peers = [peer for peer in self._players if peer.queue == player.queue]
+            share = math.ceil((len(waiting) + sum(len(peer.jobs) for peer in peers)) / len(peers))
             while waiting and player.vacant and len(player.jobs) < share and not self._spent:
                 player.play(waiting.popleft())
             if player.arena.seated and not player.jobs:
@@ -368,7 +368,7 @@ class Pool:
     def _play_alone(self, player: EpisodePlayer, jobs: list[EpisodeJob]) -> None:
         """Queue the episodes of a failed batch to be played one at a time, so that each failure is recorded
         for its own episode. If no episode of the batch had ended, the lane's remaining episodes follow."""
-        if not player.played:
+        if not player.ended_count:
             jobs += self._waiting.pop(player.queue, ())
         self._waiting[player.label, 1].extend(jobs)
 

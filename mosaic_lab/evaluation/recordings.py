@@ -19,8 +19,8 @@ from mosaic_lab.workers.families import same_environment
 
 FindRun = Callable[[str], Any]
 
-_NAMED = 5  # seeds in a message
-_POSSIBLE = "must be an evaluation, the id of one, or the folder of its run or of an opened bundle"
+_MAX_NAMED = 5  # seeds in a message
+_SOURCES = "must be an evaluation, the id of one, or the folder of its run or of an opened bundle"
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def recording_of(source: Any, find_run: FindRun) -> Recording:
             f"its {EXCHANGES} were left out or removed"
         )
     try:
-        return _described(folder)
+        return _read_recording(folder)
     except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise ConfigurationError(
             f"replay: what was played in {folder} cannot be read: {error!r:.200}"
@@ -67,11 +67,11 @@ def check_replay(recording: Recording, plan: ArenaPlan, problems: Problems) -> N
             labels = ", ".join(recording.models)
             problems.add("replay", f"replay: {source} has no recording of {label}: it has {labels}")
         elif models != recorded:
-            text, other = (", ".join(sorted(names)) for names in (recorded, models))
-            problems.add("replay", f"replay: {label} was recorded with {text} in {source}, not with {other}")
+            old, new = (", ".join(sorted(names)) for names in (recorded, models))
+            problems.add("replay", f"replay: {label} was recorded with {old} in {source}, not with {new}")
     if missing := sorted(set(plan.seeds) - recording.seeds):
-        more = f" and {len(missing) - _NAMED:,} others" if len(missing) > _NAMED else ""
-        listed = ", ".join(map(str, missing[:_NAMED])) + more
+        more = f" and {len(missing) - _MAX_NAMED:,} others" if len(missing) > _MAX_NAMED else ""
+        listed = ", ".join(map(str, missing[:_MAX_NAMED])) + more
         problems.add("replay", f"replay: the seeds {listed} were not played in {source}")
 
 
@@ -96,14 +96,14 @@ def _folder_of(source: Any, find_run: FindRun) -> Path:
             )
         return folder
     if not isinstance(path, str):
-        raise ConfigurationError(f"replay={source!r:.200}: {_POSSIBLE}")
+        raise ConfigurationError(f"replay={source!r:.200}: {_SOURCES}")
     try:
         return Path(find_run(path).path)
     except UnknownRun as error:
-        raise ConfigurationError(f"replay={source!r:.200}: {_POSSIBLE}; {error}") from None
+        raise ConfigurationError(f"replay={source!r:.200}: {_SOURCES}; {error}") from None
 
 
-def _described(folder: Path) -> Recording:
+def _read_recording(folder: Path) -> Recording:
     """Return the recording described by a run's configuration or a bundle's script."""
     config, script = folder / "config.json", folder / "script.json"
     if config.is_file():

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from mosaic_lab.evaluation.results import Results
 
-_LISTED = 10  # differences in a message
-_COMPARED = ["agent_id", "action", "reward", "terminated", "truncated"]
+_MAX_LISTED = 10  # differences in a message
+_COMPARED_COLUMNS = ["agent_id", "action", "reward", "terminated", "truncated"]
 
 Start = Callable[[EvaluationPlan], "Results"]
 
@@ -38,8 +38,8 @@ class Difference:
     step: int | None
 
     def __str__(self) -> str:
-        place = episode_text(self.operator, self.seed, self.episode)
-        return f"{place}: {', '.join(self.what)}" + ("" if self.step is None else f", from step {self.step}")
+        name = episode_text(self.operator, self.seed, self.episode)
+        return f"{name}: {', '.join(self.what)}" + ("" if self.step is None else f", from step {self.step}")
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,13 +64,13 @@ class Verification:
         if self.same:
             return f"<Verification: {self.episodes:,} episodes played again, all the same>"
         head = f"{len(self.differences):,} of {self.episodes:,} episodes differ; run {self.run} has them"
-        lines = [f"  {difference}" for difference in self.differences[:_LISTED]]
+        lines = [f"  {difference}" for difference in self.differences[:_MAX_LISTED]]
         more = len(self.differences) - len(lines)
         lines += [f"  and {more:,} more"] if more else []
         return "\n".join([f"<Verification: {head}", *lines]) + ">"
 
 
-def check_by_replay(played: PlayedEvaluation, sample: int | None, start: Start) -> Verification:
+def check_by_replay(evaluation: PlayedEvaluation, sample: int | None, start: Start) -> Verification:
     """Play the episodes of an evaluation again, or a random ``sample`` of them (None: all).
 
     Language models and engines answer from its own recording. ``start`` starts an evaluation from a plan;
@@ -78,53 +78,53 @@ def check_by_replay(played: PlayedEvaluation, sample: int | None, start: Start) 
     ConfigurationError if a checkpoint has changed, language models have no recording, or the sample is
     invalid.
     """
-    plan = played.plan
+    plan = evaluation.plan
     if sample is not None and (type(sample) is not int or not sample >= 1):
         raise ConfigurationError(
             f"sample={sample!r}: must be a number of episodes to play again, or None for all"
         )
     if why := changed(plan):
         raise ConfigurationError(why)
-    before = {key_of(record): record for record in played.records()}
-    keys = list(before)
+    recorded = {key_of(record): record for record in evaluation.records()}
+    keys = list(recorded)
     if sample is not None and sample < len(keys):
         keys = random.Random(len(keys)).sample(keys, sample)  # fixed seed: the same sample each time
     models = [spec.name for spec in plan.operators.values() if spec.is_language_model]
-    if any(played.recording.glob("*.jsonl")):  # of language models, or of engines only
-        plan = replayed(plan, played.recording)
+    if any(evaluation.recording.glob("*.jsonl")):  # of language models, or of engines only
+        plan = replayed(plan, evaluation.recording)
     elif models:
         raise ConfigurationError(
-            f"there is no recording in {played.recording}: {', '.join(models)} would have to be called "
+            f"there is no recording in {evaluation.recording}: {', '.join(models)} would have to be called "
             "again, and may answer differently"
         )
-    again = start(replace(plan, only=keys, request=structs.replace(plan.request, on_failure="skip")))
+    rerun = start(replace(plan, only=keys, request=structs.replace(plan.request, on_failure="skip")))
     try:
-        again.wait()
+        rerun.wait()
     finally:
-        again.stop()
+        rerun.stop()
     differences = []
-    for record in again.records():
+    for record in rerun.records():
         key = key_of(record)
-        (then,), (after,) = outcomes([before[key]]), outcomes([record])
-        what = tuple(name for name in then if repr(then[name]) != repr(after[name]))  # repr: NaN equals NaN
-        step = _first_difference(played.steps(*key), again.steps(*key))
-        if what or step is not None:
-            differences.append(Difference(*key, what or ("steps",), step))
+        (old,), (new,) = outcomes([recorded[key]]), outcomes([record])
+        differing = tuple(name for name in old if repr(old[name]) != repr(new[name]))  # repr: NaN equals NaN
+        step = _first_difference(evaluation.steps(*key), rerun.steps(*key))
+        if differing or step is not None:
+            differences.append(Difference(*key, differing or ("steps",), step))
     versions = {
         label: texts
-        for label, now in again.versions.items()
-        if (texts := differing_versions(played.versions.get(label, {}), now))
+        for label, current in rerun.versions.items()
+        if (texts := differing_versions(evaluation.versions.get(label, {}), current))
     }
     if not differences:
-        again.remove()
-    return Verification(len(keys), tuple(differences), versions, again.id if differences else None)
+        rerun.remove()
+    return Verification(len(keys), tuple(differences), versions, rerun.id if differences else None)
 
 
-def _first_difference(then: pd.DataFrame, now: pd.DataFrame) -> int | None:
-    shared = min(len(then), len(now))
-    for name in _COMPARED:
-        ours, theirs = then[name].head(shared).map(repr), now[name].head(shared).map(repr)
-        shared = min([shared, *(index for index in range(shared) if ours[index] != theirs[index])])
-    if shared < len(then):
-        return int(then["step_index"][shared])
-    return int(now["step_index"][shared]) if shared < len(now) else None
+def _first_difference(old: pd.DataFrame, new: pd.DataFrame) -> int | None:
+    shared = min(len(old), len(new))
+    for name in _COMPARED_COLUMNS:
+        old_values, new_values = old[name].head(shared).map(repr), new[name].head(shared).map(repr)
+        shared = min([shared, *(index for index in range(shared) if old_values[index] != new_values[index])])
+    if shared < len(old):
+        return int(old["step_index"][shared])
+    return int(new["step_index"][shared]) if shared < len(new) else None

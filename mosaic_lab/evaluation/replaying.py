@@ -18,7 +18,7 @@ _NEAREST = 4  # seeds in an error
 
 
 def replay(
-    played: PlayedEvaluation,
+    evaluation: PlayedEvaluation,
     operator: str | Sequence[str],
     seed: int,
     episode: int,
@@ -28,30 +28,30 @@ def replay(
     """Replay an episode of one operator, or of several side by side; see `Evaluation.replay`. ``install`` and
     ``progress`` are as in `replay_episode`."""
     names = [operator] if isinstance(operator, str) else checked_names(operator)
-    episodes = [_played_episode(played, name, seed, episode) for name in names]
-    replays = [replay_episode(played.plan, found, install, progress) for found in episodes]
+    episodes = [_played_episode(evaluation, name, seed, episode) for name in names]
+    replays = [replay_episode(evaluation.plan, recorded, install, progress) for recorded in episodes]
     return replays[0] if isinstance(operator, str) else Replays(replays)
 
 
-def recorded_episodes(played: PlayedEvaluation) -> list[RecordedEpisode]:
+def recorded_episodes(evaluation: PlayedEvaluation) -> list[RecordedEpisode]:
     """Return the ended episodes, with the files of their observations if recorded."""
-    owners = {lane: label for label, lanes in played.plan.lanes_by_operator.items() for lane in lanes}
-    return [_recorded(played, record, owners[record["operator"]]) for record in played.records()]
+    owners = {lane: label for label, lanes in evaluation.plan.lanes_by_operator.items() for lane in lanes}
+    return [_recorded(evaluation, record, owners[record["operator"]]) for record in evaluation.records()]
 
 
-def _recorded(played: PlayedEvaluation, record: Record, operator: str) -> RecordedEpisode:
-    return RecordedEpisode.of(record, operator, record["category"], played.arena_path(record["arena"]))
+def _recorded(evaluation: PlayedEvaluation, record: Record, operator: str) -> RecordedEpisode:
+    return RecordedEpisode.of(record, operator, record["category"], evaluation.arena_path(record["arena"]))
 
 
-def _played_episode(played: PlayedEvaluation, operator: str, seed: int, episode: int) -> PlayedEpisode:
+def _played_episode(evaluation: PlayedEvaluation, operator: str, seed: int, episode: int) -> PlayedEpisode:
     """Return an episode as recorded, with the exchanges of its language models. Raises ConfigurationError for
     an unknown operator or episode, and MosaicError without recorded actions."""
-    plan = played.plan
+    plan = evaluation.plan
     lane = _lane(plan, operator)
-    record = _record(plan, {key_of(record): record for record in played.records()}, lane, seed, episode)
-    place = episode_text(lane, seed, episode)
-    steps = recorded_steps(played.steps(lane, seed, episode), place)
-    add_exchanges(steps, played.recording, lane, record["index"])
+    record = _record(plan, {key_of(record): record for record in evaluation.records()}, lane, seed, episode)
+    episode_name = episode_text(lane, seed, episode)
+    steps = recorded_steps(evaluation.steps(lane, seed, episode), episode_name)
+    add_exchanges(steps, evaluation.recording, lane, record["index"])
     forfeit = record.get("forfeit")
     return PlayedEpisode(
         label=lane,
@@ -62,10 +62,10 @@ def _played_episode(played: PlayedEvaluation, operator: str, seed: int, episode:
         steps=steps,
         complete=forfeit is None,
         lane=list(plan.lanes).index(lane),
-        versions=played.versions.get(lane, {}),
+        versions=evaluation.versions.get(lane, {}),
         note="" if forfeit is None else f"{forfeit} forfeited",
-        recording=played.recording,
-        observed=_recorded(played, record, lane),
+        recording=evaluation.recording,
+        observed=_recorded(evaluation, record, lane),
     )
 
 
@@ -85,7 +85,7 @@ def _record(
 ) -> Record:
     record = records.get((lane, seed, episode))
     if record is None:
-        seeds = sorted({own for label, own, _ in records if label == lane})
+        seeds = sorted({lane_seed for label, lane_seed, _ in records if label == lane})
         last = plan.request.episodes - 1
         raise ConfigurationError(
             f"no finished {episode_text(f'episode of {lane}', seed, episode)}: {nearest_seeds(seeds, seed)}"
@@ -100,6 +100,6 @@ def nearest_seeds(seeds: list[int], seed: int) -> str:
     """Return a clause with those of the sorted ``seeds`` that are nearest to an unknown one."""
     if not seeds:
         return "none has ended yet"
-    at = min(max(bisect_left(seeds, seed) - _NEAREST // 2, 0), max(0, len(seeds) - _NEAREST))
-    listed = ", ".join(map(str, seeds[at : at + _NEAREST]))
+    start = min(max(bisect_left(seeds, seed) - _NEAREST // 2, 0), max(0, len(seeds) - _NEAREST))
+    listed = ", ".join(map(str, seeds[start : start + _NEAREST]))
     return f"its seeds are {listed}" if len(seeds) <= _NEAREST else f"the nearest of its seeds are {listed}"

@@ -32,7 +32,7 @@ from mosaic_lab.evaluation.reports.summary_table import (
     versus,
 )
 from mosaic_lab.evaluation.reports.tables import exchanges_table, results_table
-from mosaic_lab.evaluation.reports.units import played_by
+from mosaic_lab.evaluation.reports.units import completed_by_operator
 from mosaic_lab.evaluation.statistics.custom import Interval, Statistic
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs import Run
@@ -252,8 +252,8 @@ class Results(Run):
         """The environment's id, with the worker that provides it unless it is the default one."""
         return shown_as(self.plan.env_id, self.plan.family)
 
-    def _title(self, what: str) -> str:
-        return f"{what} in {self.environment}, {self.done:,} of {self.total:,} episodes"
+    def _title(self, subject: str) -> str:
+        return f"{subject} in {self.environment}, {self.done:,} of {self.total:,} episodes"
 
     def _seed(self, rng: int | None) -> int:
         return resampling_seed(self.plan, rng)
@@ -280,7 +280,7 @@ class Results(Run):
 
     def played(self) -> Mapping[str, Sequence[Record]]:
         """Return the episodes of each operator that were played to their end."""
-        return played_by(self.plan, self.records())
+        return completed_by_operator(self.plan, self.records())
 
     def replay_of(
         self, chosen: EpisodeOf, install: Callable[[str], None], progress: Progress

@@ -72,8 +72,8 @@ LANGUAGE_MODELS: dict[str, Callable[..., OperatorSpec]] = {
 }
 """Kinds of operators that call a language model, with their factories, whose keywords are a table's keys."""
 
-_ANY = ("kind", "name", "deadline", "fallback")
-_OF_KIND = {
+_COMMON_KEYS = ("kind", "name", "deadline", "fallback")
+_KIND_KEYS = {
     "random": (),
     "passive": (),
     "rl": ("checkpoint", "run", "deterministic"),
@@ -83,7 +83,7 @@ _OF_KIND = {
     **{kind: (*signature(maker).parameters, "folder") for kind, maker in LANGUAGE_MODELS.items()},
 }
 """The keys of each kind of operator, besides the common ones."""
-_ELSEWHERE = {"environment_mode": "seed_sequence", "num_episodes": "episodes"}  # names in other programs
+_ALIASES = {"environment_mode": "seed_sequence", "num_episodes": "episodes"}  # names in other programs
 OLDER_KEYS = {"settings": "env_kwargs"}
 """Keys in older bundles, with their current names."""
 
@@ -104,8 +104,8 @@ def read_script(path: Path | str, find_run: FindRun) -> tuple[EvaluateRequest, P
     document = {OLDER_KEYS.get(key, key): value for key, value in document.items()}
     for key in document:
         if key not in keys:
-            here = f"; here it is called {_ELSEWHERE[key]!r}" if key in _ELSEWHERE else nearest(key, keys)
-            problems.add(key, f"unknown key {key!r}{here}")
+            hint = f"; here it is called {_ALIASES[key]!r}" if key in _ALIASES else nearest(key, keys)
+            problems.add(key, f"unknown key {key!r}{hint}")
     if "env" not in document:
         problems.add("env", "env is missing")
     if "operators" not in document and "policies" not in document:
@@ -146,21 +146,21 @@ class _OperatorReader:
             specs[label] = read(value, f"operators.{label}", label)
         return {label: spec for label, spec in specs.items() if spec}
 
-    def _algorithm(self, table: Mapping[str, Any], place: str, label: str) -> Algorithm | None:
+    def _algorithm(self, table: Mapping[str, Any], field: str, label: str) -> Algorithm | None:
         """Return an algorithm if the tables of all its trainings are valid."""
         trainings = table.get("trainings")
         if set(table) != {"kind", "trainings"} or not isinstance(trainings, Mapping) or not trainings:
             text = f'{label}: an algorithm has "trainings", a table for the policy of each, and no other keys'
-            self._problems.add(place, text)
+            self._problems.add(field, text)
             return None
         read = {
-            name: self._operator(part, f"{place}.trainings.{name}", f"{label} {name}")
+            name: self._operator(part, f"{field}.trainings.{name}", f"{label} {name}")
             for name, part in trainings.items()
         }
         specs = {name: spec for name, spec in read.items() if spec is not None}
         return Algorithm(specs) if len(specs) == len(trainings) else None
 
-    def lane(self, parts: Mapping[str, Any], place: str, label: str) -> dict[str, OperatorSpec]:
+    def lane(self, parts: Mapping[str, Any], field: str, label: str) -> dict[str, OperatorSpec]:
         """Return the valid operators of a policy mapping. Each table is one operator, shared by all agents
         that refer to it with ``kind = "same"``."""
         shared = {
@@ -169,7 +169,7 @@ class _OperatorReader:
             if isinstance(part, Mapping) and part.get("kind") == "same"
         }
         unshared = {name: part for name, part in parts.items() if name not in shared}
-        specs = {name: self._operator(part, f"{place}.{name}", label) for name, part in unshared.items()}
+        specs = {name: self._operator(part, f"{field}.{name}", label) for name, part in unshared.items()}
         for name, part in shared.items():
             first = str(part.get("as"))
             specs[name] = specs.get(first)
@@ -178,36 +178,36 @@ class _OperatorReader:
                     f"{label}: {dict(part)!r:.100}: as= must name another operator of its lane, "
                     "without further keys"
                 )
-                self._problems.add(f"{place}.{name}", text)
+                self._problems.add(f"{field}.{name}", text)
         return {name: spec for name in parts if (spec := specs[name]) is not None}
 
-    def _operator(self, table: Any, place: str, label: str) -> OperatorSpec | None:
+    def _operator(self, table: Any, field: str, label: str) -> OperatorSpec | None:
         if not isinstance(table, Mapping) or "kind" not in table:
-            kinds = ", ".join(f'"{kind}"' for kind in (*_OF_KIND, ALGORITHM))
+            kinds = ", ".join(f'"{kind}"' for kind in (*_KIND_KEYS, ALGORITHM))
             text = (
                 f'{label}: {table!r:.100} is not an operator: it must be a table with a "kind", one of '
                 f"{kinds}"
             )
-            self._problems.add(place, text)
+            self._problems.add(field, text)
             return None
         kind = table["kind"]
-        if kind not in _OF_KIND:
-            text = f"{label}: unknown kind {kind!r}{nearest(str(kind), _OF_KIND)}"
-            self._problems.add(f"{place}.kind", text)
+        if kind not in _KIND_KEYS:
+            text = f"{label}: unknown kind {kind!r}{nearest(str(kind), _KIND_KEYS)}"
+            self._problems.add(f"{field}.kind", text)
             return None
-        keys = (*_ANY, *_OF_KIND[kind])
+        keys = (*_COMMON_KEYS, *_KIND_KEYS[kind])
         if unknown := [name for name in table if name not in keys]:
             for name in unknown:
-                self._problems.add(f"{place}.{name}", f"{label}: unknown key {name!r}{nearest(name, keys)}")
+                self._problems.add(f"{field}.{name}", f"{label}: unknown key {name!r}{nearest(name, keys)}")
             return None
-        if not isinstance(called := table.get("name", ""), str):
-            self._problems.add(f"{place}.name", f"{label}: name={called!r:.100}: must be a string")
+        if not isinstance(operator_name := table.get("name", ""), str):
+            self._problems.add(f"{field}.name", f"{label}: name={operator_name!r:.100}: must be a string")
             return None
         try:
             spec = self._make(kind, {key: table[key] for key in table if key not in ("kind", "name")})
-            return spec.with_(name=called) if called else spec
+            return spec.with_(name=operator_name) if operator_name else spec
         except (MosaicError, TypeError) as error:
-            self._problems.add(place, f"{label}: {error}")
+            self._problems.add(field, f"{label}: {error}")
             return None
 
     def _make(self, kind: str, options: dict[str, Any]) -> OperatorSpec:
@@ -216,7 +216,7 @@ class _OperatorReader:
             return make(**options)
         if kind == "worker":
             settings = options.pop("settings", {})
-            reserved = {*_ANY, *_OF_KIND[kind]} - {"name"}
+            reserved = {*_COMMON_KEYS, *_KIND_KEYS[kind]} - {"name"}
             if not isinstance(settings, dict) or not reserved.isdisjoint(settings):
                 raise ConfigurationError(
                     f"settings={settings!r:.200}: must be a table of the worker's own settings"
@@ -229,9 +229,9 @@ class _OperatorReader:
         if ("run" in options) == ("checkpoint" in options):
             raise ConfigurationError('give either a "run" or a "checkpoint"')
         source = self._find_run(str(options.pop("run"))) if "run" in options else options.pop("checkpoint")
-        return operators.rl(self._beside(source) if isinstance(source, str) else source, **options)
+        return operators.rl(self._resolve(source) if isinstance(source, str) else source, **options)
 
-    def _beside(self, path: Any) -> Path:
+    def _resolve(self, path: Any) -> Path:
         """Return a path in the script, which is relative to the script's folder."""
         return self._folder / Path(str(path)).expanduser()
 
@@ -246,14 +246,14 @@ class _OperatorReader:
             raise ConfigurationError(
                 'give the "policy": a file or a module and the name in it, such as "policy.py:act"'
             )
-        folder = self._beside(settings.pop("folder", ""))
+        folder = self._resolve(settings.pop("folder", ""))
         source = folder / Path(str(settings.pop("policy"))).expanduser()
         return operators.python(str(source), folder=folder, **settings, **keywords)
 
     def _language_model(self, make: Callable[..., OperatorSpec], options: dict[str, Any]) -> OperatorSpec:
         """Return a language model. The files of a model, a system prompt, examples and demonstrations are
         relative to the script's folder, code also to ``folder``."""
-        folder = self._beside(options.pop("folder", ""))
+        folder = self._resolve(options.pop("folder", ""))
         for name in {*CODE} & set(options):
             if not isinstance(options[name], str):
                 raise ConfigurationError(f"{name}={options[name]!r:.100}: must be a string")
@@ -262,9 +262,9 @@ class _OperatorReader:
                 options[name] = policy_settings(source, folder)
         for name, is_file in (("system", is_prompt_file), ("examples", is_examples_file)):
             if is_file(options.get(name)):
-                options[name] = self._beside(options[name])
+                options[name] = self._resolve(options[name])
         if is_model_file(options.get("model", "")):
-            options["model"] = self._beside(options["model"])
+            options["model"] = self._resolve(options["model"])
         if "demonstrations" in options:
-            options["demonstrations"] = self._beside(options["demonstrations"])
+            options["demonstrations"] = self._resolve(options["demonstrations"])
         return make(**options)

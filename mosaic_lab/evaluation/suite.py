@@ -26,7 +26,7 @@ from mosaic_lab.evaluation.reports.summary_table import check_operator
 from mosaic_lab.evaluation.reports.units import (
     INTERVALS,
     comparable_scores,
-    played_by,
+    completed_by_operator,
     scores_of,
     sentence,
     units_text,
@@ -90,10 +90,10 @@ class Suite:
         self.environments = tuple(evaluation.plan.env_id for evaluation in self.evaluations)
         self.operators = tuple(self.evaluations[0].plan.lanes_by_operator)
         self._plans = {evaluation.plan.env_id: evaluation.plan for evaluation in self.evaluations}
-        self._played = {
+        self._records = {
             env: {
-                label: _normalised(played, env, *self.bounds[env])
-                for label, played in played_by(self._plans[env], recorded).items()
+                label: _normalised(completed, env, *self.bounds[env])
+                for label, completed in completed_by_operator(self._plans[env], recorded).items()
             }
             for env, recorded in zip(self.environments, records, strict=True)
         }
@@ -112,14 +112,14 @@ class Suite:
         summaries = summary(scores, rng=np.random.default_rng(seed), target=1.0)
         rows = []
         for label, estimated in summaries.items():
-            episodes = sum(len(played[label]) for played in self._played.values())
+            episodes = sum(len(records[label]) for records in self._records.values())
             row = {"operator": label, "environments": len(estimated.tasks), "episodes": episodes}
             estimates = {name: getattr(estimated, name) for name in AVERAGES}
             rows.append(
                 row | {name: estimate for name, estimate in estimates.items() if estimate is not None}
             )
-        over = self._over(self.operators)
-        return estimates_table(rows, "operator", rng=seed, over=over, note=f"{over}.")
+        intervals = self._intervals(self.operators)
+        return estimates_table(rows, "operator", rng=seed, over=intervals, note=f"{intervals}.")
 
     def statistic(
         self,
@@ -144,7 +144,9 @@ class Suite:
 
         seed, rows = self._seed(rng), []
         for label in self.operators:
-            scores = {env: [float(np.mean(unit)) for unit in own] for env, own in self._scores(label).items()}
+            scores = {
+                env: [float(np.mean(unit)) for unit in units] for env, units in self._scores(label).items()
+            }
             if not each_environment or resample_environments:
                 _check_counts(label, scores)
             estimate = statistic(
@@ -156,9 +158,9 @@ class Suite:
                 each_task=each_environment,
             )
             rows.append({"operator": label, "environments": len(scores), "statistic": estimate})
-        over = self._over(self.operators, interval)
-        over += "; environments are resampled too" if resample_environments else ""
-        return estimates_table(rows, "operator", rng=seed, over=over, note=f"{over}.")
+        intervals = self._intervals(self.operators, interval)
+        intervals += "; environments are resampled too" if resample_environments else ""
+        return estimates_table(rows, "operator", rng=seed, over=intervals, note=f"{intervals}.")
 
     def profile(self, thresholds: ArrayLike | None = None, rng: int | None = None) -> dict[str, Profile]:
         """Return, for each operator, the fraction of its scores above each threshold: scores of trainings for
@@ -169,9 +171,9 @@ class Suite:
         """
         scores = {label: self._scores(label) for label in self.operators}
         if thresholds is None:
-            units = chain.from_iterable(own for by_env in scores.values() for own in by_env.values())
-            every = np.concatenate([np.atleast_1d(unit) for unit in units])
-            thresholds = np.linspace(min(every), max(every), THRESHOLDS)
+            units = chain.from_iterable(scored for by_env in scores.values() for scored in by_env.values())
+            all_scores = np.concatenate([np.atleast_1d(unit) for unit in units])
+            thresholds = np.linspace(min(all_scores), max(all_scores), THRESHOLDS)
         seed = self._seed(rng)
         return {
             label: performance_profile(operator_scores, thresholds, rng=np.random.default_rng(seed))
@@ -184,19 +186,19 @@ class Suite:
         for label in (first, second):
             check_operator(label, self.operators)
         seed = self._seed(rng)
-        ours, theirs = (np.random.default_rng([seed, number]) for number in range(2))
+        difference_rng, probability_rng = (np.random.default_rng([seed, number]) for number in range(2))
         if any(label in plan.trainings for plan in self._plans.values() for label in (first, second)):
-            difference = mean_difference(self._scores(first), self._scores(second), rng=ours).mean
+            difference = mean_difference(self._scores(first), self._scores(second), rng=difference_rng).mean
         else:
             differences = {env: self._differences(env, first, second) for env in self.environments}
-            difference = summary({"": differences}, rng=ours)[""].mean
+            difference = summary({"": differences}, rng=difference_rng)[""].mean
         pairs = {
-            env: comparable_scores(self._plans[env], [(label, played[label]) for label in (first, second)])
-            for env, played in self._played.items()
+            env: comparable_scores(self._plans[env], [(label, records[label]) for label in (first, second)])
+            for env, records in self._records.items()
         }
         scores = ({env: pair[side] for env, pair in pairs.items()} for side in (0, 1))
-        probability = probability_of_improvement(*scores, rng=theirs)
-        return SuiteVersus(first, second, difference, probability, seed, self._over((first, second)))
+        probability = probability_of_improvement(*scores, rng=probability_rng)
+        return SuiteVersus(first, second, difference, probability, seed, self._intervals((first, second)))
 
     def interval_plot(self, rng: int | None = None) -> Plot:
         """Plot the estimates of `summary` with their intervals, a row for each operator."""
@@ -212,38 +214,38 @@ class Suite:
             self._title("Performance profiles"),
             f"share of {scored} above a {_UNIT}",
             _UNIT,
-            self._over(self.operators, "pointwise"),
+            self._intervals(self.operators, "pointwise"),
             self._seed(rng),
         )
 
     def __repr__(self) -> str:
         return f"<Suite of {', '.join(self.environments)}: {', '.join(self.operators)}>"
 
-    def _title(self, what: str) -> str:
+    def _title(self, subject: str) -> str:
         count = len(self.environments)
-        return f"{what} in {count} {'environment' if count == 1 else 'environments'}"
+        return f"{subject} in {count} {'environment' if count == 1 else 'environments'}"
 
     def _scores(self, label: str) -> dict[str, Any]:
         """Return an operator's normalised scores by environment; see `Scores`."""
         return {
-            env: scores_of(self._plans[env], label, played[label]) for env, played in self._played.items()
+            env: scores_of(self._plans[env], label, records[label]) for env, records in self._records.items()
         }
 
-    def _over(self, labels: Sequence[str], intervals: str = "percentile") -> str:
+    def _intervals(self, labels: Sequence[str], kind: str = "percentile") -> str:
         """Return what the intervals of operators are over, in words."""
         texts = {}
         for label in labels:
             units = [
-                units_text(self._plans[env], label, played[label]) for env, played in self._played.items()
+                units_text(self._plans[env], label, records[label]) for env, records in self._records.items()
             ]
             texts[label] = " or ".join(dict.fromkeys(units))
             texts[label] += f" in each of {len(units)} environments" if len(units) > 1 else ""
-        return sentence(texts, INTERVALS[intervals])
+        return sentence(texts, INTERVALS[kind])
 
     def _differences(self, env: str, first: str, second: str) -> tuple[float, ...]:
         pairs = (
-            ([record["seed"] for record in played], [record["return"] for record in played])
-            for played in (self._played[env][label] for label in (first, second))
+            ([record["seed"] for record in records], [record["return"] for record in records])
+            for records in (self._records[env][label] for label in (first, second))
         )
         try:
             return paired_difference(*pairs, rng=np.random.default_rng(0), resamples=1).differences
@@ -254,15 +256,15 @@ class Suite:
         return resampling_seed((evaluation.plan for evaluation in self.evaluations), rng)
 
 
-def _normalised(played: Sequence[Record], env: str, low: float, high: float) -> list[Record]:
+def _normalised(records: Sequence[Record], env: str, low: float, high: float) -> list[Record]:
     """Return the episodes with their returns normalised by the environment's bounds."""
-    scores = normalise_scores({env: [record["return"] for record in played]}, {env: low}, {env: high})[env]
-    return [{**record, "return": float(score)} for record, score in zip(played, scores, strict=True)]
+    scores = normalise_scores({env: [record["return"] for record in records]}, {env: low}, {env: high})[env]
+    return [{**record, "return": float(score)} for record, score in zip(records, scores, strict=True)]
 
 
 def _check_counts(label: str, scores: Mapping[str, Sequence[float]]) -> None:
     """Raise ConfigurationError if an operator's numbers of scores differ between environments."""
-    counts = {env: len(own) for env, own in scores.items()}
+    counts = {env: len(env_scores) for env, env_scores in scores.items()}
     if len(set(counts.values())) > 1:
         texts = ", ".join(f"{count:,} in {env}" for env, count in counts.items())
         raise ConfigurationError(
@@ -290,8 +292,8 @@ def _check(
         if env not in environments:
             problems.add("", f"bounds are given for {env}, which has no evaluation")
     plans = [evaluation.plan for evaluation in evaluations]
-    every = list(dict.fromkeys(label for plan in plans for label in plan.lanes_by_operator))
-    for label in every:
+    operators = list(dict.fromkeys(label for plan in plans for label in plan.lanes_by_operator))
+    for label in operators:
         kinds = {label in plan.trainings: plan.env_id for plan in plans if label in plan.lanes_by_operator}
         if len(kinds) > 1:
             text = f"{label} is an algorithm in {kinds[True]} and a single policy in {kinds[False]}"
@@ -300,10 +302,10 @@ def _check(
         name, lanes = f"{evaluation.plan.env_id} ({evaluation.id})", evaluation.plan.lanes_by_operator
         if evaluation.done < evaluation.total:
             problems.add("", f"{name}: {evaluation.done:,} of {evaluation.total:,} episodes are done")
-        if lacking := [label for label in every if label not in lanes]:
+        if lacking := [label for label in operators if label not in lanes]:
             problems.add("", f"{name}: no operator {', '.join(lacking)}, which others have")
-        for label, played in played_by(evaluation.plan, recorded).items():
-            if evaluation.done == evaluation.total and not played:
+        for label, completed in completed_by_operator(evaluation.plan, recorded).items():
+            if evaluation.done == evaluation.total and not completed:
                 problems.add("", f"{name}: every episode of {label} failed")
     problems.check()
 

@@ -68,7 +68,7 @@ def test_the_code_makes_the_same_plan(tmp_path: Path) -> None:
         and "budget" not in call
     )
     recorded = tmp_path / "run" / "request.json"
-    write_json(recorded, made.given(request).to_json())
+    write_json(recorded, made.recorded_request(request).to_json())
     assert plan_script(recorded, no_run).to_config() == plan, "its request is a script"
     assert code_of(Run(tmp_path / "run")) == code
 

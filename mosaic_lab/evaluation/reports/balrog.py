@@ -22,7 +22,7 @@ from mosaic_contract.language.balrog import AGENTS, DEFAULT_ACTIONS, observation
 
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation.episode_log import PlayedEvaluation
-from mosaic_lab.evaluation.reports.units import played_in
+from mosaic_lab.evaluation.reports.units import completed_in
 from mosaic_lab.operators.spec import OperatorSpec
 from mosaic_lab.table_files import as_cell
 
@@ -51,13 +51,13 @@ def write_balrog_results(evaluations: Sequence[PlayedEvaluation], folder: Path) 
         family, task = family_and_task(evaluation.plan.env_id)
         exchanges = _exchanges_in(evaluation.recording)
         for label, spec in _players(evaluation):
-            played = episodes[label][family]
-            for record in played_in({label: [label]}, evaluation.records())[label]:
-                number = sum(episode["task"] == task for episode in played)
-                place = folder / _file_name(label) / family / task / f"{task}_run_{number:02d}"
+            family_episodes = episodes[label][family]
+            for record in completed_in({label: [label]}, evaluation.records())[label]:
+                number = sum(episode["task"] == task for episode in family_episodes)
+                stem = folder / _file_name(label) / family / task / f"{task}_run_{number:02d}"
                 steps = evaluation.steps(label, record["seed"], record["episode"])
                 by_step = exchanges.get((label, record["index"]), {})
-                played.append(_write_episode(place, family, task, spec, record, by_step, steps))
+                family_episodes.append(_write_episode(stem, family, task, spec, record, by_step, steps))
     if not any(episodes.values()):
         raise MosaicError("no BALROG operator has finished an episode: see mosaic.operators.balrog")
     rows = []
@@ -108,7 +108,7 @@ def _exchanges_in(folder: Path) -> Exchanges:
 
 
 def _write_episode(
-    place: Path,
+    stem: Path,
     family: str,
     task: str,
     spec: OperatorSpec,
@@ -124,15 +124,15 @@ def _write_episode(
         _is_default(family, exchanges.get(step), reading.candidate) for step, reading in enumerate(readings)
     ]
     default = DEFAULT_ACTIONS.get(family, "default")
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with Path(f"{place}.csv").open("w", encoding="utf-8", newline="") as file:
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    with Path(f"{stem}.csv").open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(_COLUMNS)
-        for step, (reading, played) in enumerate(zip(readings, steps.itertuples(), strict=True)):
-            ended = bool(played.terminated or played.truncated)
-            seen = _observed(exchanges.get(step + 1))
-            said = map(as_cell, (reading.candidate, reading.reasoning or "", seen))
-            rows.writerow([step, *said, played.reward, ended])
+        for step, (reading, outcome) in enumerate(zip(readings, steps.itertuples(), strict=True)):
+            ended = bool(outcome.terminated or outcome.truncated)
+            observation = _observed(exchanges.get(step + 1))
+            cells = map(as_cell, (reading.candidate, reading.reasoning or "", observation))
+            rows.writerow([step, *cells, outcome.reward, ended])
     episode = {
         "task": task,
         "action_frequency": Counter(
@@ -151,7 +151,7 @@ def _write_episode(
         "agent": _agent(spec),
         "client": _client(spec),
     }
-    _write_json(Path(f"{place}.json"), episode)
+    _write_json(Path(f"{stem}.json"), episode)
     return episode
 
 
@@ -202,19 +202,19 @@ def _client(spec: OperatorSpec) -> dict[str, Any]:
 
 
 def _write_summary(folder: Path, families: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
-    environments = {family: _share(played) for family, played in families.items()}
-    for family, played in families.items():
+    environments = {family: _share(episodes) for family, episodes in families.items()}
+    for family, episodes in families.items():
         tasks: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-        for episode in played:
+        for episode in episodes:
             tasks[episode["task"]].append(episode)
         summary = {
             **environments[family],
-            "average_steps": fmean(episode["num_steps"] for episode in played),
+            "average_steps": fmean(episode["num_steps"] for episode in episodes),
             "tasks": {task: _share(runs) for task, runs in tasks.items()},
-            **{name: _sum(played, name) for name in ("input_tokens", "output_tokens")},
+            **{name: _sum(episodes, name) for name in ("input_tokens", "output_tokens")},
         }
         _write_json(folder / family / f"{family}_summary.json", summary)
-    every = [episode for played in families.values() for episode in played]
+    all_episodes = [episode for episodes in families.values() for episode in episodes]
     errors = [environment["standard_error"] for environment in environments.values()]
     overall = {
         "average_progress": fmean(
@@ -222,18 +222,18 @@ def _write_summary(folder: Path, families: Mapping[str, Sequence[Mapping[str, An
         ),
         "standard_error": math.hypot(*errors) / len(errors),
         "environments": environments,
-        **{f"total_{name}": _sum(every, name) for name in ("input_tokens", "output_tokens")},
-        "client": every[0]["client"],
-        "agent": every[0]["agent"],
+        **{f"total_{name}": _sum(all_episodes, name) for name in ("input_tokens", "output_tokens")},
+        "client": all_episodes[0]["client"],
+        "agent": all_episodes[0]["agent"],
     }
     _write_json(folder / "summary.json", overall)
     return overall
 
 
-def _share(played: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _share(episodes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the mean progression in percent with its standard error, computed like BALROG from the
     population standard deviation of these episodes."""
-    values = [float(episode["progression"]) for episode in played]
+    values = [float(episode["progression"]) for episode in episodes]
     return {
         "progression_percentage": 100 * fmean(values),
         "standard_error": 100 * pstdev(values) / math.sqrt(len(values)),

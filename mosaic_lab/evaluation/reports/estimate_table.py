@@ -68,8 +68,8 @@ class Estimates(pd.DataFrame):
 
     def _caption(self) -> str:
         """Return a sentence with the environment and what the intervals are over."""
-        place = f" in {self.attrs['environment']}" if "environment" in self.attrs else ""
-        return f"Results{place} with {self.attrs.get('over', '95% bootstrap intervals')}."
+        environment = f" in {self.attrs['environment']}" if "environment" in self.attrs else ""
+        return f"Results{environment} with {self.attrs.get('over', '95% bootstrap intervals')}."
 
     def _repr_html_(self) -> str:
         note = f"<p>{escape(self.attrs['note'])}</p>" if "note" in self.attrs else ""
@@ -139,8 +139,8 @@ def _title(name: str) -> str:
 def _column(table: pd.DataFrame, name: str) -> list[str]:
     values = table[name]
     smallest = values[values != 0].abs().min()  # NaN without any
-    whole = math.floor(math.log10(smallest)) + 1 if smallest > 0 else 1
-    decimals = min(max(0, _DIGITS - whole), _DIGITS)
+    integer_digits = math.floor(math.log10(smallest)) + 1 if smallest > 0 else 1
+    decimals = min(max(0, _DIGITS - integer_digits), _DIGITS)
     best = _BEST[name](values) if name in _BEST and len(values) > 1 else math.nan
     cells = []
     for value, low, high in table[[name, f"{name}_low", f"{name}_high"]].itertuples(index=False):

@@ -95,8 +95,8 @@ def _players(lane: str, telemetry: Path) -> dict[str, str]:
     if len(names) == len(players) == 1:
         raise ConfigurationError(f"{lane}: only one agent plays, and ratings and games need two")
     if len(names) != 2:
-        who = ", ".join(names.values())
-        raise ConfigurationError(f"{lane}: a game has two players, not {len(names)} ({who}); {_PLAYER}")
+        listed = ", ".join(names.values())
+        raise ConfigurationError(f"{lane}: a game has two players, not {len(names)} ({listed}); {_PLAYER}")
     return players
 
 

@@ -110,9 +110,9 @@ class Plot:
     has_legend: bool = True
     replay: ReplayEpisode | None = None
 
-    def names_rows(self, place: int) -> bool:
-        """Return whether the facet at ``place`` shows its row names; neighbours with the same rows do not."""
-        return place == 0 or self.facets[place].rows != self.facets[0].rows
+    def names_rows(self, index: int) -> bool:
+        """Return whether the facet at ``index`` shows its row names; neighbours with the same rows do not."""
+        return index == 0 or self.facets[index].rows != self.facets[0].rows
 
     def png(self, path: Path | str) -> Path:
         """Write the plot as a PNG file. Raises ConfigurationError for a suffix other than ``.png``."""
@@ -133,9 +133,9 @@ def plot_picture(
     """Return the plot as PNG. ``background`` is a colour, or "none" (transparent); ``captioned`` adds the
     title and the note, for a standalone picture."""
     figure = new_figure(dots_per_inch, _height(plot) + (CAPTION_INCHES if captioned else 0.0))
-    for place, facet in enumerate(plot.facets):
-        axes = figure.add_subplot(1, len(plot.facets), place + 1, facecolor="none")
-        _draw(axes, facet, named=plot.names_rows(place))
+    for index, facet in enumerate(plot.facets):
+        axes = figure.add_subplot(1, len(plot.facets), index + 1, facecolor="none")
+        _draw(axes, facet, named=plot.names_rows(index))
     if plot.has_legend and any(not facet.rows for facet in plot.facets):
         legend(figure)
     if captioned:
@@ -154,16 +154,16 @@ def mark_color(mark: PlotMark) -> str:
 def _height(plot: Plot) -> float:
     if not all(facet.rows for facet in plot.facets):
         return SIZE_INCHES[1]
-    most = max((len(facet.rows) * facet.spacing for facet in plot.facets), default=0.0)
-    return min(MOST_INCHES, AROUND_ROWS_INCHES + ROW_INCHES * most) if most else SIZE_INCHES[1]
+    tallest = max((len(facet.rows) * facet.spacing for facet in plot.facets), default=0.0)
+    return min(MOST_INCHES, AROUND_ROWS_INCHES + ROW_INCHES * tallest) if tallest else SIZE_INCHES[1]
 
 
 def _draw(axes: Axes, facet: Facet, named: bool) -> None:
     for mark in facet.marks:
         line_color, label = mark_color(mark), mark.label
         width = 0.9 if mark.color == NEUTRAL else 1.6
-        about = {"linewidth": width, "label": label}
-        draw_line(axes, line_color, mark.line, mark.thin, mark.band, mark.thin_opacity, **about)
+        style = {"linewidth": width, "label": label}
+        draw_line(axes, line_color, mark.line, mark.thin, mark.band, mark.thin_opacity, **style)
         if mark.line is not None:
             label = "_"  # one entry in the legend
         if mark.points is not None:

@@ -44,7 +44,7 @@ MOST_POINTS = 500
 TICK = np.array([-0.25, 0.25])
 """The ends of a training's tick, in rows relative to its operator's."""
 
-_ENDS = ("", "_low", "_high")  # column suffixes of an estimate
+_SUFFIXES = ("", "_low", "_high")  # column suffixes of an estimate
 _RATING = ["rating", "rating_low", "rating_high"]  # columns
 _RATING_NOTE = "95% bootstrap intervals over games"
 
@@ -53,14 +53,14 @@ def interval_plot(
     table: pd.DataFrame,
     title: str,
     unit: str,
-    played: Mapping[str, Sequence[Record]] = MappingProxyType({}),
+    episodes: Mapping[str, Sequence[Record]] = MappingProxyType({}),
     replay: ReplayEpisode | None = None,
 ) -> Plot:
     """Return a plot of a table of `mosaic_lab.Evaluation.summary`: one facet per average, one row per
     operator, with value and interval.
 
     These are the interval estimates of Agarwal et al. 2021. The trainings of an algorithm are faint ticks. A
-    click on an average replays the operator's nearest episode in ``played``.
+    click on an average replays the operator's nearest episode in ``episodes``.
     """
     trainings = table.attrs.get("trainings", {})
     rows = tuple(str(label) for label in table.index)
@@ -68,11 +68,11 @@ def interval_plot(
     for name, heading in AVERAGES.items():
         if name not in table or name == "task_median":
             continue
-        columns = (table[name + suffix].to_numpy(np.float64) for suffix in _ENDS)
+        columns = (table[name + suffix].to_numpy(np.float64) for suffix in _SUFFIXES)
         estimates = zip(rows, *columns, strict=True)
-        means, shown = ({}, {}) if name == "optimality_gap" else (trainings, played)
+        means, clickable = ({}, {}) if name == "optimality_gap" else (trainings, episodes)
         marks = tuple(
-            _interval(label, row, [*means.get(label, {}).values()], numbers, shown.get(label, ()))
+            _interval(label, row, [*means.get(label, {}).values()], numbers, clickable.get(label, ()))
             for row, (label, *numbers) in enumerate(estimates)
         )
         facets.append(Facet(heading, unit, marks, rows))
@@ -80,15 +80,17 @@ def interval_plot(
 
 
 def _interval(
-    label: str, row: int, trainings: Sequence[float], numbers: Sequence[float], played: Sequence[Record]
+    label: str, row: int, trainings: Sequence[float], numbers: Sequence[float], records: Sequence[Record]
 ) -> PlotMark:
     value, low, high = numbers
-    at = np.full(2, float(row))
-    ticks = tuple((np.full(2, mean), at + TICK) for mean in trainings)
-    line = (np.array([low, high]), at) if np.isfinite([low, high]).all() else None
-    points = (np.array([value]), at[:1]) if np.isfinite(value) else None
-    nearest = sorted(played, key=lambda record: abs(record["return"] - value))[:1]
-    episodes = tuple(EpisodeOf((one["operator"],), one["seed"], one["episode"]) for one in nearest)
+    y = np.full(2, float(row))
+    ticks = tuple((np.full(2, mean), y + TICK) for mean in trainings)
+    line = (np.array([low, high]), y) if np.isfinite([low, high]).all() else None
+    points = (np.array([value]), y[:1]) if np.isfinite(value) else None
+    nearest = sorted(records, key=lambda record: abs(record["return"] - value))[:1]
+    episodes = tuple(
+        EpisodeOf((record["operator"],), record["seed"], record["episode"]) for record in nearest
+    )
     return PlotMark(label, row, line=line, points=points, thin=ticks, episodes=episodes)
 
 
@@ -102,7 +104,9 @@ def cost_plot(table: pd.DataFrame, title: str, unit: str) -> Plot:
     if "episode_usd" not in table:
         raise ConfigurationError("no language model has played, so there is no cost to show")
     silent = [str(label) for label, calls in table["exchanges"].items() if not calls]
-    columns = [table[name + end].to_numpy(np.float64) for name in ("episode_usd", "mean") for end in _ENDS]
+    columns = [
+        table[name + end].to_numpy(np.float64) for name in ("episode_usd", "mean") for end in _SUFFIXES
+    ]
     rows = [(str(label), numbers) for label, *numbers in zip(table.index, *columns, strict=True)]
     marks = tuple(
         _cross(label, index, numbers)
@@ -148,16 +152,16 @@ def paired_plot(versus: Versus, title: str, replay: ReplayEpisode | None = None)
     differences = np.array(versus.difference.differences)
     order = np.argsort(differences, kind="stable")
     differences = differences[order]
-    drawn = np.unique(np.linspace(0, len(differences) - 1, MOST_POINTS).round().astype(int))
-    ends = np.array([0.5, len(differences) + 0.5])
+    sampled = np.unique(np.linspace(0, len(differences) - 1, MOST_POINTS).round().astype(int))
+    x_ends = np.array([0.5, len(differences) + 0.5])
     mean = versus.difference.mean
     level, low, high = (np.full(2, number) for number in (mean.value, mean.low, mean.high))
     names = tuple(dict.fromkeys([versus.first, versus.second]))
-    episodes = [EpisodeOf(names, int(versus.difference.seeds[place])) for place in order[drawn]]
+    episodes = [EpisodeOf(names, int(versus.difference.seeds[index])) for index in order[sampled]]
     marks = (
-        PlotMark("no difference", NEUTRAL, line=(ends, np.zeros(2))),
-        _curve("mean, 95% interval", 1, ends, level, low, high),
-        PlotMark("one seed", 0, points=(drawn + 1.0, differences[drawn]), episodes=tuple(episodes)),
+        PlotMark("no difference", NEUTRAL, line=(x_ends, np.zeros(2))),
+        _curve("mean, 95% interval", 1, x_ends, level, low, high),
+        PlotMark("one seed", 0, points=(sampled + 1.0, differences[sampled]), episodes=tuple(episodes)),
     )
     wins, ties, losses = (int(np.sum(np.sign(differences) == sign)) for sign in (1, 0, -1))
     note = (
@@ -207,14 +211,14 @@ def learning_curve_plot(
         )
     marks, counts = [], []
     for index, (name, runs) in enumerate(groups.items()):
-        each = [_run_curve(run, metric) for run in find_runs(runs)]
+        curves = [_run_curve(run, metric) for run in find_runs(runs)]
         generator = np.random.default_rng(rng)
-        curve = learning_curve(each, rng=generator, points=STRETCHES, average=average)
+        curve = learning_curve(curves, rng=generator, points=STRETCHES, average=average)
         counts.append(curve.runs)
         label = f"{name} ({curve.runs} training{'' if curve.runs == 1 else 's'})"
         mark = _curve(label, index, curve.steps, curve.value, curve.low, curve.high)
         few = 1 < curve.runs < FEWEST_RUNS
-        marks.append(replace(mark, band=None, thin=tuple(each)) if few else mark)
+        marks.append(replace(mark, band=None, thin=tuple(curves)) if few else mark)
     name = "mean" if average == "mean" else "interquartile mean"
     note = f"{name} over trainings, 95% pointwise bootstrap intervals"
     if any(mark.thin for mark in marks):
@@ -263,14 +267,14 @@ def training_plot(ratings: pd.DataFrame, trained: Mapping[str, Trained], title: 
     and a horizontal line for each other player."""
     numbers = ratings[_RATING].to_numpy(np.float64)
     by_player = {str(player): values for player, values in zip(ratings.index, numbers, strict=True)}
-    steps = [about.step for player, about in trained.items() if player in by_player]
-    ends = np.array([min(steps), max(steps)], dtype=np.float64)
+    steps = [origin.step for player, origin in trained.items() if player in by_player]
+    step_range = np.array([min(steps), max(steps)], dtype=np.float64)
     marks: list[PlotMark] = []
-    for training in dict.fromkeys(about.training for about in trained.values()):
+    for training in dict.fromkeys(origin.training for origin in trained.values()):
         checkpoints = sorted(
-            (about.step, player)
-            for player, about in trained.items()
-            if about.training == training and player in by_player
+            (origin.step, player)
+            for player, origin in trained.items()
+            if origin.training == training and player in by_player
         )
         x = np.array([step for step, _ in checkpoints], dtype=np.float64)
         value, low, high = np.array([by_player[player] for _, player in checkpoints]).T
@@ -278,5 +282,5 @@ def training_plot(ratings: pd.DataFrame, trained: Mapping[str, Trained], title: 
     for player, estimate in by_player.items():
         if player not in trained:
             value, low, high = (np.full(2, number) for number in estimate)
-            marks.append(_curve(player, len(marks), ends, value, low, high))
+            marks.append(_curve(player, len(marks), step_range, value, low, high))
     return Plot(title, _RATING_NOTE, (Facet("Elo", "steps", tuple(marks)),), int(ratings.attrs["rng"]))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,14 +18,14 @@ from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.evaluation.reports.tables import any_models, cost_columns, cost_of, total
 from mosaic_lab.evaluation.reports.units import (
     INTERVALS,
-    Played,
+    Completed,
     comparable_scores,
+    completed_by_operator,
+    completed_in,
     failed_in,
     in_units,
+    intervals_text,
     named,
-    over_text,
-    played_by,
-    played_in,
     scores_of,
     training_means,
 )
@@ -68,33 +69,35 @@ def summary_table(
     """
     from mosaic_lab.evaluation.reports.estimate_table import estimates_table
 
-    played, failed = played_by(plan, records), failed_in(plan.lanes_by_operator, records)
+    completed, failed = completed_by_operator(plan, records), failed_in(plan.lanes_by_operator, records)
     scores: dict[str, Scores] = {
-        label: {ONE_TASK: scores_of(plan, label, episodes)} for label, episodes in played.items() if episodes
+        label: {ONE_TASK: scores_of(plan, label, episodes)}
+        for label, episodes in completed.items()
+        if episodes
     }
     summaries = summary(scores, rng=np.random.default_rng(rng), target=target) if scores else {}
     rows: list[dict[str, Any]] = []
     models = any_models(records) or any(spec.is_language_model for spec in plan.operators.values())
-    for label in played:
-        row: dict[str, Any] = {"operator": label, "episodes": len(played[label]), "failed": failed[label]}
+    for label in completed:
+        row: dict[str, Any] = {"operator": label, "episodes": len(completed[label]), "failed": failed[label]}
         for name in _ESTIMATES:
             if name != "optimality_gap" or target is not None:
                 row[name] = getattr(summaries[label], name) if label in summaries else UNKNOWN
-        rows.append(row | _facts(plan, label, played[label], rng, tokens=models))
+        rows.append(row | _facts(plan, label, completed[label], rng, tokens=models))
         if models:
-            cost = _episode_cost(plan, label, played[label], rng)
-            rows[-1] |= cost_columns(played[label]) | {"episode_usd": cost}
-    zero_sum = _are_zero_sum(record for some in played.values() for record in some)
-    over = over_text(plan, played)
+            cost = _episode_cost(plan, label, completed[label], rng)
+            rows[-1] |= cost_columns(completed[label]) | {"episode_usd": cost}
+    zero_sum = _are_zero_sum(chain.from_iterable(completed.values()))
+    intervals = intervals_text(plan, completed)
     notes = [
-        f"{over}.",
+        f"{intervals}.",
         *_incomplete(plan, records),
         *_constant({row["operator"]: row["mean"] for row in rows}),
     ]
     notes += [_ZERO_SUM] if zero_sum else []
-    trainings = {label: training_means(plan, label, played[label]) for label in plan.trainings}
-    about = {"rng": rng, "over": over, "environment": shown_as(plan.env_id, plan.family)}
-    return estimates_table(rows, "operator", **about, note=" ".join(notes), trainings=trainings)
+    trainings = {label: training_means(plan, label, completed[label]) for label in plan.trainings}
+    attrs = {"rng": rng, "over": intervals, "environment": shown_as(plan.env_id, plan.family)}
+    return estimates_table(rows, "operator", **attrs, note=" ".join(notes), trainings=trainings)
 
 
 def statistic_table(
@@ -103,10 +106,10 @@ def statistic_table(
     """Return one row per operator: episodes, failed, and the user's own statistic with its interval."""
     from mosaic_lab.evaluation.reports.estimate_table import estimates_table
 
-    played, failed = played_by(plan, records), failed_in(plan.lanes_by_operator, records)
+    completed, failed = completed_by_operator(plan, records), failed_in(plan.lanes_by_operator, records)
     name = function_name(function)
     rows = []
-    for label, episodes in played.items():
+    for label, episodes in completed.items():
         scores = [float(np.mean(unit)) for unit in scores_of(plan, label, episodes)]
         estimate = (
             statistic(scores, function, rng=np.random.default_rng(rng), interval=interval)
@@ -115,9 +118,9 @@ def statistic_table(
         )
         row = {"operator": label, "episodes": len(episodes), "failed": failed[label]}
         rows.append(row | {"statistic" if name == "lambda" else name: estimate})
-    over = over_text(plan, played, INTERVALS[interval])
-    about = {"rng": rng, "over": over, "environment": shown_as(plan.env_id, plan.family)}
-    return estimates_table(rows, "operator", **about, note=f"{over}.")
+    intervals = intervals_text(plan, completed, INTERVALS[interval])
+    attrs = {"rng": rng, "over": intervals, "environment": shown_as(plan.env_id, plan.family)}
+    return estimates_table(rows, "operator", **attrs, note=f"{intervals}.")
 
 
 def _incomplete(plan: EvaluationPlan, records: Sequence[Record]) -> Iterator[str]:
@@ -135,20 +138,20 @@ def _constant(means: Mapping[str, Estimate]) -> Iterator[str]:
         )
 
 
-def _are_zero_sum(played: Iterable[Record]) -> bool:
+def _are_zero_sum(records: Iterable[Record]) -> bool:
     """Return whether the agents' returns sum to zero in each of these episodes, and are not all 0."""
-    returns = [list(record["returns"].values()) for record in played]
+    returns = [list(record["returns"].values()) for record in records]
     return any(map(any, returns)) and all(len(rewards) > 1 and sum(rewards) == 0 for rewards in returns)
 
 
 def _facts(
-    plan: EvaluationPlan, label: str, played: Sequence[Record], rng: int, tokens: bool
+    plan: EvaluationPlan, label: str, episodes: Sequence[Record], rng: int, tokens: bool
 ) -> dict[str, Any]:
     """Return the columns other than returns: always the length, and others if available."""
     facts: dict[str, Any] = {
-        "length": float(np.mean([record["steps"] for record in played])) if played else np.nan
+        "length": float(np.mean([record["steps"] for record in episodes])) if episodes else np.nan
     }
-    judged = [record for record in played if record.get("success") is not None]
+    judged = [record for record in episodes if record.get("success") is not None]
     if successes := [bool(record["success"]) for record in judged]:
         facts["success"] = (
             _mean(plan, label, judged, successes, rng)
@@ -157,26 +160,26 @@ def _facts(
         )
     for name in ("input_tokens", "output_tokens"):
         spent = total(
-            (operator for record in played for operator in (record.get("operators") or {}).values()), name
+            (operator for record in episodes for operator in (record.get("operators") or {}).values()), name
         )
         if spent or tokens:
             facts[name] = spent or np.nan
     return facts
 
 
-def _episode_cost(plan: EvaluationPlan, label: str, played: Sequence[Record], rng: int) -> Estimate:
+def _episode_cost(plan: EvaluationPlan, label: str, episodes: Sequence[Record], rng: int) -> Estimate:
     """Return the mean cost of an episode in US dollars; NaN if any cost is unknown, or without a model."""
-    costs = [cost_of(record) for record in played]
+    costs = [cost_of(record) for record in episodes]
     if not costs or not np.isfinite(costs).all():
         return UNKNOWN
-    return _mean(plan, label, played, costs, rng)
+    return _mean(plan, label, episodes, costs, rng)
 
 
 def _mean(
-    plan: EvaluationPlan, label: str, played: Sequence[Record], values: Sequence[float], rng: int
+    plan: EvaluationPlan, label: str, episodes: Sequence[Record], values: Sequence[float], rng: int
 ) -> Estimate:
     """Return the mean of the episodes' values, with its interval over the operator's units."""
-    scores: dict[str, Scores] = {label: {ONE_TASK: in_units(plan, label, played, values)}}
+    scores: dict[str, Scores] = {label: {ONE_TASK: in_units(plan, label, episodes, values)}}
     return summary(scores, rng=np.random.default_rng(rng))[label].mean
 
 
@@ -218,17 +221,17 @@ def versus(plan: EvaluationPlan, records: Sequence[Record], first: str, second: 
     """Compare two operators, or single trainings of them, given by lane. Raises ConfigurationError for
     operators that are unknown or have no completed episode."""
     lanes_of = {lane: [lane] for lane in plan.lanes} | plan.lanes_by_operator
-    every = played_in(lanes_of, records)
+    completed = completed_in(lanes_of, records)
     for label in (first, second):
-        if label not in every and (lanes := _lanes_with(plan, label)):
+        if label not in completed and (lanes := _lanes_with(plan, label)):
             raise ConfigurationError(
                 f"{label!r} acts in lanes such as {lanes[0]!r}: pass two lanes, or use .ratings() to "
                 "compare players"
             )
-        check_operator(label, every)
-        if not every[label]:
+        check_operator(label, completed)
+        if not completed[label]:
             raise ConfigurationError(f"{label} has played no episode to its end yet")
-    pair = (first, every[first]), (second, every[second])
+    pair = (first, completed[first]), (second, completed[second])
     failed = failed_in(lanes_of, records)
     # Separate generators, so that draws for one statistic do not affect the other.
     return Versus(
@@ -238,23 +241,24 @@ def versus(plan: EvaluationPlan, records: Sequence[Record], first: str, second: 
         probability=_probability(plan, pair, np.random.default_rng([rng, 1])),
         failed={label: failed[label] for label in (first, second)},
         rng=rng,
-        over=over_text(plan, dict(pair)),
+        over=intervals_text(plan, dict(pair)),
     )
 
 
 def _difference(
-    plan: EvaluationPlan, pair: Sequence[Played], rng: np.random.Generator
+    plan: EvaluationPlan, pair: Sequence[Completed], rng: np.random.Generator
 ) -> PairedDifference | MeanDifference:
     if any(label in plan.trainings for label, _ in pair):
-        first, second = ({ONE_TASK: scores_of(plan, *played)} for played in pair)
+        first, second = ({ONE_TASK: scores_of(plan, *completed)} for completed in pair)
         return mean_difference(first, second, rng=rng)
-    ours, theirs = (
-        ([record["seed"] for record in played], [record["return"] for record in played]) for _, played in pair
+    samples = (
+        ([record["seed"] for record in records], [record["return"] for record in records])
+        for _, records in pair
     )
-    return paired_difference(ours, theirs, rng=rng)
+    return paired_difference(*samples, rng=rng)
 
 
-def _probability(plan: EvaluationPlan, pair: Sequence[Played], rng: np.random.Generator) -> Estimate:
+def _probability(plan: EvaluationPlan, pair: Sequence[Completed], rng: np.random.Generator) -> Estimate:
     first, second = ({ONE_TASK: scores} for scores in comparable_scores(plan, pair))
     return probability_of_improvement(first, second, rng=rng)
 

@@ -36,7 +36,7 @@ COLUMNS = {
     "defaults": "Int64",
 }
 _CALL_COUNTS = ("exchanges", "parse_faults", "repairs", "defaults")
-_KINDS = {
+_DTYPES = {
     "operator": "object",
     "category": "object",
     "seed": "int64",
@@ -61,7 +61,7 @@ _KINDS = {
 _AS_RECORDED = ("operator", "category", "seed", "episode_seed", "return", "seconds", "status", "error")
 _COUNTS = ("illegal", "late", "errors")
 _TOKENS = ("input_tokens", "output_tokens")
-_EXCHANGE_KINDS = {
+_EXCHANGE_DTYPES = {
     "operator": "object",
     "agent": "object",
     "seed": "Int64",
@@ -80,7 +80,7 @@ _EXCHANGE_KINDS = {
     "recorded": "bool",
     "started": "float64",
 }
-_MOST_TEXT = 1 << 30  # characters of prompts and answers in a table
+_MAX_TEXT = 1 << 30  # characters of prompts and answers in a table
 
 
 def any_models(records: Iterable[Record]) -> bool:
@@ -133,13 +133,13 @@ def results_table(plan: EvaluationPlan, records: Iterable[Record]) -> pd.DataFra
         for label, lanes in plan.trainings.items()
         for name, lane in lanes.items()
     }
-    none = {"training": None} if players else {}
+    absent = {"training": None} if players else {}
     rows = [
-        (cost_columns([record]) if costs else {}) | _row(record) | players.get(record["operator"], none)
+        (cost_columns([record]) if costs else {}) | _row(record) | players.get(record["operator"], absent)
         for record in records
     ]
-    kinds = {"operator": "object", "training": "object"} | _KINDS if players else _KINDS
-    return table_of(rows, {**kinds, **costs})
+    dtypes = {"operator": "object", "training": "object"} | _DTYPES if players else _DTYPES
+    return table_of(rows, {**dtypes, **costs})
 
 
 def differing_row(path: Path, table: pd.DataFrame) -> int | None:
@@ -150,13 +150,13 @@ def differing_row(path: Path, table: pd.DataFrame) -> int | None:
     """
     with path.open(encoding="utf-8", newline="") as file:
         rows = zip_longest(csv.reader(file), csv.reader(io.StringIO(table.to_csv(index=False), newline="")))
-        return next((number for number, (ours, theirs) in enumerate(rows) if not _same(ours, theirs)), None)
+        return next((number for number, pair in enumerate(rows) if not _equal(*pair)), None)
 
 
-def _same(one: Sequence[str] | None, other: Sequence[str] | None) -> bool:
-    if one is None or other is None or len(one) != len(other):
+def _equal(row: Sequence[str] | None, expected: Sequence[str] | None) -> bool:
+    if row is None or expected is None or len(row) != len(expected):
         return False
-    return all(a in (b, as_cell(b)) or _number(a) == _number(b) for a, b in zip(one, other, strict=True))
+    return all(a in (b, as_cell(b)) or _number(a) == _number(b) for a, b in zip(row, expected, strict=True))
 
 
 def _number(text: str) -> float:
@@ -168,7 +168,7 @@ def _number(text: str) -> float:
 
 
 def _row(record: Record) -> dict[str, Any]:
-    played = record["status"] == "ok"
+    completed = record["status"] == "ok"
     operators = (record.get("operators") or {}).values()
     counts = {name: sum(int(operator[name]) for operator in operators) for name in _COUNTS}
     tokens = {name: total(operators, name) for name in _TOKENS}
@@ -178,9 +178,9 @@ def _row(record: Record) -> dict[str, Any]:
     return {
         **{name: record[name] for name in _AS_RECORDED},
         "episode_index": record["episode"],
-        "length": record["steps"] if played else None,
-        "terminated": record["terminated"] if played else None,
-        "truncated": record["truncated"] if played else None,
+        "length": record["steps"] if completed else None,
+        "terminated": record["terminated"] if completed else None,
+        "truncated": record["truncated"] if completed else None,
         "forfeit": record.get("forfeit"),
         "success": record.get("success"),
         **counts,
@@ -194,33 +194,34 @@ def _row(record: Record) -> dict[str, Any]:
 def exchanges_table(folder: Path, jobs: Iterable[EpisodeJob], label: str | None) -> pd.DataFrame:
     """Return one row per exchange of the operator ``label`` (None: of all); see `Evaluation.exchanges`.
     Raises MosaicError if the text is too large for a table."""
-    places = {(job.label, job.index): (place, job) for place, job in enumerate(jobs)}
+    numbered = {(job.label, job.index): (number, job) for number, job in enumerate(jobs)}
     reading = read(folder)
     rows: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
     text = 0
     for entry in reading:
-        place = places.get((entry["lane"], entry["episode_index"]))
-        if place is None or label not in (None, entry["lane"]):
+        key = entry["lane"], entry["episode_index"]
+        if key not in numbered or label not in (None, entry["lane"]):
             continue
-        row = _exchange_row(entry, place[1])
+        number, job = numbered[key]
+        row = _exchange_row(entry, job)
         text += len(row["prompt"]) + len(row["answer"])
-        if text > _MOST_TEXT:
+        if text > _MAX_TEXT:
             raise MosaicError(
-                f"the exchanges in {folder} have more than {_MOST_TEXT:,} characters: pass the name of an "
+                f"the exchanges in {folder} have more than {_MAX_TEXT:,} characters: pass the name of an "
                 "operator, or read them one by one with mosaic_contract.language.recording.read(folder)"
             )
-        rows.append(((place[0], row["step"], row["agent"], row["call"], row["started"]), row))
+        rows.append(((number, row["step"], row["agent"], row["call"], row["started"]), row))
     if reading.damaged:
         files = ", ".join(f"{count:,} in {name}" for name, count in reading.damaged_in.items())
         lines = "line" if reading.damaged == 1 else "lines"
         text_of_damage = f"{reading.damaged:,} {lines} of the recording {folder} ({files})"
         warn_user(f"{text_of_damage} cut off or changed: left out", UserWarning)
-    return table_of([row for _, row in sorted(rows, key=lambda pair: pair[0])], _EXCHANGE_KINDS)
+    return table_of([row for _, row in sorted(rows, key=lambda pair: pair[0])], _EXCHANGE_DTYPES)
 
 
 def _exchange_row(entry: Mapping[str, Any], job: EpisodeJob) -> dict[str, Any]:
     return {
-        **{name: entry[name] for name in _EXCHANGE_KINDS if name in entry},
+        **{name: entry[name] for name in _EXCHANGE_DTYPES if name in entry},
         "operator": job.label,
         "seed": job.seed,
         "episode": job.episode,

@@ -91,15 +91,15 @@ def unpack_bundle(
         raise MosaicError(f"{path.name} cannot be read as a zip file: {error}") from None
 
 
-def pack_bundle(path: Path, files: Mapping[str, bytes | Path], about: Mapping[str, Any]) -> None:
-    """Write the files, keyed by their names in the bundle, and a manifest that includes ``about``. The same
+def pack_bundle(path: Path, files: Mapping[str, bytes | Path], facts: Mapping[str, Any]) -> None:
+    """Write the files, keyed by their names in the bundle, and a manifest that includes ``facts``. The same
     files give the same bytes. Raises OSError."""
     listed: dict[str, dict[str, Any]] = {}
     with zipfile.ZipFile(path, "w") as archive:
         for name in sorted(files):
             content = files[name]
             listed[name] = _add(archive, name, content.read_bytes() if isinstance(content, Path) else content)
-        manifest = json.dumps({**about, "files": listed}, indent=1, sort_keys=True)
+        manifest = json.dumps({**facts, "files": listed}, indent=1, sort_keys=True)
         _add(archive, MANIFEST, manifest.encode() + b"\n")
 
 
@@ -203,10 +203,10 @@ def _wrong_name(name: str, layout: re.Pattern[str]) -> str:
 
 
 def _wrong_kind(member: zipfile.ZipInfo) -> str:
-    kind = stat.S_IFMT(member.external_attr >> 16)
-    if kind == stat.S_IFLNK:
+    file_type = stat.S_IFMT(member.external_attr >> 16)
+    if file_type == stat.S_IFLNK:
         return "is a symbolic link"
-    if kind not in (0, stat.S_IFREG):
+    if file_type not in (0, stat.S_IFREG):
         return "is a device or another special file"
     if member.flag_bits & _ENCRYPTED:
         return "is encrypted"

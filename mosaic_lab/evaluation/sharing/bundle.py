@@ -247,8 +247,8 @@ class Bundle:
                 f"{self.name} has no recorded observations: its episodes were played without "
                 f'record="{OBSERVATIONS}", or it was written with recordings=False'
             )
-        about = {"run": self.manifest["evaluation"], "operators": self.versions}
-        facts = {**about, "start": self.plan.request.start}
+        run, start = self.manifest["evaluation"], self.plan.request.start
+        facts = {"run": run, "operators": self.versions, "start": start}
         return write_dataset(path, recorded_episodes(self), operators, facts)
 
     def check(self) -> None:
@@ -308,15 +308,15 @@ class Bundle:
             records = self.records()
             if not {record["arena"] for record in records} <= set(self._arena_steps):
                 raise self._refused(EPISODES, "names arenas that are not in it")
-            now = fingerprint(self.manifest["mosaic_lab"], self.plan, self.versions, records)
+            computed = fingerprint(self.manifest["mosaic_lab"], self.plan, self.versions, records)
             table = results_table(self.plan, records)
             observed = with_observations(records)
-            recorded = {observations_name(one): one["recording"]["sha256"] for one in observed}
+            recorded = {observations_name(record): record["recording"]["sha256"] for record in observed}
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise self._refused(EPISODES, f"cannot be read: {error!r:.200}") from None
-        if there := self._observations:
-            for name in sorted({*there, *recorded}):
-                if there.get(name) != recorded.get(name):
+        if observations := self._observations:
+            for name in sorted({*observations, *recorded}):
+                if observations.get(name) != recorded.get(name):
                     raise self._refused(name, f"is not the file of observations that {EPISODES} names")
         try:
             row = differing_row(self.path / CSV, table)
@@ -324,7 +324,7 @@ class Bundle:
             raise self._refused(CSV, f"cannot be read as a table: {error}") from None
         if row is not None:
             raise self._refused(CSV, f"does not match {EPISODES}: row {row:,} differs")
-        if now != self.manifest["fingerprint"]:
+        if computed != self.manifest["fingerprint"]:
             if self.manifest["mosaic_lab"] == __version__:
                 raise self._refused(EPISODES, f"and {SCRIPT} do not match the fingerprint in manifest.json")
             self.unchecked = (

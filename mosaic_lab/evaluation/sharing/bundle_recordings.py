@@ -39,9 +39,9 @@ def recording_files(folder: Path) -> dict[str, bytes | Path]:
     images: set[str] = set()
     for path in sorted(folder.glob("*.jsonl")):
         lines = list(_lines(path))
-        kept = [line for line in lines if is_sealed(line) and line.endswith(b"\n")]
-        files[f"{EXCHANGES}/{path.name}"] = path if len(kept) == len(lines) else b"".join(kept)
-        for line in kept:
+        intact = [line for line in lines if is_sealed(line) and line.endswith(b"\n")]
+        files[f"{EXCHANGES}/{path.name}"] = path if len(intact) == len(lines) else b"".join(intact)
+        for line in intact:
             images |= {name for turn in decode_line(line)["prompt"] for name in turn["images"]}
     return files | {f"{EXCHANGES}/images/{name}.png": folder / "images" / f"{name}.png" for name in images}
 
@@ -87,10 +87,10 @@ def _wrong_line(line: bytes, lanes: Collection[str], images: Collection[str]) ->
 def _problems(entry: Mapping[str, Any], lanes: Collection[str], images: Collection[str]) -> Iterator[str]:
     """Yield an exchange's problems as sentences. Raises KeyError, TypeError and similar errors for malformed
     data."""
-    for name, (is_valid, kind) in _FIELDS.items():
+    for name, (is_valid, expected) in _FIELDS.items():
         required = entry[name] is not None or name not in _OPTIONAL
         if required and not is_valid(entry[name]):
-            yield f"{name}={entry[name]!r:.100} is not {kind}"
+            yield f"{name}={entry[name]!r:.100} is not {expected}"
     if entry["lane"] not in lanes:
         yield f"there is no operator {entry['lane']!r:.100}"
     if not _is_amount(entry["started"]) or type(entry["recorded"]) is not bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_lab.errors import MosaicError
-from mosaic_lab.evaluation.fingerprints import OF_THE_ENDPOINT
+from mosaic_lab.evaluation.fingerprints import ENDPOINT_SETTINGS
 from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.evaluation.scripts import LANGUAGE_MODELS, OLDER_KEYS
 from mosaic_lab.operators import OperatorSpec
@@ -29,13 +29,13 @@ ENVIRONMENT = "environment"
 """The folder of the user's module that makes the environment."""
 
 _LARGEST = 16 << 20  # bytes
-_OF_THE_PLAN = (
+_PLAN_KEYS = (
     *("seeds", "max_steps", "step_timeout", "family", "episodes", "seed_sequence", "on_failure"),
     "start",
 )
 """Keys of a bundle's script that are copied from the plan."""
-_KEYS = {"env", "module", "env_kwargs", *_OF_THE_PLAN, "operators", *OLDER_KEYS}
-_OPERATOR = {
+_KEYS = {"env", "module", "env_kwargs", *_PLAN_KEYS, "operators", *OLDER_KEYS}
+_OPERATOR_KEYS = {
     *("kind", "deadline", "fallback", "checkpoint", "deterministic", "name", "worker", "category"),
     *("as", "policy", "folder", "files", "keywords"),
     *("program", "elo", "nodes", "depth"),
@@ -43,33 +43,33 @@ _OPERATOR = {
 _KINDS = ("random", "passive", "rl", "python", "worker", "engine", "same", *LANGUAGE_MODELS)
 _ENGINES = ("stockfish",)
 """Programs that a bundle may name; they run on the recipient's machine."""
-_OF_MODELS = {name for make in LANGUAGE_MODELS.values() for name in signature(make).parameters}
-_MODEL_KEYS = _OF_MODELS - {*OF_THE_ENDPOINT, "pass_env_vars", "demonstrations"}
+_MODEL_PARAMETERS = {name for make in LANGUAGE_MODELS.values() for name in signature(make).parameters}
+_MODEL_KEYS = _MODEL_PARAMETERS - {*ENDPOINT_SETTINGS, "pass_env_vars", "demonstrations"}
 _POLICIES = re.compile(r"policies/\d+")
 _MODULE = re.compile(rf"{ENVIRONMENT}/([A-Za-z_]\w*)(\.py)?", re.ASCII)
 
 
-def script_of(plan: EvaluationPlan, places: Mapping[str, str]) -> dict[str, Any]:
-    """Return the script of an evaluation. ``places`` has the location in the bundle of each checkpoint and
+def script_of(plan: EvaluationPlan, locations: Mapping[str, str]) -> dict[str, Any]:
+    """Return the script of an evaluation. ``locations`` has the location in the bundle of each checkpoint and
     each folder of Python policies, by path. Raises MosaicError for an operator that a bundle cannot
     contain."""
     tables = plan.tables()
     for label, table in tables.items():
         for policy in policy_tables(table):
-            _place(label, policy, places)
+            _adapt_table(label, policy, locations)
     module = None if plan.module is None else f"{ENVIRONMENT}/{Path(plan.module).name}"
-    about = {"env": plan.env_id, "module": module, "env_kwargs": plan.settings}
+    environment = {"env": plan.env_id, "module": module, "env_kwargs": plan.settings}
     config = plan.to_config()
-    script = {**about, **{name: config.get(name) for name in _OF_THE_PLAN}, "operators": tables}
+    script = {**environment, **{name: config.get(name) for name in _PLAN_KEYS}, "operators": tables}
     return {name: value for name, value in script.items() if value is not None}
 
 
-def _place(label: str, table: dict[str, Any], places: Mapping[str, str]) -> None:
+def _adapt_table(label: str, table: dict[str, Any], locations: Mapping[str, str]) -> None:
     """Change an operator's table to one for a bundle. Raises MosaicError if a bundle cannot contain it."""
     kind = table["kind"]
     if kind in LANGUAGE_MODELS:
         _check_model(label, table)
-        for name in {*OF_THE_ENDPOINT, "pass_env_vars"} & set(table):
+        for name in {*ENDPOINT_SETTINGS, "pass_env_vars"} & set(table):
             del table[name]
     settings = table.pop("settings", None)
     if settings or "pass_env_vars" in table or table.get("program", _ENGINES[0]) not in _ENGINES:
@@ -79,7 +79,7 @@ def _place(label: str, table: dict[str, Any], places: Mapping[str, str]) -> None
             "passive operators, and workers without settings"
         )
     for name in {"checkpoint", "folder"} & set(table):
-        table[name] = places[table[name]]
+        table[name] = locations[table[name]]
 
 
 def _check_model(label: str, table: Mapping[str, Any]) -> None:
@@ -119,16 +119,16 @@ def check_script(path: Path, bundle: str, episodes: int) -> None:
 
 def _too_many(document: Mapping[str, Any], episodes: int) -> str:
     """Return the problem with the number of episodes as a sentence."""
-    seeds, each = document.get("seeds"), document.get("episodes")
-    if not isinstance(seeds, list) or type(each) is not int or each < 1:
+    seeds, per_seed = document.get("seeds"), document.get("episodes")
+    if not isinstance(seeds, list) or type(per_seed) is not int or per_seed < 1:
         return "a bundle's script has a list of seeds and a number of episodes"
     lanes = sum(
         len(policy_tables(table)) if table.get("kind") == ALGORITHM else 1
         for table in document["operators"].values()
     )
-    if len(seeds) * lanes * each > episodes:
+    if len(seeds) * lanes * per_seed > episodes:
         return (
-            f"it requests {each!s:.20} episodes of {lanes:,} operators on each of "
+            f"it requests {per_seed!s:.20} episodes of {lanes:,} operators on each of "
             f"{len(seeds):,} seeds, and the bundle has {episodes:,} in total"
         )
     return ""
@@ -159,23 +159,23 @@ def _problems(document: Mapping[str, Any]) -> Iterator[str]:
 def _operator_problems(table: Mapping[str, Any]) -> Iterator[str]:
     kind, model, folder = table.get("kind"), table.get("model"), table.get("folder")
     is_model = kind in LANGUAGE_MODELS
-    if wrong := sorted(set(table) - (_OPERATOR | _MODEL_KEYS if is_model else _OPERATOR)):
+    if wrong := sorted(set(table) - (_OPERATOR_KEYS | _MODEL_KEYS if is_model else _OPERATOR_KEYS)):
         yield f"an operator in a bundle must not have the key {wrong[0]!r:.100}"
     if kind not in _KINDS:
         yield f"a bundle cannot contain an operator of the kind {kind!r:.100}"
-    place = table.get("checkpoint", "checkpoints/")
-    if not place.startswith("checkpoints/") or ".." in place:
-        yield f"the checkpoint {place!r:.100} is outside the bundle"
+    checkpoint = table.get("checkpoint", "checkpoints/")
+    if not checkpoint.startswith("checkpoints/") or ".." in checkpoint:
+        yield f"the checkpoint {checkpoint!r:.100} is outside the bundle"
     if is_model and not (isinstance(model, str) and model.isprintable() and not is_model_file(model)):
         yield f"the model {model!r:.100} is not a valid name"
     if is_prompt_file(table.get("system")) or not isinstance(table.get("examples", []), list):
         yield "the system prompt and the examples of an operator must be in the script"
     if "program" in table and table["program"] not in _ENGINES:
         yield f"a bundle may not start the program {table['program']!r:.100}"
-    own = [table[name] for name in ("policy", *CODE) if ":" in str(table.get(name, ""))]
-    if kind == "python" or own:
+    code = [table[name] for name in ("policy", *CODE) if ":" in str(table.get(name, ""))]
+    if kind == "python" or code:
         if not _POLICIES.fullmatch(str(folder)):
             yield f"the folder {folder!r:.100} is not a policy of the bundle"
-        for name in [*(own or [None]), *table.get("files", ())]:
+        for name in [*(code or [None]), *table.get("files", ())]:
             if not isinstance(name, str) or name.startswith(("/", "~")) or ".." in name:
                 yield f"the file {name!r:.100} is outside the bundle"

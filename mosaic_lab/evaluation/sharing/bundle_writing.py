@@ -55,12 +55,12 @@ def write_bundle(
     if why := changed(plan):
         raise MosaicError(why)
     files: dict[str, bytes | Path] = {}
-    places = _checkpoints(plan, files) | _policies(plan.operators.values(), files)
+    locations = _checkpoints(plan, files) | _policies(plan.operators.values(), files)
     if plan.module is not None:
         module = Path(plan.module)
-        inside = {file.relative_to(module.parent).as_posix(): file for file in source_files(module)}
-        files |= {f"{ENVIRONMENT}/{name}": file for name, file in inside.items()}
-    script = json.dumps(script_of(plan, places), indent=1)
+        module_files = {file.relative_to(module.parent).as_posix(): file for file in source_files(module)}
+        files |= {f"{ENVIRONMENT}/{name}": file for name, file in module_files.items()}
+    script = json.dumps(script_of(plan, locations), indent=1)
     files[SCRIPT] = script.encode() + b"\n"
     files |= _results(evaluation)
     if recordings:
@@ -73,7 +73,7 @@ def write_bundle(
         warn_user(f"{text}, which needs a key and may give different answers", UserWarning)
     if notebook is not None:
         files[NOTEBOOK] = _notebook(Path(notebook))
-    about = {
+    manifest = {
         "format": FORMAT,
         "mosaic_lab": __version__,
         "evaluation": evaluation.id,
@@ -83,7 +83,7 @@ def write_bundle(
     try:
         with tempfile.TemporaryDirectory(prefix=".bundle-", dir=target.absolute().parent) as temporary:
             draft = Path(temporary) / target.name
-            pack_bundle(draft, files, about)
+            pack_bundle(draft, files, manifest)
             open_bundle(draft, Path(temporary) / "opened")  # verify that a recipient can open it
             os.replace(draft, target)  # noqa: PTH105
     except OSError as error:
@@ -109,26 +109,26 @@ def _checkpoints(plan: EvaluationPlan, files: dict[str, bytes | Path]) -> dict[s
     checkpoints = {
         str(spec.settings["checkpoint"]) for spec in plan.operators.values() if "checkpoint" in spec.settings
     }
-    places = {}
+    locations = {}
     for number, path in enumerate(sorted(checkpoints & set(plan.digests)), 1):
         checkpoint, folder = Path(path), f"checkpoints/{number}"
         if checkpoint.is_dir():
-            places[path] = folder
-            inside = [file for file in checkpoint.rglob("*") if file.is_file()]
-            files |= {f"{folder}/{file.relative_to(checkpoint).as_posix()}": file for file in inside}
+            locations[path] = folder
+            children = [file for file in checkpoint.rglob("*") if file.is_file()]
+            files |= {f"{folder}/{file.relative_to(checkpoint).as_posix()}": file for file in children}
         else:
-            places[path] = f"{folder}/policy{checkpoint.suffix}"
-            files[places[path]] = checkpoint
+            locations[path] = f"{folder}/policy{checkpoint.suffix}"
+            files[locations[path]] = checkpoint
             if (described := checkpoint.with_suffix(".json")).is_file():
                 files[f"{folder}/policy.json"] = described
-    return places
+    return locations
 
 
 def _policies(specs: Iterable[OperatorSpec], files: dict[str, bytes | Path]) -> dict[str, str]:
     """Add the files of the user's code to ``files``; return the place of each of their folders."""
     with_code = [(spec, code) for spec in specs for code in spec.code.values()]
     folders = sorted({settings["folder"] for _, settings in with_code})
-    places = {folder: f"policies/{number}" for number, folder in enumerate(folders, 1)}
+    locations = {folder: f"policies/{number}" for number, folder in enumerate(folders, 1)}
     for spec, settings in with_code:
         code = Path(settings["folder"], settings["file"])
         package = code.parent / "__init__.py"
@@ -137,8 +137,8 @@ def _policies(specs: Iterable[OperatorSpec], files: dict[str, bytes | Path]) -> 
                 f"{code} is part of a package, of which a bundle contains only the files that files=[…] "
                 f"names: name those that it needs, including {package.name}"
             )
-        files |= {f"{places[settings['folder']]}/{name}": path for name, path in spec.files.items()}
-    return places
+        files |= {f"{locations[settings['folder']]}/{name}": path for name, path in spec.files.items()}
+    return locations
 
 
 def _notebook(path: Path) -> bytes:

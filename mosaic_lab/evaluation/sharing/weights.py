@@ -110,11 +110,11 @@ def _is_read_alike(file: BinaryIO, archive: zipfile.ZipFile) -> bool:
     file.seek(archive.start_dir)
     tail = file.read()
     count, offset = len(archive.infolist()), archive.start_dir
-    ends = tail[-_END.size - 20 : -_END.size].startswith(_LOCATOR64)
-    size = len(tail) - _END.size - (_END64.size if ends else 0)
+    is_zip64 = tail[-_END.size - 20 : -_END.size].startswith(_LOCATOR64)
+    size = len(tail) - _END.size - (_END64.size if is_zip64 else 0)
     if size < 0 or tail[-_END.size :] != _END.pack(b"PK\x05\x06", 0, 0, count, count, size, offset, 0):
         return False
-    if not ends:
+    if not is_zip64:
         return True
     _, length, _, _, *fields = _END64.unpack(tail[size : size + _END64.size])
     numbers = [0, 0, count, count, size, offset, _LOCATOR64, 0, offset + size, 1]

@@ -133,10 +133,10 @@ def replicate(
     for counts in resampling.original_and_resamples(rng, units, resamples, largest):
         rows = slice(start, start + len(counts))
         start += len(counts)
-        drawn = counts.astype(np.float64)
+        weights = counts.astype(np.float64)
         means = np.stack(
             [
-                base + resampling.product(drawn[:, first:end], part) / (end - first)
+                base + resampling.product(weights[:, first:end], part) / (end - first)
                 for first, end, base, part in by_task
             ]
         )
@@ -146,7 +146,7 @@ def replicate(
         if target is not None:
             averages[:, rows, GAP] = means[..., len(group) :].mean(axis=0).T
         for batch, pool in zip(batches, pools, strict=True):
-            averages[batch, rows, MEDIAN], averages[batch, rows, IQM] = pool.of(counts)
+            averages[batch, rows, MEDIAN], averages[batch, rows, IQM] = pool.averages(counts)
     return averages
 
 
@@ -165,15 +165,15 @@ class _Pool:
         exact, rounded = ((size + 1) // 2, size // 2 + 1), (size / 2 - rounding, size / 2 + rounding)
         self._halves: tuple[float, float] = exact if unweighted else rounded
 
-    def of(self, counts: Ints) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def averages(self, counts: Ints) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return medians and interquartile means, float64[operators, rows] each."""
         mass = self._sample.mass(counts)
         lower, upper = ([int(np.searchsorted(row, half)) for row in mass] for half in self._halves)
         medians = (self._values[lower] + self._values[upper]) / 2.0
         cut = self._size // 4
         np.clip(mass, cut, self._size - cut, out=mass)
-        kept = np.diff(mass, axis=1, prepend=cut).astype(np.float64, copy=False)
-        iqm = self._middle + resampling.product(kept, self._relative) / (self._size - 2 * cut)
+        iqm_mass = np.diff(mass, axis=1, prepend=cut).astype(np.float64, copy=False)
+        iqm = self._middle + resampling.product(iqm_mass, self._relative) / (self._size - 2 * cut)
         return medians.T, iqm.T
 
 

@@ -149,8 +149,8 @@ def _resampled(values: Floats, rng: np.random.Generator, resamples: int, average
     values = values[np.lexsort(values.T[::-1])]  # makes the result independent of the order of runs
     means = np.empty((resamples, values.shape[1]))
     for block in resampling.blocks(resamples, values.size):
-        drawn = rng.integers(0, count, size=(block.stop - block.start, count))
-        means[block] = _AVERAGES[average](values[drawn])
+        indices = rng.integers(0, count, size=(block.stop - block.start, count))
+        means[block] = _AVERAGES[average](values[indices])
     return means
 
 
@@ -160,26 +160,26 @@ def _common(first: float, last: float, points: int) -> Floats:
     return np.linspace(first, last, int(points)) if last > first else np.array([first])
 
 
-def _grid(numbers: ArrayLike, what: str) -> Floats:
-    grid = read_numbers(numbers, what)
+def _grid(numbers: ArrayLike, name: str) -> Floats:
+    grid = read_numbers(numbers, name)
     if grid.ndim != 1 or grid.size == 0:
-        raise ConfigurationError(f"{what}: must be a non-empty array of one dimension, not {grid.shape}")
+        raise ConfigurationError(f"{name}: must be a non-empty array of one dimension, not {grid.shape}")
     return grid
 
 
-def _run(steps: ArrayLike, values: ArrayLike, what: str) -> tuple[Floats, Floats]:
+def _run(steps: ArrayLike, values: ArrayLike, name: str) -> tuple[Floats, Floats]:
     """Return a run's distinct steps and the mean value at each."""
-    x, y = read_numbers(steps, f"{what}, steps"), read_numbers(values, f"{what}, values")
+    x, y = read_numbers(steps, f"{name}, steps"), read_numbers(values, f"{name}, values")
     if x.ndim != 1 or x.shape != y.shape or x.size == 0:
         raise ConfigurationError(
-            f"{what}: steps and values must be non-empty arrays of equal length; "
+            f"{name}: steps and values must be non-empty arrays of equal length; "
             f"their shapes are {x.shape} and {y.shape}"
         )
     falls = np.flatnonzero(np.diff(x) < 0)
     if len(falls):
-        at = falls[0]
+        i = falls[0]
         raise ConfigurationError(
-            f"{what}: steps must not decrease, but fall from {x[at]:g} to {x[at + 1]:g} (position {at + 1})"
+            f"{name}: steps must not decrease, but fall from {x[i]:g} to {x[i + 1]:g} (position {i + 1})"
         )
     unique, index = np.unique(x, return_inverse=True)
     return unique, np.bincount(index, y) / np.bincount(index)

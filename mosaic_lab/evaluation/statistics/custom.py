@@ -74,9 +74,9 @@ def statistic(
 
     vectorised = (flat or each_task) and _is_vectorised(function, tasks[0])
 
-    def of_resamples(*drawn: Ints, axis: int = -1) -> Floats:
+    def of_resamples(*draws: Ints, axis: int = -1) -> Floats:
         """Return the statistic of each resample. SciPy passes ``axis``, which is always the last."""
-        columns = _columns(tasks, drawn)
+        columns = _columns(tasks, draws)
         if each_task:
             total = reduce(np.add, (_values(function, column, 1, vectorised) for column in columns))
             return np.asarray(total / len(tasks))
@@ -120,13 +120,13 @@ def _tasks(scores: ArrayLike | Sequence[ArrayLike], each_task: bool) -> tuple[li
     )
 
 
-def _columns(tasks: Sequence[Floats], drawn: Sequence[Ints]) -> list[Floats]:
+def _columns(tasks: Sequence[Floats], draws: Sequence[Ints]) -> list[Floats]:
     """Return the scores of each task in each resample, [..., runs], by the indices drawn: of runs for each
     task and, if tasks were drawn too, of tasks."""
-    if len(drawn) > len(tasks):
-        every, chosen = np.stack(tasks), drawn[-1]
-        return [every[chosen[..., [place]], runs] for place, runs in enumerate(drawn[:-1])]
-    return [task[runs] for task, runs in zip(tasks, drawn, strict=True)]
+    if len(draws) > len(tasks):
+        stacked, chosen = np.stack(tasks), draws[-1]
+        return [stacked[chosen[..., [column]], runs] for column, runs in enumerate(draws[:-1])]
+    return [task[runs] for task, runs in zip(tasks, draws, strict=True)]
 
 
 def _values(function: Statistic, scores: Floats, axes: int, vectorised: bool) -> Floats:
@@ -145,10 +145,10 @@ def _is_vectorised(function: Statistic, scores: Floats) -> bool:
     try:
         if "axis" not in signature(function).parameters:
             return False
-        both = np.asarray(function(np.stack([scores, scores]), axis=-1))  # type: ignore[call-arg]
+        results = np.asarray(function(np.stack([scores, scores]), axis=-1))  # type: ignore[call-arg]
     except Exception:  # whatever a function for single arrays may raise
         return False
-    return both.shape == (2,) and np.allclose(both, _number(function, scores))
+    return results.shape == (2,) and np.allclose(results, _number(function, scores))
 
 
 def _number(function: Statistic, scores: Floats) -> float:

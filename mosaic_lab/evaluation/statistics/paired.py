@@ -105,11 +105,11 @@ def mean_difference(
     ConfigurationError as `probability_of_improvement` does.
     """
     resampling.check_resampling(rng, resamples, confidence)
-    ours, theirs = read_scores(first, "first operator"), read_scores(second, "second operator")
-    same_tasks({"first": ours, "second": theirs})
-    means = [replicate([sample], None, rng, resamples)[0, :, MEAN] for sample in (ours, theirs)]
+    x, y = read_scores(first, "first operator"), read_scores(second, "second operator")
+    same_tasks({"first": x, "second": y})
+    means = [replicate([sample], None, rng, resamples)[0, :, MEAN] for sample in (x, y)]
     values = means[0] - means[1]
-    low, high = resampling.bounds(values[1:], confidence, ours.units + theirs.units)
+    low, high = resampling.bounds(values[1:], confidence, x.units + y.units)
     return MeanDifference(Estimate(float(values[0]), float(low), float(high), confidence))
 
 
@@ -131,32 +131,30 @@ def probability_of_improvement(
     lacks.
     """
     resampling.check_resampling(rng, resamples, confidence)
-    ours, theirs = read_scores(first, "first operator"), read_scores(second, "second operator")
-    same_tasks({"first": ours, "second": theirs})
-    pairs = list(zip(_by_task(ours), _by_task(theirs), strict=True))
-    units = ours.units + theirs.units
+    x, y = read_scores(first, "first operator"), read_scores(second, "second operator")
+    same_tasks({"first": x, "second": y})
+    x_tasks, y_tasks = _by_task(x), _by_task(y)
+    units = x.units + y.units
     probabilities = []
-    for counts in resampling.original_and_resamples(
-        rng, units, resamples, len(ours.values) + len(theirs.values)
-    ):
+    for counts in resampling.original_and_resamples(rng, units, resamples, len(x.values) + len(y.values)):
         columns = np.split(counts, np.cumsum(units)[:-1], axis=1)
-        drawn = zip(pairs, columns, columns[len(pairs) :], strict=False)
-        probabilities.append(np.mean([_beats(*pair, mine, others) for pair, mine, others in drawn], axis=0))
+        tasks = zip(x_tasks, y_tasks, columns, columns[len(x_tasks) :], strict=False)
+        probabilities.append(np.mean([_beats(*task) for task in tasks], axis=0))
     values = np.clip(np.concatenate(probabilities), 0.0, 1.0)  # sums of shares may exceed 1 by an ulp
     low, high = resampling.bounds(values[1:], confidence, units)
     return Estimate(float(values[0]), float(low), float(high), confidence)
 
 
-def _by_seed(seeds: ArrayLike, scores: ArrayLike, what: str) -> tuple[NDArray[np.generic], Floats]:
+def _by_seed(seeds: ArrayLike, scores: ArrayLike, name: str) -> tuple[NDArray[np.generic], Floats]:
     """Return the distinct seeds, sorted, and the mean score of each."""
-    labels, values = np.asarray(seeds), read_numbers(scores, what)
+    labels, values = np.asarray(seeds), read_numbers(scores, name)
     if labels.ndim != 1 or values.shape != labels.shape or len(labels) == 0:
         raise ConfigurationError(
-            f"{what}: seeds and scores must be non-empty arrays of shape (episodes,); "
+            f"{name}: seeds and scores must be non-empty arrays of shape (episodes,); "
             f"their shapes are {labels.shape} and {values.shape}"
         )
     if labels.dtype.kind not in "iuU":
-        raise ConfigurationError(f"{what}: seeds must be integers or strings, not {labels.dtype}")
+        raise ConfigurationError(f"{name}: seeds must be integers or strings, not {labels.dtype}")
     if labels.dtype.kind == "u":
         labels = labels.astype(np.int64)
     unique, index = np.unique(labels, return_inverse=True)
@@ -176,19 +174,19 @@ def _by_task(sample: Sample) -> list[_Task]:
     weight = np.ones(len(sample.values)) if sample.weight is None else sample.weight
     tasks, start = [], 0
     for size in sample.units:
-        inside = (sample.unit >= start) & (sample.unit < start + size)
-        share = weight[inside] * len(sample.tasks) / len(sample.values)
-        tasks.append(_Task(sample.values[inside], sample.unit[inside] - start, share))
+        in_task = (sample.unit >= start) & (sample.unit < start + size)
+        share = weight[in_task] * len(sample.tasks) / len(sample.values)
+        tasks.append(_Task(sample.values[in_task], sample.unit[in_task] - start, share))
         start += size
     return tasks
 
 
-def _beats(ours: _Task, theirs: _Task, counts: Ints, their_counts: Ints) -> NDArray[np.float64]:
-    """Return the share of pairs in which ``ours`` scores higher, for each resample: float64[rows]."""
-    mass = np.cumsum(their_counts[:, theirs.unit] * theirs.share, axis=1)
+def _beats(x: _Task, y: _Task, x_counts: Ints, y_counts: Ints) -> NDArray[np.float64]:
+    """Return the share of pairs in which ``x`` scores higher, for each resample: float64[rows]."""
+    mass = np.cumsum(y_counts[:, y.unit] * y.share, axis=1)
     mass = np.concatenate([np.zeros((len(mass), 1)), mass], axis=1)
-    below = np.searchsorted(theirs.values, ours.values, "left")
-    at_most = np.searchsorted(theirs.values, ours.values, "right")
+    below = np.searchsorted(y.values, x.values, "left")
+    at_most = np.searchsorted(y.values, x.values, "right")
     won = (np.take(mass, below, axis=1) + np.take(mass, at_most, axis=1)) / 2.0
-    share: NDArray[np.float64] = np.einsum("ij,ij->i", counts[:, ours.unit] * ours.share, won)
+    share: NDArray[np.float64] = np.einsum("ij,ij->i", x_counts[:, x.unit] * x.share, won)
     return share

@@ -61,7 +61,7 @@ class WinDrawLoss:
 def win_draw_loss(results: ArrayLike, *, confidence: float = CONFIDENCE) -> WinDrawLoss:
     """Count games; ``results`` (games,) is 1, 0.5 or 0 for each. Raises ConfigurationError for any other."""
     results = _results(results)
-    wins, draws, losses = (int(np.sum(results == kind)) for kind in (1.0, 0.5, 0.0))
+    wins, draws, losses = (int(np.sum(results == outcome)) for outcome in (1.0, 0.5, 0.0))
     shares = [wilson(count, len(results), confidence=confidence) for count in (wins, draws, losses)]
     return WinDrawLoss(len(results), wins, draws, losses, *shares)
 
@@ -120,8 +120,8 @@ def elo(
     return EloRatings(
         players=table.players,
         ratings=tuple(
-            Estimate(float(anchor + at), float(anchor + a), float(anchor + b), confidence)
-            for at, a, b in zip(value, low, high, strict=True)
+            Estimate(float(anchor + rating), float(anchor + a), float(anchor + b), confidence)
+            for rating, a, b in zip(value, low, high, strict=True)
         ),
         games=tuple(int(count) for count in table.met.sum(axis=1)),
         regularised=regularised,
@@ -177,12 +177,12 @@ def _table(first: Sequence[str], second: Sequence[str], results: Floats) -> _Tab
     names, number = np.unique([str(name) for name in (*first, *second)], return_inverse=True)
     left, right = number[: len(results)], number[len(results) :]
     if np.any(left == right):
-        at = int(np.flatnonzero(left == right)[0])
-        raise ConfigurationError(f"game {at}: {str(names[left[at]])!r} plays against itself")
+        game = int(np.flatnonzero(left == right)[0])
+        raise ConfigurationError(f"game {game}: {str(names[left[game]])!r} plays against itself")
     points = np.where(left < right, results, 1.0 - results)
     pair = np.minimum(left, right) * len(names) + np.maximum(left, right)
     pairs, index = np.unique(pair, return_inverse=True)
-    outcomes = np.stack([np.bincount(index, points == kind) for kind in (1.0, 0.5, 0.0)], axis=1)
+    outcomes = np.stack([np.bincount(index, points == outcome) for outcome in (1.0, 0.5, 0.0)], axis=1)
     i, j = np.divmod(pairs, len(names))
     return _Table(tuple(names.tolist()), i, j, outcomes.astype(np.int64))
 
@@ -190,7 +190,7 @@ def _table(first: Sequence[str], second: Sequence[str], results: Floats) -> _Tab
 def _check_connected(table: _Table) -> None:
     reach = _reach(table.met[None])[0]
     if not reach.all():
-        groups = {tuple(table.players[at] for at in np.flatnonzero(row)) for row in reach}
+        groups = {tuple(table.players[player] for player in np.flatnonzero(row)) for row in reach}
         raise ConfigurationError(
             "no chain of games connects all players, so their ratings cannot be compared; groups: "
             + "; ".join(", ".join(group) for group in sorted(groups))
@@ -217,8 +217,8 @@ def _replicates(pool: Ints, table: _Table, rng: np.random.Generator, resamples: 
     shares = pool / pool.sum(axis=1, keepdims=True)
     ratings, separated = np.empty((resamples, len(table.players))), 0
     for block in resampling.blocks(resamples, len(table.players) ** 2):
-        drawn = rng.multinomial(games, shares, size=(block.stop - block.start, len(games)))
-        wins = table.scored(drawn)
+        outcomes = rng.multinomial(games, shares, size=(block.stop - block.start, len(games)))
+        wins = table.scored(outcomes)
         separated += int(_separated(wins).sum())
         ratings[block] = _ratings(wins, table)
     return ratings, separated

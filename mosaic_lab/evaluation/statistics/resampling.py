@@ -64,20 +64,20 @@ class Sample:
     ranked: bool
     """Whether unit i is score i: one task of single episodes."""
 
-    def unit_means(self, of: Callable[[Floats], Floats] = lambda values: values) -> Floats:
+    def unit_means(self, transform: Callable[[Floats], Floats] = lambda values: values) -> Floats:
         """Return the mean of ``of(scores)`` over the episodes of each unit, float64[units]."""
-        sums = np.bincount(self.unit, of(self.values), minlength=sum(self.units))
+        sums = np.bincount(self.unit, transform(self.values), minlength=sum(self.units))
         return sums / np.bincount(self.unit, minlength=len(sums))
 
     def mass(self, counts: Ints) -> NDArray[Any]:
         """Return the mass of each resample at or below each score: [rows, n], whose last column is n.
         ``counts``, int64[rows, units], is how often each unit was drawn."""
-        drawn = counts if self.ranked else np.take(counts, self.unit, axis=1)
-        return np.cumsum(drawn if self.weight is None else drawn * self.weight, axis=1)
+        score_counts = counts if self.ranked else np.take(counts, self.unit, axis=1)
+        return np.cumsum(score_counts if self.weight is None else score_counts * self.weight, axis=1)
 
 
-def read_scores(scores: Scores, what: str) -> Sample:
-    """Validate scores; ``what`` names them in errors.
+def read_scores(scores: Scores, name: str) -> Sample:
+    """Validate scores; ``name`` is their name in errors.
 
     Raises ConfigurationError for no scores, for a score that is not a finite number below 1e150 in absolute
     value, and for a bare two-dimensional array, which is ambiguous (tasks × episodes or runs × episodes).
@@ -85,38 +85,38 @@ def read_scores(scores: Scores, what: str) -> Sample:
     if isinstance(scores, Mapping):
         if not scores:
             raise ConfigurationError(
-                f"{what}: there are no tasks; pass {{task: scores}} or an array of scores"
+                f"{name}: there are no tasks; pass {{task: scores}} or an array of scores"
             )
         if unnamed := [task for task in scores if not isinstance(task, str)]:
-            raise ConfigurationError(f"{what}: task names must be strings, not {unnamed[0]!r}")
-        tasks = {task: _units(values, f"{what}, task {task!r}") for task, values in scores.items()}
+            raise ConfigurationError(f"{name}: task names must be strings, not {unnamed[0]!r}")
+        tasks = {task: _units(values, f"{name}, task {task!r}") for task, values in scores.items()}
     else:
-        values, lengths = _units(scores, what)
+        values, lengths = _units(scores, name)
         if lengths.max() > 1:
             raise ConfigurationError(
-                f"{what}: two-dimensional scores need a task name: pass "
+                f"{name}: two-dimensional scores need a task name: pass "
                 "{task: array of (runs, episodes)}, or {task: array of (episodes,)} for several tasks"
             )
         tasks = {ONE_TASK: (values, lengths)}
     return _sample(tasks)
 
 
-def read_numbers(values: Any, what: str) -> Floats:
+def read_numbers(values: Any, name: str) -> Floats:
     """Return ``values`` as a float64 array. Raises ConfigurationError unless all are finite numbers below
     1e150 in absolute value.
     """
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise ConfigurationError(f"{what}: lists of unequal lengths cannot be one array ({error})") from None
+        raise ConfigurationError(f"{name}: lists of unequal lengths cannot be one array ({error})") from None
     if array.dtype.kind not in "buif":
-        raise ConfigurationError(f"{what}: scores must be numbers, not {array.dtype}: {str(array)[:80]}")
+        raise ConfigurationError(f"{name}: scores must be numbers, not {array.dtype}: {str(array)[:80]}")
     numbers = array.astype(np.float64)
     usable = np.abs(numbers) < LARGEST
     if not usable.all():
         wrong = np.flatnonzero(~usable.ravel())
         raise ConfigurationError(
-            f"{what}: {len(wrong)} of {numbers.size} values are not finite (or beyond 1e150), the first is "
+            f"{name}: {len(wrong)} of {numbers.size} values are not finite (or beyond 1e150), the first is "
             f"{numbers.ravel()[wrong[0]]} at position {wrong[0]}; pass the score that such an episode should "
             "count as, because nothing is left out silently"
         )
@@ -149,22 +149,22 @@ def normalise_scores(
     return normalised
 
 
-def _units(values: Any, what: str) -> tuple[Floats, Ints]:
+def _units(values: Any, name: str) -> tuple[Floats, Ints]:
     """Return the scores of one task, unit by unit, and the number of scores in each unit."""
     if isinstance(values, Sequence) and not isinstance(values, str) and any(np.ndim(v) for v in values):
-        runs = [read_numbers(run, f"{what}, run {index}") for index, run in enumerate(values)]
+        runs = [read_numbers(run, f"{name}, run {index}") for index, run in enumerate(values)]
         wrong = next((run.shape for run in runs if run.ndim != 1), None)
         lengths = [run.size for run in runs]
         flat = np.concatenate([run.ravel() for run in runs])
     else:
-        array = read_numbers(values, what)
+        array = read_numbers(values, name)
         wrong = None if array.ndim in (1, 2) else array.shape
         flat = array.ravel()
         lengths = [] if wrong is not None or not array.size else [array[0].size] * len(array)
     if wrong is not None:
-        raise ConfigurationError(f"{what}: the shape must be (episodes,) or (runs, episodes), not {wrong}")
+        raise ConfigurationError(f"{name}: the shape must be (episodes,) or (runs, episodes), not {wrong}")
     if not lengths or not min(lengths):
-        raise ConfigurationError(f"{what}: no scores, or a run without scores (scores: {lengths})")
+        raise ConfigurationError(f"{name}: no scores, or a run without scores (scores: {lengths})")
     return flat, np.array(lengths, dtype=np.int64)
 
 
@@ -233,7 +233,7 @@ def check_confidence(confidence: float) -> None:
 def blocks(resamples: int, cells: int) -> Iterator[slice]:
     """Yield slices of the resamples, each of ``cells`` numbers, in blocks."""
     rows = max(1, _CELLS // max(1, cells))
-    yield from (slice(at, min(at + rows, resamples)) for at in range(0, resamples, rows))
+    yield from (slice(start, min(start + rows, resamples)) for start in range(0, resamples, rows))
 
 
 def original_and_resamples(
@@ -251,11 +251,11 @@ def original_and_resamples(
     starts = (np.cumsum(units) - units).tolist()
     for block in blocks(resamples, width):
         rows = block.stop - block.start
-        drawn = np.empty((rows, width), dtype=np.int64)
+        indices = np.empty((rows, width), dtype=np.int64)
         for size, start in zip(units, starts, strict=True):
-            drawn[:, start : start + size] = rng.integers(start, start + size, size=(rows, size))
-        drawn += np.arange(0, rows * width, width)[:, None]
-        counts = np.bincount(drawn.ravel(), minlength=rows * width).reshape(rows, width)
+            indices[:, start : start + size] = rng.integers(start, start + size, size=(rows, size))
+        indices += np.arange(0, rows * width, width)[:, None]
+        counts = np.bincount(indices.ravel(), minlength=rows * width).reshape(rows, width)
         yield from (counts[part] for part in blocks(rows, max(width, scores)))
 
 
