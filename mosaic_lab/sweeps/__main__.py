@@ -37,8 +37,8 @@ def begin(folder: RunFolder, telemetry: Telemetry) -> SweepRunner:
     )
     launch = folder.document(folder.launch_path)
     supervisor = Supervisor(folder.path.parent, launch.get("max_running"), warm=launch.get("warm", False))
-    kind = SegmentedTrials if plan.stops else WholeTrials
-    return kind(plan, folder.run_id, supervisor, log, telemetry)
+    runner_class = SegmentedTrials if plan.stops else WholeTrials
+    return runner_class(plan, folder.run_id, supervisor, log, telemetry)
 
 
 if __name__ == "__main__":

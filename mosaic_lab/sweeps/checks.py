@@ -21,7 +21,7 @@ MOST_EXAMPLES = 200
 _TYPES = {type_.__name__: type_ for type_ in (int, float, bool, str, list, dict)}
 _TYPO = 0.9  # minimum similarity of a misspelt metric: one or two letters differ
 _KEYWORD = 0.75  # minimum similarity of a misspelt keyword
-_KNOWN = [field.name for field in fields(Parameter)]
+_PARAMETER_FIELDS = [field.name for field in fields(Parameter)]
 
 Rows = Mapping[str, Mapping[str, Any]]
 """A worker's hyperparameters of one algorithm by name; empty if it has no table."""
@@ -38,13 +38,13 @@ class Example:
 
     def __init__(self, number: int) -> None:
         self._number = number
-        self.most = 1
+        self.most_choices = 1
         """The length of the longest list it has chosen from."""
 
     def suggest(self, name: str, distribution: Distribution) -> Any:
         if isinstance(distribution, Range):
             return distribution.high if self._number % 2 else distribution.low
-        self.most = max(self.most, len(distribution.values))
+        self.most_choices = max(self.most_choices, len(distribution.values))
         return distribution.values[self._number // 2 % len(distribution.values)]
 
 
@@ -54,19 +54,19 @@ def example_trials(space: Space) -> list[dict[str, Any]]:
     Raises ConfigurationError if a search function fails.
     """
     examples: list[dict[str, Any]] = []
-    number, most = 0, 1
-    while number < min(2 * most, MOST_EXAMPLES):
+    number, most_choices = 0, 1
+    while number < min(2 * most_choices, MOST_EXAMPLES):
         example = Example(number)
         if (sampled := space.sample(example)) not in examples:
             examples.append(sampled)
-        number, most = number + 1, max(most, example.most)
+        number, most_choices = number + 1, max(most_choices, example.most_choices)
     return examples
 
 
 def check_space(
-    what: str, training: Mapping[str, Any], space: Space, rows: Rows, problems: Problems
+    algorithm: str, training: Mapping[str, Any], space: Space, rows: Rows, problems: Problems
 ) -> list[dict[str, Any]]:
-    """Add a problem for each search value that does not fit the hyperparameters of ``what``.
+    """Add a problem for each search value that does not fit the hyperparameters of ``algorithm``.
 
     Return two trials that differ as much as possible, without such values, for the worker to check.
     """
@@ -82,20 +82,20 @@ def check_space(
         for entry in value
     }
     wrong = set()
-    for name, distribution in _tried(space, sampled).items():
+    for name, distribution in _candidate_values(space, sampled).items():
         if name in training or name in entries:
             why = f"search[{name!r}] and {name}=: give one value for all trials, or a search"
         elif not rows or rows.get(name.partition(".")[0], {}).get("type") == "dict":
             why = ""  # the worker itself checks the values of two trials
         elif name not in rows:
-            why = f"search[{name!r}]: {what} has no such hyperparameter{nearest(name, rows)}"
+            why = f"search[{name!r}]: {algorithm} has no such hyperparameter{nearest(name, rows)}"
         elif why := _misfit(distribution, rows[name]):
             why = f"search[{name!r}]: {why}"
         if why:
             problems.add(f"search.{name}", why)
             wrong.add(name)
-    ends = sampled[:1] + sampled[1:][-1:]
-    return [{name: value for name, value in values.items() if name not in wrong} for values in ends]
+    extremes = sampled[:1] + sampled[1:][-1:]
+    return [{name: value for name, value in values.items() if name not in wrong} for values in extremes]
 
 
 def misspelt_metric(metric: str) -> str:
@@ -120,7 +120,7 @@ def misspelt_keywords(names: Iterable[str], rows: Rows) -> dict[str, str]:
     }
 
 
-def _tried(space: Space, sampled: Sequence[Mapping[str, Any]]) -> Mapping[str, Distribution]:
+def _candidate_values(space: Space, sampled: Sequence[Mapping[str, Any]]) -> Mapping[str, Distribution]:
     """Return the values that a search tries for each hyperparameter: for a function, in its examples."""
     if space.code is None:
         return space.parameters
@@ -134,7 +134,7 @@ def _tried(space: Space, sampled: Sequence[Mapping[str, Any]]) -> Mapping[str, D
 def _misfit(distribution: Distribution, row: Mapping[str, Any]) -> str:
     """Return why a distribution's values do not fit a hyperparameter; empty if they do."""
     parameter = Parameter(
-        **{name: row[name] for name in _KNOWN if name in row} | {"type": _TYPES[row["type"]]}
+        **{name: row[name] for name in _PARAMETER_FIELDS if name in row} | {"type": _TYPES[row["type"]]}
     )
     if isinstance(distribution, Choice):
         return _why(distribution.values, parameter)

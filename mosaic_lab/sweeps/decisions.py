@@ -68,7 +68,7 @@ class Decisions:
         self._space = space
         self._seed = seed
         self._sampler = sampler
-        self._given = _proposals(space, sampler, seed)
+        self._predefined = _proposals(space, sampler, seed)
         self._study = optuna.create_study(
             study_name=f"seed {seed}",  # Hyperband assigns brackets by study name
             direction="maximize" if maximize else "minimize",
@@ -76,15 +76,15 @@ class Decisions:
         )
         for trial in trials:
             self._add(trial)
-            if self._given is not None:
-                next(self._given, None)
+            if self._predefined is not None:
+                next(self._predefined, None)
 
     def propose(self) -> Proposal | None:
         """Return the next trial's values; None if a grid is exhausted. Raises ConfigurationError if the
         search function fails."""
         fixed = None
-        if self._given is not None:
-            fixed = next(self._given, None)
+        if self._predefined is not None:
+            fixed = next(self._predefined, None)
             if fixed is None:
                 return None
         with _quietly():
@@ -107,8 +107,8 @@ class Decisions:
             trial = optuna.trial.Trial(self._study, self._id(number))
             trial.report(value, step)
             prune = trial.should_prune()
-            kept = self._study.get_trials(deepcopy=False)[number].system_attrs
-        return prune, {name: rung for name, rung in kept.items() if name.startswith("completed_rung")}
+            attributes = self._study.get_trials(deepcopy=False)[number].system_attrs
+        return prune, {name: rung for name, rung in attributes.items() if name.startswith("completed_rung")}
 
     def end(self, trial: Trial) -> None:
         """Record the end of a trial."""

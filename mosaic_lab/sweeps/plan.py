@@ -30,7 +30,7 @@ from mosaic_lab.sweeps.space import Space, space_of
 from mosaic_lab.sweeps.trials import Trial, TrialState
 from mosaic_lab.validation import Problems, no_seeds
 
-_OWN = [name for name in SweepRequest.__struct_fields__ if name not in ("training", "search")]
+_SWEEP_FIELDS = [name for name in SweepRequest.__struct_fields__ if name not in ("training", "search")]
 
 
 @dataclass(frozen=True)
@@ -104,10 +104,10 @@ class SweepPlan:
 
     def to_config(self) -> dict[str, Any]:
         """Return the configuration of the sweep's run."""
-        about = {name: self.training.config.get(name) for name in ("algorithm", "env_id", "launch_dir")}
+        shared = {name: self.training.config.get(name) for name in ("algorithm", "env_id", "launch_dir")}
         return {
-            **{name: value for name, value in about.items() if value is not None},
-            **{name: getattr(self.request, name) for name in _OWN},
+            **{name: value for name, value in shared.items() if value is not None},
+            **{name: getattr(self.request, name) for name in _SWEEP_FIELDS},
             "seeds": list(self.seeds),
             "resumable": self.resumable,
             "total_trials": self.parts[0],
@@ -121,7 +121,7 @@ class SweepPlan:
         """Return the plan from the result of `to_config`. Raises KeyError or TypeError for other content."""
         training = TrainingPlan.from_json(config["training"], config.get("pass_env_vars", ()))
         space = Space.from_json(config["search"])
-        arguments = {name: config[name] for name in _OWN if name in config}
+        arguments = {name: config[name] for name in _SWEEP_FIELDS if name in config}
         players = config.get("players")
         return cls(
             SweepRequest(training=training.request, search=space, **arguments),
@@ -152,9 +152,9 @@ def plan_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str]
     _check_metric(request, problems)
     _check_training(request.training, problems)
     worker = workers.ensure(request.training.worker, progress)
-    about = workers.describe(worker)
+    description = workers.describe(worker)
     training = request.training.with_(algorithm=worker.algorithm(request.training.algorithm))
-    rows = {row["name"]: row for row in about["hyperparameters"].get(training.algorithm, ())}
+    rows = {row["name"]: row for row in description["hyperparameters"].get(training.algorithm, ())}
     if rows:  # a worker without a table may take any keyword and report any metric
         training = _without_misspelt(training, rows, problems)
         if problem := misspelt_metric(request.chosen_metric):
@@ -167,7 +167,7 @@ def plan_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str]
         if request.sampler == "grid":
             _checked(problems, "search", space.grid)
     stops = checked_stops(
-        replace(request, training=training), len(seeds or ()), space, about["capabilities"], problems
+        replace(request, training=training), len(seeds or ()), space, description["capabilities"], problems
     )
     first = training.with_(seed=(seeds or [1])[0], stop_at=stops[0] if stops else None)
     plan = _plan_of(trainer, first, examples, problems, progress)
@@ -192,7 +192,7 @@ def plan_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str]
         parallel=request.at_once,
         rounds=bool(request.rounds) and not population,  # a population has its own rounds
     )
-    resumable = plan.config["algorithm"] in about["capabilities"].get("resume_bound", {})
+    resumable = plan.config["algorithm"] in description["capabilities"].get("resume_bound", {})
     return SweepPlan(complete, plan, space, resumable, players)
 
 
@@ -281,10 +281,10 @@ def _seeds(seeds: Any) -> list[int]:
     return seed_list(seeds)[0]
 
 
-def _checked(problems: Problems, place: str, check: Callable[[], Any]) -> Any:
+def _checked(problems: Problems, field: str, check: Callable[[], Any]) -> Any:
     try:
         return check()
     except ConfigurationError as error:
         for text in str(error).splitlines():
-            problems.add(place, text)
+            problems.add(field, text)
         return None

@@ -36,14 +36,14 @@ def sweep_plots(plan: SweepPlan, trials: Sequence[Trial], importance: Mapping[st
     """Return the plots of a sweep, empty before the first value. ``importance``: see `Sweep.importance`."""
     if plan.request.interval is not None:
         return population_plots(plan, trials)
-    ended = [trial for trial in trials if trial.value is not None and trial.state in _SHOWN]
+    ended = [trial for trial in trials if trial.value is not None and trial.state in _SCORED_STATES]
     completed = [trial for trial in ended if trial.state is TrialState.COMPLETED]
     if not ended:
         return []
     better = max if plan.request.mode == "max" else min
     best = better(completed, key=lambda trial: trial.value or 0.0, default=None)
-    found = dict.fromkeys([*plan.space.parameters, *(name for trial in trials for name in trial.parameters)])
-    names = sorted(found, key=lambda name: -importance.get(name, 0.0))
+    params = dict.fromkeys([*plan.space.parameters, *(name for trial in trials for name in trial.parameters)])
+    names = sorted(params, key=lambda name: -importance.get(name, 0.0))
     plots = [
         Plot(
             "Trials",
@@ -66,7 +66,7 @@ def sweep_plots(plan: SweepPlan, trials: Sequence[Trial], importance: Mapping[st
     return plots
 
 
-_SHOWN = (TrialState.COMPLETED, TrialState.PRUNED)
+_SCORED_STATES = (TrialState.COMPLETED, TrialState.PRUNED)
 _TRIALS_NOTE = "A pruned trial has the value it had when it was stopped"
 _SLICES_NOTE = "Each trial against one parameter"
 _PARALLEL_NOTE = (
@@ -77,31 +77,31 @@ _PARALLEL_NOTE = (
 
 def _history(plan: SweepPlan, ended: Sequence[Trial], best: Trial | None) -> Facet:
     completed = [trial for trial in ended if trial.state is TrialState.COMPLETED]
-    points = partial(_points, place=lambda trial: trial.number)
+    points = partial(_points, position=lambda trial: trial.number)
     marks = _scattered(ended, best, points)
     if best is not None:
         running = np.maximum if plan.request.mode == "max" else np.minimum
         values = np.array([trial.value for trial in completed], np.float64)
-        at = np.array([trial.number for trial in completed], np.float64)
+        numbers = np.array([trial.number for trial in completed], np.float64)
         last = float(ended[-1].number)
         steps = np.repeat(running.accumulate(values), 2)
-        places = np.append(np.repeat(at, 2)[1:], last)
-        marks.append(PlotMark("best", BEST, line=(places, steps), points=points([best])))
-    return Facet(plan.metric, "trial", tuple(mark for mark in marks if _drawn(mark)))
+        x = np.append(np.repeat(numbers, 2)[1:], last)
+        marks.append(PlotMark("best", BEST, line=(x, steps), points=points([best])))
+    return Facet(plan.metric, "trial", tuple(mark for mark in marks if _has_data(mark)))
 
 
 def _curves(plan: SweepPlan, trials: Sequence[Trial], best: Trial | None) -> Facet:
     def curves(chosen: Sequence[Trial]) -> tuple[Points, ...]:
         return tuple(_curve(plan, trial) for trial in chosen if trial.reports)
 
-    others = [trial for trial in trials if trial is not best]
+    remaining = [trial for trial in trials if trial is not best]
     marks = [
-        PlotMark(str(state), state_color, thin=curves([trial for trial in others if trial.state is state]))
+        PlotMark(str(state), state_color, thin=curves([trial for trial in remaining if trial.state is state]))
         for state, state_color in _COLORS.items()
     ]
     if best is not None and best.reports:
         marks.append(PlotMark("best", BEST, line=_curve(plan, best)))
-    return Facet("Learning curves", "steps", tuple(mark for mark in marks if _drawn(mark)))
+    return Facet("Learning curves", "steps", tuple(mark for mark in marks if _has_data(mark)))
 
 
 def _curve(plan: SweepPlan, trial: Trial) -> Points:
@@ -115,15 +115,15 @@ def _curve(plan: SweepPlan, trial: Trial) -> Points:
 
 def _slice(plan: SweepPlan, name: str, ended: Sequence[Trial], best: Trial | None) -> Facet:
     with_it = [trial for trial in ended if name in trial.parameters]
-    place, label, rows = _axis(plan, name, with_it)
+    position, label, rows = _axis(plan, name, with_it)
 
-    def points(some: Sequence[Trial]) -> Points:
-        x, y = _points(some, lambda trial: place(trial.parameters[name]))
+    def points(subset: Sequence[Trial]) -> Points:
+        x, y = _points(subset, lambda trial: position(trial.parameters[name]))
         return (y, x) if rows else (x, y)
 
     chosen = points([trial for trial in with_it if trial is best])
     marks = [*_scattered(with_it, best, points), PlotMark("best", BEST, points=chosen)]
-    return Facet(name, plan.metric if rows else label, tuple(mark for mark in marks if _drawn(mark)), rows)
+    return Facet(name, plan.metric if rows else label, tuple(mark for mark in marks if _has_data(mark)), rows)
 
 
 def _scattered(
@@ -131,10 +131,10 @@ def _scattered(
 ) -> list[PlotMark]:
     """Return the marks of pruned and of completed trials, without the best one's."""
     pruned = [trial for trial in ended if trial.state is TrialState.PRUNED]
-    others = [trial for trial in ended if trial.state is TrialState.COMPLETED and trial is not best]
+    remaining = [trial for trial in ended if trial.state is TrialState.COMPLETED and trial is not best]
     return [
         PlotMark("pruned", NEUTRAL, points=points(pruned)),
-        PlotMark("completed", TRIAL, points=points(others)),
+        PlotMark("completed", TRIAL, points=points(remaining)),
     ]
 
 
@@ -143,8 +143,8 @@ def _parallel(plan: SweepPlan, names: Sequence[str], ended: Sequence[Trial], bes
     columns = []
     for name in names:
         with_it = [trial for trial in completed if name in trial.parameters]
-        place, _, _ = _axis(plan, name, with_it)
-        columns.append({trial.number: place(trial.parameters[name]) for trial in with_it})
+        position, _, _ = _axis(plan, name, with_it)
+        columns.append({trial.number: position(trial.parameters[name]) for trial in with_it})
     columns.append({trial.number: trial.value or 0.0 for trial in completed})
 
     def line(trial: Trial) -> Points:
@@ -160,9 +160,9 @@ def _parallel(plan: SweepPlan, names: Sequence[str], ended: Sequence[Trial], bes
     ]
     if best is not None:
         marks.append(PlotMark("best", BEST, line=line(best)))
-    drawn = tuple(mark for mark in marks if _drawn(mark))
+    visible = tuple(mark for mark in marks if _has_data(mark))
     rows = (*names, plan.metric)
-    return Facet("Parallel coordinates", "least to greatest", drawn, rows, PARALLEL_SPACING)
+    return Facet("Parallel coordinates", "least to greatest", visible, rows, PARALLEL_SPACING)
 
 
 def _importance(importance: Mapping[str, float]) -> Facet:
@@ -188,8 +188,8 @@ def _axis(
     distribution = plan.space.parameters.get(name)
     if not numeric:
         choices = distribution.values if isinstance(distribution, Choice) else dict.fromkeys(values)
-        places = {repr(value): float(row) for row, value in enumerate(choices)}
-        return lambda value: places[repr(value)], name, tuple(str(value) for value in choices)
+        row_of = {repr(value): float(row) for row, value in enumerate(choices)}
+        return lambda value: row_of[repr(value)], name, tuple(str(value) for value in choices)
     if isinstance(distribution, Choice):
         log = min(values) > 0 and max(values) >= WIDE * min(values)
     else:
@@ -204,9 +204,9 @@ def _values(name: str, trials: Sequence[Trial]) -> int:
     return len({repr(trial.parameters[name]) for trial in trials if name in trial.parameters})
 
 
-def _points(trials: Sequence[Trial], place: Callable[[Trial], float]) -> Points:
+def _points(trials: Sequence[Trial], position: Callable[[Trial], float]) -> Points:
     values = np.array([trial.value for trial in trials], np.float64)
-    return np.array([place(trial) for trial in trials], np.float64), values
+    return np.array([position(trial) for trial in trials], np.float64), values
 
 
 def _share(value: float, all_values: Any) -> float:
@@ -215,5 +215,5 @@ def _share(value: float, all_values: Any) -> float:
     return (value - low) / (high - low) if high > low else 0.5
 
 
-def _drawn(mark: PlotMark) -> bool:
+def _has_data(mark: PlotMark) -> bool:
     return bool(mark.thin) or mark.line is not None or (mark.points is not None and len(mark.points[0]) > 0)

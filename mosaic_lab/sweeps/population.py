@@ -45,7 +45,7 @@ class Population:
 
     def next(self, trials: Sequence[Trial]) -> Proposal | NextSegment | None:
         if len(trials) < self._size:
-            return self._drawn(self._generator(0, len(trials)))
+            return self._sample_proposal(self._generator(0, len(trials)))
         alive = [trial for trial in trials if trial.alive]
         newest = max((trial.schedule[-1].place for trial in alive), default=0)
         waiting = [trial for trial in alive if trial.state is TrialState.WAITING]
@@ -58,18 +58,18 @@ class Population:
 
     def _following(self, trials: Sequence[Trial], member: Trial, place: int) -> NextSegment:
         """Return a member's segment in round ``place``: its continuation, or a copy that explores."""
-        ends = {trial.number: end for trial in trials if (end := trial.segment(place - 1)) is not None}
-        values = {number: end.value or 0.0 for number, end in ends.items()}
+        previous = {trial.number: end for trial in trials if (end := trial.segment(place - 1)) is not None}
+        values = {number: end.value or 0.0 for number, end in previous.items()}
         copied = copies(values, self._maximize, random.Random(f"{self._seed}/{place}"))
         source = SegmentSource(copied.get(member.number, member.number), place - 1)
-        parameters = ends[source.trial].parameters
+        parameters = previous[source.trial].parameters
         if source.trial != member.number:
             parameters = explored(parameters, self._space, self._generator(place, member.number))
         return NextSegment(member.number, place, _proposal(parameters, self._space), source)
 
-    def _drawn(self, generator: random.Random) -> Proposal:
+    def _sample_proposal(self, generator: random.Random) -> Proposal:
         parameters = {
-            name: drawn(distribution, generator) for name, distribution in self._space.parameters.items()
+            name: sample(distribution, generator) for name, distribution in self._space.parameters.items()
         }
         return _proposal(parameters, self._space)
 
@@ -89,10 +89,10 @@ def explored(parameters: Mapping[str, Any], space: Space, generator: random.Rand
     """Return perturbed or resampled values of a copied member's hyperparameters."""
     explored = {}
     for name, distribution in space.parameters.items():
-        again = generator.random() < RESAMPLED
+        resample = generator.random() < RESAMPLED
         value = parameters[name]
         explored[name] = (
-            drawn(distribution, generator) if again else perturbed(value, distribution, generator)
+            sample(distribution, generator) if resample else perturbed(value, distribution, generator)
         )
     return explored
 
@@ -102,17 +102,17 @@ def perturbed(value: Any, distribution: Distribution, generator: random.Random) 
     logarithmic scale; a number on a linear scale minus or plus a tenth of the range."""
     if isinstance(distribution, Choice):
         return _neighbour(value, distribution, generator)
-    up = generator.random() >= 0.5
+    increase = generator.random() >= 0.5
     if distribution.log:
-        moved = value * FACTORS[up]
+        moved = value * FACTORS[increase]
     else:
-        moved = value + (1 if up else -1) * PART * (distribution.high - distribution.low)
+        moved = value + (1 if increase else -1) * PART * (distribution.high - distribution.low)
     if distribution.whole:
-        moved = max(value + 1, round(moved)) if up else min(value - 1, round(moved))
-    return _within(moved, distribution)
+        moved = max(value + 1, round(moved)) if increase else min(value - 1, round(moved))
+    return _clip(moved, distribution)
 
 
-def drawn(distribution: Distribution, generator: random.Random) -> Any:
+def sample(distribution: Distribution, generator: random.Random) -> Any:
     """Return a random value."""
     if isinstance(distribution, Choice):
         return generator.choice(distribution.values)
@@ -123,17 +123,17 @@ def drawn(distribution: Distribution, generator: random.Random) -> Any:
         value = math.exp(generator.uniform(math.log(low), math.log(high)))
     else:
         value = generator.uniform(low, high)
-    return _within(round(value) if distribution.whole else value, distribution)
+    return _clip(round(value) if distribution.whole else value, distribution)
 
 
 def _neighbour(value: Any, distribution: Choice, generator: random.Random) -> Any:
     values = distribution.values
-    place = next(i for i, choice in enumerate(values) if repr(choice) == repr(value))
-    beside = [values[i] for i in (place - 1, place + 1) if 0 <= i < len(values)]
-    return generator.choice(beside) if beside else value
+    index = next(i for i, choice in enumerate(values) if repr(choice) == repr(value))
+    neighbours = [values[i] for i in (index - 1, index + 1) if 0 <= i < len(values)]
+    return generator.choice(neighbours) if neighbours else value
 
 
-def _within(value: float, distribution: Range) -> float:
+def _clip(value: float, distribution: Range) -> float:
     bounded = min(max(value, distribution.low), distribution.high)
     return int(bounded) if distribution.whole else float(bounded)
 

@@ -57,13 +57,13 @@ def _lineage(plan: SweepPlan, trials: Sequence[Trial]) -> Facet:
         start, stop, row = _start(plan, segment), float(segment.stop), float(trial.number)
         if (source := segment.source) is not None and source.trial != trial.number:
             begin, start = start, start + REACH * (stop - start)
-            kind = (PATH, BEST) if (trial.number, segment) in path else ("copied", NEUTRAL)
-            copying.append(PlotMark(*kind, line=_line([(begin, float(source.trial)), (start, row)])))
+            style = (PATH, BEST) if (trial.number, segment) in path else ("copied", NEUTRAL)
+            copying.append(PlotMark(*style, line=_line([(begin, float(source.trial)), (start, row)])))
         if segment.value is not None:
             colour = _ramp(_share(trials, segment, plan.request.mode == "max"))
             ended.append(PlotMark("", colour, line=_line([(start, row), (stop, row)])))
-    places = [(float(segment.stop), float(number)) for number, segment in path]
-    marks = [*copying, *ended, *([PlotMark(PATH, BEST, points=_line(places))] if places else [])]
+    path_points = [(float(segment.stop), float(number)) for number, segment in path]
+    marks = [*copying, *ended, *([PlotMark(PATH, BEST, points=_line(path_points))] if path_points else [])]
     return Facet("Lineage", "steps", tuple(marks), tuple(f"member {trial.number}" for trial in trials))
 
 
@@ -76,11 +76,10 @@ def _share(trials: Sequence[Trial], segment: TrialSegment, maximize: bool) -> fl
 
 
 def _values(plan: SweepPlan, trials: Sequence[Trial]) -> Facet:
-    ways = [_way(plan, trials, segment) for _, segment in _all(trials) if segment.source is not None]
-    ends = [(float(segment.stop), segment.value) for _, segment in _all(trials) if segment.value is not None]
-    marks = [
-        PlotMark("members", MEMBER, points=_line(ends), thin=tuple(way for way in ways if len(way[0]) == 2))
-    ]
+    tracks = [_track(plan, trials, segment) for _, segment in _all(trials) if segment.source is not None]
+    pairs = [(float(segment.stop), segment.value) for _, segment in _all(trials) if segment.value is not None]
+    thin = tuple(track for track in tracks if len(track[0]) == 2)
+    marks = [PlotMark("members", MEMBER, points=_line(pairs), thin=thin)]
     path = [
         (float(segment.stop), segment.value)
         for _, segment in _ancestors(plan, trials)
@@ -91,12 +90,12 @@ def _values(plan: SweepPlan, trials: Sequence[Trial]) -> Facet:
     return Facet(plan.metric, "steps", tuple(marks))
 
 
-def _way(plan: SweepPlan, trials: Sequence[Trial], segment: TrialSegment) -> Points:
+def _track(plan: SweepPlan, trials: Sequence[Trial], segment: TrialSegment) -> Points:
     """Return the line from a segment's initial value to its final value."""
     assert segment.source is not None
     before = trials[segment.source.trial].segment(segment.source.place)
-    ends = [(end.stop, end.value) for end in (before, segment) if end is not None and end.value is not None]
-    return _line([(float(stop), value) for stop, value in ends])
+    points = [(end.stop, end.value) for end in (before, segment) if end is not None and end.value is not None]
+    return _line([(float(stop), value) for stop, value in points])
 
 
 def _schedule(
@@ -106,7 +105,7 @@ def _schedule(
     rows = tuple(map(str, distribution.values)) if isinstance(distribution, Choice) else ()
     log = not isinstance(distribution, Choice) and distribution.log
 
-    def place(segment: TrialSegment) -> float:
+    def y_of(segment: TrialSegment) -> float:
         value: Any = segment.parameters[name]
         if isinstance(distribution, Choice):
             return float([repr(choice) for choice in distribution.values].index(repr(value)))
@@ -114,11 +113,7 @@ def _schedule(
 
     def steps(segments: Sequence[TrialSegment]) -> Points:
         return _line(
-            [
-                (x, place(segment))
-                for segment in segments
-                for x in (_start(plan, segment), float(segment.stop))
-            ]
+            [(x, y_of(segment)) for segment in segments for x in (_start(plan, segment), float(segment.stop))]
         )
 
     marks = [
@@ -133,9 +128,9 @@ def _schedule(
 def _ancestors(plan: SweepPlan, trials: Sequence[Trial]) -> list[tuple[int, TrialSegment]]:
     """Return the lineage of the best member at the last step that any member has reached."""
     last = max((max(trial.reports) for trial in trials if trial.reports), default=0)
-    there = [trial for trial in trials if last in trial.reports]
+    reached = [trial for trial in trials if last in trial.reports]
     better = max if plan.request.mode == "max" else min
-    best = better(there, key=lambda trial: trial.reports[last], default=None)
+    best = better(reached, key=lambda trial: trial.reports[last], default=None)
     path = [] if best is None else lineage(trials, best)
     return [(number, segment) for number, segment in path if segment.stop <= last]
 
@@ -148,13 +143,13 @@ def _start(plan: SweepPlan, segment: TrialSegment) -> float:
     return float(plan.stops[segment.place - 1]) if segment.place else 0.0
 
 
-def _line(places: Sequence[tuple[float, float]]) -> Points:
-    points = np.array(places, np.float64).reshape(-1, 2)
+def _line(coordinates: Sequence[tuple[float, float]]) -> Points:
+    points = np.array(coordinates, np.float64).reshape(-1, 2)
     return points[:, 0], points[:, 1]
 
 
 def _ramp(share: float) -> str:
-    at = min(max(share, 0.0), 1.0) * (len(RAMP) - 1)
-    first = min(int(at), len(RAMP) - 2)
-    mixed = (round(a + (at - first) * (b - a)) for a, b in zip(RAMP[first], RAMP[first + 1], strict=True))
+    x = min(max(share, 0.0), 1.0) * (len(RAMP) - 1)
+    first = min(int(x), len(RAMP) - 2)
+    mixed = (round(a + (x - first) * (b - a)) for a, b in zip(RAMP[first], RAMP[first + 1], strict=True))
     return "#" + "".join(f"{part:02x}" for part in mixed)

@@ -141,9 +141,9 @@ class SweepRunner(Runner, ABC):
 
     def _start(self) -> None:
         for _ in range(self._plan.request.at_once):  # runs that end meanwhile are recorded first
-            if (place := self._next()) is None:
+            if (next_run := self._next()) is None:
                 return
-            runs, seed = place
+            runs, seed = next_run
             try:
                 runs.start(seed)
             except MosaicError as error:
@@ -201,10 +201,10 @@ class SweepRunner(Runner, ABC):
             if trial.state is TrialState.COMPLETED and trial.value is not None
         ]
         best = (max if self._plan.request.mode == "max" else min)(values) if values else None
-        shown = {
+        metrics = {
             name: number for name, number in {"value": value, "best": best}.items() if number is not None
         }
-        self._telemetry.metrics(done, shown)
+        self._telemetry.metrics(done, metrics)
 
 
 class WholeTrials(SweepRunner):
@@ -227,13 +227,13 @@ class WholeTrials(SweepRunner):
     def _resumed(self, trial: Trial) -> TrialRuns:
         """Record that a trial cancelled by a stop continues, and return its runs."""
         runs, saved = self._runs_of(trial).further()
-        reason = ", ".join(self._how(seed, saved.get(seed)) for seed in runs)
+        reason = ", ".join(self._resumption_text(seed, saved.get(seed)) for seed in runs)
         if len(saved) < len(runs):
             logger.warning("Trial %d continues after the stop: %s.", trial.number, reason)
         self._log.resume(trial, runs, saved, reason)
         return self._runs_of(trial)
 
-    def _how(self, seed: int, saved: SavedCheckpoint | None) -> str:
+    def _resumption_text(self, seed: int, saved: SavedCheckpoint | None) -> str:
         if saved is not None:
             return f"seed {seed} resumed from step {saved.step:,}"
         training = self._plan.training
@@ -258,7 +258,7 @@ class WholeTrials(SweepRunner):
         """Report the trials' new intermediate values and stop trials that fall behind."""
         for runs in self._live:
             runs.read()
-        for runs, step in self._due():
+        for runs, step in self._due_reports():
             if runs.trial.pruned or (value := runs.value_at(step)) is None:
                 continue
             prune, rungs = self._decisions.report(runs.trial.number, step, value)
@@ -268,17 +268,17 @@ class WholeTrials(SweepRunner):
             if prune:
                 runs.stop()
 
-    def _due(self) -> Iterator[tuple[TrialRuns, int]]:
+    def _due_reports(self) -> Iterator[tuple[TrialRuns, int]]:
         """Yield due reports, step by step. In rounds, a step is due once all trials of the round have reached
         it or have ended, so that decisions do not depend on their speed."""
         total = self._plan.total_timesteps
-        for place in range(1, REPORTS):
-            step = max(1, total * place // REPORTS)
+        for report in range(1, REPORTS):
+            step = max(1, total * report // REPORTS)
             reached = [runs.reached(step) or runs.trial.pruned for runs in self._live]
             if self._plan.request.rounds and not all(reached):
                 return
-            for runs, there in zip(self._live, reached, strict=True):
-                if there and step > max(runs.trial.reports, default=0):
+            for runs, has_reached in zip(self._live, reached, strict=True):
+                if has_reached and step > max(runs.trial.reports, default=0):
                     yield runs, step
 
     def _record(self, runs: TrialRuns, result: Result) -> None:
@@ -293,8 +293,8 @@ class SegmentedTrials(SweepRunner):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        kind = Population if self._plan.request.sampler == POPULATION else Promotion
-        self._scheduler: SegmentScheduler = kind(self._plan)
+        scheduler_class = Population if self._plan.request.sampler == POPULATION else Promotion
+        self._scheduler: SegmentScheduler = scheduler_class(self._plan)
 
     def _look(self) -> None:
         super()._look()

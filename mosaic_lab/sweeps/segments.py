@@ -33,7 +33,7 @@ class SegmentScheduler(Protocol):
 
 def population_stops(total: int, interval: int) -> tuple[int, ...]:
     """Return the steps at which a population's segments end; the last segment is up to twice as long."""
-    return (*(interval * place for place in range(1, total // interval)), total)
+    return (*(interval * index for index in range(1, total // interval)), total)
 
 
 def promotion_stops(total: int) -> tuple[int, ...]:
@@ -102,18 +102,18 @@ def _check_algorithm(
     algorithm = request.training.algorithm
     if algorithm not in capabilities.get("algorithms", ()):
         return  # the worker itself refuses it
-    what = f"{request.training.worker} {algorithm}"
+    subject = f"{request.training.worker} {algorithm}"
     bound = capabilities.get("resume_bound", {}).get(algorithm)
     if bound is None:
         text = (
-            f"{what}: its worker does not declare that trainings can end and resume at given steps "
+            f"{subject}: its worker does not declare that trainings can end and resume at given steps "
             "(resume_bound in its capabilities), which trials in segments need"
         )
         problems.add("algorithm", text)
     elif request.sampler == POPULATION:
         for name in space.parameters if space is not None else ():
             if reason := bound.get(name) or bound.get("*"):
-                text = f"search[{name!r}]: a resumed {what} cannot change it: {reason}"
+                text = f"search[{name!r}]: a resumed {subject} cannot change it: {reason}"
                 problems.add(f"search.{name}", text)
 
 

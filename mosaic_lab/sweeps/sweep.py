@@ -157,8 +157,8 @@ class Sweep(Run):
     @property
     def progress_text(self) -> str:
         """The number of ended trials as text: "4 of 20 trials"."""
-        total, what = self.plan.parts
-        return f"{self.done:,} of {total:,} {what}"
+        total, unit = self.plan.parts
+        return f"{self.done:,} of {total:,} {unit}"
 
     def importance(self) -> Importance:
         """Return how much of the variation between trials each parameter explains, in descending order.
@@ -304,12 +304,12 @@ def start_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str
     resolved = structs.replace(request.training, resume_from=training.resume_from)  # as a path
     request = structs.replace(request, training=resolved)
     env_vars = training.env_vars or {}
-    what = " ".join(str(config[name]) for name in ("algorithm", "env_id") if name in config)
+    training_label = " ".join(str(config[name]) for name in ("algorithm", "env_id") if name in config)
     run = trainer.supervisor.start(
         COMMAND,
         {**plan.to_config(), "pass_env_vars": [*training.pass_env_vars, *env_vars]},
         worker=WORKER,
-        label=f"sweep of {plan.training.worker} {what}"[:200],
+        label=f"sweep of {plan.training.worker} {training_label}"[:200],
         env_vars={**process_variables(training.on), **env_vars},
         pass_env_vars=training.pass_env_vars,
         grace_seconds=training.grace_seconds + GRACE_SECONDS,

@@ -14,7 +14,7 @@ from mosaic_lab.sweeps.trials import Trial
 if TYPE_CHECKING:
     import pandas as pd
 
-ABOUT = ("state", "value", "low", "high", "seconds", "reason", "runs")
+TRIAL_COLUMNS = ("state", "value", "low", "high", "seconds", "reason", "runs")
 PARAMETERS = "parameters."
 """Prefix of the parameters' columns."""
 
@@ -27,21 +27,21 @@ class Intervals:
 
     def __init__(self, aggregate: str) -> None:
         self._aggregate = aggregate
-        self._known: dict[tuple[float, ...], tuple[float, float]] = {}
+        self._computed: dict[tuple[float, ...], tuple[float, float]] = {}
 
-    def of(self, trials: Iterable[Trial]) -> list[tuple[float, float]]:
+    def bounds(self, trials: Iterable[Trial]) -> list[tuple[float, float]]:
         """Return the low and the high end for each trial; NaN with a single seed."""
         keys = [tuple(trial.values.values()) for trial in trials]
-        new = [key for key in dict.fromkeys(keys) if len(key) > 1 and key not in self._known]
+        new = [key for key in dict.fromkeys(keys) if len(key) > 1 and key not in self._computed]
         for start in range(0, len(new), AT_ONCE):
             self._compute(new[start : start + AT_ONCE])
-        return [self._known.get(key, (np.nan, np.nan)) for key in keys]
+        return [self._computed.get(key, (np.nan, np.nan)) for key in keys]
 
     def _compute(self, keys: Sequence[tuple[float, ...]]) -> None:
         summaries = summary({str(i): list(key) for i, key in enumerate(keys)}, rng=np.random.default_rng(0))
         for key, statistics in zip(keys, summaries.values(), strict=True):
             estimate = statistics.iqm if self._aggregate == "iqm" else statistics.mean
-            self._known[key] = estimate.low, estimate.high
+            self._computed[key] = estimate.low, estimate.high
 
 
 def trials_frame(trials: Sequence[Trial], aggregate: str) -> pd.DataFrame:
@@ -50,7 +50,7 @@ def trials_frame(trials: Sequence[Trial], aggregate: str) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for trial, (low, high) in zip(trials, Intervals(aggregate).of(trials), strict=True):
+    for trial, (low, high) in zip(trials, Intervals(aggregate).bounds(trials), strict=True):
         rows.append(
             {
                 "trial": trial.number,
@@ -64,7 +64,7 @@ def trials_frame(trials: Sequence[Trial], aggregate: str) -> pd.DataFrame:
                 **{f"{PARAMETERS}{name}": value for name, value in trial.parameters.items()},
             }
         )
-    return pd.DataFrame(rows, columns=None if rows else ["trial", *ABOUT]).set_index("trial")
+    return pd.DataFrame(rows, columns=None if rows else ["trial", *TRIAL_COLUMNS]).set_index("trial")
 
 
 def for_files(trials: pd.DataFrame) -> pd.DataFrame:
@@ -93,5 +93,5 @@ def schedule_frame(trials: Sequence[Trial], trial: Trial) -> pd.DataFrame:
         }
         for number, segment in lineage(trials, trial)
     ]
-    about = ["segment", "member", "stop", "value", "runs"]
-    return pd.DataFrame(rows, columns=None if rows else about).set_index("segment")
+    columns = ["segment", "member", "stop", "value", "runs"]
+    return pd.DataFrame(rows, columns=None if rows else columns).set_index("segment")

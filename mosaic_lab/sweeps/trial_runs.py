@@ -113,13 +113,13 @@ class TrialRuns:
     def start(self, seed: int) -> None:
         """Start the run of a seed. Raises MosaicError and ConfigurationError."""
         trial, training = self.trial, self._plan.training
-        what = default_label(training.worker, {**training.config, "seed": None})
-        group, label = f"{self._sweep_id}-trial-{trial.number}", f"{what} trial {trial.number}"
-        about: dict[str, Any] = {"id": self._sweep_id, "trial": trial.number}
+        training_label = default_label(training.worker, {**training.config, "seed": None})
+        group, label = f"{self._sweep_id}-trial-{trial.number}", f"{training_label} trial {trial.number}"
+        sweep_fields: dict[str, Any] = {"id": self._sweep_id, "trial": trial.number}
         limits: dict[str, Any] = {}
         if trial.segments:
             segment = trial.segments[-1]
-            about["segment"] = segment.place
+            sweep_fields["segment"] = segment.place
             group, label = f"{group}-segment-{segment.place}", f"{label} segment {segment.place}"
             limits["stop_at"] = segment.stop
             if seed in segment.resumed:
@@ -131,7 +131,7 @@ class TrialRuns:
             seed,
             trial.hyperparameters,
             group=group if len(trial.runs) > 1 else None,
-            sweep=about,
+            sweep=sweep_fields,
             run_id=trial.runs[seed],
             label=f"{label} seed {seed}",
             **limits,
@@ -291,12 +291,12 @@ class MetricFollower:
     def read(self) -> None:
         """Read new telemetry. Raises OSError if it cannot be read."""
         steps, values = [np.empty(0)], [np.empty(0)]
-        wanted = RETURN_NAMES if self._metric == RETURN_NAMES[0] else (self._metric,)
+        candidates = RETURN_NAMES if self._metric == RETURN_NAMES[0] else (self._metric,)
         for run, columns, limit in self._parts:
             while columns.read(lambda run=run: run.finished):  # type: ignore[misc]
                 pass
             names = columns.names
-            for piece in columns.pieces(next((name for name in wanted if name in names), self._metric)):
+            for piece in columns.pieces(next((name for name in candidates if name in names), self._metric)):
                 counts = piece.step <= limit
                 steps.append(piece.step[counts])
                 values.append(piece.value[counts])

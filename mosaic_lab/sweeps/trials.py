@@ -225,15 +225,15 @@ class TrialLog:
             try:
                 if not is_sealed(line):
                     raise ValueError("its checksum does not match its content")
-                self._take(line)
+                self._apply(line)
             except (LookupError, TypeError, ValueError, AttributeError):
                 self.damaged += 1
 
-    def _take(self, line: bytes) -> None:
+    def _apply(self, line: bytes) -> None:
         if (message := decode_message(line, PROPOSED)) is not None:
-            about = {name: message[name] for name in Proposal._fields}
+            values = {name: message[name] for name in Proposal._fields}
             runs, started = _by_seed(message["runs"]), message["timestamp"]
-            trial = Trial(message["trial"], **about, runs=runs, started=started, idle_since=started)
+            trial = Trial(message["trial"], **values, runs=runs, started=started, idle_since=started)
             if (stop := message.get("stop")) is not None:
                 trial.segments.append(TrialSegment(0, stop, trial.parameters, trial.runs))
             self._trials[trial.number] = trial
@@ -272,8 +272,8 @@ def _resume(trial: Trial, message: Mapping[str, Any]) -> None:
         seed: SavedCheckpoint(*checkpoint) for seed, checkpoint in _by_seed(message["checkpoints"]).items()
     }
     for seed, run in _by_seed(message["runs"]).items():
-        kept = saved[seed].step if seed in saved else 0
-        trial.former.setdefault(seed, []).append(StoppedRun(trial.runs[seed], kept))
+        step = saved[seed].step if seed in saved else 0
+        trial.former.setdefault(seed, []).append(StoppedRun(trial.runs[seed], step))
         trial.runs[seed] = run
     trial.resumed |= {seed: checkpoint.path for seed, checkpoint in saved.items()}
     trial.reason, trial.ended = message["reason"], None
@@ -316,14 +316,14 @@ class TrialWriter(TrialLog):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self._file = self.path.open("a+b")
-        self._cut()
+        self._truncate()
         self.read()
 
     def propose(self, proposal: Proposal, runs: Mapping[int, str], stop: int | None = None) -> Trial:
         """Record a trial before its runs start. ``stop``: the last step of its first segment."""
         number = max(self._trials, default=-1) + 1
-        about = {"trial": number, **proposal._asdict(), "runs": _texts(runs), "stop": stop}
-        self._write(PROPOSED, {**about, "state": TrialState.QUEUED})
+        content = {"trial": number, **proposal._asdict(), "runs": _texts(runs), "stop": stop}
+        self._write(PROPOSED, {**content, "state": TrialState.QUEUED})
         return self._trials[number]
 
     def resume(
@@ -331,8 +331,8 @@ class TrialWriter(TrialLog):
     ) -> None:
         """Record that a stopped trial continues, before its new runs start. A run without a checkpoint starts
         from scratch; ``reason`` describes which case applies."""
-        about = {"trial": trial.number, "runs": _texts(runs), "checkpoints": _texts(checkpoints)}
-        self._write(RESUMED, {**about, "reason": reason, "state": TrialState.QUEUED})
+        content = {"trial": trial.number, "runs": _texts(runs), "checkpoints": _texts(checkpoints)}
+        self._write(RESUMED, {**content, "reason": reason, "state": TrialState.QUEUED})
 
     def begin(self, trial: Trial, began: float) -> None:
         """Record that the first of a queued trial's runs has been in training since ``began``."""
@@ -343,22 +343,22 @@ class TrialWriter(TrialLog):
     ) -> Trial:
         """Record a further segment of a trial before its runs start. It begins with the ``checkpoints`` and
         ends at the step ``stop``."""
-        about = {"trial": segment.trial, "place": segment.place, "stop": stop, **segment.proposal._asdict()}
-        origin = {"runs": _texts(runs), "source": segment.source, "checkpoints": _texts(checkpoints)}
-        self._write(SEGMENT_PROPOSED, {**about, **origin, "state": TrialState.QUEUED})
+        content = {"trial": segment.trial, "place": segment.place, "stop": stop, **segment.proposal._asdict()}
+        start = {"runs": _texts(runs), "source": segment.source, "checkpoints": _texts(checkpoints)}
+        self._write(SEGMENT_PROPOSED, {**content, **start, "state": TrialState.QUEUED})
         return self._trials[segment.trial]
 
     def report(self, trial: Trial, step: int, value: float, rungs: Mapping[str, float], prune: bool) -> None:
         """Record an intermediate value, and whether it prunes the trial."""
-        about = {"trial": trial.number, "step": step, "value": value}
-        self._write(REPORTED, {**about, "rungs": dict(rungs), "prune": prune})
+        content = {"trial": trial.number, "step": step, "value": value}
+        self._write(REPORTED, {**content, "rungs": dict(rungs), "prune": prune})
 
     def end_segment(
         self, trial: Trial, value: float, values: Mapping[int, float], checkpoints: Mapping[int, str]
     ) -> None:
         """Record the end of a segment, and its checkpoints, from which others continue."""
-        about = {"trial": trial.number, "value": value, "values": _texts(values)}
-        self._write(SEGMENT_ENDED, {**about, "checkpoints": _texts(checkpoints)})
+        content = {"trial": trial.number, "value": value, "values": _texts(values)}
+        self._write(SEGMENT_ENDED, {**content, "checkpoints": _texts(checkpoints)})
 
     def end(
         self,
@@ -370,8 +370,8 @@ class TrialWriter(TrialLog):
         step: int | None,
     ) -> None:
         """Record the end of a trial, at the last step of its runs."""
-        about = {"trial": trial.number, "state": str(state), "reason": reason, "value": value}
-        self._write(ENDED, {**about, "values": _texts(values), "step": step})
+        content = {"trial": trial.number, "state": str(state), "reason": reason, "value": value}
+        self._write(ENDED, {**content, "values": _texts(values), "step": step})
 
     def close(self) -> None:
         self._file.close()
@@ -382,15 +382,15 @@ class TrialWriter(TrialLog):
         os.fsync(self._file.fileno())
         self.read()
 
-    def _cut(self) -> None:
+    def _truncate(self) -> None:
         """Remove an incomplete last line, left by a killed process."""
         size = self._file.seek(0, os.SEEK_END)
         self._file.seek(0)
-        kept = 0
+        complete_size = 0
         for line in self._file:
-            kept += len(line) if line.endswith(b"\n") else 0
-        if kept != size:
-            self._file.truncate(kept)
+            complete_size += len(line) if line.endswith(b"\n") else 0
+        if complete_size != size:
+            self._file.truncate(complete_size)
 
 
 def _texts(by_seed: Mapping[int, Any]) -> dict[str, Any]:

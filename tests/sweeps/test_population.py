@@ -11,7 +11,7 @@ import pytest
 
 from mosaic_lab import ConfigurationError, search
 from mosaic_lab.runs.train_request import TrainRequest
-from mosaic_lab.sweeps.population import copies, drawn, explored, perturbed
+from mosaic_lab.sweeps.population import copies, explored, perturbed, sample
 from mosaic_lab.sweeps.request import SweepRequest
 from mosaic_lab.sweeps.segments import checked_stops, population_stops, promotion_stops
 from mosaic_lab.sweeps.space import Choice, Distribution, Space
@@ -75,8 +75,8 @@ def test_a_quarter_of_the_copied_values_is_drawn_again() -> None:
     explorations = [explored({"rate": 1e-3, "width": 1}, space, random.Random(i)) for i in range(400)]
     near = sum(one["rate"] in (8e-4, 1.2e-3) for one in explorations)
     assert near == pytest.approx(300, abs=30)
-    assert all(1e-5 <= drawn(space.parameters["rate"], random.Random(i)) <= 1e-2 for i in range(100))
-    assert {drawn(search.integer(1, 3), random.Random(i)) for i in range(50)} == {1, 2, 3}
+    assert all(1e-5 <= sample(space.parameters["rate"], random.Random(i)) <= 1e-2 for i in range(100))
+    assert {sample(search.integer(1, 3), random.Random(i)) for i in range(50)} == {1, 2, 3}
 
 
 def test_segments_end_at_the_last_step() -> None:

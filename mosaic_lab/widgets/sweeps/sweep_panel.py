@@ -140,7 +140,7 @@ def trials_table(plan: SweepPlan, trials: Sequence[Trial], intervals: Intervals)
         {"title": "Steps", "numeric": True},
         {"title": "Time", "numeric": True},
     ]
-    with_intervals = zip(trials, intervals.of(trials), strict=True)
+    with_intervals = zip(trials, intervals.bounds(trials), strict=True)
     rows = [_row(plan, trial, interval, list(names)) for trial, interval in with_intervals]
     return {"columns": columns, "rows": rows, "caption": states_caption(trials), "sortable": True}
 
