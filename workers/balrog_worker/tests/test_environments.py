@@ -73,6 +73,29 @@ def test_a_textworld_game_that_takes_too_long_says_so(worker: WorkerEnvironment,
     assert list(tmp_path.rglob("making-*")) == []
 
 
+def test_a_textworld_game_goes_on_whatever_is_typed(worker: WorkerEnvironment, tmp_path: Path) -> None:
+    script = (
+        "import random\n"
+        "from balrog_worker.environments import textworld\n"
+        "textworld._GAMES['coin_collector'] = 'custom', *'--world-size 1 --nb-objects 1'.split()\n"
+        "env, generator = textworld.TextWorld('coin_collector', 200), random.Random(1)\n"
+        "typed = ''.join(map(chr, range(128))) + '\\\\' * 30 + 'é日\\ud800'\n"
+        "env.reset(seed=1)\n"
+        "for _ in range(100):\n"
+        "    env.step(''.join(generator.choices(typed, k=300)))\n"
+        "print(env.step('look')[0])"
+    )
+    done = subprocess.run(
+        [str(worker.python), "-c", script],
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.stdout.startswith("-= "), done.stderr
+
+
 @pytest.mark.extended  # it makes two games
 def test_a_textworld_game_is_made_for_each_seed_once(worker: WorkerEnvironment, tmp_path: Path) -> None:
     env_id = "balrog/textworld/coin_collector"

@@ -26,7 +26,7 @@ _GAMES = {  # from BALROG's documentation: rooms, length of the shortest solutio
     "coin_collector": ("tw-coin_collector", "--level", "120"),
 }
 _MAKING_SECONDS = 300
-_MAX_ACTION = 200  # characters of an action
+_MAX_ACTION = 198  # bytes of an action, the size of the interpreter's buffer
 _MAX_TEXT = 20_000  # characters of an observation
 
 _MOVING = {
@@ -114,7 +114,7 @@ class TextWorld(TextEnvironment):
         return self._text(text, info), self._info(info)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        text, reward, done, info = self._env.step(str(action).replace("\n", " ")[:_MAX_ACTION])
+        text, reward, done, info = self._env.step(_typed(str(action)))
         self._steps += 1
         self.progression = 1.0 if info["won"] else max(0.0, info["score"] / info["max_score"])
         ended = bool(info["won"] or info["lost"])
@@ -135,6 +135,13 @@ class TextWorld(TextEnvironment):
         description = text.rpartition(info["objective"])[2] if info["objective"] else text
         self.long_term = description.rpartition("\n>")[0].strip() or description.strip()
         return self.long_term[:_MAX_TEXT]
+
+
+def _typed(action: str) -> str:
+    """Return what is typed for an action. The interpreter, Frotz, ends or hangs on some of its own commands,
+    which begin with a backslash; control characters are no part of the game's words either."""
+    printable = "".join(char if char.isprintable() and char != "\\" else " " for char in action)
+    return printable.encode()[:_MAX_ACTION].decode(errors="ignore")
 
 
 def game_file(task: str, seed: int) -> Path:
