@@ -215,6 +215,9 @@ def check_algorithm(name: str, algorithms: Collection[str]) -> None:
 
 
 def nearest_algorithm(name: str, algorithms: Collection[str]) -> str:
-    """Return the end of an error about an unknown algorithm: the nearest known one, and all others."""
-    hint = nearest(name, algorithms)
+    """Return the end of an error about an unknown algorithm: the nearest known one, or up to three that
+    contain the name, and all others."""
+    hint, containing = nearest(name, algorithms), [other for other in algorithms if name.lower() in other]
+    if not hint.endswith("?") and 0 < len(containing) <= 3:
+        hint = f"; did you mean {' or '.join(map(repr, containing))}?"
     return f"{hint} Known are {', '.join(sorted(algorithms))}" if hint.endswith("?") else hint

@@ -19,6 +19,7 @@ PENDULUM = {"env_id": "Pendulum-v1"}
 MINIGRID = {"env_id": "MiniGrid-Empty-5x5-v0"}
 BAD = {
     "algorithm": ({"algorithm": "dqnn"}, "did you mean 'dqn'?"),
+    "longer algorithm": ({"algorithm": "mask"}, "did you mean 'maskable_ppo'?"),
     "environment": ({"env_id": "NoSuch-v0"}, "environment 'NoSuch-v0' cannot be made here"),
     "continuous": (
         {"algorithm": "dqn", **PENDULUM},
