@@ -142,12 +142,16 @@ class ScriptPlan(PlannedTraining):
 
 def _known(config: TrainingConfig, upstream: Upstream) -> str:
     """Return the end of the error about an unknown algorithm: what to type if upstream has a script with that
-    name, else the nearest algorithm."""
+    name, else the nearest algorithm, or why a longer name is not available."""
     name = config.algorithm.strip().lower().replace("-", "_")
     if name in REFUSED_SCRIPTS:
         return f" of this worker: cleanrl/{name}.py {REFUSED_SCRIPTS[name]}"
     if not upstream.has_script(name):
-        return nearest_algorithm(config.algorithm, upstream.available())
+        hint, lacking = nearest_algorithm(config.algorithm, upstream.available()), upstream.unavailable()
+        longer = next((other for other in lacking if other.startswith(name)), None)
+        if longer is None or "did you mean" in hint:
+            return hint
+        return f"; {_unavailable(longer, upstream, lacking[longer])}"
     flags = _flags(config, "{seed}", config.hyperparameters, upstream.legacy)
     command = json.dumps([sys.executable, "-m", f"cleanrl.{name}", *flags])
     return (
@@ -182,7 +186,11 @@ def _of_actions(algorithm: ScriptAlgorithm, environment: RenderableSpec) -> Scri
 def _check_available(algorithm: ScriptAlgorithm, upstream: Upstream) -> None:
     reason = upstream.unavailable().get(algorithm.name)
     if reason is not None:
-        raise ConfigError(f"{algorithm.name} is not available with CleanRL {upstream.version}: {reason}")
+        raise ConfigError(_unavailable(algorithm.name, upstream, reason))
+
+
+def _unavailable(name: str, upstream: Upstream, reason: str) -> str:
+    return f"{name} is not available with CleanRL {upstream.version}: {reason}"
 
 
 def all_hyperparameters() -> Mapping[str, list[Parameter]]:

@@ -81,6 +81,10 @@ def bad_configurations(legacy: bool) -> dict[str, tuple[dict[str, Any], str]]:
         "environment": (missing, "'CartPol-v1' cannot be made here"),
         "nearest environment": (missing, "did you mean 'CartPole-v1'?"),
         "algorithm": ({"algorithm": "pppo"}, "did you mean 'ppo'?"),
+        "longer algorithm": (
+            {"algorithm": "rainbow"},
+            "; rainbow_atari is not available with" if legacy else "; did you mean 'rainbow_atari'?",
+        ),
         "continuous": ({"algorithm": "sac"}, "sac needs continuous actions; CartPole-v1 has"),
         "discrete": (dqn, "dqn needs discrete actions; Pendulum-v1 has"),
         "algorithms that fit": (dqn, f"(for those: ppo_continuous, {others})"),
