@@ -99,7 +99,9 @@ def __getattr__(name: str) -> Any:
     try:
         home = _HOME_OF[name]
     except KeyError:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+        hint = import_module("mosaic_contract.config").nearest(name, __all__, listed=True)
+        text = f"module {__name__!r} has no attribute {name!r}{hint}"
+        raise AttributeError(text, name=name, obj=None) from None  # of the module, Python would suggest again
     return getattr(import_module(home), name)
 
 

@@ -345,6 +345,12 @@ def test_a_long_list_shows_the_newest(lab: mosaic.Lab) -> None:
     assert "(10 older runs are not shown)" in repr(RunList([run] * 60))
 
 
+def test_an_unknown_name_is_refused_with_the_nearest() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'operator'; did you mean 'operators'\\?"):
+        _ = mosaic.operator
+    assert not hasattr(mosaic, "__wrapped__")
+
+
 def test_an_unknown_keyword_is_refused_with_the_nearest(lab: mosaic.Lab) -> None:
     with pytest.raises(ConfigurationError, match=r"lab\.compare has no seed=; did you mean 'seeds'\?"):
         lab.compare("CartPole-v1", {"a": mosaic.operators.random()}, seed=1)
