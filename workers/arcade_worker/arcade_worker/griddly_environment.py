@@ -38,7 +38,7 @@ class GriddlyEnvironment(gymnasium.Env[Any, Any]):
         check_settings(env_id, settings, _settings)
         self.render_mode = render_mode
         self._sprites = Sprites(file)
-        self.title, self.about = self._sprites.title, self._sprites.about
+        self.title, self.summary = self._sprites.title, self._sprites.summary
         self._game = GymWrapper(
             str(file),
             level=self._level(env_id, settings.get("level", 0)),
@@ -120,7 +120,7 @@ class Sprites:
         game = yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)
         environment = game["Environment"]
         self.title = str(environment["Name"])
-        self.about = " ".join(str(environment.get("Description", "")).split())
+        self.summary = " ".join(str(environment.get("Description", "")).split())
         self.levels = len(environment["Levels"])
         self._background = environment.get("Observers", {}).get("Sprite2D", {}).get("BackgroundTile")
         self._objects = {thing["Name"]: thing for thing in game["Objects"]}

@@ -38,7 +38,7 @@ def facts_of(env: GriddlyEnvironment, agent: str) -> EnvironmentFacts:
     return EnvironmentFacts(
         env.names,
         _keys_of(env.names),
-        instructions=f"You play {env.title}. {env.about} You move the {env.avatar}.",
+        instructions=f"You play {env.title}. {env.summary} You move the {env.avatar}.",
         describe=lambda: {"text": env.described()},
         packages=("griddly",),
     )

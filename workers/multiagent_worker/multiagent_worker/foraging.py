@@ -44,18 +44,18 @@ def facts_of(env: TupleEnvironment, agent: str) -> EnvironmentFacts:
         keys_of(names, _KEYS, second=number == 1),
         "foragers",
         instructions=_RULES,
-        describe=lambda: {"text": _described(env, number)},
+        describe=lambda: {"text": _description(env, number)},
     )
 
 
-def _described(env: TupleEnvironment, number: int) -> str:
+def _description(env: TupleEnvironment, number: int) -> str:
     """Return the objects within an agent's sight."""
     inner = env.unwrapped
     me = inner.players[number]
     row, column = map(int, me.position)
     rows, columns = inner.field_size
-    where = f"row {row}, column {column} of {rows} rows and {columns} columns"
-    lines = [f"You are at {where}, and your level is {me.level}."]
+    position = f"row {row}, column {column} of {rows} rows and {columns} columns"
+    lines = [f"You are at {position}, and your level is {me.level}."]
     for y, x in zip(*map(list, inner.field.nonzero())):
         if _sees(inner, me, y, x):
             lines.append(f"- food of level {inner.field[y, x]} at row {y}, column {x}")

@@ -23,8 +23,8 @@ class TupleEnvironment(NumberedAgents):
         return dict(zip(self.agents, observations)), {agent: dict(info) for agent in self.agents}
 
     def step(self, actions: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
-        played = [actions[agent] for agent in self.possible_agents]
-        observations, rewards, terminated, truncated, info = self._env.step(played)
+        joint_action = [actions[agent] for agent in self.possible_agents]
+        observations, rewards, terminated, truncated, info = self._env.step(joint_action)
         agents = self.possible_agents
         if terminated or truncated:
             self.agents = []
@@ -53,8 +53,8 @@ def make_tuple_environment(env_id: str, settings: Mapping[str, Any]) -> TupleEnv
     return TupleEnvironment(make_gymnasium(env_id, settings, None))
 
 
-def keys_of(names: list[str], usual: Mapping[str, str], second: bool) -> dict[str, int]:
-    """Return the keys of actions: `usual` by name, or keys on the left for the second of two players."""
-    left = {"ArrowUp": "w", "ArrowLeft": "a", "ArrowDown": "s", "ArrowRight": "d", " ": "e", "0": "q"}
-    keys = {name: usual[name] for name in names if name in usual}
-    return {(left[key] if second else key): names.index(name) for name, key in keys.items()}
+def keys_of(names: list[str], bindings: Mapping[str, str], second: bool) -> dict[str, int]:
+    """Return the keys of actions: `bindings` by name, or keys on the left for the second of two players."""
+    left_keys = {"ArrowUp": "w", "ArrowLeft": "a", "ArrowDown": "s", "ArrowRight": "d", " ": "e", "0": "q"}
+    keys = {name: bindings[name] for name in names if name in bindings}
+    return {(left_keys[key] if second else key): names.index(name) for name, key in keys.items()}

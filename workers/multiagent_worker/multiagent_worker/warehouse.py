@@ -41,21 +41,21 @@ def facts_of(env: TupleEnvironment, agent: str) -> EnvironmentFacts:
         keys_of(names, _KEYS, second=number == 1) if names else None,
         "robots",
         instructions=f"{_RULES} Places are (x, y) from the upper left. Goals: {goals}.",
-        describe=lambda: {"text": _described(env, number)},
+        describe=lambda: {"text": _description(env, number)},
     )
 
 
-def _described(env: TupleEnvironment, number: int) -> str:
+def _description(env: TupleEnvironment, number: int) -> str:
     """Return a robot's sensor readings."""
     inner = env.unwrapped
     me = inner.agents[number]
     shelf = me.carrying_shelf
     load = "nothing" if shelf is None else _shelf(inner, shelf)
     lines = [f"You are at ({me.x}, {me.y}), look {me.dir.name.lower()} and carry {load}.", "Around you:"]
-    return "\n".join([*lines, *_around(inner, me)])
+    return "\n".join([*lines, *_nearby(inner, me)])
 
 
-def _around(inner: Any, me: Any) -> list[str]:
+def _nearby(inner: Any, me: Any) -> list[str]:
     """Return a line for each occupied place within a robot's sensor range."""
     height, width = inner.grid_size
     reach = inner.sensor_range

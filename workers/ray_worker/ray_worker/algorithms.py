@@ -80,23 +80,23 @@ class RllibAlgorithm(Algorithm):
 
 
 _BASE = ("algorithm_config", "AlgorithmConfig")
-_BOTH = (DISCRETE, CONTINUOUS)
+_ANY_ACTIONS = (DISCRETE, CONTINUOUS)
 
 ALGORITHMS: Mapping[str, RllibAlgorithm] = {
     algorithm.name: algorithm
     for algorithm in (
         RllibAlgorithm(
-            "ppo", (_BASE, ("ppo/ppo", "PPOConfig")), _BOTH,
+            "ppo", (_BASE, ("ppo/ppo", "PPOConfig")), _ANY_ACTIONS,
             (*_ON_POLICY, "use_critic", "use_gae", "lambda_", "use_kl_loss", "kl_coeff", "kl_target",
              "vf_loss_coeff", "entropy_coeff", "clip_param", "vf_clip_param"),
             {"vf_share_layers": False}, on_policy=True, recurrent=True,
         ),
         RllibAlgorithm(
-            "impala", (_BASE, ("impala/impala", "IMPALAConfig")), _BOTH, _IMPALA, {},
+            "impala", (_BASE, ("impala/impala", "IMPALAConfig")), _ANY_ACTIONS, _IMPALA, {},
             on_policy=True, recurrent=True,
         ),
         RllibAlgorithm(
-            "appo", (_BASE, ("impala/impala", "IMPALAConfig"), ("appo/appo", "APPOConfig")), _BOTH,
+            "appo", (_BASE, ("impala/impala", "IMPALAConfig"), ("appo/appo", "APPOConfig")), _ANY_ACTIONS,
             (*_IMPALA, "use_gae", "lambda_", "clip_param", "use_kl_loss", "kl_coeff", "kl_target",
              "use_circular_buffer", "circular_buffer_num_batches", "circular_buffer_iterations_per_batch",
              "simple_queue_size", "target_network_update_freq", "tau"),
@@ -109,7 +109,7 @@ ALGORITHMS: Mapping[str, RllibAlgorithm] = {
             {}, on_policy=False, recurrent=False,
         ),
         RllibAlgorithm(
-            "sac", (_BASE, ("sac/sac", "SACConfig")), _BOTH,
+            "sac", (_BASE, ("sac/sac", "SACConfig")), _ANY_ACTIONS,
             (*_OFF_POLICY, "twin_q", "initial_alpha", "target_entropy", "actor_lr", "critic_lr", "alpha_lr"),
             {}, on_policy=False, recurrent=False,
         ),

@@ -21,11 +21,11 @@ from .algorithms import ALGORITHMS, MODEL, RllibAlgorithm
 from .environments import RllibEnvironmentSpec, default_filters, is_images, misfits, spec_of
 from .hyperparameters import ADDRESS, ALIASES, POLICIES, SHARED, numbers_as_words, parameters_of
 
-_REACH_SECONDS = 5.0
+_CONNECT_SECONDS = 5.0
 _SETTINGS = 4  # the type of HTTP/2's first frame
 FILTERS = "conv_filters"
 _WIDTHS = ("fcnet_hiddens", "head_fcnet_hiddens")
-_KEPT = (*MODEL, POLICIES, ENV_KWARGS.name, "normalize_actions", "dueling", "num_atoms", "twin_q")
+_BOUND = (*MODEL, POLICIES, ENV_KWARGS.name, "normalize_actions", "dueling", "num_atoms", "twin_q")
 """Hyperparameters that a resumed training cannot change: they define its networks or the meaning of its
 actions."""
 
@@ -47,7 +47,7 @@ class RllibPlan(PlannedTraining):
     def adapted(cls, config: TrainingConfig) -> TrainingConfig:
         name = config.algorithm.lower()  # upstream's own names are in capitals
         # The cluster of the checkpoint's training does not apply to this one.
-        hyperparameters = {ADDRESS: None, **_upstreams_names(config.hyperparameters)}
+        hyperparameters = {ADDRESS: None, **_current_names(config.hyperparameters)}
         return replace(config, algorithm=name, hyperparameters=hyperparameters)
 
     @classmethod
@@ -65,11 +65,11 @@ class RllibPlan(PlannedTraining):
     @classmethod
     def _resumed(cls, config: TrainingConfig) -> tuple[DescribedCheckpoint | None, dict[str, Any]]:
         resume_from, hyperparameters = super()._resumed(config)
-        return resume_from, _upstreams_names(hyperparameters)
+        return resume_from, _current_names(hyperparameters)
 
     @property
     def bound(self) -> Mapping[str, str]:
-        return dict.fromkeys(_KEPT, "the networks are built, or the actions meant, by it")
+        return dict.fromkeys(_BOUND, "the networks are built, or the actions meant, by it")
 
     def misfits(self) -> Iterable[str]:
         values = self.hyperparameters
@@ -115,7 +115,7 @@ class RllibPlan(PlannedTraining):
 
     def disagreements(self) -> Iterable[str]:
         values = self.hyperparameters
-        problems = [*_wrong_lists(values), *_disagreements(values), *_unreachable(values[ADDRESS])]
+        problems = [*_list_problems(values), *_value_problems(values), *_address_problems(values[ADDRESS])]
         if self.config.environment_server and self.address is not None and self.runners:
             server = self.config.environment_server["worker"]
             problems.append(
@@ -124,12 +124,12 @@ class RllibPlan(PlannedTraining):
             )
         yield from problems
         if not problems and self.config.end_step < self.first_update:
-            less = "train_batch_size_per_learner" if self.algorithm.on_policy else (
+            hint = "train_batch_size_per_learner" if self.algorithm.on_policy else (
                 "num_steps_sampled_before_learning_starts"
             )  # fmt: skip
             yield (
                 f"{self.config.end_field} ends before the first update, which comes at step "
-                f"{self.first_update}; raise it, or lower {less}"
+                f"{self.first_update}; raise it, or lower {hint}"
             )
 
     def resolved(self) -> dict[str, Any]:
@@ -203,7 +203,7 @@ def rllib_folder(checkpoint: Path) -> Path:
     return checkpoint.with_suffix(".rllib")
 
 
-def _upstreams_names(hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
+def _current_names(hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return hyperparameters with older names replaced by current ones, unless both are given and differ."""
     values = dict(hyperparameters)
     for old, name in ALIASES.items():
@@ -212,7 +212,7 @@ def _upstreams_names(hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _wrong_lists(values: Mapping[str, Any]) -> Iterator[str]:
+def _list_problems(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lists that upstream would reject only during training."""
     yield from not_widths({name: values.get(name) for name in _WIDTHS}, may_be_empty=_WIDTHS)
     if values.get(FILTERS) is not None and not _is_convolutions(values[FILTERS]):
@@ -242,7 +242,7 @@ def _is_schedule(value: Any) -> bool:
     return bool(value) and pairs and value[0][0] == 0 and all(0 <= pair[1] <= 1 for pair in value)
 
 
-def _disagreements(values: Mapping[str, Any]) -> Iterator[str]:
+def _value_problems(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield values that are valid alone, but not together."""
     batch, minibatch = values["train_batch_size_per_learner"], values.get("minibatch_size")
     if minibatch is not None and minibatch > batch:
@@ -253,7 +253,7 @@ def _disagreements(values: Mapping[str, Any]) -> Iterator[str]:
         yield f"max_seq_len={values['max_seq_len']} is more than train_batch_size_per_learner={batch}"
 
 
-def _unreachable(address: str | None) -> Iterator[str]:
+def _address_problems(address: str | None) -> Iterator[str]:
     """Yield why no Ray cluster can be joined at an address."""
     if address is None:
         return
@@ -273,7 +273,7 @@ def _unreachable(address: str | None) -> Iterator[str]:
 def _check_speaks_grpc(host: str, port: int) -> None:
     """Open a connection with gRPC, Ray's protocol: send HTTP/2's preface and expect a settings frame. Raises
     `OSError` for a server that answers differently; a server with TLS is only checked for reachability."""
-    with socket.create_connection((host, port), _REACH_SECONDS) as connection:
+    with socket.create_connection((host, port), _CONNECT_SECONDS) as connection:
         if os.environ.get("RAY_USE_TLS", "0").lower() in ("1", "true"):
             return
         connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, _SETTINGS, 0, 0, 0, 0, 0]))

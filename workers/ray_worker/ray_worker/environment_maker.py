@@ -23,14 +23,14 @@ def make_environment(
             if hasattr(game, "parallel_env"):
                 return game.parallel_env(render_mode=render_mode, **keywords)
             return TurnGame(game.env(render_mode=render_mode, **keywords))
-        if (registry := _of_contract("registry")) is not None:
+        if (registry := _contract_module("registry")) is not None:
             env = registry.make(env_id, render_mode, **keywords)
             return TurnGame(env) if hasattr(env, "agent_iter") else env
         # Gymnasium's own checker slows every step. An environment without rendering may not have the keyword
         # render_mode.
-        drawing = {} if render_mode is None else {"render_mode": render_mode}
+        rendering = {} if render_mode is None else {"render_mode": render_mode}
         make = importlib.import_module("gymnasium").make
-        return make(env_id, disable_env_checker=True, **drawing, **keywords)
+        return make(env_id, disable_env_checker=True, **rendering, **keywords)
 
 
 def make_checked(
@@ -38,11 +38,11 @@ def make_checked(
 ) -> Any:
     """Call `make_environment` for a training, with checks if the contract is installed."""
     env = make_environment(module, env_id, keywords, render_mode)
-    checks = _of_contract("checked_environment")
+    checks = _contract_module("checked_environment")
     return env if checks is None else checks.checked(env, env_id)
 
 
-def _of_contract(name: str) -> Any:
+def _contract_module(name: str) -> Any:
     """Return a module of the contract, None if it is not installed."""
     try:
         return importlib.import_module(f"mosaic_contract.{name}")

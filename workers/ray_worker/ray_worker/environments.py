@@ -79,12 +79,12 @@ def misfits(algorithm: RllibAlgorithm, spec: RllibEnvironmentSpec, *, filters: b
     """Yield why the algorithm cannot be used on this environment, one sentence per reason. ``filters``: its
     convolutions are given."""
     if spec.games and not algorithm.on_policy:
-        masking = ", ".join(name for name, other in ALGORITHMS.items() if other.on_policy)
+        masking = ", ".join(name for name, candidate in ALGORITHMS.items() if candidate.on_policy)
         yield f"{algorithm.name} cannot mask illegal moves; for turn-based games train {masking}"
     if algorithm.sees_pictures and is_images(spec):
         height, width, _ = shape = next(iter(spec.observations.values())).shape
-        fits = height == width in UPSTREAM_SIDES or default_filters(spec)
-        if not (filters or fits):
+        has_filters = height == width in UPSTREAM_SIDES or default_filters(spec)
+        if not (filters or has_filters):
             sides = ", ".join(map(str, UPSTREAM_SIDES))
             yield (
                 f"{spec.env_id} has images of {'×'.join(map(str, shape))}, and RLlib has convolutions for "
@@ -93,5 +93,5 @@ def misfits(algorithm: RllibAlgorithm, spec: RllibEnvironmentSpec, *, filters: b
             )
     else:
         yield from spec.observation_problems(algorithm.name, wraps=True)
-    kinds = {name: other.actions for name, other in ALGORITHMS.items()}
-    yield from spec.action_problems(algorithm.name, kinds)
+    actions_of = {name: candidate.actions for name, candidate in ALGORITHMS.items()}
+    yield from spec.action_problems(algorithm.name, actions_of)

@@ -29,7 +29,7 @@ keyword arguments."""
 POLICIES, ADDRESS = "policies", "address"
 SHARED, EACH = "shared", "each"
 
-_OURS = (
+_OWN_PARAMETERS = (
     Parameter(
         POLICIES,
         str,
@@ -52,14 +52,14 @@ _TYPES: Mapping[str, type] = {
     "num_gpus_per_learner": float,
     "num_cpus_per_env_runner": float,
 }
-_WORDS = {"rollout_fragment_length", "target_entropy"}  # a number, or "auto"
-_FROM = {  # minimum values other than 1 for integers and 0 for other numbers
+_AUTO = {"rollout_fragment_length", "target_entropy"}  # a number, or "auto"
+_MINIMA = {  # minimum values other than 1 for integers and 0 for other numbers
     "num_env_runners": 0, "num_learners": 0, "num_aggregator_actors_per_learner": 0,
     "target_network_update_freq": 0, "min_sample_timesteps_per_iteration": 0,
     "num_steps_sampled_before_learning_starts": 0, "max_num_env_runner_restarts": 0, "v_min": None,
     "v_max": None,
 }  # fmt: skip
-_TO_ONE = {"gamma", "lambda_", "tau"}
+_AT_MOST_ONE = {"gamma", "lambda_", "tau"}
 _ABOVE_ZERO = {"lr", "actor_lr", "critic_lr", "alpha_lr", "grad_clip", "clip_param", "sample_timeout_s"}
 _CHOICES: Mapping[str, tuple[Any, ...]] = {
     "batch_mode": ("truncate_episodes", "complete_episodes"),
@@ -80,9 +80,9 @@ def all_hyperparameters() -> Mapping[str, list[Parameter]]:
 def parameters_of(name: str) -> dict[str, Parameter]:
     """Return the parameters of one algorithm by name."""
     algorithm = ALGORITHMS[name]
-    parameters = {**dict(_settings(algorithm)), **dict(_of_model(algorithm))}
-    parameters.update((parameter.name, parameter) for parameter in _OURS)
-    return with_limits(parameters, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
+    parameters = {**dict(_settings(algorithm)), **dict(_model_parameters(algorithm))}
+    parameters.update((parameter.name, parameter) for parameter in _OWN_PARAMETERS)
+    return with_limits(parameters, least=_MINIMA, above_zero=_ABOVE_ZERO, to_one=_AT_MOST_ONE)
 
 
 def _settings(algorithm: RllibAlgorithm) -> Iterator[tuple[str, Parameter]]:
@@ -99,7 +99,7 @@ def _settings(algorithm: RllibAlgorithm) -> Iterator[tuple[str, Parameter]]:
         yield name, _parameter(name, defaults[name], meanings.get(name, ""))
 
 
-def _of_model(algorithm: RllibAlgorithm) -> Iterator[tuple[str, Parameter]]:
+def _model_parameters(algorithm: RllibAlgorithm) -> Iterator[tuple[str, Parameter]]:
     path = _path("core/rl_module/default_model_config.py")
     meanings = _comments(path.read_text(encoding="utf-8"))
     for name, field, _ in fields_of(class_in(path, "DefaultModelConfig")):
@@ -116,12 +116,12 @@ def _of_model(algorithm: RllibAlgorithm) -> Iterator[tuple[str, Parameter]]:
 
 
 def _parameter(name: str, value: Any, meaning: str) -> Parameter:
-    kind = _TYPES.get(name, type(value))
-    if kind is float and value is not None:
+    value_type = _TYPES.get(name, type(value))
+    if value_type is float and value is not None:
         value = float(value)
     if isinstance(value, list):
         value = [list(item) if isinstance(item, tuple) else item for item in value]  # as in JSON
-    return Parameter(name, kind, value, meaning, _CHOICES.get(name, ()))
+    return Parameter(name, value_type, value, meaning, _CHOICES.get(name, ()))
 
 
 def numbers_as_words(values: Mapping[str, Any], parameters: Mapping[str, Parameter]) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def numbers_as_words(values: Mapping[str, Any], parameters: Mapping[str, Paramet
     one type."""
     return {
         key: str(value)
-        if key in _WORDS and key in parameters and parameters[key].type is str and type(value) in (int, float)
+        if key in _AUTO and key in parameters and parameters[key].type is str and type(value) in (int, float)
         else value
         for key, value in values.items()
     }
@@ -162,13 +162,13 @@ def _assigned(node: ast.ClassDef) -> Iterator[tuple[str, Any]]:
 def _literal(node: ast.expr) -> Any:
     """Return the value of a literal, including `int(1e6)`. Raises ValueError for any other expression."""
 
-    class Whole(ast.NodeTransformer):
+    class IntCalls(ast.NodeTransformer):
         def visit_Call(self, call: ast.Call) -> ast.expr:
             if ast.unparse(call.func) == "int" and len(call.args) == 1:
                 return ast.Constant(int(ast.literal_eval(call.args[0])))
             raise ValueError(ast.unparse(call))
 
-    return ast.literal_eval(Whole().visit(node))
+    return ast.literal_eval(IntCalls().visit(node))
 
 
 def _path(file: str) -> Path:

@@ -26,7 +26,7 @@ from ray.rllib.utils.spaces.space_utils import clip_action, unsquash_action
 from .algorithms import ALGORITHMS
 from .config import RllibPlan
 from .factory import make_modules
-from .turns import seen_space, seen_vector
+from .turns import observation_vector, vector_space
 
 _STATE_IN, _STATE_OUT = "state_in", "state_out"
 
@@ -36,8 +36,8 @@ def operate(setup: AgentSetup) -> Operator:
     prepare_acting()
     policies, described, deterministic = trained_policy(setup, RllibPlan.FORMAT, ALGORITHMS, RllibPolicies)
     agent = setup.player_id if "agents" in described else ALONE
-    kind = RllibTurnOperator if described.get("in_turns") else RllibOperator
-    return through_wrappers(described, kind(policies, described, agent, deterministic, setup.seed))
+    operator_class = RllibTurnOperator if described.get("in_turns") else RllibOperator
+    return through_wrappers(described, operator_class(policies, described, agent, deterministic, setup.seed))
 
 
 class RllibPolicies:
@@ -48,16 +48,16 @@ class RllibPolicies:
         self.values = described["hyperparameters"]
         self.policy_of = {agent: described["policy_of"][agent] for agent in spaces}
         self.observations = {agent: make_space(transform_of(described, agent).space) for agent in spaces}
-        self.actions = {agent: make_space(of["action_space"]) for agent, of in spaces.items()}
+        self.actions = {agent: make_space(entry["action_space"]) for agent, entry in spaces.items()}
         if described.get("in_turns"):
             self.observations = {
-                agent: seen_space(space, self.actions[agent]) for agent, space in self.observations.items()
+                agent: vector_space(space, self.actions[agent]) for agent, space in self.observations.items()
             }
-        of_policies = {
+        policy_spaces = {
             policy: (self.observations[agent], self.actions[agent])
             for agent, policy in self.policy_of.items()
         }
-        self.modules = make_modules(described["algorithm"], self.values, of_policies)
+        self.modules = make_modules(described["algorithm"], self.values, policy_spaces)
         weights = load_torch(path, "policies")["policies"]
         for policy, module in self.modules.items():
             missing = module.load_state_dict(weights[policy], strict=False).missing_keys
@@ -102,8 +102,10 @@ class RllibOperator(TrainedOperator):
             inputs = self.allowed(inputs)
             if self._deterministic and self._discrete:
                 return inputs.argmax(1).numpy(), outputs.get(_STATE_OUT)
-            drawn = self._module.get_inference_action_dist_cls().from_logits(inputs)
-            actions = (drawn.to_deterministic() if self._deterministic else drawn).sample().numpy()
+            distribution = self._module.get_inference_action_dist_cls().from_logits(inputs)
+            if self._deterministic:
+                distribution = distribution.to_deterministic()
+            actions = distribution.sample().numpy()
         return actions, outputs.get(_STATE_OUT)
 
     def answers(self) -> dict[str, Answer]:
@@ -171,7 +173,7 @@ class RllibTurnOperator(RllibOperator):
         if action_mask is None:
             action_mask = np.ones(self.actions.n)
         self._legal = torch.from_numpy(np.asarray(action_mask, bool))
-        return self.act(seen_vector(observation, action_mask))
+        return self.act(observation_vector(observation, action_mask))
 
     def queries(self) -> None:
         """Return None: moves are chosen by the mask of one position."""

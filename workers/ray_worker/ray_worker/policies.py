@@ -13,7 +13,7 @@ from .hyperparameters import EACH, POLICIES, SHARED
 ALONE_POLICY = "default_policy"
 """Upstream's name for the policy of the only agent."""
 
-_REST = "*"
+_ALL_OTHERS = "*"
 
 
 def mapping_of(policies: Any, spec: EnvironmentSpec) -> dict[str, str]:
@@ -21,7 +21,7 @@ def mapping_of(policies: Any, spec: EnvironmentSpec) -> dict[str, str]:
     if not spec.several:
         return dict.fromkeys(spec.actions, ALONE_POLICY)
     if isinstance(policies, Mapping):
-        return {agent: policies.get(agent, policies.get(_REST, "")) for agent in spec.actions}
+        return {agent: policies.get(agent, policies.get(_ALL_OTHERS, "")) for agent in spec.actions}
     if policies == EACH:  # upstream uses them as file names
         names = {agent: re.sub(r"\W", "_", agent) for agent in spec.actions}
         return (
@@ -54,10 +54,10 @@ def _misnamed(policies: Any, spec: EnvironmentSpec) -> Iterator[str]:
     for agent, policy in policies.items():
         if not isinstance(policy, str) or not policy.replace("_", "").isalnum():
             yield f"{POLICIES}: {policy!r:.100} is not a valid name of a policy: use letters, digits and _"
-        if agent not in (*spec.actions, _REST):
+        if agent not in (*spec.actions, _ALL_OTHERS):
             yield f"{POLICIES}: {spec.env_id} has no agent {agent!r:.100}{nearest(agent, spec.actions)}"
     without = [agent for agent in spec.actions if agent not in policies]
-    if without and _REST not in policies:
+    if without and _ALL_OTHERS not in policies:
         yield f'{POLICIES}: {", ".join(without)} have none; name one for each, or for "*", the rest'
 
 

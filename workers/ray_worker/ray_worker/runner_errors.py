@@ -85,5 +85,7 @@ class RunnerErrors(logging.Handler):
         report = internal_kv._internal_kv_get(key)
         if report is None:
             return None
-        kind, text, place, trace = json.loads(report)
-        return UpstreamFailed(f"{text} {self._telemetry.reached}{place}" if place else text, kind, trace)
+        error_type, message, location, trace = json.loads(report)
+        if location:
+            message = f"{message} {self._telemetry.reached}{location}"
+        return UpstreamFailed(message, error_type, trace)

@@ -65,10 +65,10 @@ class FrameContext:
         self.frames = TrainingFrames(recipe.env_id, recipe.run_dir, fastlane, recipe.per_runner)
         self.steps = self.episodes = 0
 
-    def step(self, publishes: bool, *, over: bool) -> None:
+    def step(self, publishes: bool, *, ended: bool) -> None:
         """Count a step. `publishes`: it is a step of the environment after which frames are rendered."""
         self.steps += 1
-        self.episodes += over
+        self.episodes += ended
         if publishes and self.frames.due():
             self.frames.publish(episodes=self.episodes, steps=self.steps, steps_per_second=None)
 
@@ -105,7 +105,7 @@ class SingleAgentEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         result = self.env.step(action)
         self._score.add(float(result[1]))
-        self._context.step(self._publishes, over=bool(result[2] or result[3]))
+        self._context.step(self._publishes, ended=bool(result[2] or result[3]))
         return result
 
     def close(self) -> None:
@@ -139,7 +139,7 @@ class MultiAgentEnvironment(ParallelPettingZooEnv):
         if self._context is not None:
             rewards = result[1]
             self._score.add(sum(map(float, rewards.values())) / max(1, len(rewards)))
-            self._context.step(self._publishes, over=not self.par_env.agents)
+            self._context.step(self._publishes, ended=not self.par_env.agents)
         return result
 
     def close(self) -> None:
@@ -165,8 +165,8 @@ class EnvironmentCreator:
             env = MultiAgentEnvironment(make()) if recipe.several else make()
         else:
             shared = self._context = self._context or FrameContext(recipe)
-            kind = MultiAgentEnvironment if recipe.several else SingleAgentEnvironment
-            env = kind(shared.frames.make(make), shared)
+            environment_class = MultiAgentEnvironment if recipe.several else SingleAgentEnvironment
+            env = environment_class(shared.frames.make(make), shared)
         if context.worker_index:
             _report_errors(env, error_key(recipe.run_id, context.worker_index))
         return env
@@ -183,19 +183,19 @@ def error_key(run_id: str, runner: int) -> str:
 def _report_errors(env: Any, key: str) -> None:
     """Report an environment's exception, or its exit of the process, to the training: upstream only logs it.
     The first error since the last sample is kept."""
-    leave = os._exit
+    exit_process = os._exit
 
     def report(error: BaseException, frames: list[traceback.FrameSummary], trace: str) -> None:
-        text, place = str(error)[:8_000], ""
+        message, location = str(error)[:8_000], ""
         if isinstance(error, SystemExit):
-            text = f"the environment ended the process (exit code {error.code or 0})"
-            place = f": line {frames[-1].lineno} of {Path(frames[-1].filename).name}, in {frames[-1].name}"
-        kind = getattr(error, "error_type", type(error).__name__)  # of a served environment
+            message = f"the environment ended the process (exit code {error.code or 0})"
+            location = f": line {frames[-1].lineno} of {Path(frames[-1].filename).name}, in {frames[-1].name}"
+        error_type = getattr(error, "error_type", type(error).__name__)  # of a served environment
         trace = getattr(error, "traceback", "") or trace
-        content = json.dumps([kind, text, place, trace[-60_000:]])
+        content = json.dumps([error_type, message, location, trace[-60_000:]])
         internal_kv._internal_kv_put(key, content, overwrite=False)
 
-    def reporting(method: Callable[..., Any]) -> Callable[..., Any]:
+    def reported(method: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(method)
         def call(*args: Any, **kwargs: Any) -> Any:
             try:
@@ -206,13 +206,13 @@ def _report_errors(env: Any, key: str) -> None:
 
         return call
 
-    def leaving(status: int) -> None:
+    def report_exit(status: int) -> None:
         frames = traceback.extract_stack()[:-1]
         report(SystemExit(status), frames, "".join(traceback.format_list(frames)))
-        leave(status)
+        exit_process(status)
 
-    env.reset, env.step = reporting(env.reset), reporting(env.step)
-    os._exit = leaving  # type: ignore[assignment]
+    env.reset, env.step = reported(env.reset), reported(env.step)
+    os._exit = report_exit  # type: ignore[assignment]
 
 
 class Episodes(RLlibCallback):

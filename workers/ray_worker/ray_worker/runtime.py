@@ -50,13 +50,13 @@ def _train(plan: RllibPlan, upstream: Any, telemetry: Telemetry, stack: ExitStac
     checkpoints = checkpoints_of(plan, algorithm, logger)
     errors = RunnerErrors(plan, algorithm, telemetry)
     stack.callback(errors.close)
-    sent = "the first iteration has begun: steps, episodes and metrics are sent at the end of each"
-    log.info("%s%s", sent, plan.iteration)
+    notice = "the first iteration has begun: steps, episodes and metrics are sent at the end of each"
+    log.info("%s%s", notice, plan.iteration)
     try:
         while logger.steps < config.end_step:
-            before = logger.steps
+            previous_steps = logger.steps
             logger.result(hearing_signals(algorithm.train, meanwhile=errors.look))
-            errors.iteration_over(logger.steps - before)
+            errors.iteration_over(logger.steps - previous_steps)
             if checkpoints.due(logger.steps):
                 checkpoints.save(logger.steps)
     except UpstreamFailed:

@@ -40,7 +40,7 @@ class RllibLogger(EpisodeLogger):
         self._per_runner = plan.hyperparameters["num_envs_per_env_runner"]
         self._writer = SummaryWriter(logdir=str(plan.config.tensorboard_dir))
         self.close = self._writer.close
-        self._then = time.monotonic()
+        self._reported_at = time.monotonic()
 
     def result(self, result: Mapping[str, Any]) -> None:
         """Log the result of an iteration."""
@@ -48,23 +48,23 @@ class RllibLogger(EpisodeLogger):
         episodes = sampled.pop(EPISODES, [])
         if isinstance(episodes, str):  # upstream unpacks a list of one
             episodes = [episodes]
-        after = self.steps + _whole(sampled.get("num_env_steps_sampled"))
+        steps = self.steps + _int(sampled.get("num_env_steps_sampled"))
         for episode in map(json.loads, episodes):
-            self._send_episode(episode, after)
+            self._send_episode(episode, steps)
         now = time.monotonic()
-        self.rate = (after - self.steps) / max(now - self._then, 1e-9)
-        self.steps, self._then = after, now
+        self.rate = (steps - self.steps) / max(now - self._reported_at, 1e-9)
+        self.steps, self._reported_at = steps, now
         reported = {name: result[name] for name in _REPORTED if name in result}
         values = dict(_flat({**reported, "env_runners": sampled}))
         self.metrics({**with_losses(values, LOSSES), "steps_per_second": round(self.rate, 1)})
         self.scalars(self._writer, values)
         self._log_lost_runners(values)
 
-    def _send_episode(self, episode: Mapping[str, Any], after: int) -> None:
+    def _send_episode(self, episode: Mapping[str, Any], last_step: int) -> None:
         """Log an episode. If this process has the environments, the step at its end is known; otherwise the
         step at which it was reported is used."""
-        before = self.steps
-        self.steps = after if self._runners else min(after, self._start + episode["steps"])
+        previous_steps = self.steps
+        self.steps = last_step if self._runners else min(last_step, self._start + episode["steps"])
         returns = episode["returns"]
         self.episode(
             returns[ALONE] if list(returns) == [ALONE] else returns,
@@ -74,7 +74,7 @@ class RllibLogger(EpisodeLogger):
             seconds=episode["seconds"],
             environment=max(0, episode["runner"] - 1) * self._per_runner + episode["environment"],
         )
-        self.steps = before
+        self.steps = previous_steps
 
     def _log_lost_runners(self, values: Mapping[str, float]) -> None:
         """Log lost and restarted runners."""
@@ -98,5 +98,5 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, fl
                 yield f"{prefix}{name}", number
 
 
-def _whole(value: Any) -> int:
+def _int(value: Any) -> int:
     return int(value) if value is not None and math.isfinite(value) else 0

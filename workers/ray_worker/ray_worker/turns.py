@@ -20,13 +20,13 @@ BOARD, MASK = "observation", "action_mask"
 """The keys of a game's observation, and of the mask in the info."""
 
 
-def seen_vector(observation: Any, mask: Any) -> np.ndarray[Any, Any]:
+def observation_vector(observation: Any, mask: Any) -> np.ndarray[Any, Any]:
     """Return an agent's observation vector, float32[board + moves]."""
     board = observation[BOARD] if isinstance(observation, Mapping) else observation
     return np.concatenate([np.asarray(part).reshape(-1) for part in (board, mask)], dtype="f4")
 
 
-def seen_space(observations: Any, actions: Any) -> spaces.Box:
+def vector_space(observations: Any, actions: Any) -> spaces.Box:
     """Return the space of the observation vector, from an agent's spaces in the game."""
     numbers = math.prod(_board_of(observations).shape) + int(actions.n)
     return spaces.Box(-np.inf, np.inf, (numbers,), np.float32)
@@ -51,9 +51,9 @@ class TurnGame:
         self.possible_agents = list(env.possible_agents)
         self.agents = list(self.possible_agents)
         for agent in self.possible_agents:
-            seen, moves = env.observation_space(agent), env.action_space(agent)
-            if _board_of(seen) is None:
-                raise ValueError(f"{agent} observes {type(seen).__name__}, not a board of numbers")
+            observations, moves = env.observation_space(agent), env.action_space(agent)
+            if _board_of(observations) is None:
+                raise ValueError(f"{agent} observes {type(observations).__name__}, not a board of numbers")
             if not isinstance(moves, spaces.Discrete):
                 raise ValueError(f"{agent} acts by {moves}, not by one of several moves")
 
@@ -66,7 +66,7 @@ class TurnGame:
         return self._env.observation_space(agent)
 
     def observation_space(self, agent: str) -> spaces.Box:
-        return seen_space(self.game_space(agent), self.action_space(agent))
+        return vector_space(self.game_space(agent), self.action_space(agent))
 
     def action_space(self, agent: str) -> Any:
         return self._env.action_space(agent)
@@ -75,9 +75,9 @@ class TurnGame:
         if seed is not None:
             self._generator = np.random.default_rng(seed)
         self._env.reset(seed=seed, options=options)
-        self._ends: dict[str, tuple[bool, bool]] = dict.fromkeys(self.possible_agents, (False, False))
+        self._ended: dict[str, tuple[bool, bool]] = dict.fromkeys(self.possible_agents, (False, False))
         self.agents = list(self.possible_agents)
-        return self._seen(), {agent: {} for agent in self.agents}
+        return self._observations(), {agent: {} for agent in self.agents}
 
     def step(self, actions: dict[str, Any]) -> tuple[dict[str, Any], ...]:
         mover = self._env.agent_selection
@@ -85,23 +85,23 @@ class TurnGame:
         move = int(actions[mover])
         self._env.step(move if move in legal else int(self._generator.choice(legal)))
         rewards = {agent: float(self._env.rewards.get(agent, 0.0)) for agent in self.possible_agents}
-        over = self._record_ends()
-        if over:
+        is_over = self._record_ends()
+        if is_over:
             self.agents = []
         else:
             self._skip_ended()
-        ended, cut = ({agent: over and ends[kind] for agent, ends in self._ends.items()} for kind in (0, 1))
-        return self._seen(), rewards, ended, cut, {agent: {} for agent in self.possible_agents}
+        ended, cut = ({agent: is_over and flags[i] for agent, flags in self._ended.items()} for i in (0, 1))
+        return self._observations(), rewards, ended, cut, {agent: {} for agent in self.possible_agents}
 
     def _record_ends(self) -> bool:
         """Record which agents have ended. Return whether all have."""
         terminated, truncated = self._env.terminations, self._env.truncations
-        self._ends.update({agent: (bool(terminated[agent]), bool(truncated[agent])) for agent in terminated})
-        return all(any(ends) for ends in self._ends.values())
+        self._ended.update({agent: (bool(terminated[agent]), bool(truncated[agent])) for agent in terminated})
+        return all(any(flags) for flags in self._ended.values())
 
     def _skip_ended(self) -> None:
         """Take the turns that PettingZoo reserves for agents that have ended."""
-        while any(self._ends[self._env.agent_selection]):
+        while any(self._ended[self._env.agent_selection]):
             self._env.step(None)
 
     def render(self) -> Any:
@@ -110,14 +110,16 @@ class TurnGame:
     def close(self) -> None:
         self._env.close()
 
-    def _seen(self) -> dict[str, Any]:
+    def _observations(self) -> dict[str, Any]:
         observed = {agent: self._env.observe(agent) for agent in self.possible_agents}
-        return {agent: seen_vector(seen, self._mask(agent, seen)) for agent, seen in observed.items()}
+        return {
+            agent: observation_vector(value, self._mask(agent, value)) for agent, value in observed.items()
+        }
 
     def _mask(self, agent: str, observation: Any) -> Any:
         """Return the mask of an agent's legal moves."""
         if isinstance(observation, Mapping):
             return observation[MASK]
-        acts = agent == self._env.agent_selection
-        every = np.full(self.action_space(agent).n, acts, np.int8)
-        return self._env.infos[agent].get(MASK, every) if acts else every
+        is_mover = agent == self._env.agent_selection
+        uniform = np.full(self.action_space(agent).n, is_mover, np.int8)
+        return self._env.infos[agent].get(MASK, uniform) if is_mover else uniform

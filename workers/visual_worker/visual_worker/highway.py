@@ -58,30 +58,32 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> A
 
 def facts_of(env: Any, agent: str) -> EnvironmentFacts:
     task = next(text for begin, text in _TASKS.items() if env.spec.id.startswith(begin))
-    about = f"You drive a car. {task} {_observed(env.unwrapped)}".strip()
-    kind = env.unwrapped.action_type
-    actions = getattr(kind, "actions", None)
+    instructions = f"You drive a car. {task} {_observation_text(env.unwrapped)}".strip()
+    action_type = env.unwrapped.action_type
+    actions = getattr(action_type, "actions", None)
     if isinstance(actions, dict):
         names = [actions[number] for number in range(len(actions))]
         keys = {_KEYS[name]: number for number, name in enumerate(names)}
-        return EnvironmentFacts([name.lower().replace("_", " ") for name in names], keys, instructions=about)
+        return EnvironmentFacts(
+            [name.lower().replace("_", " ") for name in names], keys, instructions=instructions
+        )
     if len(env.action_space.shape or ()) == 1:
-        return _continuous(kind, about)
-    return EnvironmentFacts(instructions=about)
+        return _continuous(action_type, instructions)
+    return EnvironmentFacts(instructions=instructions)
 
 
-def _continuous(kind: Any, about: str) -> EnvironmentFacts:
+def _continuous(action_type: Any, instructions: str) -> EnvironmentFacts:
     """Return information about a car with continuous controls: left/right steer, up/down accelerate."""
-    names = ["acceleration"] * kind.longitudinal + ["steering"] * kind.lateral
+    names = ["acceleration"] * action_type.longitudinal + ["steering"] * action_type.lateral
     keys: dict[str, list[float]] = {}
-    if kind.longitudinal:
+    if action_type.longitudinal:
         keys |= {"ArrowUp": [1.0, 0.0][: len(names)], "ArrowDown": [-1.0, 0.0][: len(names)]}
-    if kind.lateral:
+    if action_type.lateral:
         keys |= {"ArrowLeft": [0.0, -1.0][-len(names) :], "ArrowRight": [0.0, 1.0][-len(names) :]}
-    return EnvironmentFacts(names, {**keys, " ": [0.0] * len(names)}, instructions=about)
+    return EnvironmentFacts(names, {**keys, " ": [0.0] * len(names)}, instructions=instructions)
 
 
-def _observed(inner: Any) -> str:
+def _observation_text(inner: Any) -> str:
     """Return the meaning of an observation's rows and columns, if it is a table of cars."""
     features = getattr(inner.observation_type, "features", None)
     if type(inner.observation_type).__name__ != "KinematicObservation" or not features:
