@@ -102,8 +102,8 @@ BROKEN_IN_RELEASE = {
 
 def find_algorithm(name: str) -> ScriptAlgorithm | None:
     """Return an algorithm by its name or its upstream script's name, ignoring case; None if there is none."""
-    wanted = name.strip().lower().replace("-", "_")
+    key = name.strip().lower().replace("-", "_")
     for algorithm in ALGORITHMS.values():
-        if wanted in (algorithm.name, algorithm.script):
+        if key in (algorithm.name, algorithm.script):
             return algorithm
     return None

@@ -21,7 +21,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
     upstream = installed()
     missing = ", ".join(upstream.unavailable()) if upstream else ""
     available = upstream.available() if upstream else list(ALGORITHMS)
-    about, capabilities = describe_worker(
+    metadata, capabilities = describe_worker(
         "cleanrl",
         "mosaic-cleanrl-worker",
         upstream_library="cleanrl",
@@ -37,9 +37,9 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         **{**describe_algorithms(ALGORITHMS), "algorithms": available},
     )
     if missing:
-        described = f"{about.description.rstrip('.')}; this version does not have {missing}"
-        about = replace(about, description=described)
-    return about, capabilities
+        description = f"{metadata.description.rstrip('.')}; this version does not have {missing}"
+        metadata = replace(metadata, description=description)
+    return metadata, capabilities
 
 
 WORKER = Worker(

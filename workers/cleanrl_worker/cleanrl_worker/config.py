@@ -39,7 +39,7 @@ class ScriptPlan(PlannedTraining):
     def adapted(cls, config: TrainingConfig) -> TrainingConfig:
         algorithm = find_algorithm(config.algorithm)
         if algorithm is None:
-            raise ConfigError(f"unknown algorithm {config.algorithm!r}{_known(config, required())}")
+            raise ConfigError(f"unknown algorithm {config.algorithm!r}{_unknown_hint(config, required())}")
         return replace(config, algorithm=algorithm.name)
 
     @classmethod
@@ -47,7 +47,7 @@ class ScriptPlan(PlannedTraining):
         cls, config: TrainingConfig, hyperparameters: Mapping[str, Any]
     ) -> tuple[TrainingConfig, Any, Any]:
         upstream = required()
-        algorithm = _of_environment(ALGORITHMS[config.algorithm], config)
+        algorithm = _game_script(ALGORITHMS[config.algorithm], config)
         _check_available(algorithm, upstream)
         if algorithm.games:
             config = replace(config, wrappers=config.wrappers or (ATARI,))
@@ -55,7 +55,7 @@ class ScriptPlan(PlannedTraining):
         keywords = env_kwargs_of(hyperparameters)
         own_spec = spec_of(config.env_id, config.wrappers, keywords, legacy=upstream.legacy, render=video)
         spec = own_spec.wrapped(config.wrappers)
-        return replace(config, algorithm=_of_actions(algorithm, spec).name), own_spec, spec
+        return replace(config, algorithm=_continuous_script(algorithm, spec).name), own_spec, spec
 
     def misfits(self) -> Iterator[str]:
         algorithm, config, upstream = self.algorithm, self.config, self.upstream
@@ -67,8 +67,9 @@ class ScriptPlan(PlannedTraining):
                 f"wrappers: only upstream's scripts for games apply {ATARI!r}; {algorithm.name} is not one"
             )
         if self.resume_from is not None and self.resume_from[1].get("legacy") is not upstream.legacy:
-            saved, here, name = _kind(not upstream.legacy), _kind(upstream.legacy), self.resume_from[0].name
-            yield f"checkpoint.resume_from: {name} was saved with {saved}, this run trains with {here}"
+            saved, current = _release_text(not upstream.legacy), _release_text(upstream.legacy)
+            name = self.resume_from[0].name
+            yield f"checkpoint.resume_from: {name} was saved with {saved}, this run trains with {current}"
         for name in SWITCHED_OFF & set(self.hyperparameters):
             if self.hyperparameters[name]:
                 yield f"{name}: services on the network are switched off in this worker; leave it out"
@@ -80,8 +81,8 @@ class ScriptPlan(PlannedTraining):
     def checked(self, problems: Iterable[str]) -> dict[str, Any]:
         parameters = self.parameters
         saved = self.resume_from[1]["hyperparameters"] if self.resume_from else {}
-        others = SWITCHED_OFF | (set(saved) - set(parameters))  # from a checkpoint of another script
-        hyperparameters = {name: value for name, value in self.hyperparameters.items() if name not in others}
+        dropped = SWITCHED_OFF | (set(saved) - set(parameters))  # from a checkpoint of another script
+        hyperparameters = {name: value for name, value in self.hyperparameters.items() if name not in dropped}
         return check_hyperparameters(hyperparameters, parameters, problems)
 
     def disagreements(self) -> Iterator[str]:
@@ -123,15 +124,15 @@ class ScriptPlan(PlannedTraining):
     @property
     def steps(self) -> int:
         """The step at which the script ends: after whole rollouts if it learns from rollouts."""
-        return min(self._whole, -(-self.config.end_step // self.rollout) * self.rollout)
+        return min(self._total_steps, -(-self.config.end_step // self.rollout) * self.rollout)
 
     @property
     def stops_early(self) -> bool:
         """Whether the script is stopped before its own end."""
-        return self.steps < self._whole
+        return self.steps < self._total_steps
 
     @property
-    def _whole(self) -> int:
+    def _total_steps(self) -> int:
         return self.config.total_timesteps // self.rollout * self.rollout
 
     @property
@@ -140,7 +141,7 @@ class ScriptPlan(PlannedTraining):
         return _flags(self.config, self.config.seed, self.hyperparameters, self.upstream.legacy)
 
 
-def _known(config: TrainingConfig, upstream: Upstream) -> str:
+def _unknown_hint(config: TrainingConfig, upstream: Upstream) -> str:
     """Return the end of the error about an unknown algorithm: what to type if upstream has a script with that
     name, else the nearest algorithm, or why a longer name is not available."""
     name = config.algorithm.strip().lower().replace("-", "_")
@@ -161,11 +162,11 @@ def _known(config: TrainingConfig, upstream: Upstream) -> str:
     )
 
 
-def _kind(legacy: bool) -> str:
+def _release_text(legacy: bool) -> str:
     return "the release of 2021" if legacy else "current upstream"
 
 
-def _of_environment(algorithm: ScriptAlgorithm, config: TrainingConfig) -> ScriptAlgorithm:
+def _game_script(algorithm: ScriptAlgorithm, config: TrainingConfig) -> ScriptAlgorithm:
     """Return upstream's script for games (`ppo_atari` for `ppo`) if the environment is a game without other
     wrappers, else the algorithm itself."""
     for_games = ALGORITHMS.get(f"{algorithm.name}_atari")
@@ -175,7 +176,7 @@ def _of_environment(algorithm: ScriptAlgorithm, config: TrainingConfig) -> Scrip
     return for_games
 
 
-def _of_actions(algorithm: ScriptAlgorithm, environment: RenderableSpec) -> ScriptAlgorithm:
+def _continuous_script(algorithm: ScriptAlgorithm, environment: RenderableSpec) -> ScriptAlgorithm:
     """Return `ppo_continuous` for `ppo` if the actions are continuous, else the algorithm itself."""
     if algorithm.name != "ppo" or type(environment.action_space).__name__ != "Box":
         return algorithm

@@ -113,8 +113,8 @@ def misfits(
 ) -> list[str]:
     """Return why the algorithm's script cannot be used on this environment, one sentence per reason.
     `available` are the algorithms that may be recommended instead."""
-    kinds = {name: [ALGORITHMS[name].action] for name in available}
-    problems = [*environment.action_problems(algorithm.name, kinds, bounded=not algorithm.on_policy)]
+    actions_of = {name: [ALGORITHMS[name].action] for name in available}
+    problems = [*environment.action_problems(algorithm.name, actions_of, bounded=not algorithm.on_policy)]
     if not algorithm.games and not _encodes(algorithm, environment.observation_space, legacy):
         problems += environment.observation_problems(algorithm.name, wraps=True)
     return problems

@@ -20,8 +20,8 @@ SWITCHED_OFF = {
 """Script arguments that would upload a run to a service on the network."""
 
 # Minimum values other than 1 for integers and 0 for other numbers.
-_FROM = {"learning_starts": 0, "episode_length": 0, "n_atoms": 2, "v_min": None, "v_max": None}
-_TO_ONE = {"gamma", "gae_lambda", "tau", "start_e", "end_e"}
+_MINIMA = {"learning_starts": 0, "episode_length": 0, "n_atoms": 2, "v_min": None, "v_max": None}
+_AT_MOST_ONE = {"gamma", "gae_lambda", "tau", "start_e", "end_e"}
 _ABOVE_ZERO = {"learning_rate", "policy_lr", "q_lr", "exploration_fraction"}
 _TYPES = {"int": int, "float": float, "bool": bool, "str": str}
 
@@ -33,22 +33,22 @@ def parameters_of(script: Path) -> dict[str, Parameter]:
     service. `capture_video` is off by default, also in the one script of the release that has it on.
     """
     tree = parsed(script)
-    every = {p.name: p for p in (*_dataclass_fields(tree, script), *_argparse_options(tree, script))}
+    options = {p.name: p for p in (*_dataclass_fields(tree, script), *_argparse_options(tree, script))}
     hidden = SET_BY_THE_RUN | SWITCHED_OFF | _computed(tree)
-    shown = {name: parameter for name, parameter in every.items() if name not in hidden}
-    video = shown.get("capture_video")
+    parameters = {name: parameter for name, parameter in options.items() if name not in hidden}
+    video = parameters.get("capture_video")
     if video is not None:
-        shown["capture_video"] = Parameter(video.name, bool, False, video.help)
-    shown[ENV_KWARGS.name] = ENV_KWARGS
-    return with_limits(shown, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
+        parameters["capture_video"] = Parameter(video.name, bool, False, video.help)
+    parameters[ENV_KWARGS.name] = ENV_KWARGS
+    return with_limits(parameters, least=_MINIMA, above_zero=_ABOVE_ZERO, to_one=_AT_MOST_ONE)
 
 
 def _dataclass_fields(tree: ast.Module, script: Path) -> Iterator[Parameter]:
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and node.name == "Args":
             for name, field, text in fields_of(node):
-                kind = _TYPES[ast.unparse(field.annotation)]
-                yield Parameter(name, kind, _value(field.value, kind, script), text)
+                value_type = _TYPES[ast.unparse(field.annotation)]
+                yield Parameter(name, value_type, _value(field.value, value_type, script), text)
 
 
 def _argparse_options(tree: ast.Module, script: Path) -> Iterator[Parameter]:
@@ -59,11 +59,12 @@ def _argparse_options(tree: ast.Module, script: Path) -> Iterator[Parameter]:
             continue
         options = {keyword.arg: keyword.value for keyword in node.keywords}
         annotation = ast.unparse(options["type"]) if "type" in options else "str"
-        kind = bool if "strtobool" in annotation else _TYPES[annotation]
+        value_type = bool if "strtobool" in annotation else _TYPES[annotation]
         choices = ast.literal_eval(options["choices"]) if "choices" in options else ()
         name = str(node.args[0].value).lstrip("-").replace("-", "_")
         text = ast.literal_eval(options["help"]) if "help" in options else ""
-        yield Parameter(name, kind, _value(options.get("default"), kind, script), text, tuple(choices))
+        default = _value(options.get("default"), value_type, script)
+        yield Parameter(name, value_type, default, text, tuple(choices))
 
 
 def _computed(tree: ast.Module) -> set[str]:
@@ -79,11 +80,11 @@ def _computed(tree: ast.Module) -> set[str]:
     }
 
 
-def _value(node: ast.expr | None, kind: type, script: Path) -> Any:
+def _value(node: ast.expr | None, value_type: type, script: Path) -> Any:
     if isinstance(node, ast.Call) and ast.unparse(node.func) == "int":
         node = node.args[0]  # int(1e6)
     try:
         value = None if node is None else ast.literal_eval(node)
     except ValueError:
         return script.stem  # exp_name: an expression over the script's own file name
-    return value if value is None else kind(value)
+    return value if value is None else value_type(value)

@@ -102,8 +102,8 @@ class DiscreteOperator(ScriptOperator):
         if self._generator is None:
             return best
         if self._epsilon is None:
-            drawn = torch.multinomial(torch.softmax(scores, dim=1), 1, generator=self._generator)
-            return drawn[:, 0]
+            samples = torch.multinomial(torch.softmax(scores, dim=1), 1, generator=self._generator)
+            return samples[:, 0]
         explores = torch.rand(len(best), generator=self._generator) < self._epsilon
         if count := int(explores.sum()):
             best[explores] = torch.randint(self._count, (count,), generator=self._generator)

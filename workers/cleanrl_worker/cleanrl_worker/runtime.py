@@ -112,34 +112,34 @@ def _run_folder(plan: ScriptPlan) -> Iterator[None]:
 def _gather_videos(folder: Path) -> None:
     """Rename upstream's `<long name>/….video000008.mp4` or `…-episode-8.mp4` to `episode-000008.mp4`, by the
     episode of the first environment. Videos of upstream's own evaluation become `evaluation-…`."""
-    for inner in [path for path in folder.glob("*") if path.is_dir()]:
-        kind = "evaluation" if inner.name.endswith("-eval") else "episode"
-        for video in inner.glob("*.mp4"):
+    for source in [path for path in folder.glob("*") if path.is_dir()]:
+        prefix = "evaluation" if source.name.endswith("-eval") else "episode"
+        for video in source.glob("*.mp4"):
             episode = re.search(r"\d+$", video.stem)
-            video.replace(folder / (f"{kind}-{int(episode[0]):06d}.mp4" if episode else video.name))
-        shutil.rmtree(inner, ignore_errors=True)
+            video.replace(folder / (f"{prefix}-{int(episode[0]):06d}.mp4" if episode else video.name))
+        shutil.rmtree(source, ignore_errors=True)
 
 
 def _run(plan: ScriptPlan, translator: Translator) -> None:
-    reading, writing = os.pipe()
+    read_fd, write_fd = os.pipe()
     try:
         script = start_python(
             f"{__package__}.hooks",
             [f"cleanrl.{plan.algorithm.script}", *plan.arguments],
             cwd=str(plan.config.run_dir),
-            env=_environment(plan, writing),
-            pass_fds=[writing],
+            env=_environment(plan, write_fd),
+            pass_fds=[write_fd],
         )
-        os.close(writing)
+        os.close(write_fd)
         try:
-            _read_until(None, reading, translator)
+            _read_until(None, read_fd, translator)
         except Cancelled as cancelled:
-            _stop(script, cancelled.signal, reading, translator)
+            _stop(script, cancelled.signal, read_fd, translator)
             return
         finally:
             _reap(script, plan.config.run_dir)
     finally:
-        os.close(reading)
+        os.close(read_fd)
     if translator.failure is not None or not translator.finished:
         raise _failure(script.wait(), translator)
 
@@ -157,14 +157,14 @@ def _environment(plan: ScriptPlan, fd: int) -> dict[str, str]:
     }
 
 
-def _read_until(deadline: float | None, reading: int, translator: Translator) -> None:
+def _read_until(deadline: float | None, fd: int, translator: Translator) -> None:
     """Forward the script's records until it closes the pipe or the deadline (monotonic) passes."""
     while True:
-        left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        if not select.select([reading], [], [], left)[0]:
+        timeout = None if deadline is None else max(0.0, deadline - time.monotonic())
+        if not select.select([fd], [], [], timeout)[0]:
             return
         with signals_held():  # interrupted within a record, an episode could be counted but not written
-            data = os.read(reading, 1 << 16)
+            data = os.read(fd, 1 << 16)
             if not data:
                 return
             translator.feed(data)
@@ -173,11 +173,11 @@ def _read_until(deadline: float | None, reading: int, translator: Translator) ->
 
 
 def _stop(
-    script: subprocess.Popen[bytes] | PythonProcess, signum: int, reading: int, translator: Translator
+    script: subprocess.Popen[bytes] | PythonProcess, signum: int, fd: int, translator: Translator
 ) -> None:
     """Make the script save and exit. The signal may have reached it already; a second one has no effect."""
     script.send_signal(signum)
-    _read_until(time.monotonic() + _STOP_SECONDS, reading, translator)
+    _read_until(time.monotonic() + _STOP_SECONDS, fd, translator)
 
 
 def _reap(script: subprocess.Popen[bytes] | PythonProcess, run_dir: Path) -> None:

@@ -37,10 +37,10 @@ class Translator(EpisodeLogger):
         self._write_values()
 
     def _scalar(self, tag: str, value: float, step: int | None) -> None:
-        at = self.telemetry.last_step if step is None else int(step)
-        if at != self.steps or tag in self._values:
+        at_step = self.telemetry.last_step if step is None else int(step)
+        if at_step != self.steps or tag in self._values:
             self._write_values()
-        self.steps = at
+        self.steps = at_step
         self._values[tag] = value
 
     def _write_values(self) -> None:

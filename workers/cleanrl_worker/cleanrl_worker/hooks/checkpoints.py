@@ -21,7 +21,7 @@ from .training import Training, global_variables, wrapped_environments, wrappers
 
 _CLIP = 10.0  # bound of a normalized observation in the scripts that normalize
 # Running statistics (mean, variance, count), by their names in Gymnasium's wrappers and in the release.
-_NAMES = {"observation": ("obs_rms", "ob_rms"), "reward": ("return_rms", "ret_rms")}
+_STATISTICS = {"observation": ("obs_rms", "ob_rms"), "reward": ("return_rms", "ret_rms")}
 
 
 def save_checkpoint(training: Training) -> tuple[Path, dict[str, float]]:
@@ -90,10 +90,10 @@ def random_state() -> dict[str, Any]:
     """Return the states of the generators of Python, NumPy and PyTorch (CPU)."""
     version, internal, gauss = random.getstate()
     state: Any = np.random.get_state()
-    name, keys, *rest = state
+    name, keys, *remaining = state
     return {
         "python": [version, list(internal), gauss],
-        "numpy": [name, torch.as_tensor(keys.astype(np.int64)), *rest],
+        "numpy": [name, torch.as_tensor(keys.astype(np.int64)), *remaining],
         "torch": torch.get_rng_state(),
     }
 
@@ -101,23 +101,23 @@ def random_state() -> dict[str, Any]:
 def set_random_state(state: dict[str, Any]) -> None:
     version, internal, gauss = state["python"]
     random.setstate((version, tuple(internal), gauss))
-    name, keys, *rest = state["numpy"]
-    np.random.set_state((name, keys.numpy().astype(np.uint32), *rest))
+    name, keys, *remaining = state["numpy"]
+    np.random.set_state((name, keys.numpy().astype(np.uint32), *remaining))
     torch.set_rng_state(state["torch"])
 
 
 def read_statistics(environments: Sequence[Any]) -> list[dict[str, Any]]:
     """Return for each environment {"observation", "reward"}, each None or {"mean", "var", "count"} as
     tensors."""
-    return [{kind: _read(_find(env, names)) for kind, names in _NAMES.items()} for env in environments]
+    return [{name: _read(_find(env, names)) for name, names in _STATISTICS.items()} for env in environments]
 
 
 def write_statistics(environments: Sequence[Any], statistics: Sequence[dict[str, Any]]) -> None:
     """Restore statistics; if there are more environments than before, they are reused from the first."""
     for index, env in enumerate(environments):
         saved = statistics[index % len(statistics)]
-        for kind, names in _NAMES.items():
-            moments, values = _find(env, names), saved[kind]
+        for name, names in _STATISTICS.items():
+            moments, values = _find(env, names), saved[name]
             if moments is not None and values is not None:
                 moments.mean, moments.var = values["mean"].numpy().copy(), values["var"].numpy().copy()
                 moments.count = values["count"]

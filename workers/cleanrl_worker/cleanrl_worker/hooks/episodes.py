@@ -27,7 +27,7 @@ def hook_gymnasium(gymnasium: Any, training: Training) -> None:
 
     def counting_make(*args: Any, **kwargs: Any) -> Any:
         make_one = maker(make, training)
-        return observed(count(training.frames.make_as(make_one, *args, **kwargs), training), training)
+        return wrapped(count(training.frames.make_as(make_one, *args, **kwargs), training), training)
 
     gymnasium.make = counting_make
     step_together(gymnasium.vector.SyncVectorEnv)
@@ -43,7 +43,7 @@ def maker(make: Callable[..., Any], training: Training) -> Callable[..., Any]:
     return functools.partial(make, **{"disable_env_checker": True, **keywords})
 
 
-def observed(env: Any, training: Training) -> Any:
+def wrapped(env: Any, training: Training) -> Any:
     """Return the environment with the wrappers of the run, outside of the counting closure, so that
     `training` sees the environment's own spaces."""
     return wrap(env, training.settings["wrappers"], training.settings["description"]["env_id"])
@@ -55,13 +55,13 @@ def count(env: Any, training: Training) -> Any:
 
     Environments made after the training began (upstream's evaluation of a saved model) are not counted.
     """
-    own = env
-    if not isinstance(own, FromGym):  # from the old gym only pybullet's environments are made
+    unchecked = env
+    if not isinstance(unchecked, FromGym):  # from the old gym only pybullet's environments are made
         env_id, wrappers = training.settings["description"]["env_id"], training.settings["wrappers"]
-        env = limited(checked(own, env_id, records=not training.started), wrappers)
+        env = limited(checked(unchecked, env_id, records=not training.started), wrappers)
     if training.started:
         return env
-    index = training.register(own)
+    index = training.register(unchecked)
     leads = index == 0 and not training.settings["games"]
     make_step, make_reset = env.step, env.reset
     reward, total, length, seed, began = 0.0, 0.0, 0, None, time.perf_counter()

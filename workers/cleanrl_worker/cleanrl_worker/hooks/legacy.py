@@ -11,7 +11,7 @@ from mosaic_contract.fastlane import RENDER_MODE
 from mosaic_contract.hyperparameters import env_kwargs_of
 
 from ..environments import FromGym
-from .episodes import count, maker, observed
+from .episodes import count, maker, wrapped
 from .training import Training
 
 
@@ -28,7 +28,7 @@ def hook_gym(module: Any, training: Training, *, render: bool) -> None:
             if env_id not in module.envs.registry.env_specs:
                 raise
             env = FromGym(make_old(env_id, **keywords))
-        return OldGym(observed(count(env, training), training))
+        return OldGym(wrapped(count(env, training), training))
 
     module.make = make
 

@@ -20,15 +20,15 @@ def resume_at_main_loop(training: Training, settings: dict[str, Any]) -> None:
     variables = global_variables()
 
     def range_of_script(*bounds: int) -> range:
-        whole = range(*bounds)
-        if not _is_main_loop(whole, settings):
-            return whole
+        iterations = range(*bounds)
+        if not _is_main_loop(iterations, settings):
+            return iterations
         del variables["range"]
         step = restore(training, settings)
         if not settings["on_policy"]:
-            return whole[step:]
+            return iterations[step:]
         variables["global_step"] = step
-        return whole[step // settings["rollout"] :]
+        return iterations[step // settings["rollout"] :]
 
     variables["range"] = range_of_script
 
@@ -50,10 +50,10 @@ def restore(training: Training, settings: dict[str, Any]) -> int:
     path = settings["resume_from"]
     saved = load_torch(Path(path), "modules")
     variables, present = global_variables(), trained_state()
-    for kind in ("modules", "optimizers", "tensors"):
-        missing = set(present[kind]) - set(saved[kind])
+    for group in ("modules", "optimizers", "tensors"):
+        missing = set(present[group]) - set(saved[group])
         if missing:
-            raise ValueError(f"the checkpoint {path} has no {kind} named {', '.join(sorted(missing))}")
+            raise ValueError(f"the checkpoint {path} has no {group} named {', '.join(sorted(missing))}")
     for name in present["modules"]:
         variables[name].load_state_dict(saved["modules"][name])
     for name in present["optimizers"]:

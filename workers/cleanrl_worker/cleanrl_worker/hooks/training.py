@@ -132,8 +132,8 @@ class Training:
             self.save()
             if self.steps >= self.stop_at:
                 self._leave(0)
-        every, rollout = self.settings["checkpoint_every"], self.settings["rollout"]
-        following = min((self.steps // every + 1) * every, self.stop_at)
+        interval, rollout = self.settings["checkpoint_every"], self.settings["rollout"]
+        following = min((self.steps // interval + 1) * interval, self.stop_at)
         # an on-policy script is consistent only between two rollouts
         self.due = -(-following // rollout) * rollout
 
@@ -145,9 +145,10 @@ class Training:
             self._push_progress()
 
     def _push_progress(self) -> None:
-        (then, before), now, steps = self._last_progress, time.monotonic(), self.steps
-        if steps > before:  # no step is taken during a long update: its time counts towards the next report
-            self.steps_per_second = (steps - before) / max(now - then, 1e-6)
+        last_time, last_steps = self._last_progress
+        now, steps = time.monotonic(), self.steps
+        if steps > last_steps:  # a long update takes no step: its time counts towards the next report
+            self.steps_per_second = (steps - last_steps) / max(now - last_time, 1e-6)
             self.channel.push("progress", steps, self.steps_per_second)
             self._last_progress = (now, steps)
 
@@ -210,11 +211,11 @@ class Training:
         sys.stdout.flush()
         os._exit(code)
 
-    def _failed(self, kind: type[BaseException], error: BaseException, where: Any) -> None:
+    def _failed(self, error_type: type[BaseException], error: BaseException, trace: Any) -> None:
         self._ended = True
         self.channel.push("error", type_of(error), str(error), traceback_of(error)[-60_000:])
         self.channel.flush()
-        sys.__excepthook__(kind, error, where)
+        sys.__excepthook__(error_type, error, trace)
 
     def run(self, script: CodeType, variables: dict[str, Any]) -> None:
         """Run the script and report how it ended."""
