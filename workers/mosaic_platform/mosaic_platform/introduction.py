@@ -60,7 +60,7 @@ def introduction() -> Introduction:
         cached = Introduction(**json.loads(_CACHE.read_text(encoding="utf-8")))
         if cached.stamp == stamp and cached.name == adapter.name:
             return cached
-    new = _find_out(adapter, worker, folder, stamp)
+    new = _read_worker(adapter, worker, folder, stamp)
     with suppress(OSError):  # without write access, the package is read each time
         part = _CACHE.with_name(f".{os.getpid()}.json")
         part.write_text(json.dumps(asdict(new)), encoding="utf-8")
@@ -71,12 +71,12 @@ def introduction() -> Introduction:
 def _entry_points() -> tuple[EntryPoint, EntryPoint]:
     """Return the adapter's entry point and the worker's."""
     points = list(entry_points(group=GROUP))
-    ours = [point for point in points if point.module == f"{__package__}.cli"]
-    others = {point.value: point for point in points if point not in ours}
-    if len(ours) != 1 or len(others) != 1:
-        names = ", ".join(point.name for point in others.values()) or "none"
+    adapters = [point for point in points if point.module == f"{__package__}.cli"]
+    workers = {point.value: point for point in points if point not in adapters}
+    if len(adapters) != 1 or len(workers) != 1:
+        names = ", ".join(point.name for point in workers.values()) or "none"
         raise LookupError(f"the adapter needs one worker of the platform in its environment; it has: {names}")
-    return ours[0], next(iter(others.values()))
+    return adapters[0], next(iter(workers.values()))
 
 
 def _folder(module: str) -> Path:
@@ -91,14 +91,14 @@ def _stamp(folder: Path) -> list[int]:
     return [len(times), max(times)]
 
 
-def _find_out(adapter: EntryPoint, worker: EntryPoint, folder: Path, stamp: list[int]) -> Introduction:
+def _read_worker(adapter: EntryPoint, worker: EntryPoint, folder: Path, stamp: list[int]) -> Introduction:
     texts = {
         file.relative_to(folder).as_posix(): file.read_text(encoding="utf-8", errors="replace")
         for file in folder.rglob("*.py")
     }
     command = "cli.py" if "cli.py" in texts else "__main__.py"
     options = sorted(set(_OPTION.findall(texts.get(command, ""))))
-    about, capabilities = (_document(part) for part in worker.load()())
+    metadata, capabilities = (_document(part) for part in worker.load()())
     fields, sections = _configuration(texts.get("config.py", ""))
     return Introduction(
         name=adapter.name,
@@ -106,7 +106,7 @@ def _find_out(adapter: EntryPoint, worker: EntryPoint, folder: Path, stamp: list
         options=options,
         fields=fields,
         sections=sections,
-        metadata=_metadata(about, adapter.name, worker),
+        metadata=_metadata(metadata, adapter.name, worker),
         capabilities=_capabilities(capabilities, _modes(options, "".join(texts.values()))),
         stamp=stamp,
     )
@@ -122,7 +122,7 @@ def _configuration(text: str) -> tuple[list[str], dict[str, list[str]]]:
     for fields in classes.values():
         if "run_id" in fields:
             sections = {name: classes[kind] for name, kind in fields.items() if classes.get(kind)}
-            return list(fields), {name: list(own) for name, own in sections.items()}
+            return list(fields), {name: list(names) for name, names in sections.items()}
     return ["run_id", "algo", "env_id", "total_timesteps", "seed", "extras"], {}
 
 
@@ -136,31 +136,31 @@ def _fields(node: ast.ClassDef) -> dict[str, str]:
     }
 
 
-def _document(about: Any) -> dict[str, Any]:
+def _document(metadata: Any) -> dict[str, Any]:
     """Return the fields of metadata, which the platform's classes have as attributes, without None values."""
-    return {name: value for name, value in vars(about).items() if value is not None}
+    return {name: value for name, value in vars(metadata).items() if value is not None}
 
 
-def _metadata(about: Mapping[str, Any], name: str, worker: EntryPoint) -> dict[str, Any]:
+def _metadata(fields: Mapping[str, Any], name: str, worker: EntryPoint) -> dict[str, Any]:
     package = worker.dist.name if worker.dist is not None else worker.module
-    named = {"upstream_library": package, **about, "name": name}
+    values = {"upstream_library": package, **fields, "name": name}
     return {
-        **named,
-        "description": f"{about.get('description', '')} (a worker of the MOSAIC platform)".strip(),
+        **values,
+        "description": f"{fields.get('description', '')} (a worker of the MOSAIC platform)".strip(),
     }
 
 
-def _capabilities(about: Mapping[str, Any], modes: list[str]) -> dict[str, Any]:
-    kinds = (re.sub(r"[^a-z]", "", str(kind).lower()) for kind in about.get("action_spaces", ()))
+def _capabilities(fields: Mapping[str, Any], modes: list[str]) -> dict[str, Any]:
+    spaces = (re.sub(r"[^a-z]", "", str(space).lower()) for space in fields.get("action_spaces", ()))
     paradigms = {
-        _PARADIGMS[paradigm] for paradigm in about.get("supported_paradigms", ()) if paradigm in _PARADIGMS
+        _PARADIGMS[paradigm] for paradigm in fields.get("supported_paradigms", ()) if paradigm in _PARADIGMS
     }
     return {
-        **about,
+        **fields,
         "supported_paradigms": sorted(paradigms | {"single_agent"}),
-        "action_spaces": sorted({_SPACES[kind] for kind in kinds if kind in _SPACES}),
-        "env_families": sorted(map(str, about.get("env_families", ()))),
-        "observation_spaces": sorted(map(str, about.get("observation_spaces", ()))),
+        "action_spaces": sorted({_SPACES[space] for space in spaces if space in _SPACES}),
+        "env_families": sorted(map(str, fields.get("env_families", ()))),
+        "observation_spaces": sorted(map(str, fields.get("observation_spaces", ()))),
         "modes": modes,
     }
 
@@ -168,14 +168,14 @@ def _capabilities(about: Mapping[str, Any], modes: list[str]) -> dict[str, Any]:
 def _modes(options: list[str], text: str) -> list[str]:
     """Return the modes of the worker, whose source text names its commands as strings."""
 
-    def names(command: str) -> bool:
+    def has_command(command: str) -> bool:
         return re.search(rf"""["']{command}["']""", text) is not None
 
     modes = []
     if "--config" in options:
         modes.append("train")
-    if "--interactive" in options and names("select_action"):
+    if "--interactive" in options and has_command("select_action"):
         modes.append("operate")
-    if "--interactive" in options and names("reset") and names("step"):
+    if "--interactive" in options and has_command("reset") and has_command("step"):
         modes.append("arena")
     return modes

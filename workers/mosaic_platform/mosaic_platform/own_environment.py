@@ -15,7 +15,7 @@ from .command import command, options_of, variables
 from .introduction import introduction
 
 _STOP_SECONDS = 5.0
-_ENDS = ("episode_end", "episode_done")
+_END_TYPES = ("episode_end", "episode_done")
 
 
 class Discrete:
@@ -87,7 +87,7 @@ class OwnEnvironment:
         self._process.stdin.write(json.dumps(message).encode() + b"\n")
         self._process.stdin.flush()
 
-    def _ask(self, message: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    def _ask(self, message: Mapping[str, Any], answer_type: str) -> dict[str, Any]:
         """Send a command and return its answer; skip greetings and ends of episodes."""
         assert self._process.stdout is not None
         self._send(message)
@@ -96,7 +96,7 @@ class OwnEnvironment:
                 answer = decode_line(line)
                 if answer.get("type") == "error":
                     raise RuntimeError(f"{self._name} on {message['cmd']!r}: {answer.get('message')}")
-                if answer.get("type") == kind:
+                if answer.get("type") == answer_type:
                     payload = answer.get("render_payload")
                     self._picture = payload.get("rgb") if isinstance(payload, dict) else None
                     return answer

@@ -32,7 +32,7 @@ _COMMON = {  # MOSAIC Lab's names of metrics, by the endings of libraries' tags
     "value_loss": ["*/value_loss", "*/critic_loss", "critic_loss"],
 }
 _CHECK_SECONDS = 100.0
-_SHOWN_LINES = 8
+_MAX_LINES = 8
 _NAMES = {  # names of a field in workers' configurations, by the name used here
     "run_id": ("run_id",),
     "seed": ("seed",),
@@ -67,29 +67,29 @@ def document(worker: Introduction, config: TrainingConfig) -> dict[str, Any]:
     document: dict[str, Any] = {"seed": config.seed}
     problems = []
     for field, names in _NAMES.items():
-        placed = [
-            _place(worker, document, name, values[field]) for name in names if values[field] not in ("", 0)
+        is_set = [
+            _set(worker, document, name, values[field]) for name in names if values[field] not in ("", 0)
         ]
-        if field in _OPTIONAL and placed and not any(placed):
+        if field in _OPTIONAL and is_set and not any(is_set):
             problems.append(f"{worker.name} has no field for {field} in its configuration: leave it out")
     hyperparameters = dict(config.hyperparameters)
     extras = {**(config.raw.get("extras") or {}), **(hyperparameters.pop("extras", None) or {})}
     if "extras" in worker.fields:
         document["extras"] = {"tensorboard_dir": "tensorboard", **extras}
-    unplaced = {
-        name: value for name, value in hyperparameters.items() if not _place(worker, document, name, value)
+    remaining = {
+        name: value for name, value in hyperparameters.items() if not _set(worker, document, name, value)
     }
-    if unplaced and not _place(worker, document, "algo_params", unplaced):
+    if remaining and not _set(worker, document, "algo_params", remaining):
         if "extras" in worker.fields:
-            document["extras"]["algo_params"] = unplaced
+            document["extras"]["algo_params"] = remaining
         else:
-            problems += [_unknown(worker, name) for name in unplaced]
+            problems += [_unknown(worker, name) for name in remaining]
     if problems:
         raise ConfigError(problems)
     return document
 
 
-def _place(worker: Introduction, document: dict[str, Any], name: str, value: Any) -> bool:
+def _set(worker: Introduction, document: dict[str, Any], name: str, value: Any) -> bool:
     """Put a value into the field of its name, at the top or in the first section that has one, and return
     whether there is any. The value of a section is merged into it."""
     if name in worker.sections and isinstance(value, Mapping):
@@ -117,20 +117,20 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document(worker, config), indent=2), encoding="utf-8")
     translation = Translation(telemetry, config.run_dir)
-    shown = {"GYM_GUI_FASTLANE_ONLY": "1" if config.fastlane.enabled else "0"}
-    named = functools.partial(with_losses, losses=_COMMON)
+    fastlane_variables = {"GYM_GUI_FASTLANE_ONLY": "1" if config.fastlane.enabled else "0"}
+    with_common_names = functools.partial(with_losses, losses=_COMMON)
     code = run_program(
         _command(worker, config, path),
         cwd=config.run_dir,
-        env={**variables(config.run_dir), **shown},
-        look=EventFileReader(config.run_dir, telemetry, named, prefixed=False).read,
-        take=translation.take,
+        env={**variables(config.run_dir), **fastlane_variables},
+        look=EventFileReader(config.run_dir, telemetry, with_common_names, prefixed=False).read,
+        take=translation.process,
     )
     if translation.failure is not None:
         raise translation.failure
     if code != 0 or not translation.completed:
-        how = f"{worker.name} {exit_text(code)} {telemetry.reached}"
-        raise UpstreamFailed(f"{how}, without a run_completed line; why is in the log", "ExitCode")
+        end_text = f"{worker.name} {exit_text(code)} {telemetry.reached}"
+        raise UpstreamFailed(f"{end_text}, without a run_completed line; why is in the log", "ExitCode")
     return translation.results
 
 
@@ -145,7 +145,7 @@ def _check(worker: Introduction, config: TrainingConfig) -> None:
         path = Path(folder, "config.json")
         path.write_text(json.dumps(document(worker, config)), encoding="utf-8")
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 _command(worker, config, path, "--dry-run"),
                 cwd=folder,
                 env=variables(Path(folder)),
@@ -156,13 +156,13 @@ def _check(worker: Introduction, config: TrainingConfig) -> None:
             )
         except subprocess.TimeoutExpired:
             raise ConfigError(f"the dry run of {worker.name} took more than {_CHECK_SECONDS:g} s") from None
-    if done.returncode != 0:
-        output = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
+    if process.returncode != 0:
+        output = (process.stderr or process.stdout).decode("utf-8", "replace").strip().splitlines()
         raise ConfigError(f"{worker.name} refuses the configuration: " + " / ".join(_reason(output)))
 
 
 def _reason(output: list[str]) -> list[str]:
     """Return the last lines of a program's output, without the indented ones of a traceback or a usage
     above them."""
-    below = max((number for number, line in enumerate(output, 1) if line.startswith(" ")), default=0)
-    return (output[below:] or output)[-_SHOWN_LINES:]
+    first_line = max((number for number, line in enumerate(output, 1) if line.startswith(" ")), default=0)
+    return (output[first_line:] or output)[-_MAX_LINES:]

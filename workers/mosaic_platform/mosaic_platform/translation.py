@@ -26,21 +26,21 @@ class Translation:
         self.completed = False
         self.failure: UpstreamFailed | None = None
 
-    def take(self, line: bytes) -> None:
+    def process(self, line: bytes) -> None:
         """Translate a line."""
         try:
             message = decode_line(line)
         except BadLine:
             message = {}
         name = message.get("event") or message.get("type")
-        take = getattr(self, f"_take_{name}", None) if isinstance(name, str) else None
+        handler = getattr(self, f"_take_{name}", None) if isinstance(name, str) else None
         if saved := _SAVED.fullmatch(line):
             self._take_checkpoint_saved({"checkpoint_path": saved[1].decode("utf-8", "replace")})
-        if take is None:
+        if handler is None:
             print(line.decode("utf-8", "replace"), file=sys.stderr, flush=True)
             return
         payload = message.get("payload")
-        take(payload if isinstance(payload, dict) else message)
+        handler(payload if isinstance(payload, dict) else message)
 
     # The first and the last event of a run are written by `mosaic_contract.main`.
 
@@ -53,8 +53,8 @@ class Translation:
         self.results = _numbers({**payload, **(final if isinstance(final, dict) else {})})
 
     def _take_run_failed(self, payload: Mapping[str, Any]) -> None:
-        kind = str(payload.get("error_type", "RuntimeError"))
-        self.failure = UpstreamFailed(str(payload.get("error", "the worker gives no reason")), kind)
+        error_type = str(payload.get("error_type", "RuntimeError"))
+        self.failure = UpstreamFailed(str(payload.get("error", "the worker gives no reason")), error_type)
 
     def _take_run_cancelled(self, payload: Mapping[str, Any]) -> None:
         reason = payload.get("reason", "it gives no reason")
