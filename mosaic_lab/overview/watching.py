@@ -84,12 +84,12 @@ class ChangeWatcher:
                 if not waiting:
                     self._thread = None
                     return
-            wait = SHORTEST_WAIT if self._look(waiting) else min(wait * 1.25, LONGEST_WAIT)
+            wait = SHORTEST_WAIT if self._poll_store(waiting) else min(wait * 1.25, LONGEST_WAIT)
             with self._woken:
                 if self._waiting == waiting:  # a new subscriber is answered at once
                     self._woken.wait(wait)
 
-    def _look(self, waiting: list[_Waiting]) -> bool:
+    def _poll_store(self, waiting: list[_Waiting]) -> bool:
         """Poll the store once, send the changes, and return whether there were any."""
         changes_by_version: dict[int, Changes] = {}
         now = time.monotonic()

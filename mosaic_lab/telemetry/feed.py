@@ -199,13 +199,13 @@ class Watcher:
             watched = tuple(self._watched.values())
             for run in watched:
                 if run.next_poll <= began:
-                    self._look(run)
+                    self._update(run)
             now = time.monotonic()
             # If nothing is watched, this waits for the next subscription.
             until_next = min((run.next_poll - now for run in watched), default=None)
             self._wake.wait(None if until_next is None else max(until_next, now - began))
 
-    def _look(self, run: _Watched) -> None:
+    def _update(self, run: _Watched) -> None:
         now = time.monotonic()
         side_files_due = run.feed.behind or int(now) != run.side_files_second
         run.side_files_second = int(now)

@@ -21,7 +21,7 @@ from mosaic_lab.widgets.page.live_panel import LivePanel
 
 def bring_up_to_date(panel: LivePanel) -> None:
     """Refresh a started, visible panel as the scheduler does."""
-    panel.look()
+    panel.read_state()
     panel.draw()
 
 

@@ -173,12 +173,12 @@ class ComparisonPanel(LivePanel):
         soon = self.visibility.ever and (view["mode"] != "playing" or takes_turns)
         return seconds - FASTEST_SECONDS + STATE_SECONDS if soon else seconds
 
-    def look(self) -> None:
+    def read_state(self) -> None:
         view = self.view()
         if not self.ended:
             self._answer_early(view)
         if not self._final_form_requested:
-            self.saved.look(view, last=self.ended)
+            self.saved.update(view, last=self.ended)
             self._final_form_requested = self.ended
 
     def view(self) -> Mapping[str, Any]:

@@ -94,11 +94,11 @@ class SavedComparison:
         self._form.show(widget, self._form.add(), update=False)
         _settle_after_cells(self)
 
-    def look(self, view: Mapping[str, Any], *, last: bool) -> None:
+    def update(self, view: Mapping[str, Any], *, last: bool) -> None:
         """Process a view, and draw it in the background if that is due or it is the ``last``."""
         self._update_view(view)
         if not self._visibility.ever or math.isinf(self._visibility.interval()):
-            self._look_at_frames()
+            self._read_frames()
         now = time.monotonic()
         rests = now - self._moved_at >= RESTING_SECONDS
         if last or (self._has_news() and (rests or now - self._drawn_at >= MOVING_SECONDS)):
@@ -122,7 +122,7 @@ class SavedComparison:
             # Missing frames will not arrive at the end of the next cell either.
             self._awaited_stamp = self._stamp
             deadline = time.monotonic() + FRAMES_SECONDS
-            while not self._look_at_frames() and time.monotonic() < deadline:
+            while not self._read_frames() and time.monotonic() < deadline:
                 time.sleep(0.02)
         if not self._visibility.ever and self._has_news():
             self._draw()
@@ -150,7 +150,7 @@ class SavedComparison:
         if stamp != self._stamp:
             self._stamp, self._moved_at = stamp, time.monotonic()
 
-    def _look_at_frames(self) -> bool:
+    def _read_frames(self) -> bool:
         """Read the newest frames; return whether every lane with frames shows its last step."""
         with self._frames_lock:
             lanes = self._view["lanes"]
@@ -168,7 +168,7 @@ class SavedComparison:
 
     def picture(self) -> bytes | None:
         """Return the last frames and the returns as PNG."""
-        self._look_at_frames()
+        self._read_frames()
         columns = min(len(self._labels), MOST_COLUMNS)
         tiles = [
             MontageTile(label, last.frame) for label, last in zip(self._labels, self._frames, strict=True)
@@ -254,7 +254,7 @@ def follow(last: LastFrame, lane: Mapping[str, Any]) -> LastFrame:
         last = LastFrame(folder)
     if not lane["folder"]:
         return last
-    last.look()
+    last.read_newest()
     if not shows_last_step(last, lane):
         last.poll(UNSEEN_FPS)
     elif lane["state"] in ENDED:

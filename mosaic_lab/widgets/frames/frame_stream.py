@@ -155,11 +155,11 @@ class FrameStream:
     def _handle(self, viewer: Viewer) -> None:
         for data in viewer.take_messages():
             try:
-                self._do(viewer, data)
+                self._answer(viewer, data)
             except (MosaicError, ValueError) as error:
                 viewer.fail(str(error))
 
-    def _do(self, viewer: Viewer, data: Mapping[str, Any]) -> None:
+    def _answer(self, viewer: Viewer, data: Mapping[str, Any]) -> None:
         kind = data.get("type")
         tile = viewer.tile(data.get("tile"))
         if kind == "snapshot":

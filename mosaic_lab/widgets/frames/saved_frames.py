@@ -52,7 +52,7 @@ class LastFrame:
         """Whether a page has shown the run."""
         self._source: FrameSource | None = None
 
-    def look(self) -> bool:
+    def read_newest(self) -> bool:
         """Read the newest frame seen; return whether it is new."""
         feed = frame_stream().feed(self.folder)
         if feed is not None:
@@ -127,7 +127,7 @@ class SavedFrames:
         """
         with self._lock:
             self._settled = self._settled or self._ended()
-            self._look()  # without a browser, this requests the first frame
+            self._read_frames()  # without a browser, this requests the first frame
             if self._settled:
                 self._form.update(final=True)
                 self._close_sources()
@@ -143,7 +143,7 @@ class SavedFrames:
         """Draw a last time, and stop following the runs."""
         with self._lock:
             if self in _following:
-                self._look()
+                self._read_frames()
                 self._leave()
 
     def settle(self) -> None:
@@ -151,7 +151,7 @@ class SavedFrames:
         with self._lock:
             if self not in _following or not self._ended():
                 return
-            self._look()
+            self._read_frames()
             self._settled = True
             self._leave()
             if not any(last.on_page for last in self._last):
@@ -169,7 +169,7 @@ class SavedFrames:
         try:
             if self not in _following:
                 return
-            self._look()
+            self._read_frames()
             if self._ended():
                 in_background(self.settle)
             elif self._is_due(time.monotonic()):
@@ -194,9 +194,9 @@ class SavedFrames:
     def _ended(self) -> bool:
         return not any(run.alive for run in self.runs)  # the worker of a lost run may still be running
 
-    def _look(self) -> None:
+    def _read_frames(self) -> None:
         for last in self._last:
-            moved = last.look()
+            moved = last.read_newest()
             if last.on_page:
                 last.close()
             else:

@@ -156,7 +156,7 @@ class LivePanel(ABC):
         return False
 
     @abstractmethod
-    def look(self) -> None:
+    def read_state(self) -> None:
         """Read the state of the source; called under the lock, at least once a second."""
 
     @abstractmethod
@@ -203,7 +203,7 @@ class LivePanel(ABC):
         with self._lock:
             if self._attached:
                 return
-            self.look()
+            self.read_state()
             self.draw()
             if not self.finished:
                 self._attached = True
@@ -224,7 +224,7 @@ class LivePanel(ABC):
             if not self._attached:
                 return
             self._follow(self.visibility.interval() < math.inf)
-            self.look()
+            self.read_state()
             ended = self.finished
             if draw and not ended:
                 self.draw()
@@ -235,7 +235,7 @@ class LivePanel(ABC):
     def settle(self) -> bool:
         """If the source has ended, read and draw the remaining data, stop following, and return True."""
         with self._lock:
-            self.look()
+            self.read_state()
             if not self.finished:
                 return False
         self.read_rest()

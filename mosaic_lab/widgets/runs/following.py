@@ -52,9 +52,9 @@ class FollowingPanel(LivePanel):
     def outdated(self) -> bool:
         return any(view.resumed for view in self.views)
 
-    def look(self) -> None:
+    def read_state(self) -> None:
         for view in self.views:
-            view.look()
+            view.read_state()
 
     def subscribe(self) -> Iterable[Unsubscribe]:
         for view in self.views:

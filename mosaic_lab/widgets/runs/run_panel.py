@@ -144,7 +144,7 @@ class RunPanel(FollowingPanel):
                 if run.id not in self._stages:
                     self._stages[run.id] = RunView(run, run.name, color(len(self._stages) + 1))
         for view in self._stages.values():
-            view.look()
+            view.read_state()
             view.feed.poll()
         return [*self.views, *self._stages.values()]
 

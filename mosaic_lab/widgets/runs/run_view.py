@@ -79,7 +79,7 @@ def warning_notice(text: str) -> Notice:
 
 @dataclass(eq=False)
 class RunView:
-    """A run in a panel. Only ``look`` reads from the disk."""
+    """A run in a panel. Only ``read_state`` reads from the disk."""
 
     run: Run
     label: str
@@ -106,7 +106,7 @@ class RunView:
         first_state = self.run.status.history[:1]  # empty if the run was removed
         return self.finished and first_state not in ((), self.status.history[:1])
 
-    def look(self) -> None:
+    def read_state(self) -> None:
         """Read the run's status unless it is final: after its end a run can only be removed here, and a
         `resumed` run needs another view."""
         if not self.finished or (self.status.state is not State.REMOVED and self.run.folder.removed):

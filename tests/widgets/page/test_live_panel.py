@@ -33,7 +33,7 @@ class Counter(LivePanel):
     def finished(self) -> bool:
         return self._over
 
-    def look(self) -> None:
+    def read_state(self) -> None:
         self.looked += 1
         self._over = self.number == 9
 
