@@ -143,12 +143,12 @@ def _searched(name: str, value: Any, problems: Problems) -> Any:
     """Return a list unchanged, or the range described by a table."""
     if not isinstance(value, Mapping):
         return value
-    place = f"search.{name}"
+    field = f"search.{name}"
     for key in value:
         if key not in _RANGE:
-            problems.add(place, f"{place} has no {key!r}{nearest(key, _RANGE)}")
+            problems.add(field, f"{field} has no {key!r}{nearest(key, _RANGE)}")
     if missing := [key for key in _RANGE[:2] if key not in value]:
-        problems.add(place, f"{place} has no {missing[0]!r}: give both, such as {{low = 1e-5, high = 1e-2}}")
+        problems.add(field, f"{field} has no {missing[0]!r}: give both, such as {{low = 1e-5, high = 1e-2}}")
         return None
     low, high = value["low"], value["high"]
     try:
@@ -156,7 +156,7 @@ def _searched(name: str, value: Any, problems: Problems) -> Any:
             return integer(low, high, log=bool(value.get("log")))
         return (loguniform if value.get("log") else uniform)(low, high)
     except ConfigurationError as error:
-        problems.add(place, f"{place}: {error}")
+        problems.add(field, f"{field}: {error}")
         return None
 
 

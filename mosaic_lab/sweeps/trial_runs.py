@@ -279,7 +279,7 @@ class MetricFollower:
         self._metric = metric
         self._window = 1 if metric.startswith(EVALUATED) else WINDOW
         # A resumed run supersedes part of the previous one.
-        limits = np.minimum.accumulate([kept for _, kept in reversed(runs)])[::-1]
+        limits = np.minimum.accumulate([step for _, step in reversed(runs)])[::-1]
         self._parts = [
             (run, RunColumns(run.path, cache), float(limit))
             for (run, _), limit in zip(runs, limits, strict=True)

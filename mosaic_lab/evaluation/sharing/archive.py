@@ -171,8 +171,8 @@ def _members(
         seen.add(name.casefold())
         members[name] = member
     for name in members:
-        if inside := next((str(p) for p in PurePosixPath(name).parents if str(p).casefold() in seen), None):
-            _refuse(path, name, f"is in {inside!r}, which is a file")
+        if parent := next((str(p) for p in PurePosixPath(name).parents if str(p).casefold() in seen), None):
+            _refuse(path, name, f"is in {parent!r}, which is a file")
     total = sum(member.file_size for member in entries)
     size = path.stat().st_size  # regardless of the members' declared compressed sizes
     if limits.is_bomb(size, total):
