@@ -15,8 +15,8 @@ from mosaic_contract.fastlane.layout import (
     PIXELS_AT,
     SLOTS,
     TEXTS_AT,
+    MemoryFence,
 )
-from mosaic_contract.fastlane.memory_fence import MemoryFence
 from rings import NOBODY, RingTest
 
 

@@ -1,8 +1,8 @@
 """Frames from a worker to its viewers: a ring of a few slots in shared memory; the latest frame wins.
 
 A worker publishes frames with a `FrameWriter`; any number of processes read them with a `FrameReader`.
-`layout` defines the file format, `memory_fence` explains why readers never return a torn frame, and
-`ring_files` creates and removes rings. `TrainingFrames` does all of this for a training, and renders its
+`layout` defines the file format and explains why readers never return a torn frame, and `ring_files` creates
+and removes rings. `TrainingFrames` does all of this for a training, and renders its
 environments without affecting their random generators.
 """
 

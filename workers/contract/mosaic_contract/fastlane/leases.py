@@ -13,8 +13,16 @@ import secrets
 import time
 
 from mosaic_contract.fastlane import layout
-from mosaic_contract.fastlane.layout import EXPIRES, INTERVAL, LEASE_WORDS, LEASES, LEASES_AT, TOKEN, Ring
-from mosaic_contract.fastlane.memory_fence import new_fence
+from mosaic_contract.fastlane.layout import (
+    EXPIRES,
+    INTERVAL,
+    LEASE_WORDS,
+    LEASES,
+    LEASES_AT,
+    TOKEN,
+    Ring,
+    new_fence,
+)
 
 LEASE_SECONDS = 2.0
 _LEASE = int(LEASE_SECONDS * 1e9)

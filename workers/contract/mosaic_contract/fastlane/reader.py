@@ -10,9 +10,18 @@ from typing import Any, Literal
 
 from mosaic_contract.fastlane import layout, ring_files
 from mosaic_contract.fastlane.frame import CHANNELS, Frame, Hud
-from mosaic_contract.fastlane.layout import BEGIN, END, LATEST_AT, RECORD_AT, SLOTS, STATUS_AT, Ring
+from mosaic_contract.fastlane.layout import (
+    BEGIN,
+    END,
+    LATEST_AT,
+    RECORD_AT,
+    SLOTS,
+    STATUS_AT,
+    MemoryFence,
+    Ring,
+    new_fence,
+)
 from mosaic_contract.fastlane.leases import Lease
-from mosaic_contract.fastlane.memory_fence import MemoryFence, new_fence
 
 _LOOK = 0.25  # seconds between checks of the link for a new ring
 _TRIES = 16  # if a writer overtakes a reader this often in a row, the read returns no frame
@@ -55,7 +64,7 @@ class FrameReader:
         return None
 
     def _copy(self, ring: Ring, number: int, slot: int) -> Frame | None:
-        """Return a copy of a frame, None if the writer changed its slot meanwhile (`memory_fence` explains
+        """Return a copy of a frame, None if the writer changed its slot meanwhile (`layout` explains
         why every change is detected)."""
         if not ring.capacity:
             return None

@@ -20,9 +20,19 @@ from typing import Any
 from mosaic_contract.errors import FastlaneError, FrameError
 from mosaic_contract.fastlane import layout, ring_files
 from mosaic_contract.fastlane.frame import Hud, adapted
-from mosaic_contract.fastlane.layout import BEGIN, BUSY_AT, END, INTEREST_AT, LATEST_AT, SLOTS, Ring, clipped
+from mosaic_contract.fastlane.layout import (
+    BEGIN,
+    BUSY_AT,
+    END,
+    INTEREST_AT,
+    LATEST_AT,
+    SLOTS,
+    MemoryFence,
+    Ring,
+    clipped,
+    new_fence,
+)
 from mosaic_contract.fastlane.leases import smallest_interval
-from mosaic_contract.fastlane.memory_fence import MemoryFence, new_fence
 
 _GLANCE = 100_000_000  # ns between checks of the leases while no frame is due
 _EARLY = 4  # a frame may come this part of the interval early: steps at the viewer's rate are never exact

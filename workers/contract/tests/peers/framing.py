@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from mosaic_contract.fastlane import FrameReader, FrameWriter, Hud, ring_files
-from mosaic_contract.fastlane.memory_fence import MemoryFence
+from mosaic_contract.fastlane.layout import MemoryFence
 
 SIZES = [(84, 84, 3), (84, 84, 3), (60, 100, 4), (84, 84, 1), (1, 1, 3), (96, 96, 3)]
 
