@@ -55,7 +55,7 @@ def adapted(pixels: Any, shape: tuple[int, ...] | None) -> tuple[Any, tuple[int,
     try:
         data = memoryview(pixels).cast("B")
     except (TypeError, ValueError):
-        raise FrameError(f"a frame must be a numpy array or contiguous bytes, not {_named(pixels)}") from None
+        raise FrameError(f"a frame must be a numpy array or contiguous bytes, not {_name(pixels)}") from None
     if shape is None:
         raise FrameError("a frame of bytes needs shape=(height, width, channels)")
     size = _size(shape)
@@ -94,6 +94,6 @@ def _as_uint8(numpy: Any, pixels: Any) -> Any:
     return (pixels * 255 + 0.5).astype(numpy.uint8)
 
 
-def _named(pixels: Any) -> str:
-    kind = type(pixels)
-    return "None" if pixels is None else f"a {kind.__module__}.{kind.__qualname__}".replace("builtins.", "")
+def _name(pixels: Any) -> str:
+    cls = type(pixels)
+    return "None" if pixels is None else f"a {cls.__module__}.{cls.__qualname__}".replace("builtins.", "")

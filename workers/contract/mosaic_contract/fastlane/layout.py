@@ -47,7 +47,7 @@ TOKEN, EXPIRES, INTERVAL = 0, 1, 2  # of a lease; times in nanoseconds of the mo
 # The notice: its own sequence lock, the length in bytes, and UTF-8.
 NOTICE_BEGIN_AT, NOTICE_END_AT, NOTICE_LENGTH_AT = 96, 97, 98
 NOTICE_BYTES_AT, NOTICE_LIMIT = 1024, 2048  # bytes, not words
-KEPT = slice(8 * INTEREST_AT, HEADER_BYTES)  # bytes of the header copied to a larger ring
+READERS_BYTES = slice(8 * INTEREST_AT, HEADER_BYTES)  # of the header, copied to a larger ring
 
 BEGIN, END = 0, 1  # words of a slot
 RECORD_AT, TEXTS_AT, PIXELS_AT = 16, 112, 512  # bytes from the start of a slot
@@ -71,7 +71,7 @@ def file_bytes(slot: int) -> int:
     return -(-(HEADER_BYTES + SLOTS * slot) // mmap.PAGESIZE) * mmap.PAGESIZE
 
 
-def clipped(text: str, limit: int) -> bytes:
+def truncated(text: str, limit: int) -> bytes:
     """Return at most ``limit`` bytes of UTF-8, truncated between characters."""
     data = text.encode("utf-8", "replace")
     return data if len(data) <= limit else data[:limit].decode("utf-8", "ignore").encode()
@@ -85,7 +85,7 @@ class Ring:
         self.memory = mmap.mmap(descriptor, size)
         self.words = memoryview(self.memory).cast("Q")
 
-    def lay_out(self) -> None:
+    def locate_slots(self) -> None:
         """Compute the offsets of the slots. From here on, the slot size in the header is trusted."""
         slot = self.words[SLOT_BYTES_AT]
         self.capacity = max(0, slot - PIXELS_AT)  # bytes of pixels that fit in a slot
@@ -104,8 +104,8 @@ class Ring:
             return None
         try:
             status = os.fstat(descriptor)
-            ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid()
-            if not ours or status.st_size < HEADER_BYTES:
+            is_own_file = stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid()
+            if not is_own_file or status.st_size < HEADER_BYTES:
                 return None
             ring = cls(path, descriptor, status.st_size // 8 * 8)
         except (OSError, ValueError):
@@ -113,10 +113,10 @@ class Ring:
         finally:
             os.close(descriptor)
         slot = ring.words[SLOT_BYTES_AT]
-        whole = slot % 8 == 0 and (slot == 0 or slot > PIXELS_AT)
-        if ring.words[MAGIC_AT] != MAGIC or not whole or HEADER_BYTES + SLOTS * slot > status.st_size:
+        is_valid_size = slot % 8 == 0 and (slot == 0 or slot > PIXELS_AT)
+        if ring.words[MAGIC_AT] != MAGIC or not is_valid_size or HEADER_BYTES + SLOTS * slot > status.st_size:
             return None
-        ring.lay_out()
+        ring.locate_slots()
         return ring
 
 

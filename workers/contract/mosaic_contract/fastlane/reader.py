@@ -23,8 +23,8 @@ from mosaic_contract.fastlane.layout import (
 )
 from mosaic_contract.fastlane.leases import Lease
 
-_LOOK = 0.25  # seconds between checks of the link for a new ring
-_TRIES = 16  # if a writer overtakes a reader this often in a row, the read returns no frame
+_LINK_CHECK_SECONDS = 0.25  # between checks of the link for a new ring
+_MAX_TRIES = 16  # if a writer overtakes a reader this often in a row, the read returns no frame
 
 
 class FrameReader:
@@ -41,25 +41,25 @@ class FrameReader:
         self._full_fence = MemoryFence()
         self._lease = Lease()
         self._ring: Ring | None = None
-        self._look_at = 0.0
+        self._check_link_at = 0.0
         self._writer = 0  # id of the newest ring's writer
-        self._seen = 0  # number of the newest frame returned, counted by its writer
-        self._before = 0  # sum of the numbers of earlier writers' frames
+        self._newest = 0  # number of the newest frame returned, counted by its writer
+        self._base = 0  # sum of the numbers of earlier writers' frames
 
     def read(self) -> Frame | None:
         """Return the newest whole frame if it was not returned before, else None. Never an older frame."""
         ring = self._follow()
         if ring is None:
             return None
-        for _ in range(_TRIES):
+        for _ in range(_MAX_TRIES):
             number, slot = divmod(ring.words[LATEST_AT], SLOTS)
-            if number <= self._seen:
+            if number <= self._newest:
                 return None
             ring.words[layout.BUSY_AT + slot] = 1  # only a hint: `_copy` validates the slot
             frame = self._copy(ring, number, ring.slots[slot])
             ring.words[layout.BUSY_AT + slot] = 0
             if frame is not None:
-                self._seen = number
+                self._newest = number
                 return frame
         return None
 
@@ -82,7 +82,7 @@ class FrameReader:
         self._fence()
         if words[(slot >> 3) + BEGIN] != number:
             return None
-        return Frame(self._before + number, published, height, width, channels, pixels, _hud(texts, *numbers))
+        return Frame(self._base + number, published, height, width, channels, pixels, _hud(texts, *numbers))
 
     def watch(self, fps: float) -> None:
         """Request ``fps`` frames per second (above 0) for the next 2 s. Cheap enough for every poll."""
@@ -98,11 +98,11 @@ class FrameReader:
 
     def enable(self, on: bool = True) -> None:
         """Switch the run's frames on or off, for all viewers. Does nothing without a ring."""
-        ring, switched = self._follow(), None
-        while ring is not None and ring is not switched:
+        ring, previous = self._follow(), None
+        while ring is not None and ring is not previous:
             ring.words[layout.ENABLED_AT] = on
             self._full_fence()  # a moving ring is marked by now, or copies the word
-            ring, switched = self._follow(), ring
+            ring, previous = self._follow(), ring
 
     @property
     def state(self) -> Literal["absent", "open", "ended", "closed"]:
@@ -111,7 +111,7 @@ class FrameReader:
         ring = self._follow()
         if ring is None:
             return "absent"
-        if ring.words[STATUS_AT] == layout.CLOSED or not ring_files.written(ring.path):
+        if ring.words[STATUS_AT] == layout.CLOSED or not ring_files.has_writer(ring.path):
             return "closed"
         return "ended" if ring.words[STATUS_AT] == layout.ENDED else "open"
 
@@ -128,7 +128,7 @@ class FrameReader:
         if ring is None:
             return ""
         words, start = ring.words, layout.NOTICE_BYTES_AT
-        for _ in range(_TRIES):
+        for _ in range(_MAX_TRIES):
             number = words[layout.NOTICE_END_AT]
             self._fence()
             length = min(words[layout.NOTICE_LENGTH_AT], layout.NOTICE_LIMIT)
@@ -142,14 +142,14 @@ class FrameReader:
         """Release the lease and the memory. A later call looks for the ring again."""
         self._lease.end()
         self._ring = None
-        self._look_at = 0.0
+        self._check_link_at = 0.0
 
     def _follow(self) -> Ring | None:
         """Return the ring that the link points to; the last one if the link is dangling."""
         ring, now = self._ring, time.monotonic()
-        if ring is not None and now < self._look_at and ring.words[STATUS_AT] == layout.OPEN:
+        if ring is not None and now < self._check_link_at and ring.words[STATUS_AT] == layout.OPEN:
             return ring
-        self._look_at = now + _LOOK
+        self._check_link_at = now + _LINK_CHECK_SECONDS
         path = ring_files.target(self._run_dir)
         if path is None or (ring is not None and path == ring.path):
             return ring
@@ -157,13 +157,13 @@ class FrameReader:
         if newer is None:
             return ring
         if newer.writer != self._writer:
-            self._before, self._seen, self._writer = self._before + self._seen, 0, newer.writer
+            self._base, self._newest, self._writer = self._base + self._newest, 0, newer.writer
         self._ring = newer
         return newer
 
 
 def _hud(texts: bytes, present: int, *record: Any) -> Hud:
     *numbers, agent_bytes, text_bytes = record
-    values = [number if present >> place & 1 else None for place, number in enumerate(numbers)]
+    values = [number if present >> bit & 1 else None for bit, number in enumerate(numbers)]
     agent, text = texts[:agent_bytes], texts[agent_bytes : agent_bytes + text_bytes]
     return Hud._make((*values, agent.decode("utf-8", "replace"), text.decode("utf-8", "replace")))

@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Callable, Iterator, Sequence
 
-Picture = Any  # a NumPy array
+Image = Any  # a NumPy array
 
 RENDER_MODE = "rgb_array"
-_GAP = 4  # pixels between the environments of a grid
-_LARGEST_GRID = 4_000_000  # pixels; larger grids are subsampled to every second (third, …) row and column
+_GAP_PIXELS = 4  # between the environments of a grid
+_MAX_GRID_PIXELS = 4_000_000  # larger grids are subsampled to every second (third, …) row and column
 
 
-def draw(environments: Sequence[Any]) -> Picture:
+def draw(environments: Sequence[Any]) -> Image:
     """Return one image (height, width[, channels]) of all environments, in rows of a near-square grid.
 
     An environment with render mode None gets `RENDER_MODE` only while it is rendered, because in some
@@ -24,66 +24,66 @@ def draw(environments: Sequence[Any]) -> Picture:
     any error of `render()`.
     """
     with preserved_random_state(environments):
-        pictures = [_drawn(env) for env in environments]
-    return _side_by_side(pictures)
+        images = [_render(env) for env in environments]
+    return _tile(images)
 
 
 @contextmanager
 def preserved_random_state(environments: Sequence[Any]) -> Iterator[None]:
     """Restore the random generators afterwards: Python's, NumPy's and the environments' own."""
-    own = [getattr(getattr(env, "unwrapped", None), "np_random", None) for env in environments]
+    generators = [getattr(getattr(env, "unwrapped", None), "np_random", None) for env in environments]
     numpy = sys.modules.get("numpy")
-    restore = [_kept(generator) for generator in own]
-    of_python, of_numpy = random.getstate(), numpy.random.get_state() if numpy else None
+    restorers = [_restorer_of(generator) for generator in generators]
+    python_state, numpy_state = random.getstate(), numpy.random.get_state() if numpy else None
     try:
         yield
     finally:
-        random.setstate(of_python)
+        random.setstate(python_state)
         if numpy:
-            numpy.random.set_state(of_numpy)
-        for put_back in restore:
-            put_back()
+            numpy.random.set_state(numpy_state)
+        for restore in restorers:
+            restore()
 
 
-def _kept(generator: Any) -> Callable[[], None]:
+def _restorer_of(generator: Any) -> Callable[[], None]:
     """Return a function that restores a NumPy generator, of either kind, to its current state."""
     if hasattr(generator, "bit_generator"):
-        bits, state = generator.bit_generator, generator.bit_generator.state
-        return lambda: setattr(bits, "state", state)
+        bit_generator, state = generator.bit_generator, generator.bit_generator.state
+        return lambda: setattr(bit_generator, "state", state)
     if hasattr(generator, "get_state"):
-        old = generator.get_state()
-        return lambda: generator.set_state(old)
+        state = generator.get_state()
+        return lambda: generator.set_state(state)
     return lambda: None
 
 
-def _drawn(env: Any) -> Picture:
+def _render(env: Any) -> Image:
     inner = env.unwrapped
-    borrowed = getattr(inner, "render_mode", RENDER_MODE) is None
-    if borrowed:
+    lacks_render_mode = getattr(inner, "render_mode", RENDER_MODE) is None
+    if lacks_render_mode:
         inner.render_mode = RENDER_MODE
     try:
-        picture = env.render()
+        image = env.render()
     finally:
-        if borrowed:
+        if lacks_render_mode:
             inner.render_mode = None
-    if picture is None:
+    if image is None:
         raise ValueError("its render() returns None")
-    return import_module("numpy").asarray(picture)
+    return import_module("numpy").asarray(image)
 
 
-def _side_by_side(pictures: Sequence[Picture]) -> Picture:
-    if len(pictures) == 1:
-        return pictures[0]
-    columns = math.ceil(math.sqrt(len(pictures)))
-    rows = math.ceil(len(pictures) / columns)
-    pixels = rows * columns * max(picture.shape[0] * picture.shape[1] for picture in pictures)
-    every = math.ceil(math.sqrt(pixels / _LARGEST_GRID))
-    pictures = [picture[::every, ::every] for picture in pictures]
-    height = max(picture.shape[0] for picture in pictures) + _GAP
-    width = max(picture.shape[1] for picture in pictures) + _GAP
-    shape = (rows * height - _GAP, columns * width - _GAP, *pictures[0].shape[2:])
-    sheet = import_module("numpy").zeros(shape, pictures[0].dtype)
-    for index, picture in enumerate(pictures):
+def _tile(images: Sequence[Image]) -> Image:
+    if len(images) == 1:
+        return images[0]
+    columns = math.ceil(math.sqrt(len(images)))
+    rows = math.ceil(len(images) / columns)
+    pixels = rows * columns * max(image.shape[0] * image.shape[1] for image in images)
+    stride = math.ceil(math.sqrt(pixels / _MAX_GRID_PIXELS))
+    images = [image[::stride, ::stride] for image in images]
+    height = max(image.shape[0] for image in images) + _GAP_PIXELS
+    width = max(image.shape[1] for image in images) + _GAP_PIXELS
+    shape = (rows * height - _GAP_PIXELS, columns * width - _GAP_PIXELS, *images[0].shape[2:])
+    grid = import_module("numpy").zeros(shape, images[0].dtype)
+    for index, image in enumerate(images):
         top, left = index // columns * height, index % columns * width
-        sheet[top : top + picture.shape[0], left : left + picture.shape[1]] = picture
-    return sheet
+        grid[top : top + image.shape[0], left : left + image.shape[1]] = image
+    return grid

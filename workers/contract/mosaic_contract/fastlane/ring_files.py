@@ -28,23 +28,23 @@ LINK = "fastlane"
 
 SHARED_MEMORY = Path("/dev/shm")
 _NEW_LINK = ".fastlane.new"
-_PATIENCE = 0.5  # seconds to wait for the lock on a folder, which is held for microseconds
+_LOCK_SECONDS = 0.5  # to wait for the lock on a folder, which is held for microseconds
 _ZEROS = bytes(1 << 20)
 
 
 def folders() -> list[Path]:
     """Return the folders that may contain rings, in order of preference."""
-    above = [SHARED_MEMORY]
+    parents = [SHARED_MEMORY]
     with suppress(FileNotFoundError):  # no writable temporary folder
-        above.append(Path(tempfile.gettempdir()))
-    return [folder / f"mosaic-lab-{os.getuid()}" for folder in above]
+        parents.append(Path(tempfile.gettempdir()))
+    return [folder / f"mosaic-lab-{os.getuid()}" for folder in parents]
 
 
 def create(run_name: str, size: int) -> tuple[Ring, int, str | None]:
     """Create a ring file of ``size`` bytes, all of them reserved.
 
     Return its mapping, the descriptor that holds its lock until closed, and why it is not in the first folder
-    (None if it is). Raises FastlaneError if there is no place for it.
+    (None if it is). Raises FastlaneError if there is no space for it.
     """
     reasons = []
     for folder in folders():
@@ -97,17 +97,17 @@ def remove(path: Path, *descriptors: int) -> None:
 
 
 @contextmanager
-def _locked(folder: Path, how: int) -> Iterator[None]:
-    """Hold a lock on the folder. Raises OSError if it is not exclusively ours, or is locked for too long."""
+def _locked(folder: Path, mode: int) -> Iterator[None]:
+    """Hold a lock on the folder. Raises OSError if others can write to it, or it is locked for too long."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         status = os.fstat(descriptor)
         if status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o022:
             raise PermissionError(errno.EPERM, f"{folder} can be written by others")
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + _LOCK_SECONDS
         while True:
             try:
-                fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+                fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
                 if time.monotonic() > deadline:
@@ -138,7 +138,7 @@ def target(run_dir: Path) -> Path | None:
         return None
 
 
-def written(path: Path) -> bool:
+def has_writer(path: Path) -> bool:
     """Return whether a live writer holds the ring."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)

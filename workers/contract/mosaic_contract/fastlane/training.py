@@ -24,8 +24,7 @@ Score = Callable[[], tuple[float, float]]
 
 
 class TrainingFrames:
-    """Publisher of the frames of one training, each an image of as many `environments` as the grid has
-    places.
+    """Publisher of the frames of one training, each an image of as many `environments` as fit in the grid.
 
     `due` returns whether to `publish` now, and `end` ends the frames with a reason. Call `close` at the end
     of the training, or use it in a `with` statement.
@@ -35,8 +34,8 @@ class TrainingFrames:
         self, env_id: str, run_dir: Union[str, Path], fastlane: FastlaneConfig, environments: int
     ) -> None:
         self._env_id = env_id
-        self._places = min(fastlane.grid, environments)
-        self._shown: list[Any] = []
+        self._grid_size = min(fastlane.grid, environments)
+        self._environments: list[Any] = []
         self._scores: list[Score] = []
         self._writer = FrameWriter(run_dir, max_fps=fastlane.max_fps, enabled=fastlane.enabled)
         self.due = self._writer.due
@@ -57,7 +56,7 @@ class TrainingFrames:
     def make(self, make: Callable[..., Any]) -> Any:
         """Return `make()`, or `make(render_mode="rgb_array")` if the environment will be shown. Raises the
         errors of `make()`."""
-        if self._full():
+        if self._is_full():
             return make()
         try:
             env = make(render_mode=RENDER_MODE)
@@ -68,13 +67,14 @@ class TrainingFrames:
         return env
 
     def show(self, env: Any, score: Score) -> bool:
-        """Show an environment if there is a place. `score` returns its latest reward and the return of its
-        episode so far. Returns True for the last place: call `due` after each step of this environment."""
-        if self._full():
+        """Show an environment if the grid is not full. `score` returns its latest reward and the return of
+        its episode so far. Returns True if it fills the grid: call `due` after each step of this
+        environment."""
+        if self._is_full():
             return False
-        self._shown.append(env)
+        self._environments.append(env)
         self._scores.append(score)
-        return len(self._shown) == self._places
+        return len(self._environments) == self._grid_size
 
     def publish(self, *, episodes: int, steps: int, steps_per_second: float | None) -> None:
         """Render and publish a frame. The frames end if this fails."""
@@ -89,15 +89,15 @@ class TrainingFrames:
                 steps_per_second=steps_per_second,
                 text=f"means of {count} environments" if count > 1 else "",
             )
-            self._writer.publish(draw(self._shown), hud)
+            self._writer.publish(draw(self._environments), hud)
         except Exception as error:  # environments raise arbitrary exceptions; the frame may be invalid
-            self.end(f"{self._env_id} cannot be rendered here: {one_line(error)}{_hint()}")
+            self.end(f"{self._env_id} cannot be rendered here: {one_line(error)}{_render_hint()}")
 
-    def _full(self) -> bool:
-        return self._writer.ended is not None or len(self._shown) == self._places
+    def _is_full(self) -> bool:
+        return self._writer.ended is not None or len(self._environments) == self._grid_size
 
 
-def _hint() -> str:
+def _render_hint() -> str:
     if "mujoco" in sys.modules and "MUJOCO_GL" not in os.environ and "DISPLAY" not in os.environ:
         return "; MuJoCo renders without a display under env_vars={'MUJOCO_GL': 'egl'}"
     return ""

@@ -29,14 +29,14 @@ from mosaic_contract.fastlane.layout import (
     SLOTS,
     MemoryFence,
     Ring,
-    clipped,
     new_fence,
+    truncated,
 )
 from mosaic_contract.fastlane.leases import smallest_interval
 
-_GLANCE = 100_000_000  # ns between checks of the leases while no frame is due
-_EARLY = 4  # a frame may come this part of the interval early: steps at the viewer's rate are never exact
-_NOTHING = memoryview(bytes(layout.HEADER_BYTES)).cast("Q")  # the header of a closed writer: no viewer
+_LEASE_CHECK_NS = 100_000_000  # between checks of the leases while no frame is due
+_EARLY_DIVISOR = 4  # a frame may come a quarter of the interval early: steps at the viewer's rate are inexact
+_CLOSED_HEADER = memoryview(bytes(layout.HEADER_BYTES)).cast("Q")  # the header of a closed writer: no viewer
 _NO_HUD = Hud()
 _pack = layout.RECORD.pack_into
 _writers: weakref.WeakSet[FrameWriter] = weakref.WeakSet()
@@ -57,7 +57,7 @@ class FrameWriter:
     the writer belongs to the parent; in the child no frame is ever due.
     """
 
-    _words = _NOTHING
+    _words = _CLOSED_HEADER
 
     def __init__(
         self, run_dir: Path | str, *, max_fps: float = 60.0, share: float = 0.04, enabled: bool | None = None
@@ -67,7 +67,7 @@ class FrameWriter:
         if enabled is None:
             enabled = os.environ.get("MOSAIC_FRAMES") != "0"
         self._run_dir = Path(run_dir).absolute()
-        self._fastest = int(1e9 / max_fps)
+        self._min_interval = int(1e9 / max_fps)
         self.share = share
         self._fence = new_fence()
         self._full_fence = MemoryFence()
@@ -78,10 +78,10 @@ class FrameWriter:
         self._size = (0, 0, 0)
         self._array_type: Any = None  # numpy's, once a frame was an array
         self._uint8: Any = None
-        self._wake = 0  # ns: no frame is due before
+        self._next_check = 0  # ns: `due` returns False before
         self._planned = 0  # when the newest due frame should have been published
-        self._free = 0  # when the share of the time allows the next frame
-        self._began = 0  # when `due` last returned True, 0 after the frame
+        self._next_allowed = 0  # when the share of the time allows the next frame
+        self._due_at = 0  # when `due` last returned True, 0 after the frame
         self.ended: str | None = None
         self.fallback: str | None = None
         ring_files.sweep()
@@ -100,7 +100,7 @@ class FrameWriter:
     @property
     def path(self) -> Path | None:
         """The ring's file, None without one. It changes after a frame that did not fit."""
-        return None if self._words is _NOTHING else self._ring.path
+        return None if self._words is _CLOSED_HEADER else self._ring.path
 
     def due(self) -> bool:
         """Return whether to render and publish a frame now. Cheap enough for every step.
@@ -112,24 +112,25 @@ class FrameWriter:
         if not self._words[INTEREST_AT]:
             return False
         now = time.monotonic_ns()
-        if now < self._wake:
+        if now < self._next_check:
             return False
-        interval = self._wanted_interval(now)
+        interval = self._requested_interval(now)
         if interval is None:
-            self._wake = now + _GLANCE
+            self._next_check = now + _LEASE_CHECK_NS
             return False
-        early = interval // _EARLY
-        at = max(self._planned + interval - early, self._free)
-        if now < at:
-            self._wake = min(at, now + _GLANCE)  # a reader with a higher rate may appear meanwhile
+        tolerance = interval // _EARLY_DIVISOR
+        due_time = max(self._planned + interval - tolerance, self._next_allowed)
+        if now < due_time:
+            # A reader with a higher rate may appear meanwhile.
+            self._next_check = min(due_time, now + _LEASE_CHECK_NS)
             return False
         # Count from the due time, so that long steps do not reduce the number of frames.
         self._planned = max(self._planned + interval, now - interval // 2)
-        self._wake = min(self._planned + interval - early, now + _GLANCE)
-        self._began = now
+        self._next_check = min(self._planned + interval - tolerance, now + _LEASE_CHECK_NS)
+        self._due_at = now
         return True
 
-    def _wanted_interval(self, now: int) -> int | None:
+    def _requested_interval(self, now: int) -> int | None:
         """Return the interval between frames in ns; None without a viewer or with frames switched off."""
         words = self._words
         interval = smallest_interval(words, now)
@@ -141,7 +142,7 @@ class FrameWriter:
                 words[INTEREST_AT] = 1
         if interval is None or not words[layout.ENABLED_AT]:
             return None
-        return max(interval, self._fastest)
+        return max(interval, self._min_interval)
 
     def publish(self, pixels: Any, hud: Hud = _NO_HUD, shape: tuple[int, ...] | None = None) -> None:
         """Publish a frame, whether due or not.
@@ -156,7 +157,7 @@ class FrameWriter:
             or pixels.shape != self._shape
             or pixels.dtype is not self._uint8
         ):
-            pixels = self._fit(pixels, shape)
+            pixels = self._prepare(pixels, shape)
         words, fence = self._words, self._fence
         number = self._number = self._number + 1  # counts failed calls too: a number is never reused
         index = 0 if words[LATEST_AT] % SLOTS else 1  # not the newest's; few slots stay in the cache
@@ -174,21 +175,21 @@ class FrameWriter:
         fence()
         words[begin + END] = number
         words[LATEST_AT] = number * SLOTS + index
-        if self._began:
+        if self._due_at:
             if number > 1:
-                self._free = self._began + int((time.monotonic_ns() - self._began) / self.share)
-            self._began = 0
+                self._next_allowed = self._due_at + int((time.monotonic_ns() - self._due_at) / self.share)
+            self._due_at = 0
 
     def _unread_slot(self) -> int:
         """Return a slot that no reader is copying, if any, but never the slot of the newest frame."""
         words = self._words
-        others = [index for index in range(SLOTS) if index != words[LATEST_AT] % SLOTS]
-        for index in others:
+        candidates = [index for index in range(SLOTS) if index != words[LATEST_AT] % SLOTS]
+        for index in candidates:
             if not words[BUSY_AT + index]:
                 return index
-        for index in others:  # many readers, or marks left by killed readers
+        for index in candidates:  # many readers, or marks left by killed readers
             words[BUSY_AT + index] = 0
-        return others[0]
+        return candidates[0]
 
     def _write_record(self, slot: int, hud: Hud) -> None:
         episode, step, reward, episode_return, speed, agent, text = hud
@@ -200,20 +201,20 @@ class FrameWriter:
             | (speed is not None) << 4
         )
         height, width, channels = self._size
-        agent_data = clipped(agent, layout.AGENT_LIMIT) if agent else b""
-        data = agent_data + clipped(text, layout.TEXT_LIMIT) if text else agent_data
+        agent_data = truncated(agent, layout.AGENT_LIMIT) if agent else b""
+        data = agent_data + truncated(text, layout.TEXT_LIMIT) if text else agent_data
         _pack(
             *(self._ring.memory, slot + layout.RECORD_AT, time.time(), height, width, channels, present),
             *(episode or 0, step or 0, reward or 0.0, episode_return or 0.0, speed or 0.0),
             *(len(agent_data), len(data) - len(agent_data)),
         )
         if data:
-            at = slot + layout.TEXTS_AT
-            self._ring.memory[at : at + len(data)] = data
+            start = slot + layout.TEXTS_AT
+            self._ring.memory[start : start + len(data)] = data
 
-    def _fit(self, pixels: Any, shape: tuple[int, ...] | None) -> Any:
+    def _prepare(self, pixels: Any, shape: tuple[int, ...] | None) -> Any:
         """Return the frame in a form that the targets accept; move to a larger ring if it does not fit."""
-        if self._words is _NOTHING:
+        if self._words is _CLOSED_HEADER:
             reason = self.ended or "this writer is closed, or belongs to the process that forked this one"
             raise FastlaneError(reason)
         pixels, size = adapted(pixels, shape)
@@ -222,15 +223,15 @@ class FrameWriter:
             count = size[0] * size[1] * size[2]
             if count > self._ring.capacity:
                 self._move(count)
-            memory, starts = self._ring.memory, [at + layout.PIXELS_AT for at in self._ring.slots]
+            memory, starts = self._ring.memory, [slot + layout.PIXELS_AT for slot in self._ring.slots]
             if array:
                 numpy: Any = sys.modules["numpy"]
                 self._array_type, self._uint8 = numpy.ndarray, numpy.dtype(numpy.uint8)
-                flat = [numpy.frombuffer(memory, numpy.uint8, count, at) for at in starts]
+                flat = [numpy.frombuffer(memory, numpy.uint8, count, start) for start in starts]
                 self._targets = [target.reshape(pixels.shape) for target in flat]
             else:
                 self._array_type = None
-                self._targets = [memoryview(memory)[at : at + count] for at in starts]
+                self._targets = [memoryview(memory)[start : start + count] for start in starts]
             self._shape = pixels.shape
         self._size = size
         return pixels
@@ -240,7 +241,7 @@ class FrameWriter:
         ring.words[layout.SLOT_BYTES_AT] = slot
         ring.words[layout.WRITER_AT] = self._id
         ring.words[layout.MAGIC_AT] = layout.MAGIC
-        ring.lay_out()
+        ring.locate_slots()
         return ring, lock, fallback
 
     def _move(self, frame_bytes: int) -> None:
@@ -248,7 +249,7 @@ class FrameWriter:
         ring, lock, fallback = self._new_ring(layout.slot_bytes(frame_bytes))
         old, old_lock = self._ring, self._lock
         old.words[layout.STATUS_AT] = layout.MOVED
-        ring.memory[layout.KEPT] = old.memory[layout.KEPT]
+        ring.memory[layout.READERS_BYTES] = old.memory[layout.READERS_BYTES]
         enabled = ring.words[layout.ENABLED_AT]
         try:
             ring_files.point(self._run_dir, ring.path)
@@ -274,8 +275,8 @@ class FrameWriter:
     def notice(self, text: str) -> None:
         """Show viewers a message, such as the reason for missing frames, until the next message. Truncated to
         2048 bytes of UTF-8; "" removes the last message."""
-        data, words = clipped(text, layout.NOTICE_LIMIT), self._words
-        if words is _NOTHING:
+        data, words = truncated(text, layout.NOTICE_LIMIT), self._words
+        if words is _CLOSED_HEADER:
             return
         number = words[layout.NOTICE_BEGIN_AT] + 1
         words[layout.NOTICE_BEGIN_AT] = number
@@ -293,15 +294,15 @@ class FrameWriter:
         """
         if self.ended is None:
             self.ended = reason
-            self._wake = sys.maxsize
+            self._next_check = sys.maxsize
             print(f"no frames: {reason}", file=sys.stderr)
             self.notice(reason)
-            if self._words is not _NOTHING:
+            if self._words is not _CLOSED_HEADER:
                 self._words[layout.STATUS_AT] = layout.ENDED
 
     def close(self) -> None:
         """Mark the ring as closed for readers, and remove it and the link. May be called at any time."""
-        if self._words is _NOTHING:
+        if self._words is _CLOSED_HEADER:
             return
         self._words[layout.STATUS_AT] = layout.CLOSED
         if ring_files.target(self._run_dir) == self._ring.path:
@@ -313,14 +314,14 @@ class FrameWriter:
     __del__ = close
 
     def _detach(self) -> None:
-        self._words = _NOTHING
+        self._words = _CLOSED_HEADER
         self._targets, self._array_type = [], None
 
 
 def _abandon_all() -> None:
     """In a forked child, let go of all rings and their locks, which belong to the parent."""
     for writer in list(_writers):
-        if writer._words is not _NOTHING:
+        if writer._words is not _CLOSED_HEADER:
             os.close(writer._lock)
             writer._detach()
 
