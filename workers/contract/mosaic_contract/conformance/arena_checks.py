@@ -31,7 +31,7 @@ class ArenaChecks:
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
         self.env_id = str(subject.config.get("environment") or "")
-        self.opened = 0
+        self.lanes = 0
 
     def checks(self) -> dict[str, Callable[[], str]]:
         return {
@@ -57,22 +57,22 @@ class ArenaChecks:
 
     def arena(self) -> str:
         with self.subject.conversation("arena", "--arena", unsolicited=("beat", "thinking")) as talk:
-            opened = talk.request(self._open(), "opened", self.subject.deadline, f"open {self.env_id}")
-            agents = self._agents(opened, talk)
+            description = talk.request(self._open(), "opened", self.subject.deadline, f"open {self.env_id}")
+            agents = self._agents(description, talk)
             operator = {"command": None, "name": "conformance", "category": "passive"}
             seat = {"cmd": "seat", "operators": {"suite": {**operator, "deadline": None, "fallback": "wait"}}}
             talk.request({**seat, "seats": dict.fromkeys(agents, "suite")}, "seated", START_SECONDS)
-            steps = self._episode(talk, opened)
+            steps = self._episode(talk, description)
             talk.request({"cmd": "close"}, "closed", self.subject.grace)
             talk.expect_end(0, self.subject.grace, "after close")
-        return f"{self.env_id}: {opened['paradigm']}, {len(agents)} agents, {steps} steps"
+        return f"{self.env_id}: {description['paradigm']}, {len(agents)} agents, {steps} steps"
 
     def errors(self) -> str:
         unknown = {**self._open(), "env_id": "no/such-environment-v0"}
         cases = {"an unknown environment": unknown, "an unknown command": {"cmd": "dance"}}
         with self.subject.conversation("arena-errors", "--arena") as talk:
-            for what, command in cases.items():
-                talk.request_error(command, self.subject.deadline, what)
+            for label, command in cases.items():
+                talk.request_error(command, self.subject.deadline, label)
             talk.request({"cmd": "close"}, "closed", self.subject.grace)
         return f"{len(cases)} kinds answered"
 
@@ -80,30 +80,30 @@ class ArenaChecks:
         return check_ends(self.subject, "--arena", self._open, "opened")
 
     def _open(self) -> dict[str, Any]:
-        self.opened += 1
-        folder = self.subject.empty_folder(f"lane-{self.opened}")
+        self.lanes += 1
+        folder = self.subject.empty_folder(f"lane-{self.lanes}")
         opening = {"cmd": "open", "protocol": PROTOCOL, "run_id": "conformance", "env_id": self.env_id}
         return {**opening, "settings": {}, "folder": str(folder), "max_steps": _STEPS}
 
-    def _agents(self, opened: Answer, talk: Conversation) -> list[str]:
-        agents: list[str] = opened.get("agents") or []
-        spaces = opened.get("spaces")
-        valid = opened.get("paradigm") in _PARADIGMS and agents and isinstance(agents, list)
-        talk.require(valid, f"opened with agents, and a paradigm among {_PARADIGMS}", opened)
+    def _agents(self, description: Answer, talk: Conversation) -> list[str]:
+        agents: list[str] = description.get("agents") or []
+        spaces = description.get("spaces")
+        valid = description.get("paradigm") in _PARADIGMS and agents and isinstance(agents, list)
+        talk.require(valid, f"opened with agents, and a paradigm among {_PARADIGMS}", description)
         for agent in agents:
-            description = (spaces or {}).get(agent) or {}
-            both = all("type" in (description.get(name) or {}) for name in ("observation", "action"))
-            talk.require(both, f"descriptions of both spaces of {agent}", spaces)
+            pair = (spaces or {}).get(agent) or {}
+            has_both = all("type" in (pair.get(name) or {}) for name in ("observation", "action"))
+            talk.require(has_both, f"descriptions of both spaces of {agent}", spaces)
         return agents
 
-    def _episode(self, talk: Conversation, opened: Answer) -> int:
+    def _episode(self, talk: Conversation, description: Answer) -> int:
         """Play one episode of at most the requested number of steps. Return the number of steps played."""
         reset = {"cmd": "reset", "seed": 1, "episode_index": 0}
         talk.request(reset, "ready", self.subject.deadline)
         for _ in range(_STEPS):
             answer = talk.request({"cmd": "step"}, ("ask", "stepped"), self.subject.deadline)
             while answer["type"] == "ask":
-                space = opened["spaces"][answer["agent"]]["action"]
+                space = description["spaces"][answer["agent"]]["action"]
                 action = _legal(space, unpack(answer.get("action_mask")))
                 reply = {"cmd": "answer", "id": answer["id"], "action": action}
                 answer = talk.request(reply, ("ask", "stepped"), self.subject.deadline, "the step")

@@ -16,8 +16,8 @@ from typing import Any
 from mosaic_contract.codec import decode_line
 from mosaic_contract.errors import BadLine
 
-_MARK = "MOSAIC_CONFORMANCE_PROCESS"
-_OUTPUT_LIMIT = 256 << 20  # bytes on stdout after which a process is stopped
+_MARKER_VARIABLE = "MOSAIC_CONFORMANCE_PROCESS"
+_MAX_OUTPUT_BYTES = 256 << 20  # on stdout, after which a process is stopped
 _POLL_SECONDS = 0.05  # between polls: a wait may also end because of the process's output
 _SETTLE_SECONDS = 2.0  # helpers of Python's multiprocessing exit shortly after their parent
 
@@ -35,7 +35,7 @@ class ObservedProcess:
         self.ran = False
         self._stdin = subprocess.PIPE if talks else subprocess.DEVNULL
         self._folder = folder
-        self._mark = uuid.uuid4().hex
+        self._marker = uuid.uuid4().hex
 
     def __enter__(self) -> ObservedProcess:
         quiet = {
@@ -45,7 +45,7 @@ class ObservedProcess:
             "SDL_AUDIODRIVER": "dummy",
             "PYGAME_HIDE_SUPPORT_PROMPT": "1",
         }
-        environ = {**quiet, **os.environ, "SDL_NO_SIGNAL_HANDLERS": "1", _MARK: self._mark}
+        environ = {**quiet, **os.environ, "SDL_NO_SIGNAL_HANDLERS": "1", _MARKER_VARIABLE: self._marker}
         with self.stdout_path.open("ab") as out, self.stderr_path.open("ab") as err:
             self.popen = subprocess.Popen(
                 self.command,
@@ -67,10 +67,10 @@ class ObservedProcess:
         if self.popen.stdin is not None:
             self.popen.stdin.close()
         deadline = time.monotonic() + _SETTLE_SECONDS
-        while (left := self._left_behind()) and time.monotonic() < deadline:
+        while (pids := self._leftover_pids()) and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
-        self.leftovers = [f"{pid} {_command_of(pid)}" for pid in left]
-        for pid in left:
+        self.leftovers = [f"{pid} {_command_of(pid)}" for pid in pids]
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
 
@@ -97,7 +97,7 @@ class ObservedProcess:
         """Wait for the process to exit or for `until`. Return False if neither happened within `seconds`."""
         deadline = time.monotonic() + seconds
         while self.code is None and not until():
-            if time.monotonic() > deadline or self.stdout_path.stat().st_size > _OUTPUT_LIMIT:
+            if time.monotonic() > deadline or self.stdout_path.stat().st_size > _MAX_OUTPUT_BYTES:
                 return False
             time.sleep(_POLL_SECONDS)
         return True
@@ -105,7 +105,7 @@ class ObservedProcess:
     def lines(self) -> list[bytes]:
         """Return the non-empty lines of stdout so far."""
         with self.stdout_path.open("rb") as file:
-            return [line for line in file.read(_OUTPUT_LIMIT).split(b"\n") if line]
+            return [line for line in file.read(_MAX_OUTPUT_BYTES).split(b"\n") if line]
 
     def messages(self) -> list[dict[str, Any]]:
         """Return the JSON objects on stdout so far, without invalid lines."""
@@ -120,25 +120,26 @@ class ObservedProcess:
         text = self.stderr_path.read_bytes()[-8000:].decode("utf-8", "replace")
         return "\n".join(text.splitlines()[-lines:])
 
-    def _left_behind(self) -> list[int]:
+    def _leftover_pids(self) -> list[int]:
         if Path("/proc/self/environ").exists():
-            return [int(p.name) for p in Path("/proc").glob("[0-9]*") if self._is_ours(p)]
+            return [int(p.name) for p in Path("/proc").glob("[0-9]*") if self._belongs(p)]
         listing = subprocess.run(
             ["ps", "-A", "-o", "pid=,pgid="], capture_output=True, text=True, timeout=10, check=False
         )
         rows = [row.split() for row in listing.stdout.splitlines()]
         return [int(pid) for pid, group in rows if int(group) == self.popen.pid]
 
-    def _is_ours(self, entry: Path) -> bool:
-        """Return whether a process is in our session, or has our mark in its environment variables."""
+    def _belongs(self, entry: Path) -> bool:
+        """Return whether a process is in the command's session, or has its marker among its environment
+        variables."""
         try:
             state, _, _, session = (entry / "stat").read_bytes().rpartition(b")")[2].split()[:4]
             if state in (b"Z", b"X"):
                 return False
-            marked = f"{_MARK}={self._mark}".encode() in (entry / "environ").read_bytes().split(b"\0")
+            variables = (entry / "environ").read_bytes().split(b"\0")
         except OSError:
             return False
-        return marked or int(session) == self.popen.pid
+        return f"{_MARKER_VARIABLE}={self._marker}".encode() in variables or int(session) == self.popen.pid
 
 
 def _command_of(pid: int) -> str:

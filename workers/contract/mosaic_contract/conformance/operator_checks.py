@@ -31,7 +31,7 @@ _ACTIONS = {  # by name in capabilities
     "multidiscrete": {"type": "MultiDiscrete", "shape": [2], "dtype": "int64", "nvec": [2, 3], "start": 0},
     "multibinary": {"type": "MultiBinary", "shape": [3], "dtype": "int8", "n": 3},
 }
-_SAME = {"continuous": "box"}
+_SYNONYMS = {"continuous": "box"}
 
 PLAIN = "plain "
 """Prefix of the names of the checks of the plain protocol."""
@@ -48,13 +48,13 @@ class OperatorChecks:
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
-        self.wanted = dict(subject.config.get("operate") or {})
+        self.config = dict(subject.config.get("operate") or {})
 
     def checks(self) -> dict[str, Callable[[], str]]:
         return {"operating": self.operating, "operating errors": self.errors, "operating ends": self.ends}
 
     def operating(self) -> str:
-        cases = [self.wanted["action_space"]] if "action_space" in self.wanted else self._action_spaces()
+        cases = [self.config["action_space"]] if "action_space" in self.config else self._action_spaces()
         with self.subject.conversation("operating", *_MODE, unsolicited=("partial",)) as talk:
             self._hello(talk)
             for number, space in enumerate(cases):
@@ -71,13 +71,15 @@ class OperatorChecks:
             "an agent whose id is not a string": {"cmd": "init_agent", "player_id": 5},
         }
         with self.subject.conversation("errors", "--interactive") as talk:
-            for what, command in cases.items():
-                answer = talk.request_error(command, START_SECONDS, what)
-                kind = answer.get("error_type")
-                talk.require(kind and isinstance(kind, str), f"an error with error_type ({what})", answer)
+            for label, command in cases.items():
+                answer = talk.request_error(command, START_SECONDS, label)
+                error_type = answer.get("error_type")
+                talk.require(
+                    error_type and isinstance(error_type, str), f"an error with error_type ({label})", answer
+                )
                 retryable = answer.get("retryable", False)
-                talk.require(isinstance(retryable, bool), f"retryable as true or false ({what})", answer)
-                talk.request({"cmd": "ping"}, "pong", START_SECONDS, f"after {what}")
+                talk.require(isinstance(retryable, bool), f"retryable as true or false ({label})", answer)
+                talk.request({"cmd": "ping"}, "pong", START_SECONDS, f"after {label}")
         return f"{len(cases)} kinds answered"
 
     def ends(self) -> str:
@@ -85,13 +87,13 @@ class OperatorChecks:
 
     def _hello(self, talk: Conversation) -> None:
         hello = talk.request({"cmd": "hello", "protocol": PROTOCOL}, "hello", START_SECONDS)
-        introduced = type(hello.get("protocol")) is int and hello.get("worker") == self.subject.name
-        talk.require(introduced, f"hello with protocol, and worker {self.subject.name!r}", hello)
+        is_valid = type(hello.get("protocol")) is int and hello.get("worker") == self.subject.name
+        talk.require(is_valid, f"hello with protocol, and worker {self.subject.name!r}", hello)
         modes = (hello.get("capabilities") or {}).get("modes", [])
         talk.require("operate" in modes, 'hello with capabilities whose modes include "operate"', hello)
 
     def _episode(self, talk: Conversation, player: str, space: Mapping[str, Any]) -> None:
-        observations = self.wanted.get("observation_space", _OBSERVATION)
+        observations = self.config.get("observation_space", _OBSERVATION)
         setup = {
             "cmd": "init_agent",
             "game_name": "conformance",
@@ -103,8 +105,8 @@ class OperatorChecks:
         }
         hint = 'init_agent; the needs of its operators are listed under "operate" in conformance.json'
         ready = talk.request(setup, ("agent_ready", "agent_initialized"), self.subject.deadline, hint)
-        answered = ready.get("player_id") == player
-        talk.require(answered, f"the player_id {player!r} in the answer to init_agent", ready)
+        is_addressed = ready.get("player_id") == player
+        talk.require(is_addressed, f"the player_id {player!r} in the answer to init_agent", ready)
         begin = {"cmd": "episode_begin", "player_id": player, "seed": 2, "episode_index": 0}
         talk.request(begin, "ok", START_SECONDS)
         for step in range(_STEPS):
@@ -115,7 +117,7 @@ class OperatorChecks:
                 "action_mask": None,
                 "info": {},
                 "step_index": step,
-                **self.wanted.get("hints", {}),
+                **self.config.get("hints", {}),
             }
             answer = talk.request(command, "action_selected", self.subject.deadline)
             problem = _problem_of_answer(answer, player) or problem_of_action(answer["action"], space)
@@ -126,8 +128,8 @@ class OperatorChecks:
 
     def _action_spaces(self) -> list[dict[str, Any]]:
         names = [str(name).lower() for name in self.subject.capabilities.get("action_spaces", [])]
-        kinds = {_SAME.get(name, name): None for name in names}
-        return [dict(_ACTIONS[name]) for name in kinds if name in _ACTIONS] or [dict(_ACTIONS["discrete"])]
+        types = {_SYNONYMS.get(name, name): None for name in names}
+        return [dict(_ACTIONS[name]) for name in types if name in _ACTIONS] or [dict(_ACTIONS["discrete"])]
 
     def _settings(self) -> dict[str, Any]:
         saved = [
@@ -137,7 +139,7 @@ class OperatorChecks:
             for message in process.messages()
             if message.get("event") == "checkpoint_saved"
         ]
-        settings = dict(self.wanted.get("settings") or {})
+        settings = dict(self.config.get("settings") or {})
         for name, value in settings.items():
             if isinstance(value, str) and saved:
                 settings[name] = value.replace("{checkpoint}", str(saved[-1]))
@@ -163,7 +165,7 @@ class PlainChecks:
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
-        self.wanted = dict(subject.config.get("operate") or {})
+        self.config = dict(subject.config.get("operate") or {})
 
     def checks(self) -> dict[str, Callable[[], str]]:
         return {f"{PLAIN}operating": self.operating, f"{PLAIN}errors": self.errors, f"{PLAIN}ends": self.ends}
@@ -195,23 +197,23 @@ class PlainChecks:
 
     @property
     def _game(self) -> str:
-        return str(self.wanted.get("game_name", _PLAIN_GAME))
+        return str(self.config.get("game_name", _PLAIN_GAME))
 
     def _talk(self, name: str) -> Any:
         return self.subject.conversation(f"plain-{name}", *_MODE, unsolicited=_GREETINGS)
 
     def _agent(self, talk: Conversation, player: str) -> None:
-        space = self.wanted.get("action_space", _PLAIN_ACTIONS)
-        about = {
+        space = self.config.get("action_space", _PLAIN_ACTIONS)
+        setup = {
             "cmd": "init_agent",
             "game_name": self._game,
             "player_id": player,
-            "observation_space": self.wanted.get("observation_space", _PLAIN_OBSERVATIONS),
+            "observation_space": self.config.get("observation_space", _PLAIN_OBSERVATIONS),
             "action_space": space,
-            "settings": dict(self.wanted.get("settings") or {}),
+            "settings": dict(self.config.get("settings") or {}),
         }
-        ready = ("agent_ready", "agent_initialized")
-        talk.request(plain.introduction(about), ready, self.subject.deadline)
+        answer_types = ("agent_ready", "agent_initialized")
+        talk.request(plain.introduction(setup), answer_types, self.subject.deadline)
         for _ in range(_STEPS):
             answer = talk.request(self._question(player), "action_selected", self.subject.deadline)
             problem = self._problem(answer, player, space)
@@ -219,7 +221,7 @@ class PlainChecks:
             talk.require(not problem, expected, f"{problem}: {answer!r:.500}")
 
     def _question(self, player: str) -> dict[str, Any]:
-        observation = self.wanted.get("observation", [0.0] * 4)
+        observation = self.config.get("observation", [0.0] * 4)
         return {"cmd": "select_action", "player_id": player, "observation": observation}
 
     def _problem(self, answer: Mapping[str, Any], player: str, space: Mapping[str, Any]) -> str:

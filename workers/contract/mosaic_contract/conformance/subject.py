@@ -25,15 +25,17 @@ Answer = dict[str, Any]
 class CheckFailed(Exception):
     """Raised if a check fails, with the expectation, the observation, and the last log lines."""
 
-    def __init__(self, expected: str, seen: str, process: ObservedProcess | None = None) -> None:
+    def __init__(self, expected: str, observed: str, process: ObservedProcess | None = None) -> None:
         log = process.log_tail() if process else ""
-        super().__init__(f"expected: {expected}\nseen: {seen}" + (f"\nlast log lines:\n{log}" if log else ""))
+        super().__init__(
+            f"expected: {expected}\nseen: {observed}" + (f"\nlast log lines:\n{log}" if log else "")
+        )
 
 
-def require(met: object, expected: str, seen: object, process: ObservedProcess | None = None) -> None:
+def require(met: object, expected: str, observed: object, process: ObservedProcess | None = None) -> None:
     """Raise `CheckFailed` unless `met` is true; `seen` is the observed value or a description of it."""
     if not met:
-        raise CheckFailed(expected, seen if isinstance(seen, str) else f"{seen!r:.500}", process)
+        raise CheckFailed(expected, observed if isinstance(observed, str) else f"{observed!r:.500}", process)
 
 
 @dataclass
@@ -73,11 +75,11 @@ class Subject:
         return folder
 
 
-def expect_exit(process: ObservedProcess, code: int, seconds: float, what: str = "") -> None:
+def expect_exit(process: ObservedProcess, code: int, seconds: float, label: str = "") -> None:
     """Wait for the process to exit. Raises `CheckFailed` if it does not exit in time with this code."""
     process.wait(seconds)
     late = f" after {seconds:g} s" if process.code is None else ""
-    require(process.code == code, f"exit code {code} {what}".rstrip(), f"{process.ending}{late}", process)
+    require(process.code == code, f"exit code {code} {label}".rstrip(), f"{process.ending}{late}", process)
 
 
 class Conversation:
@@ -92,15 +94,15 @@ class Conversation:
     def request(
         self,
         command: Union[Mapping[str, Any], bytes],
-        kind: Union[str, tuple[str, ...]],
+        expected_types: Union[str, tuple[str, ...]],
         seconds: float,
-        what: str = "",
+        label: str = "",
     ) -> Answer:
         """Send a command and return its answer, of one of the expected types. Raises `CheckFailed`."""
         line = command if isinstance(command, bytes) else encode_line(command, OPERATING_LINE_LIMIT)
-        kinds = (kind,) if isinstance(kind, str) else kind
-        name = what or json.loads(line)["cmd"]
-        expected = f"{' or '.join(kinds)} within {seconds:g} s ({name})"
+        types = (expected_types,) if isinstance(expected_types, str) else expected_types
+        name = label or json.loads(line)["cmd"]
+        expected = f"{' or '.join(types)} within {seconds:g} s ({name})"
         assert self.process.popen.stdin is not None
         try:
             self.process.popen.stdin.write(line)
@@ -110,19 +112,19 @@ class Conversation:
         answer = self._next(expected, deadline)
         while answer.get("type") in self._unsolicited:
             answer = self._next(expected, deadline)
-        self.require(answer.get("type") in kinds, expected, answer)
+        self.require(answer.get("type") in types, expected, answer)
         return answer
 
-    def request_error(self, command: Union[Mapping[str, Any], bytes], seconds: float, what: str) -> Answer:
+    def request_error(self, command: Union[Mapping[str, Any], bytes], seconds: float, label: str) -> Answer:
         """Send a command that is refused, and return the error. Raises `CheckFailed`."""
-        answer = self.request(command, "error", seconds, what)
+        answer = self.request(command, "error", seconds, label)
         message = answer.get("message")
-        self.require(message and isinstance(message, str), f"an error with a message ({what})", answer)
+        self.require(message and isinstance(message, str), f"an error with a message ({label})", answer)
         return answer
 
-    def require(self, met: object, expected: str, seen: object) -> None:
+    def require(self, met: object, expected: str, observed: object) -> None:
         """Raise `CheckFailed`, with the last log lines of the process, unless `met` is true."""
-        require(met, expected, seen, self.process)
+        require(met, expected, observed, self.process)
 
     def close_input(self) -> None:
         assert self.process.popen.stdin is not None
@@ -138,13 +140,13 @@ class Conversation:
     def _next(self, expected: str, deadline: float) -> Answer:
         while True:
             ended = self.process.code is not None
-            whole = self.process.stdout_path.read_bytes().split(b"\n")[:-1]
-            if len(whole) > self._answers_read:
+            lines = self.process.stdout_path.read_bytes().split(b"\n")[:-1]
+            if len(lines) > self._answers_read:
                 break
             if ended or time.monotonic() > deadline:
                 raise CheckFailed(expected, f"no answer: {self.process.ending}", self.process)
             time.sleep(_POLL_SECONDS)
-        line = whole[self._answers_read]
+        line = lines[self._answers_read]
         self._answers_read += 1
         try:
             return decode_line(line)
@@ -152,18 +154,20 @@ class Conversation:
             raise CheckFailed(expected, f"{bad}: {line!r:.500}", self.process) from None
 
 
-def check_ends(subject: Subject, mode: str, question: Callable[[], Mapping[str, Any]], kind: str) -> str:
+def check_ends(
+    subject: Subject, mode: str, command: Callable[[], Mapping[str, Any]], answer_type: str
+) -> str:
     """Check that the worker exits at the end of its stdin and on SIGTERM, without further lines on stdout.
 
     Before that, it answers the command returned by `question` with a message of type `kind`. Raises
     `CheckFailed`.
     """
     with subject.conversation(f"end-of-input{mode}", mode) as talk:
-        talk.request(question(), kind, START_SECONDS)
+        talk.request(command(), answer_type, START_SECONDS)
         talk.close_input()
         talk.expect_end(0, subject.grace, "at the end of stdin")
     with subject.conversation(f"SIGTERM{mode}", mode) as talk:
-        talk.request(question(), kind, START_SECONDS)
+        talk.request(command(), answer_type, START_SECONDS)
         talk.process.signal(signal.SIGTERM)
         talk.expect_end(143, subject.grace, "after SIGTERM")
     return "at the end of stdin, and by SIGTERM"

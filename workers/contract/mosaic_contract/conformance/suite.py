@@ -50,8 +50,8 @@ class ExportChecks:
             process.popen.stdin.close()
             expect_exit(process, 0, self.subject.deadline)
             answers = process.messages()
-        answered = [answer.get("run") for answer in answers] == ["conformance"]
-        require(answered, 'one line on stdout: {"run": "conformance", "path"}', answers, process)
+        is_answered = [answer.get("run") for answer in answers] == ["conformance"]
+        require(is_answered, 'one line on stdout: {"run": "conformance", "path"}', answers, process)
         path = Path(str(answers[0].get("path")))
         require(out in path.parents and path.exists(), f"a path below {out} that exists", str(path), process)
         return path.name
@@ -101,14 +101,14 @@ class ServeChecks:
     def serve(self) -> str:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        place = ["--host", "127.0.0.1", "--port", str(port)]
-        process = self.subject.start("serve", "--serve", *place, *self.subject.config["serve"])
+        address = ["--host", "127.0.0.1", "--port", str(port)]
+        process = self.subject.start("serve", "--serve", *address, *self.subject.config["serve"])
         with process:
             deadline = time.monotonic() + self.subject.deadline
             while (status := _status(port)) != 200:
-                waiting = process.code is None and time.monotonic() <= deadline
-                seen = f"{process.ending}, status {status}"
-                require(waiting, "an answer at /v1/models", seen, process)
+                is_starting = process.code is None and time.monotonic() <= deadline
+                observed = f"{process.ending}, status {status}"
+                require(is_starting, "an answer at /v1/models", observed, process)
                 time.sleep(_POLL_SECONDS)
             process.signal(signal.SIGTERM)
             ended = process.wait(self.subject.grace)
@@ -183,7 +183,7 @@ def check_worker(
     `python` is the interpreter of its environment, `options` the other arguments of `run_conformance`. Raises
     `LookupError` if the worker is not found, or if it trains and its package contains no `conformance.json`.
     """
-    workers = _discovered(python)
+    workers = _discover_workers(python)
     matching = [worker for worker in workers if name in (None, worker["name"])]
     if len(matching) != 1:
         names = ", ".join(worker["name"] for worker in workers) or "none"
@@ -235,7 +235,7 @@ def _discovery(subject: Subject) -> str:
     program = subject.command[-1]
     expected = f"an entry point of the group mosaic.workers of {program}, found by {subject.python}"
     try:
-        workers = _discovered(subject.python)
+        workers = _discover_workers(subject.python)
     except LookupError as error:
         raise CheckFailed(expected, str(error)) from None
     worker = next((worker for worker in workers if worker.get("program") == program), None)
@@ -243,27 +243,27 @@ def _discovery(subject: Subject) -> str:
         raise CheckFailed(expected, f"workers {[worker['name'] for worker in workers]}")
     if "error" in worker:
         raise CheckFailed("metadata", worker["error"])
-    about, subject.capabilities = worker["metadata"], worker["capabilities"]
+    metadata, subject.capabilities = worker["metadata"], worker["capabilities"]
     subject.name = worker["name"]
     foreign = "modes" not in subject.capabilities  # metadata of classes other than the contract's
     # A worker that declares none acts, and trains if the suite can try it.
-    supposed = [*(["train"] if subject.config.get("tiny") else []), "operate"]
-    subject.modes = subject.capabilities.get("modes", supposed)
+    default_modes = [*(["train"] if subject.config.get("tiny") else []), "operate"]
+    subject.modes = subject.capabilities.get("modes", default_modes)
     for field in ("name", "version", *([] if foreign else ["upstream_library"])):
-        require(about.get(field), f"metadata with its {field}", about)
-    known = _PARTS.keys() & subject.modes
-    require(known, f"one of {sorted(_PARTS)} among the modes of its capabilities", subject.capabilities)
-    upstream = (about.get("upstream_library") or "").lower().replace("-", "_")
-    heavy = {upstream, "torch", "tensorflow", "jax"} & {top.lower() for top in worker["imports"]}
-    require(not heavy, "metadata that is read without importing upstream", f"it imported {sorted(heavy)}")
-    return f"{worker['name']} {about['version']}, {' and '.join(subject.modes)}"
+        require(metadata.get(field), f"metadata with its {field}", metadata)
+    modes = _PARTS.keys() & subject.modes
+    require(modes, f"one of {sorted(_PARTS)} among the modes of its capabilities", subject.capabilities)
+    upstream = (metadata.get("upstream_library") or "").lower().replace("-", "_")
+    loaded = {upstream, "torch", "tensorflow", "jax"} & {top.lower() for top in worker["imports"]}
+    require(not loaded, "metadata that is read without importing upstream", f"it imported {sorted(loaded)}")
+    return f"{worker['name']} {metadata['version']}, {' and '.join(subject.modes)}"
 
 
 def _nothing_left(subject: Subject) -> str:
     started = [process for process in subject.processes if process.ran]
-    left = [leftover for process in started for leftover in process.leftovers]
-    seen = "\n".join(left) or "nothing could be started"
-    require(started and not left, "no process after the end of the worker", seen)
+    leftovers = [leftover for process in started for leftover in process.leftovers]
+    observed = "\n".join(leftovers) or "nothing could be started"
+    require(started and not leftovers, "no process after the end of the worker", observed)
     rings = [folder for folder in sorted(subject.folder.iterdir()) if os.path.lexists(folder / LINK)]
     for folder in rings:
         clear(folder)
@@ -272,17 +272,17 @@ def _nothing_left(subject: Subject) -> str:
     return "no process, no shared memory"
 
 
-def _discovered(python: str) -> list[dict[str, Any]]:
+def _discover_workers(python: str) -> list[dict[str, Any]]:
     command = [python, "-m", "mosaic_contract.discovery"]
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             command, capture_output=True, stdin=subprocess.DEVNULL, timeout=START_SECONDS, check=False
         )
-        return json.loads(done.stdout)
+        return json.loads(completed.stdout)
     except subprocess.TimeoutExpired:
         raise LookupError(f"{' '.join(command)} gave no answer in {START_SECONDS:g} s") from None
     except ValueError:
-        log = done.stderr.decode("utf-8", "replace")[-2000:]
+        log = completed.stderr.decode("utf-8", "replace")[-2000:]
         raise LookupError(f"{' '.join(command)} gave no list of workers:\n{log}") from None
 
 

@@ -14,7 +14,7 @@ from mosaic_contract.conformance.subject import START_SECONDS, CheckFailed, Subj
 from mosaic_contract.errors import BadLine, BadMessage
 from mosaic_contract.messages import EVENTS, missing_fields, parse_message
 
-TERMINAL = tuple(name for name, kind in EVENTS.items() if kind.TERMINAL)
+TERMINAL = tuple(name for name, event_class in EVENTS.items() if event_class.TERMINAL)
 
 
 class TrainingChecks:
@@ -50,8 +50,8 @@ class TrainingChecks:
                 ) from None
         for field in ("env_id", "seed", "total_timesteps"):
             if field in self.tiny:
-                same = self.resolved.get(field) == self.tiny[field]
-                require(same, f"{field} {self.tiny[field]!r} in the resolved configuration", self.resolved)
+                matches = self.resolved.get(field) == self.tiny[field]
+                require(matches, f"{field} {self.tiny[field]!r} in the resolved configuration", self.resolved)
         return f"{len(self.resolved.get('hyperparameters', {}))} hyperparameters resolved"
 
     def bad_configuration(self) -> str:
@@ -59,21 +59,21 @@ class TrainingChecks:
         misspelt = f"{longest}x" if longest else "no_such_hyperparameter"
         unknown = {**self.tiny, misspelt: 1}
         wrong_type = {**self.tiny, "total_timesteps": "many"}
-        for what, config, arguments, named in (
+        for label, config, arguments, field in (
             (f"unknown hyperparameter {misspelt!r}, dry", unknown, ["--dry-run"], longest or misspelt),
             (f"unknown hyperparameter {misspelt!r}", unknown, [], longest or misspelt),
             ('total_timesteps "many", dry', wrong_type, ["--dry-run"], "total_timesteps"),
             ("a file that is not JSON, dry", "{not json", ["--dry-run"], ""),
         ):
             with self._start("bad", config, *arguments) as process:
-                expect_exit(process, 2, START_SECONDS, what)
+                expect_exit(process, 2, START_SECONDS, label)
                 failed = [m for m in process.messages() if m.get("event") == "run_failed"]
             errors = [message.get("payload", {}) for message in failed]
             is_refused = [error.get("error_type") for error in errors] == ["ConfigError"]
-            require(is_refused, f"one run_failed with error_type ConfigError ({what})", errors, process)
+            require(is_refused, f"one run_failed with error_type ConfigError ({label})", errors, process)
             error = errors[0].get("error")
-            require(named in str(error), f"an error that names {named!r} ({what})", repr(error), process)
-            require(process.log_tail(), f"the error on stderr too, for people ({what})", "nothing on stderr")
+            require(field in str(error), f"an error that names {field!r} ({label})", repr(error), process)
+            require(process.log_tail(), f"the error on stderr too, for people ({label})", "nothing on stderr")
         return "4 kinds refused with exit code 2"
 
     def tiny_training(self) -> str:
@@ -94,14 +94,14 @@ class TrainingChecks:
             raise CheckFailed("a training to look at", "none was started")
         problems = problems_of_stream(self.training.lines(), {**self.tiny, "run_id": "tiny"})
         if problems:
-            more = f"\n… and {len(problems) - 10} more" if len(problems) > 10 else ""
-            raise CheckFailed("a valid stream", "\n".join(problems[:10]) + more, self.training)
+            omitted = f"\n… and {len(problems) - 10} more" if len(problems) > 10 else ""
+            raise CheckFailed("a valid stream", "\n".join(problems[:10]) + omitted, self.training)
         return f"{len(self.training.lines())} lines"
 
     def sigterm(self) -> str:
         with self._start("long", self.long) as process:
-            begun = process.wait(self.subject.deadline, until=lambda: _is_training(process))
-            require(begun, f"metrics or an episode within {self.subject.deadline:g} s", "none", process)
+            started = process.wait(self.subject.deadline, until=lambda: _is_training(process))
+            require(started, f"metrics or an episode within {self.subject.deadline:g} s", "none", process)
             running, ending = process.code is None, f"{process.ending} before SIGTERM"
             require(running, "a long training that still runs", ending, process)
             process.signal(signal.SIGTERM)
@@ -109,9 +109,9 @@ class TrainingChecks:
             if not process.wait(min(0.2, self.subject.grace)):
                 process.signal(signal.SIGTERM)  # users and supervisors may send it repeatedly
             expect_exit(process, 143, self.subject.grace, "after SIGTERM")
-            took = time.monotonic() - signalled
+            seconds = time.monotonic() - signalled
         _expect_terminal(process, "run_cancelled")
-        return f"cancelled in {took:.1f} s"
+        return f"cancelled in {seconds:.1f} s"
 
     def _start(self, name: str, config: object, *arguments: str) -> ObservedProcess:
         folder = self.subject.empty_folder(name)
@@ -123,8 +123,8 @@ class TrainingChecks:
 
 
 def _expect_terminal(process: ObservedProcess, event: str) -> None:
-    ends = [m["event"] for m in process.messages() if m.get("event") in TERMINAL]
-    require(ends == [event], f"exactly one terminal event, {event}", ends, process)
+    terminal = [m["event"] for m in process.messages() if m.get("event") in TERMINAL]
+    require(terminal == [event], f"exactly one terminal event, {event}", terminal, process)
 
 
 def _is_training(process: ObservedProcess) -> bool:
@@ -154,18 +154,20 @@ def problems_of_stream(lines: Sequence[bytes], config: Mapping[str, Any]) -> lis
         problems.append(f"run_started is not the first event and the only one of its kind: {events[:3]}")
     else:
         problems += _problems_of_start(messages[0].get("payload", {}), config)
-    ends = [event for event in events if event in TERMINAL]
-    if len(ends) != 1 or events[-1] != ends[0]:
-        problems.append(f"there is not exactly one terminal event, at the end: {ends}, last {events[-1:]}")
+    terminal = [event for event in events if event in TERMINAL]
+    if len(terminal) != 1 or events[-1] != terminal[0]:
+        problems.append(
+            f"there is not exactly one terminal event, at the end: {terminal}, last {events[-1:]}"
+        )
     if "heartbeat" not in events:
         problems.append("no heartbeat")
     if "metrics" not in events and not any(message.get("type") == "episode" for message in messages):
         problems.append("neither metrics nor an episode")
-    strangers = {str(message.get("run_id")) for message in messages} - {config["run_id"]}
-    if strangers:
-        problems.append(f"run_id is not {config['run_id']!r} everywhere: {sorted(strangers)}")
-    stamps = [message.get("timestamp") for message in messages if "event" in message]
-    times = [stamp for stamp in stamps if isinstance(stamp, (int, float))]
+    foreign_ids = {str(message.get("run_id")) for message in messages} - {config["run_id"]}
+    if foreign_ids:
+        problems.append(f"run_id is not {config['run_id']!r} everywhere: {sorted(foreign_ids)}")
+    timestamps = [message.get("timestamp") for message in messages if "event" in message]
+    times = [stamp for stamp in timestamps if isinstance(stamp, (int, float))]
     if times != sorted(times):
         problems.append("timestamps go back")
     return problems
