@@ -19,7 +19,7 @@ from mosaic_contract.language.openai_api import OpenAIEndpoint
 
 @pytest.fixture(autouse=True)
 def quick_retries(server_key: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retries, "_FIRST_SECONDS", 0.01)
+    monkeypatch.setattr(retries, "_MIN_BACKOFF_SECONDS", 0.01)
     monkeypatch.setattr(retries, "PATIENCE", 1.0)
 
 
@@ -111,7 +111,7 @@ def test_an_error_in_reading_an_answer_is_not_retried(
     def fail(*_: object) -> None:
         raise TypeError("no such field")
 
-    monkeypatch.setattr(OpenAIEndpoint, "_take", fail)
+    monkeypatch.setattr(OpenAIEndpoint, "_read_event", fail)
     broken = model(server, "ok")
     with pytest.raises(EndpointFailed, match=r"the SDK failed on the answer \(TypeError: no such field\)"):
         broken.ask(PROMPT, parse)

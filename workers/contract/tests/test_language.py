@@ -12,7 +12,7 @@ from mosaic_contract import AgentSetup
 from mosaic_contract.errors import BudgetSpent, EndpointFailed, RecordingMismatch
 from mosaic_contract.language import Exchange, LanguageModel, Parsed, Turn
 from mosaic_contract.language.budget import Budget, dollars, spent
-from mosaic_contract.language.endpoint import chosen
+from mosaic_contract.language.endpoint import choice_in
 from mosaic_contract.language.exchange import Reply, TextForm, prompt_of
 from mosaic_contract.language.local import grammar_of
 from mosaic_contract.language.parsing import Actions
@@ -204,8 +204,8 @@ class Answers(unittest.TestCase):
         for answer, action in (("go north", "Go north."), ("[1] [1]", "[1]"), ("ACTION: bye bye", "bye bye")):
             self.assertEqual(actions.parse(answer, known).action, action)
         self.assertEqual(actions.parse("go south", known).faults, ("unparsed",))
-        self.assertEqual(actions.form, TextForm(1, 9, PRINTABLE, actions.form.ends))
-        self.assertFalse(set(actions.form.ends) & set(" .\"'*_<>"), "what the parser strips")
+        self.assertEqual(actions.form, TextForm(1, 9, PRINTABLE, actions.form.end_characters))
+        self.assertFalse(set(actions.form.end_characters) & set(" .\"'*_<>"), "what the parser strips")
         letters = Actions({"type": "Text", "min_length": 3, "max_length": 500, "characters": "ab "})
         self.assertEqual(letters.form, TextForm(3, 40, "ab ", "ab"))
         self.assertIsNone(Actions({"type": "Text", "characters": " .", "max_length": 5}).form)
@@ -214,7 +214,7 @@ class Answers(unittest.TestCase):
         self.assertEqual(split_thoughts("<think>a</think>\n go"), ("go", "a"))
         self.assertEqual(split_thoughts("go <think> or"), ("go", "or"))
         self.assertEqual(
-            [chosen(text) for text in ('{"answer": "go"}', "go", "3", '{"answer": 3}')],
+            [choice_in(text) for text in ('{"answer": "go"}', "go", "3", '{"answer": 3}')],
             ["go", "go", "3", '{"answer": 3}'],
         )
         one, two = r"[\U00000061\U00000062]", r"[\U00000062]"

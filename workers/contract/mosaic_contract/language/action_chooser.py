@@ -7,20 +7,20 @@ from typing import Any, Callable, Mapping, Sequence
 
 from mosaic_contract.errors import ConfigError
 from mosaic_contract.language.describers.spaces import form_of
-from mosaic_contract.language.endpoint import chosen
+from mosaic_contract.language.endpoint import choice_in
 from mosaic_contract.language.exchange import Choices, Exchange, Parsed, Turn
 from mosaic_contract.language.model import LanguageModel
 from mosaic_contract.language.parsing import Actions, action_text, reasoning_in
 from mosaic_contract.language.prompt_settings import PromptSettings
 from mosaic_contract.language.settings import BUNDLED, LOCAL
-from mosaic_contract.language.strategies import DEFAULT, Ask, OwnStrategy, strategy_of
+from mosaic_contract.language.strategies import DEFAULT, Ask, UserStrategy, strategy_of
 from mosaic_contract.noop import first_legal, noop_action
 from mosaic_contract.operators import AgentSetup, Decision
 
-_LONGEST_ANSWER = 2_000  # characters of an answer repeated in later prompts
-_LONGEST_REASONING = 20_000  # characters
-_MOST_LISTED = 100  # legal actions that a prompt lists
-_WRONG = {
+_MAX_ANSWER_CHARS = 2_000  # of an answer repeated in later prompts
+_MAX_REASONING_CHARS = 20_000
+_MAX_LISTED = 100  # legal actions that a prompt lists
+_FAULT_TEXTS = {
     "empty": "It was empty.",
     "truncated": "It was cut off at the limit of its length: be brief.",
     "too_long": "It was far too long: be brief.",
@@ -97,7 +97,7 @@ class ActionChooser:
 
     def __init__(self, setup: AgentSetup, names: Sequence[str] | None, settings: PromptSettings) -> None:
         self.strategy = strategy_of(settings.strategy)
-        self._own = OwnStrategy(settings.strategy) if isinstance(settings.strategy, Mapping) else None
+        self._custom = UserStrategy(settings.strategy) if isinstance(settings.strategy, Mapping) else None
         if setup.action_space is None:
             raise ConfigError("a language model needs the action space of its agent in init_agent")
         self._space = setup.action_space
@@ -151,7 +151,7 @@ class ActionChooser:
     ) -> Options:
         """Return the choices left by a mask, or else by a list of legal moves."""
         moves = (info or {}).get("legal_moves")
-        actions, legal = self._legal(mask, moves, description)
+        actions, legal = self._legal_actions(mask, moves, description)
         default = self._noop
         if actions.discrete:
             default = first_legal(self._space, self._noop, mask, legal or moves)
@@ -168,20 +168,20 @@ class ActionChooser:
             return self.strategy.parse(options.actions, answer, options.legal)
 
         choices = options.choices if self._restricts else None
-        if self._own is None:
+        if self._custom is None:
             first = model.ask(turns, parse, choices=choices)
             exchanges, answer, faults, action = [first], first.answer, first.faults, first.action
         else:
-            answer, exchanges = self._own.answer(turns, self._free_ask(model, options, parse), **context)
-            parsed = parse(chosen(answer))
+            answer, exchanges = self._custom.answer(turns, self._free_ask(model, options, parse), **context)
+            parsed = parse(choice_in(answer))
             faults, action = parsed.faults, parsed.action
         if action is None:
-            again = [
+            repair_turns = [
                 *turns,
                 Turn("assistant", shortened(answer) or "(no answer)"),
                 Turn("user", self._repair_text(faults, answer, options.text)),
             ]
-            second = model.ask(again, parse, choices=choices, repair=True, last=True)
+            second = model.ask(repair_turns, parse, choices=choices, repair=True, last=True)
             exchanges, answer, action = [*exchanges, second], second.answer, second.action
         is_default = action is None
         action = options.default if is_default else action
@@ -202,8 +202,9 @@ class ActionChooser:
 
     def _repair_text(self, faults: Sequence[str], answer: str, choices: str) -> str:
         """Return the request for another answer, after an answer without a legal action."""
-        wrong = next((text for fault, text in _WRONG.items() if fault in faults), self.strategy.missing)
-        wrong = wrong.format(action=action_text(answer) or "The action in it")
+        texts = (text for fault, text in _FAULT_TEXTS.items() if fault in faults)
+        problem = next(texts, self.strategy.missing)
+        problem = problem.format(action=action_text(answer) or "The action in it")
         if self._is_name:
             form = "one of these and nothing else, word for word"
         elif self.strategy.marks:
@@ -212,23 +213,23 @@ class ActionChooser:
             form = "one line, ACTION: and one of these, word for word"
         else:
             form = "one line, ACTION: and an action of this form"
-        return f"Your answer could not be used. {wrong}\n{choices}\nAnswer with {form}."
+        return f"Your answer could not be used. {problem}\n{choices}\nAnswer with {form}."
 
-    def _legal(
+    def _legal_actions(
         self, mask: Any, moves: Any, description: Mapping[str, Any] | None
     ) -> tuple[Actions, list[Any]]:
         """Return the actions under their current names, and the legal ones."""
         if not self._actions.discrete:
             return self._actions, self._actions.texts(moves)
-        named = (description or {}).get("legal_moves")
-        if isinstance(named, Mapping) and named:
-            return self._actions.called(named), [int(action) for action in named.values()]
+        names = (description or {}).get("legal_moves")
+        if isinstance(names, Mapping) and names:
+            return self._actions.renamed(names), [int(action) for action in names.values()]
         return self._actions, self._actions.legal(mask, moves)
 
 
 def shortened(answer: str) -> str:
     """Return an answer shortened for later prompts."""
-    return answer[:_LONGEST_ANSWER].strip()
+    return answer[:_MAX_ANSWER_CHARS].strip()
 
 
 def _reasoning(exchanges: Sequence[Exchange]) -> str:
@@ -240,13 +241,13 @@ def _reasoning(exchanges: Sequence[Exchange]) -> str:
         for text in (exchange.reasoning.strip(), reasoning_in(exchange.answer))
         if text
     ]
-    return "\n\n".join(dict.fromkeys(parts))[:_LONGEST_REASONING]
+    return "\n\n".join(dict.fromkeys(parts))[:_MAX_REASONING_CHARS]
 
 
 def _choices_text(names: Sequence[str], space: Mapping[str, Any]) -> str:
     """Return the legal actions' names, or the form of an action if the space has no single actions."""
     if space.get("type") == "Discrete":
-        shown = ", ".join(names[:_MOST_LISTED])
-        more = len(names) - _MOST_LISTED
-        return f"Legal actions: {shown}" + (f", and {more} more of the same form" if more > 0 else "")
+        listed = ", ".join(names[:_MAX_LISTED])
+        omitted = len(names) - _MAX_LISTED
+        return f"Legal actions: {listed}" + (f", and {omitted} more of the same form" if omitted > 0 else "")
     return f"Legal actions: {form_of(space)}"

@@ -28,7 +28,7 @@ NOT_MARKED = "The reasoning holds no marked action."
 """The action that robust_cot reads from an answer without a marked action."""
 
 _MARKED = re.compile(r"<\|ACTION\|>(.*?)<\|END\|>", re.DOTALL)
-_OTHERS = re.compile(r"[^a-zA-Z\s:]")
+_NOT_LETTERS = re.compile(r"[^a-zA-Z\s:]")
 
 _ONE_ACTION = (
     "Answer with exactly one of the actions listed above and nothing else. Every answer names an action,"
@@ -38,14 +38,14 @@ _THEN_ACTION = (
     "Think step by step about what to do best. End your message with a single action, in this form: "
     "ACTION: <action>"
 )
-_MARKS = "<|ACTION|>the action<|END|>"
+_MARKED_FORM = "<|ACTION|>the action<|END|>"
 _ONE_MARKED = (
-    f"Choose exactly one of the listed actions and write it in this form:\n\n{_MARKS}\n\nwith your choice"
-    " between the marks, and nothing else: no explanation, no reasoning."
+    f"Choose exactly one of the listed actions and write it in this form:\n\n{_MARKED_FORM}\n\n"
+    "with your choice between the marks, and nothing else: no explanation, no reasoning."
 )
 _THEN_MARKED = (
     "Think about what to do best. Then choose exactly one of the listed actions and write it in this form:"
-    f"\n\n{_MARKS}\n\nwith your choice between the marks."
+    f"\n\n{_MARKED_FORM}\n\nwith your choice between the marks."
 )
 _WITH_PLAN = (
     "Look at your plan above, if you have one: keep it, or change it. Then choose the next action; every"
@@ -81,11 +81,11 @@ class Agent:
 
 
 def _read_letters(answer: str) -> AgentAnswer:
-    return AgentAnswer(_OTHERS.sub("", answer))
+    return AgentAnswer(_NOT_LETTERS.sub("", answer))
 
 
 def _read_thought(answer: str) -> AgentAnswer:
-    return AgentAnswer(_OTHERS.sub("", answer).split("ACTION:")[-1].strip(), answer)
+    return AgentAnswer(_NOT_LETTERS.sub("", answer).split("ACTION:")[-1].strip(), answer)
 
 
 def _read_marked(answer: str) -> AgentAnswer:
@@ -99,15 +99,15 @@ def _read_marked_thought(answer: str) -> AgentAnswer:
 
 
 def _read_plan(answer: str) -> AgentAnswer:
-    _, named, action = _after(answer, "action:")
-    _, planned, rest = _after(answer, "plan:")
-    plan = _after(rest.lstrip(), "\naction:")[0].strip() if planned else NO_CHANGE
-    return AgentAnswer(action.strip() if named else None, plan, None if plan == NO_CHANGE else plan)
+    _, has_action, action = _partition(answer, "action:")
+    _, has_plan, remaining = _partition(answer, "plan:")
+    plan = _partition(remaining.lstrip(), "\naction:")[0].strip() if has_plan else NO_CHANGE
+    return AgentAnswer(action.strip() if has_action else None, plan, None if plan == NO_CHANGE else plan)
 
 
-def _after(text: str, mark: str) -> tuple[str, bool, str]:
-    """Return the text before the first mark, whether there is one, and the text after it. Case is ignored."""
-    match = re.search(re.escape(mark), text, re.IGNORECASE)
+def _partition(text: str, label: str) -> tuple[str, bool, str]:
+    """Return the text before the first `label`, whether it occurs, and the text after it. Case is ignored."""
+    match = re.search(re.escape(label), text, re.IGNORECASE)
     return (text[: match.start()], True, text[match.end() :]) if match else (text, False, "")
 
 

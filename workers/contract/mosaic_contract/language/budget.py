@@ -27,8 +27,8 @@ LEDGER = "budget.json"
 """The name of the ledger file in a recording's folder."""
 
 _POLL_SECONDS = 0.05
-_TINY = 1e-9  # USD: floating-point sums may slightly exceed a budget that they exhaust
-_MOST_IMAGE_TOKENS, _LEAST_IMAGE_TOKENS = 4_000, 300
+_ROUNDING_USD = 1e-9  # floating-point sums may slightly exceed a budget that they exhaust
+_MAX_IMAGE_TOKENS, _MIN_IMAGE_TOKENS = 4_000, 300
 _PIXELS_PER_TOKEN = 400  # with the minimum above, no less than endpoints count by tiles or patches
 _TURN_TOKENS = 8
 _BYTES_PER_TOKEN = 3  # conservative estimate; English text has about 4
@@ -45,9 +45,9 @@ class Budget:
         self._locks = folder / "locks"
         self._locks.mkdir(parents=True, exist_ok=True)
         self._holder = uuid.uuid4().hex
-        self._open: set[str] = set()  # open reservations
-        self._life = _open(self._locks / self._holder)
-        fcntl.flock(self._life, fcntl.LOCK_EX)
+        self._reservations: set[str] = set()  # neither booked nor released
+        self._life_lock = _open_lock(self._locks / self._holder)
+        fcntl.flock(self._life_lock, fcntl.LOCK_EX)
 
     def reserve(self, usd: float | None, tokens: int) -> str:
         """Reserve the maximum cost of a call and return the reservation. Waits while only pending calls of
@@ -55,15 +55,15 @@ class Budget:
         deadline = time.monotonic() + self._patience
         while True:
             with self._locked_ledger() as ledger:
-                if not self._fits(ledger, usd, tokens, ledger["reserved"].values()):
+                if not self._is_within(ledger, usd, tokens, ledger["reserved"].values()):
                     self._release_abandoned(ledger)
-                others = [] if time.monotonic() < deadline else ledger["reserved"].values()
-                if not self._fits(ledger, usd, tokens, others):
-                    raise BudgetSpent(self._spent(ledger))
-                if self._fits(ledger, usd, tokens, ledger["reserved"].values()):
+                pending = [] if time.monotonic() < deadline else ledger["reserved"].values()
+                if not self._is_within(ledger, usd, tokens, pending):
+                    raise BudgetSpent(self._spent_text(ledger))
+                if self._is_within(ledger, usd, tokens, ledger["reserved"].values()):
                     name = uuid.uuid4().hex
                     ledger["reserved"][name] = [self._holder, usd or 0.0, tokens]
-                    self._open.add(name)
+                    self._reservations.add(name)
                     return name
             time.sleep(_POLL_SECONDS)
 
@@ -76,28 +76,28 @@ class Budget:
             ledger["usd"] += usd
             ledger["tokens"] += tokens
             ledger["calls"] += 1
-        self._open.discard(name)
+        self._reservations.discard(name)
 
     def release(self, name: str) -> None:
         """Release a reservation unless it has been booked: the call produced no answer."""
-        if name in self._open:
-            self._open.discard(name)
+        if name in self._reservations:
+            self._reservations.discard(name)
             with self._locked_ledger() as ledger:
                 ledger["reserved"].pop(name, None)
 
     def close(self) -> None:
         (self._locks / self._holder).unlink(missing_ok=True)
-        os.close(self._life)
+        os.close(self._life_lock)
 
-    def _fits(self, ledger: dict[str, Any], usd: float | None, tokens: int, reserved: Any) -> bool:
+    def _is_within(self, ledger: dict[str, Any], usd: float | None, tokens: int, reserved: Any) -> bool:
         reserved = list(reserved)
         spent_usd = ledger["usd"] + sum(reservation[1] for reservation in reserved) + (usd or 0.0)
         spent_tokens = ledger["tokens"] + sum(reservation[2] for reservation in reserved) + tokens
-        return (self._usd is None or spent_usd <= self._usd + _TINY) and (
+        return (self._usd is None or spent_usd <= self._usd + _ROUNDING_USD) and (
             self._tokens is None or spent_tokens <= self._tokens
         )
 
-    def _spent(self, ledger: dict[str, Any]) -> str:
+    def _spent_text(self, ledger: dict[str, Any]) -> str:
         calls = f"{ledger['calls']:,} call{'' if ledger['calls'] == 1 else 's'}"
         if self._usd is not None:
             return f"the budget of {dollars(self._usd)} is spent: {dollars(ledger['usd'])} in {calls}"
@@ -107,19 +107,19 @@ class Budget:
     def _locked_ledger(self) -> Iterator[dict[str, Any]]:
         """Provide the locked ledger. Changes are saved unless the block raises."""
         path = self._folder / LEDGER
-        lock = _open(self._locks / "budget")
+        lock = _open_lock(self._locks / "budget")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            before = ""
+            old_text = ""
             try:
-                before = path.read_text()
-                ledger = json.loads(before)
+                old_text = path.read_text()
+                ledger = json.loads(old_text)
             except FileNotFoundError:
                 ledger = {"reserved": {}, **spent(self._folder, self._price)}
             yield ledger
-            if (after := json.dumps(ledger)) != before:
+            if (new_text := json.dumps(ledger)) != old_text:
                 part = path.with_suffix(".part")
-                part.write_text(after)
+                part.write_text(new_text)
                 part.replace(path)
         finally:
             os.close(lock)
@@ -128,20 +128,20 @@ class Budget:
         """Release the reservations of dead processes. Since such a process may have recorded an exchange
         without booking it, everything is counted again."""
         holders = {reservation[0] for reservation in ledger["reserved"].values()} - {self._holder}
-        dead = {holder for holder in holders if not self._lives(holder)}
+        dead = {holder for holder in holders if not self._is_alive(holder)}
         if dead:
-            kept = {
+            remaining = {
                 name: reservation
                 for name, reservation in ledger["reserved"].items()
                 if reservation[0] not in dead
             }
-            ledger.update(spent(self._folder, self._price), reserved=kept)
+            ledger.update(spent(self._folder, self._price), reserved=remaining)
 
-    def _lives(self, holder: str) -> bool:
+    def _is_alive(self, holder: str) -> bool:
         path = self._locks / holder
         if not path.exists():
             return False
-        file = _open(path)
+        file = _open_lock(path)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -215,8 +215,8 @@ def dollars(usd: float) -> str:
     """Return an amount for messages, with two to four decimals, or two digits below $0.0001."""
     if 0 < usd < 1e-4:
         return f"${usd:.2g}"
-    whole, _, decimals = f"{usd:,.4f}".partition(".")
-    return f"${whole}.{decimals.rstrip('0').ljust(2, '0')}"
+    integer, _, decimals = f"{usd:,.4f}".partition(".")
+    return f"${integer}.{decimals.rstrip('0').ljust(2, '0')}"
 
 
 def text_tokens(text: str) -> int:
@@ -228,10 +228,10 @@ def image_tokens(data: bytes) -> int:
     """Return a conservative estimate of the tokens of an image, from the beginning of its PNG file; the
     maximum if its size is unknown."""
     if len(data) < IMAGE_HEAD:
-        return _MOST_IMAGE_TOKENS
+        return _MAX_IMAGE_TOKENS
     pixels = int.from_bytes(data[16:20], "big") * int.from_bytes(data[20:24], "big")
-    return min(_MOST_IMAGE_TOKENS, _LEAST_IMAGE_TOKENS + pixels // _PIXELS_PER_TOKEN)
+    return min(_MAX_IMAGE_TOKENS, _MIN_IMAGE_TOKENS + pixels // _PIXELS_PER_TOKEN)
 
 
-def _open(path: Path) -> int:
+def _open_lock(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)

@@ -25,9 +25,9 @@ from mosaic_contract.language.retries import AttemptFailed, required_wait
 from mosaic_contract.language.settings import ModelSettings, filled
 from mosaic_contract.language.streamed_reply import StreamedReply, paired
 
-_LONGEST_ERROR = 500  # characters of an endpoint's text in an error
-_MOST_SEARCHED = 10_000  # characters of it that are examined
-_SHORTEST_PART = 8  # characters of a key's prefix or suffix that are redacted
+_MAX_ERROR_CHARS = 500  # of an endpoint's text in an error
+_MAX_SEARCHED_CHARS = 10_000  # of it that are examined
+_MIN_PART_CHARS = 8  # of a key's prefix or suffix that are redacted
 _NO_KEY = "none"  # for servers that need no key; the SDKs require one
 _FILTERED = ("content_filter", "content_policy", "responsibleai")
 _ADAPTABLE = (400, 405, 415, 422, 500, 501)  # status codes of servers for requests in an unknown form
@@ -48,9 +48,9 @@ class Endpoint:
 
     package = ""
     client_class = ""
-    whole_class = "", ""
+    response_class = "", ""
     """The module and name of the SDK's type of an unstreamed answer."""
-    whole_key = ""
+    response_key = ""
     """The key that every unstreamed answer has."""
     address_hint = ""
     """The hint in an error caused by the address rather than the model."""
@@ -61,7 +61,7 @@ class Endpoint:
         self._base_url = None if settings.base_url is None else filled(settings.base_url)
         self._headers = {name: filled(value) for name, value in settings.headers}
         self._body = json.loads(settings.body)
-        self._left_out: set[str] = set()  # request parameters that this model rejects
+        self._rejected: set[str] = set()  # request parameters that this model rejects
         self._lock = threading.Lock()
         self._client: Any = None
         threading.Thread(target=self._prepare, name="mosaic-sdk", daemon=True).start()
@@ -69,7 +69,7 @@ class Endpoint:
     def _prepare(self) -> None:
         """Import the SDK, so that the first call does not wait for it."""
         try:
-            self._connected()
+            self._get_client()
         except Exception:  # the first call raises the same error
             logging.getLogger("mosaic_contract").debug("the SDK was not imported", exc_info=True)
 
@@ -78,55 +78,55 @@ class Endpoint:
     ) -> Reply:
         """Make one attempt; free text is not restricted. `show` receives the text written so far. Raises
         `EndpointRefused`, `EndpointFailed` and `AttemptFailed`."""
-        listed = None if isinstance(choices, TextForm) else choices
-        client = self._connected()
-        writing = StreamedReply(self.settings.model, show, self._redacted)
+        listed_choices = None if isinstance(choices, TextForm) else choices
+        client = self._get_client()
+        streamed = StreamedReply(self.settings.model, show, self._redact)
         while True:
-            request = self._renamed(self._request(self._accepted(turns), listed))
+            request = self._rename_parameters(self._request(self._adapt_roles(turns), listed_choices))
             try:
-                with contextlib.closing(self._events(client, request, writing)) as events:
+                with contextlib.closing(self._events(client, request, streamed)) as events:
                     for event in events:
-                        self._take(event, writing)
-                        if writing.too_long:
+                        self._read_event(event, streamed)
+                        if streamed.too_long:
                             break
-                if writing.finished or writing.too_long:
-                    return writing.reply()
-                raise AttemptFailed("the stream ended before the answer did", partial=writing.partial())
+                if streamed.finished or streamed.too_long:
+                    return streamed.reply()
+                raise AttemptFailed("the stream ended before the answer did", partial=streamed.partial())
             except (EndpointRefused, EndpointFailed, AttemptFailed):
                 raise
             except Exception as error:
-                filtered = self._judge(error, writing, request)
+                filtered = self._translate(error, streamed, request)
             if filtered:
                 return Reply("", self.settings.model, faults=("refused",))
 
     def _events(
-        self, client: Any, request: dict[str, Any], writing: StreamedReply
+        self, client: Any, request: dict[str, Any], streamed: StreamedReply
     ) -> Generator[Any, None, None]:
         """Yield the events of a streamed answer, or the single answer of an endpoint that does not stream."""
         answer = self._create(client)(**request)
         if not request.get("stream"):
-            yield self._whole(answer) if isinstance(answer, str) else answer
-            writing.finished = True
+            yield self._response(answer) if isinstance(answer, str) else answer
+            streamed.finished = True
             return
         with answer as stream:
             if stream.response.headers["Content-Type"] != "text/event-stream":
-                yield self._whole(stream.response.read().decode())
-                writing.finished = True
-                self._left_out.add("stream")
+                yield self._response(stream.response.read().decode())
+                streamed.finished = True
+                self._rejected.add("stream")
                 return
             yield from stream
             if stream.response.stream.tail.rstrip().endswith(b"[DONE]"):
-                writing.finished = True
+                streamed.finished = True
 
     def _create(self, client: Any) -> Callable[..., Any]:
         """Return the SDK's method that makes a request."""
         raise NotImplementedError
 
-    def _whole(self, text: str) -> Any:
+    def _response(self, text: str) -> Any:
         """Return an unstreamed answer as an object of the SDK's type."""
         if is_web_page(text):
-            page = self._shown(_of_web_page(text))
-            raise EndpointRefused(f"{self.settings.where}: {page}{self.address_hint}")
+            page = self._error_text(_web_page_text(text))
+            raise EndpointRefused(f"{self.settings.label}: {page}{self.address_hint}")
         try:
             answer = json.loads(text)
         except (ValueError, RecursionError):
@@ -134,28 +134,28 @@ class Endpoint:
         if not isinstance(answer, dict):
             raise ValueError(f"an answer that is not a JSON object: {text}")
         if answer.get("error"):
-            raise AttemptFailed(self._shown(_reported_message(answer) or "an error without a message"))
-        if self.whole_key not in answer:
-            raise ValueError(f"an answer without {self.whole_key}: {text}")
-        module, name = self.whole_class
+            raise AttemptFailed(self._error_text(_reported_message(answer) or "an error without a message"))
+        if self.response_key not in answer:
+            raise ValueError(f"an answer without {self.response_key}: {text}")
+        module, name = self.response_class
         return getattr(import_module(module), name).construct(**answer)
 
-    def _accepted(self, turns: Sequence[Turn]) -> Sequence[Turn]:
+    def _adapt_roles(self, turns: Sequence[Turn]) -> Sequence[Turn]:
         """Return the turns in the roles accepted by this model."""
-        if "system" in self._left_out:
+        if "system" in self._rejected:
             turns = [replace(turn, role="user") if turn.role == "system" else turn for turn in turns]
-        return joined(turns) if self._left_out & {"system", "consecutive turns"} else turns
+        return joined(turns) if self._rejected & {"system", "consecutive turns"} else turns
 
     def _request(self, turns: Sequence[Turn], choices: Sequence[str] | None) -> dict[str, Any]:
-        """Return the keywords of the SDK's call, without `_left_out`."""
+        """Return the keywords of the SDK's call, without the parameters in `_rejected`."""
         raise NotImplementedError
 
-    def _renamed(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _rename_parameters(self, request: dict[str, Any]) -> dict[str, Any]:
         """Return the request with parameters under the endpoint's names, without unsupported ones."""
-        for name, other in self.settings.parameters:
+        for name, new_name in self.settings.parameters:
             if name in request:
                 value = request.pop(name)
-                request["extra_body"] = {**request["extra_body"], **({other: value} if other else {})}
+                request["extra_body"] = {**request["extra_body"], **({new_name: value} if new_name else {})}
         return request
 
     def _message(self, turn: Turn) -> dict[str, Any]:
@@ -169,33 +169,33 @@ class Endpoint:
     def _image(self, data: str) -> dict[str, Any]:
         raise NotImplementedError
 
-    def _take(self, event: Any, writing: StreamedReply) -> None:
+    def _read_event(self, event: Any, streamed: StreamedReply) -> None:
         raise NotImplementedError
 
-    def _leave_out(self, text: str, request: dict[str, Any]) -> bool:
+    def _reject(self, text: str, request: dict[str, Any]) -> bool:
         """Record which part of a request the model rejects, according to the text of its error. Return False
         if it is not an optional part."""
         has_system = "system" in request or any(
             message["role"] == "system" for message in request["messages"]
         )
         alternate = re.search(r"\balternat", text, re.I)
-        alternating = "consecutive turns" in self._left_out  # then only the system's turn is left to reject
+        alternating = "consecutive turns" in self._rejected  # then only the system's turn is left to reject
         refused = {
             "system": has_system and (_NO_SYSTEM.search(text) or (alternate and alternating)),
             "consecutive turns": alternate,
             "stream": "stream" in request and _NO_STREAM.search(text),
         }
-        newly_refused = {name for name, rejects in refused.items() if rejects} - self._left_out
-        self._left_out |= newly_refused
+        newly_refused = {name for name, rejects in refused.items() if rejects} - self._rejected
+        self._rejected |= newly_refused
         return bool(newly_refused)
 
-    def _connected(self) -> Any:
+    def _get_client(self) -> Any:
         with self._lock:
             if self._client is None:
-                self._client = self._connect()
+                self._client = self._make_client()
             return self._client
 
-    def _connect(self) -> Any:
+    def _make_client(self) -> Any:
         try:
             sdk = import_module(self.package)
         except ImportError as error:
@@ -214,9 +214,9 @@ class Endpoint:
                 **credentials,
             )
         except Exception as error:
-            raise EndpointRefused(self._shown(f"no client for {self.settings.where}: {error}")) from None
+            raise EndpointRefused(self._error_text(f"no client for {self.settings.label}: {error}")) from None
 
-    def _judge(self, error: Exception, writing: StreamedReply, request: dict[str, Any]) -> bool:
+    def _translate(self, error: Exception, streamed: StreamedReply, request: dict[str, Any]) -> bool:
         """Translate an SDK's error: raise the matching exception, unless the call can continue.
 
         Returns True for a request refused by a content filter, False for one to send again after a parameter
@@ -225,23 +225,23 @@ class Endpoint:
         if isinstance(error.__cause__, EndpointRefused):  # from the HTTP client; Anthropic's SDK wraps it
             raise error.__cause__
         status = getattr(error, "status_code", None)
-        where, text = self.settings.where, self._shown(_message_of(error))
+        label, text = self.settings.label, self._error_text(_message_of(error))
         filtered = status is not None and any(word in text.lower() for word in _FILTERED)
-        if status in _ADAPTABLE and not filtered and self._leave_out(text, request):
+        if status in _ADAPTABLE and not filtered and self._reject(text, request):
             return False
         if status is None and "authentication" in text:  # raised by the SDK before it sends anything
             step = "name the variable that has the key, api_key_env="
-            raise EndpointRefused(f"{where}: no credentials were found for a call ({text}): {step}") from None
-        if status is None and not _may_pass(error):
-            kind = type(error).__name__
-            raise EndpointFailed(f"{where}: the SDK failed on the answer ({kind}: {text})") from error
+            raise EndpointRefused(f"{label}: no credentials were found for a call ({text}): {step}") from None
+        if status is None and not _is_transient(error):
+            error_type = type(error).__name__
+            raise EndpointFailed(f"{label}: the SDK failed on the answer ({error_type}: {text})") from error
         headers = getattr(getattr(error, "response", None), "headers", {})
         if status is None or status < 400 or status in (408, 409) or status >= 500:
             reason = f"status {status}: {text}" if status and status >= 400 else text
-            raise AttemptFailed(reason, required_wait(headers, ""), writing.partial()) from None
+            raise AttemptFailed(reason, required_wait(headers, ""), streamed.partial()) from None
         if status == 402 or (status == 429 and "insufficient_quota" in text):
             raise EndpointFailed(
-                f"{where}: the account has no credit left ({text}): add credit, and start again"
+                f"{label}: the account has no credit left ({text}): add credit, and start again"
             ) from None
         if status == 429:
             raise AttemptFailed(
@@ -252,23 +252,23 @@ class Endpoint:
             key, step = "a call without a key", "name the variable that has the key, api_key_env="
             if variable:
                 key, step = f"the key in {variable}", f"set {variable} to a valid key, and start again"
-            raise EndpointRefused(f"{where} refuses {key} (status {status}: {text}): {step}") from None
+            raise EndpointRefused(f"{label} refuses {key} (status {status}: {text}): {step}") from None
         if status == 404:
             address = self.settings.base_url and "model" not in text.lower()
             hint = self.address_hint if address else ": check model="
-            raise EndpointRefused(f"{where} does not exist there (status 404: {text}){hint}") from None
+            raise EndpointRefused(f"{label} does not exist there (status 404: {text}){hint}") from None
         if filtered:
             return True
-        raise EndpointRefused(f"{where} refuses the request (status {status}: {text})") from None
+        raise EndpointRefused(f"{label} refuses the request (status {status}: {text})") from None
 
     def _cannot_restrict(self, text: str) -> str:
-        return f"{self.settings.where} cannot restrict answers to the legal actions ({text}): leave that out"
+        return f"{self.settings.label} cannot restrict answers to the legal actions ({text}): leave that out"
 
-    def _shown(self, text: str) -> str:
+    def _error_text(self, text: str) -> str:
         """Return an error's text for display: redacted, including short keys, then truncated."""
-        return self._redacted(text, shortest=1)[:_LONGEST_ERROR]
+        return self._redact(text, shortest=1)[:_MAX_ERROR_CHARS]
 
-    def _redacted(self, text: str, shortest: int = _SHORTEST_PART) -> str:
+    def _redact(self, text: str, shortest: int = _MIN_PART_CHARS) -> str:
         """Redact the key and the values of variables, whether given to the SDK or found by it, and any
         prefixes and suffixes of them repeated by an endpoint. Values shorter than `shortest` characters are
         kept: in an answer they may be a word of the game."""
@@ -278,8 +278,8 @@ class Endpoint:
             part
             for secret in (str(value) for value in secrets - {None, "", _NO_KEY})
             if len(secret) >= shortest
-            and (secret[:_SHORTEST_PART] in text or secret[-_SHORTEST_PART:] in text)
-            for length in range(min(len(secret), _SHORTEST_PART), len(secret) + 1)
+            and (secret[:_MIN_PART_CHARS] in text or secret[-_MIN_PART_CHARS:] in text)
+            for length in range(min(len(secret), _MIN_PART_CHARS), len(secret) + 1)
             for part in (secret[:length], secret[-length:])
         }
         for part in sorted(parts, key=len, reverse=True):
@@ -297,7 +297,7 @@ def schema_of(choices: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def chosen(text: str) -> str:
+def choice_in(text: str) -> str:
     """Return the choice in an answer that follows `schema_of`; the text itself for any other answer."""
     try:
         value = json.loads(text)
@@ -307,7 +307,7 @@ def chosen(text: str) -> str:
     return answer if isinstance(answer, str) else text
 
 
-def _may_pass(error: Exception) -> bool:
+def _is_transient(error: Exception) -> bool:
     """Return whether an error without a status was caused by the connection or a broken stream."""
     library = type(error).__module__.partition(".")[0]
     return library in _LIBRARIES or isinstance(error, (OSError, ValueError, RecursionError))
@@ -320,7 +320,7 @@ def _key_of(settings: ModelSettings) -> str | None:
     key = os.environ.get(settings.api_key_env)
     if not key:
         raise ConfigError(
-            f"{settings.where} needs a key: set the environment variable {settings.api_key_env}"
+            f"{settings.label} needs a key: set the environment variable {settings.api_key_env}"
         )
     return key
 
@@ -330,10 +330,10 @@ def _message_of(error: Exception) -> str:
     message = _reported_message(getattr(error, "body", None))
     text = message or str(getattr(error, "message", "") or error)
     if is_web_page(text):
-        return _of_web_page(text)
+        return _web_page_text(text)
     if not message and error.__cause__ is not None:
         text = f"{text} {error.__cause__}"
-    return " ".join(text[:_MOST_SEARCHED].split()) or type(error).__name__
+    return " ".join(text[:_MAX_SEARCHED_CHARS].split()) or type(error).__name__
 
 
 def _reported_message(body: Any) -> str:
@@ -351,6 +351,6 @@ def is_web_page(text: str) -> bool:
     return re.match(r"\s*<(!doctype|html|head|\?xml|!--)", text, re.I) is not None
 
 
-def _of_web_page(text: str) -> str:
-    title = re.search(r"<title[^>]*>\s*(.{1,200}?)\s*</title>", text[:_MOST_SEARCHED], re.I | re.S)
+def _web_page_text(text: str) -> str:
+    title = re.search(r"<title[^>]*>\s*(.{1,200}?)\s*</title>", text[:_MAX_SEARCHED_CHARS], re.I | re.S)
     return "the address answers with a web page" + (f' ("{" ".join(title[1].split())}")' if title else "")

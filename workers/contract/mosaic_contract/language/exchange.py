@@ -26,13 +26,13 @@ class Turn:
 
 @dataclass(frozen=True)
 class TextForm:
-    """The form of an answer with free text: a line `ACTION: text`, where the text has `least` to `most` of
-    the `characters`, and its first and last character are among `ends`."""
+    """The form of an answer with free text: a line `ACTION: text`, where the text has `min_length` to
+    `max_length` of the `characters`, and its first and last character are among `end_characters`."""
 
-    least: int
-    most: int
+    min_length: int
+    max_length: int
     characters: str
-    ends: str
+    end_characters: str
 
 
 Choices = Union[Sequence[str], TextForm]

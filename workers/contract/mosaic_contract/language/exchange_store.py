@@ -19,10 +19,10 @@ from mosaic_contract.language.recording import CallKey, Episode, RecordingIndex,
 from mosaic_contract.language.retries import PATIENCE
 from mosaic_contract.language.settings import ModelSettings
 
-_SHOWN = 40  # characters on each side of the first difference
+_CONTEXT_CHARS = 40  # on each side of the first difference
 _LOCKS = "locks"
 _POLL_SECONDS = 0.02
-_LONGEST_WAIT = 3_600.0  # seconds
+_MAX_WAIT_SECONDS = 3_600.0
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,12 @@ class ExchangeStore:
         whether it belongs to this same recording. Return None if the model must be called. Raises
         `RecordingMismatch` in a replay without such an exchange."""
         sha = hash_of(prompt)
-        for index, own in ((self._reuse, True), (self._replay, False)):
+        for index, is_own in ((self._reuse, True), (self._replay, False)):
             entry = index.find(key, sha) if index is not None else None
             if entry is not None:
-                return exchange_of(entry), own
+                return exchange_of(entry), is_own
         if self._replay is not None:
-            raise RecordingMismatch(self._mismatch(self._replay.at(key), key, prompt))
+            raise RecordingMismatch(self._mismatch(self._replay.latest(key), key, prompt))
         return None
 
     def forget(self, episode: Episode) -> None:
@@ -117,9 +117,9 @@ class ExchangeStore:
         writer.images(turns)
 
         def record() -> None:
-            place = writer.write(exchange, key, operator, self._model.provider)
+            location = writer.write(exchange, key, operator, self._model.provider)
             if self._reuse is not None:
-                self._reuse.add(key, *place, hash_of(exchange.prompt))
+                self._reuse.add(key, *location, hash_of(exchange.prompt))
 
         if self._budget is None or reservation is None:
             record()
@@ -136,31 +136,31 @@ class ExchangeStore:
         self, recorded: Mapping[str, Any] | None, key: CallKey, prompt: Sequence[Mapping[str, Any]]
     ) -> str:
         name = self._settings.operator if self._settings else ""
-        where = f"{name} departs from the recording at episode {key.episode_index}, step {key.step_index}"
+        message = f"{name} departs from the recording at episode {key.episode_index}, step {key.step_index}"
         if recorded is None:
-            return f"{where}: nothing is recorded there for {key.agent} (call {key.call})"
-        return f"{where}: its prompt is not the recorded one; {difference(recorded['prompt'], prompt)}"
+            return f"{message}: nothing is recorded there for {key.agent} (call {key.call})"
+        return f"{message}: its prompt is not the recorded one; {difference(recorded['prompt'], prompt)}"
 
 
-def difference(recorded: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> str:
+def difference(recorded: Sequence[Mapping[str, Any]], current: Sequence[Mapping[str, Any]]) -> str:
     """Return a sentence describing the first difference between two prompts."""
-    for number, (old, new) in enumerate(zip(recorded, now), 1):
+    for number, (old, new) in enumerate(zip(recorded, current), 1):
         if old == new:
             continue
-        where = f"they first differ in turn {number}"
+        label = f"they first differ in turn {number}"
         if old["role"] != new["role"]:
-            return f"{where}, which was of the {old['role']} and is of the {new['role']}"
+            return f"{label}, which was of the {old['role']} and is of the {new['role']}"
         if old["text"] == new["text"]:
-            return f"{where}, in its images"
+            return f"{label}, in its images"
         pairs = enumerate(zip(old["text"], new["text"]))
-        at = next((at for at, (a, b) in pairs if a != b), min(len(old["text"]), len(new["text"])))
-        before, after = _around(old["text"], at), _around(new["text"], at)
-        return f"{where} ({new['role']}) at character {at}: {before} is now {after}"
-    return f"it had {len(recorded)} turns and has {len(now)}"
+        index = next((index for index, (a, b) in pairs if a != b), min(len(old["text"]), len(new["text"])))
+        old_excerpt, new_excerpt = _excerpt(old["text"], index), _excerpt(new["text"], index)
+        return f"{label} ({new['role']}) at character {index}: {old_excerpt} is now {new_excerpt}"
+    return f"it had {len(recorded)} turns and has {len(current)}"
 
 
-def _around(text: str, at: int) -> str:
-    return repr(text[max(0, at - _SHOWN) : at + _SHOWN])
+def _excerpt(text: str, index: int) -> str:
+    return repr(text[max(0, index - _CONTEXT_CHARS) : index + _CONTEXT_CHARS])
 
 
 def _read(values: Mapping[str, Any]) -> RecordingSettings:
@@ -181,8 +181,8 @@ class CallLimit:
     @contextmanager
     def acquired(self) -> Iterator[None]:
         """Wait for a free slot and hold it. Raises `EndpointFailed` after an hour."""
-        deadline = time.monotonic() + _LONGEST_WAIT
-        while (file := self._try()) is None:
+        deadline = time.monotonic() + _MAX_WAIT_SECONDS
+        while (file := self._try_slots()) is None:
             if time.monotonic() > deadline:
                 raise EndpointFailed(f"none of {len(self._paths)} concurrent calls has ended for an hour")
             time.sleep(_POLL_SECONDS)
@@ -191,7 +191,7 @@ class CallLimit:
         finally:
             os.close(file)
 
-    def _try(self) -> int | None:
+    def _try_slots(self) -> int | None:
         start = random.Random().randrange(len(self._paths))  # not from the global generator, which users seed
         for path in (*self._paths[start:], *self._paths[:start]):
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)

@@ -18,12 +18,12 @@ from typing import Any, Callable, Iterator
 
 from mosaic_contract.errors import EndpointRefused
 
-MOST_BYTES = 16 << 20
+MAX_BYTES = 16 << 20
 """Maximum size of a response in bytes, after decompression."""
 
-_TAIL = 64  # bytes
+_TAIL_BYTES = 64
 _EVENTS = re.compile(rb"(data|event|id|retry)?:")
-_LONGEST = len("event:")
+_MAX_FIELD_BYTES = len("event:")
 _CONNECTED = (".connect_tcp.complete", ".start_tls.complete")  # trace events with a new network stream
 _ANY_ZLIB = 47  # window bits for which zlib detects gzip and deflate by their headers
 
@@ -84,12 +84,12 @@ def _check_redirect(url: Any, location: str) -> None:
     keys."""
     target = url.join(location)
     if target.origin != url.origin:
-        here, there = (
+        source, destination = (
             str(address.copy_with(raw_path=b"/", userinfo=b"", fragment=None)) for address in (url, target)
         )
         raise EndpointRefused(
-            f"{here:.200} redirects to {there:.200}, and the key is sent to no other server than the given "
-            "one: give base_url= of the server that answers"
+            f"{source:.200} redirects to {destination:.200}, and the key is sent to no other server than the "
+            "given one: give base_url= of the server that answers"
         )
 
 
@@ -100,35 +100,35 @@ def _bounded_stream(http: Any) -> Any:
         def __init__(self, stream: Any, decoder: Any) -> None:
             self._stream, self._decoder = stream, decoder
             self._pieces, self._text = self._read(), codecs.getincrementaldecoder("utf-8")("replace")
-            self._begun = b""
+            self._beginning = b""
             self.tail = b""
 
         def beginning(self) -> bytes:
             """Return the data up to a few bytes after white space. Iteration yields it again."""
-            while len(self._begun) < _LONGEST and (piece := next(self._pieces, b"")):
-                self._begun = (self._begun + piece).removeprefix(codecs.BOM_UTF8).lstrip()
-            return self._begun
+            while len(self._beginning) < _MAX_FIELD_BYTES and (piece := next(self._pieces, b"")):
+                self._beginning = (self._beginning + piece).removeprefix(codecs.BOM_UTF8).lstrip()
+            return self._beginning
 
         def __iter__(self) -> Iterator[bytes]:
-            yield self._begun
+            yield self._beginning
             yield from self._pieces
 
         def _read(self) -> Iterator[bytes]:
             size = 0
             for piece in self._stream:
                 if self._decoder is not None:
-                    piece = self._decompressed(piece, MOST_BYTES + 1 - size)
+                    piece = self._decompressed(piece, MAX_BYTES + 1 - size)
                 size += len(piece)
-                if size > MOST_BYTES:
-                    raise http.ReadError(f"a response of more than {MOST_BYTES >> 20} MiB")
+                if size > MAX_BYTES:
+                    raise http.ReadError(f"a response of more than {MAX_BYTES >> 20} MiB")
                 piece = self._text.decode(piece).encode()
-                self.tail = (self.tail + piece[-_TAIL:])[-_TAIL:]
+                self.tail = (self.tail + piece[-_TAIL_BYTES:])[-_TAIL_BYTES:]
                 if piece:
                     yield piece
 
-        def _decompressed(self, piece: bytes, most: int) -> bytes:
+        def _decompressed(self, piece: bytes, max_bytes: int) -> bytes:
             try:
-                return bytes(self._decoder.decompress(piece, most))
+                return bytes(self._decoder.decompress(piece, max_bytes))
             except zlib.error as error:
                 raise http.DecodingError(f"a response that cannot be decompressed: {error}") from None
 

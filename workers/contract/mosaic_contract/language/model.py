@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from typing import Any, Callable, Protocol, Sequence
 
-from mosaic_contract.language.endpoint import chosen
+from mosaic_contract.language.endpoint import choice_in
 from mosaic_contract.language.exchange import PARSE_FAULTS, Choices, Exchange, Parsed, Reply, Turn, prompt_of
 from mosaic_contract.language.exchange_store import ExchangeStore
 from mosaic_contract.language.prices import price_of
@@ -17,7 +17,7 @@ from mosaic_contract.language.settings import ANTHROPIC, OPENAI, ModelSettings
 from mosaic_contract.operators import AgentSetup
 from mosaic_contract.seeds import derive_seed
 
-_LONGEST_PROMPT = 1_000_000  # characters; fits in a recording's line even with all of JSON's escapes
+_MAX_PROMPT_CHARS = 1_000_000  # fits in a recording's line even with all of JSON's escapes
 
 
 class Backend(Protocol):
@@ -44,7 +44,7 @@ class LanguageModel:
         self._agent = setup.player_id
         self._seed = setup.seed
         self._episode = self._step = self._call = 0
-        self._begun: Episode | None = None
+        self._current_episode: Episode | None = None
         prices = dict(self.settings.prices) if self.settings.prices else None
         self._price = price_of(self.settings.provider, self.settings.model, prices, self.settings.base_url)
         self._exchanges = ExchangeStore(
@@ -56,11 +56,11 @@ class LanguageModel:
 
     def begin_episode(self, seed: int | None, episode_index: int) -> None:
         """Set the episode that the next calls belong to. A seed of None keeps the last seed."""
-        previous = self._begun
+        previous = self._current_episode
         self._seed = self._seed if seed is None else seed
         self._episode, self._step, self._call = episode_index, 0, 0
-        self._begun = (self._seed, episode_index)
-        if previous is not None and previous != self._begun:
+        self._current_episode = (self._seed, episode_index)
+        if previous is not None and previous != self._current_episode:
             self._exchanges.forget(previous)
 
     def begin_step(self, step_index: int) -> None:
@@ -86,29 +86,29 @@ class LanguageModel:
         `BudgetSpent`, `RecordingMismatch`, and `ValueError` for a prompt of more than a million characters.
         """
         length = sum(len(turn.text) for turn in turns)
-        if length > _LONGEST_PROMPT:
-            raise ValueError(f"a prompt has at most {_LONGEST_PROMPT:,} characters, this one {length:,}")
+        if length > _MAX_PROMPT_CHARS:
+            raise ValueError(f"a prompt has at most {_MAX_PROMPT_CHARS:,} characters, this one {length:,}")
         key = CallKey(self._exchanges.lane, self._agent, self._seed, self._episode, self._step, self._call)
         self._call += 1
         prompt = prompt_of(turns)
 
-        def finished(exchange: Exchange) -> Exchange:
+        def with_action(exchange: Exchange) -> Exchange:
             return _parsed(exchange, parse, choices is not None, repair, last)
 
-        played = self._exchanges.recorded(key, prompt)
-        if played is not None:
-            exchange, own = played
-            if own:
-                return finished(exchange)
-            return self._recorded(exchange, finished, key, turns, None)
+        recorded = self._exchanges.recorded(key, prompt)
+        if recorded is not None:
+            exchange, is_own = recorded
+            if is_own:
+                return with_action(exchange)
+            return self._record(exchange, with_action, key, turns, None)
         with self._exchanges.reserved(turns) as reservation:
-            exchange = self._called(turns, prompt, choices, key)
-            return self._recorded(exchange, finished, key, turns, reservation)
+            exchange = self._request(turns, prompt, choices, key)
+            return self._record(exchange, with_action, key, turns, reservation)
 
     def close(self) -> None:
         self._exchanges.close()
 
-    def _called(self, turns: Sequence[Turn], prompt: Any, choices: Choices | None, key: CallKey) -> Exchange:
+    def _request(self, turns: Sequence[Turn], prompt: Any, choices: Choices | None, key: CallKey) -> Exchange:
         """Call the model, with retries."""
         assert self._backend is not None, "a replay calls no model"
         backend, began = self._backend, [0.0, 0.0]
@@ -119,7 +119,7 @@ class LanguageModel:
                 began[:] = time.time(), time.perf_counter()
                 return backend.complete(turns, choices, seed, self._show)
 
-        reply, retries = repeat(attempt, self.settings.retries, self.settings.where)
+        reply, retries = repeat(attempt, self.settings.retries, self.settings.label)
         latency = 1e3 * (time.perf_counter() - began[1])
         return Exchange(
             prompt=prompt,
@@ -136,17 +136,17 @@ class LanguageModel:
             started=began[0],
         )
 
-    def _recorded(
+    def _record(
         self,
         exchange: Exchange,
-        finished: Callable[[Exchange], Exchange],
+        with_action: Callable[[Exchange], Exchange],
         key: CallKey,
         turns: Sequence[Turn],
         reservation: str | None,
     ) -> Exchange:
         """Parse and record an answer. An answer that was paid for is recorded even if its parsing raises."""
         try:
-            exchange = finished(exchange)
+            exchange = with_action(exchange)
         finally:
             self._exchanges.write(exchange, key, turns, reservation)
         return exchange
@@ -168,9 +168,9 @@ def _parsed(
     parsed = Parsed(None, None)
     empty = not exchange.answer.strip()
     if not empty and not set(exchange.faults).intersection(PARSE_FAULTS):
-        parsed = parse(chosen(exchange.answer) if restricted else exchange.answer)
-    marks = {"empty": empty, "repair": repair, "default": last and parsed.action is None}
-    faults = (*exchange.faults, *parsed.faults, *(name for name, holds in marks.items() if holds))
+        parsed = parse(choice_in(exchange.answer) if restricted else exchange.answer)
+    conditions = {"empty": empty, "repair": repair, "default": last and parsed.action is None}
+    faults = (*exchange.faults, *parsed.faults, *(name for name, holds in conditions.items() if holds))
     return replace(exchange, parsed=parsed.text, action=parsed.action, faults=tuple(dict.fromkeys(faults)))
 
 

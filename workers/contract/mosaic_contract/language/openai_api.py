@@ -17,15 +17,15 @@ _ENDINGS = {
     "function_call": "tool_call",
 }
 
-_OF_PARTS = "text", "thinking", "reasoning", "value"
+_TEXT_KEYS = "text", "thinking", "reasoning", "value"
 """Keys for the text of a part of a message's content; the first that is present counts."""
 
 
 class OpenAIEndpoint(Endpoint):
     package = "openai"
     client_class = "OpenAI"
-    whole_class = "openai.types.chat", "ChatCompletion"
-    whole_key = "choices"
+    response_class = "openai.types.chat", "ChatCompletion"
+    response_key = "choices"
     address_hint = "; base_url of a server with OpenAI's API ends in /v1 as a rule"
 
     def _create(self, client: Any) -> Callable[..., Any]:
@@ -33,8 +33,8 @@ class OpenAIEndpoint(Endpoint):
 
     def _request(self, turns: Sequence[Turn], choices: Sequence[str] | None) -> dict[str, Any]:
         settings = self.settings
-        limit, other = self._limits
-        limit = other if limit in self._left_out else limit
+        limit, alternative = self._limits
+        limit = alternative if limit in self._rejected else limit
         request: dict[str, Any] = {
             "model": settings.model,
             "messages": [self._message(turn) for turn in turns],
@@ -51,8 +51,8 @@ class OpenAIEndpoint(Endpoint):
         if choices is not None:
             schema = {"name": "answer", "strict": True, "schema": schema_of(choices)}
             request["response_format"] = {"type": "json_schema", "json_schema": schema}
-        left_out = self._left_out | ({"stream_options"} if "stream" in self._left_out else set())
-        return {name: value for name, value in request.items() if value is not None and name not in left_out}
+        omitted = self._rejected | ({"stream_options"} if "stream" in self._rejected else set())
+        return {name: value for name, value in request.items() if value is not None and name not in omitted}
 
     @property
     def _limits(self) -> tuple[str, str]:
@@ -65,12 +65,12 @@ class OpenAIEndpoint(Endpoint):
         url = f"data:image/png;base64,{data}"
         return {"type": "image_url", "image_url": {"url": url, "detail": self.settings.detail}}
 
-    def _take(self, event: Any, writing: StreamedReply) -> None:
+    def _read_event(self, event: Any, streamed: StreamedReply) -> None:
         """Read a chunk of a stream, or a whole answer. The SDK does not check the types of its contents."""
         model, usage, choices = (getattr(event, name, None) for name in ("model", "usage", "choices"))
-        writing.model = model if isinstance(model, str) and model else writing.model
+        streamed.model = model if isinstance(model, str) and model else streamed.model
         if usage is not None:
-            _count(usage, writing)
+            _count(usage, streamed)
         for choice in choices[:1] if isinstance(choices, list) else ():
             message = getattr(choice, "delta", None) or getattr(choice, "message", None)
             if isinstance(message, dict):  # a whole message in a stream
@@ -78,18 +78,18 @@ class OpenAIEndpoint(Endpoint):
             text, thoughts = parts_of(getattr(message, "content", None))
             refusal = getattr(message, "refusal", None)
             extra = getattr(message, "model_extra", None) or {}
-            apart = extra.get("reasoning_content") or extra.get("reasoning")
-            writing.add(text or parts_of(refusal)[0], thoughts + "".join(parts_of(apart)))
+            reasoning = extra.get("reasoning_content") or extra.get("reasoning")
+            streamed.add(text or parts_of(refusal)[0], thoughts + "".join(parts_of(reasoning)))
             if refusal:
-                writing.fault("refused")
+                streamed.fault("refused")
             if getattr(message, "tool_calls", None):
-                writing.fault("tool_call")
+                streamed.fault("tool_call")
             reason = getattr(choice, "finish_reason", None)
-            writing.finished = writing.finished or bool(reason)
+            streamed.finished = streamed.finished or bool(reason)
             if reason in _ENDINGS:
-                writing.fault(_ENDINGS[reason])
+                streamed.fault(_ENDINGS[reason])
 
-    def _leave_out(self, text: str, request: dict[str, Any]) -> bool:
+    def _reject(self, text: str, request: dict[str, Any]) -> bool:
         if "response_format" in request and ("response_format" in text or "json_schema" in text):
             raise EndpointRefused(self._cannot_restrict(text))
         names = [self._limits[0], "stream_options"]
@@ -97,9 +97,9 @@ class OpenAIEndpoint(Endpoint):
             names.append("temperature")
         for name in names:
             if name in request and name in text:
-                self._left_out.add(name)
+                self._rejected.add(name)
                 return True
-        return super()._leave_out(text, request)
+        return super()._reject(text, request)
 
 
 def parts_of(content: Any) -> tuple[str, str]:
@@ -111,14 +111,14 @@ def parts_of(content: Any) -> tuple[str, str]:
         return "".join(text for text, _ in parts), "".join(thoughts for _, thoughts in parts)
     if not isinstance(content, dict):
         return "", ""
-    text, thoughts = parts_of(next((content[name] for name in _OF_PARTS if content.get(name)), None))
+    text, thoughts = parts_of(next((content[name] for name in _TEXT_KEYS if content.get(name)), None))
     return ("", text + thoughts) if content.get("type") in ("thinking", "reasoning") else (text, thoughts)
 
 
-def _count(usage: Any, writing: StreamedReply) -> None:
+def _count(usage: Any, streamed: StreamedReply) -> None:
     details = getattr(usage, "prompt_tokens_details", None)
     extra = getattr(usage, "model_extra", None) or {}
-    writing.count(
+    streamed.count(
         getattr(usage, "prompt_tokens", None),
         getattr(usage, "completion_tokens", None),
         getattr(details, "cached_tokens", None),

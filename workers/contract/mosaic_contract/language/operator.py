@@ -16,7 +16,7 @@ from mosaic_contract.language.prompt_settings import PromptSettings
 from mosaic_contract.language.prompts import TEXT, example_turns, step_text, system_text
 from mosaic_contract.operators import AgentSetup, Decision
 
-_LONGEST_HISTORY = 200_000  # characters
+_MAX_HISTORY_CHARS = 200_000
 
 
 class LanguageOperator:
@@ -34,29 +34,29 @@ class LanguageOperator:
         self._strategy = self._chooser.strategy
         self.game = str(setup.settings.get("env_id") or setup.game_name or "unnamed")
         self._agent = setup.player_id
-        self._others, mates = (
+        self._other_agents, mates = (
             [str(agent) for agent in setup.settings.get(name) or () if agent != setup.player_id]
             for name in ("agents", "teammates")
         )
-        apart = self.names_teammates or settings != PromptSettings(structured=settings.structured)
+        lists_teammates = self.names_teammates or settings != PromptSettings(structured=settings.structured)
         self._system = system_text(
             settings,
             self.medium,
             self._describer,
             setup.player_id,
             self.game,
-            self._others,
-            mates if self._others and apart else [],
+            self._other_agents,
+            mates if self._other_agents and lists_teammates else [],
             self._chooser,
         )
         self._model = LanguageModel(setup)
-        steps, self._most_tokens = settings.limits
-        self._past: deque[tuple[str, str]] = deque(maxlen=steps)
+        steps, self._max_tokens = settings.limits
+        self._history: deque[tuple[str, str]] = deque(maxlen=steps)
         self._begin(None)
 
     def episode_begin(self, seed: int | None, episode_index: int) -> None:
         self._model.begin_episode(seed, episode_index)
-        self._past.clear()
+        self._history.clear()
         self._begin(seed)
 
     def _begin(self, seed: int | None) -> None:
@@ -93,7 +93,9 @@ class LanguageOperator:
             teammates=teammates,
             description=description,
         )
-        others = self._describer.of_others(teammates, description) if self._settings.theory_of_mind else {}
+        views = (
+            self._describer.describe_others(teammates, description) if self._settings.theory_of_mind else {}
+        )
         turn = step_text(
             step,
             self._note,
@@ -101,10 +103,10 @@ class LanguageOperator:
             options.text,
             plan=self._plan if self._strategy.plans else None,
             messages=messages or (),
-            teammates=others,
+            teammates=views,
         )
         self._model.begin_step(step)
-        turns = [*self._opening, *self._recent(), Turn("user", turn, images)]
+        turns = [*self._opening, *self._recent_turns(), Turn("user", turn, images)]
         context = {
             "agent": self._agent,
             "info": dict(info or {}),
@@ -116,7 +118,7 @@ class LanguageOperator:
         choice = self._chooser.choose(self._model, turns, options, context)
         self._note = self.note(choice.note, choice.name)
         self._plan = self._strategy.plan(choice.answer, self._plan)
-        self._past.append((turn, choice.remembered))
+        self._history.append((turn, choice.remembered))
         return choice.decision(self._messages(choice.exchanges) if self._settings.messages else ())
 
     def text(self, observation: Any, **context: Any) -> str:
@@ -140,18 +142,18 @@ class LanguageOperator:
         the first."""
         messages: list[dict[str, str]] = []
         for exchange in exchanges:
-            in_answer = messages_in(exchange.answer, self._others)
+            in_answer = messages_in(exchange.answer, self._other_agents)
             messages += [message for message in in_answer if message not in messages]
         return messages
 
-    def _recent(self) -> list[Turn]:
+    def _recent_turns(self) -> list[Turn]:
         """Return the latest turns within the limits of a prompt. Older ones are left out whole."""
         turns: list[Turn] = []
         length = tokens = 0
-        for user_text, answer in reversed(self._past):
+        for user_text, answer in reversed(self._history):
             length += len(user_text) + len(answer)
             tokens += text_tokens(user_text) + text_tokens(answer)
-            if length > _LONGEST_HISTORY or tokens > (self._most_tokens or tokens):
+            if length > _MAX_HISTORY_CHARS or tokens > (self._max_tokens or tokens):
                 break
             turns[:0] = [Turn("user", user_text), Turn("assistant", answer)]
         return turns

@@ -27,13 +27,13 @@ _MESSAGE = re.compile(
 _BOXED = re.compile(r"\\boxed\s*\{\s*(?:\\text\w*\s*\{)?([^{}]*)\}{1,2}")
 _OBJECT = re.compile(r"^[ \t]*(?=\{)", re.M)
 _BETWEEN_MARKS = re.compile(r"<\|ACTION\|>(.*?)<\|END\|>", re.S)
-_BETWEEN = r"\s,;.!*`\"'"
+_SEPARATORS = r"\s,;.!*`\"'"
 _REPEATED = re.compile(  # the repeated words begin with another character: otherwise "!!!…" would take ages
-    rf"([^{_BETWEEN}](?:.*?[^{_BETWEEN}])??)(?:[{_BETWEEN}]+\1)+[{_BETWEEN}]*", re.I | re.S
+    rf"([^{_SEPARATORS}](?:.*?[^{_SEPARATORS}])??)(?:[{_SEPARATORS}]+\1)+[{_SEPARATORS}]*", re.I | re.S
 )
-_AROUND = " \t\r\n\"'`*_.<>“”‘’«»"
-_FREE_TEXT = 40  # characters of an action in free text, within the tokens of the bundled model's answers
-_LONGEST = 200  # maximum characters of an action quoted in a message
+_SURROUNDING = " \t\r\n\"'`*_.<>“”‘’«»"
+_MAX_FREE_TEXT = 40  # characters of an action in free text, within the tokens of the bundled model's answers
+_MAX_QUOTED = 200  # characters of an action quoted in a message
 
 
 class Actions:
@@ -44,30 +44,30 @@ class Actions:
     """
 
     def __init__(self, space: Mapping[str, Any], names: Sequence[str] | None = None) -> None:
-        self._kind = space.get("type")
+        self._space_type = space.get("type")
         self._space = space
         self._read = action_reader(space)
-        self.discrete = self._kind == "Discrete"
+        self.discrete = self._space_type == "Discrete"
         self._names: dict[int, str] = {}
         if self.discrete:
             start, count = int(space.get("start", 0)), int(space["n"])
             texts = [" ".join(str(name).split()) for name in names or ()]
-            named = (
+            is_named = (
                 len(texts) == count
                 and len({_plain(name) for name in texts}) == count
                 and all(map(_plain, texts))
             )
             self._names = {
-                start + index: texts[index] if named else str(start + index) for index in range(count)
+                start + index: texts[index] if is_named else str(start + index) for index in range(count)
             }
         self._by_name = {_plain(name): action for action, name in self._names.items()}
 
-    def called(self, names: Mapping[str, int]) -> Actions:
+    def renamed(self, names: Mapping[str, int]) -> Actions:
         """Return the same actions of a Discrete space, some under these names, such as moves of chess."""
-        other = Actions(self._space)
-        other._names = {**self._names, **{int(action): name for name, action in names.items()}}
-        other._by_name = {_plain(name): int(action) for name, action in names.items()}
-        return other
+        actions = Actions(self._space)
+        actions._names = {**self._names, **{int(action): name for name, action in names.items()}}
+        actions._by_name = {_plain(name): int(action) for name, action in names.items()}
+        return actions
 
     def legal(self, mask: Any = None, moves: Any = None) -> list[int]:
         """Return the actions of a Discrete space allowed by a mask or a list of legal moves."""
@@ -81,20 +81,20 @@ class Actions:
 
     def texts(self, moves: Any) -> list[str]:
         """Return the actions of a Text space among a list of moves."""
-        if self._kind != "Text" or not isinstance(moves, (list, tuple)):
+        if self._space_type != "Text" or not isinstance(moves, (list, tuple)):
             return []
         texts = dict.fromkeys(move for move in moves if isinstance(move, str))
-        return [text for text in texts if self._fits(text)]
+        return [text for text in texts if self._is_valid_text(text)]
 
     @property
     def form(self) -> TextForm | None:
         """The form of the shortest actions of a Text space that are parsed as they are written, if any."""
-        least = max(1, self._space.get("min_length", 0))
-        most = min(self._space.get("max_length", _FREE_TEXT), max(least, _FREE_TEXT))
+        min_length = max(1, self._space.get("min_length", 0))
+        max_length = min(self._space.get("max_length", _MAX_FREE_TEXT), max(min_length, _MAX_FREE_TEXT))
         characters = "".join(filter(str.isprintable, self._space.get("characters") or string.printable))
-        ends = "".join(character for character in characters if character not in _AROUND)
-        fits = self._kind == "Text" and ends and least <= most <= _LONGEST
-        return TextForm(least, most, characters, ends) if fits else None
+        end_characters = "".join(character for character in characters if character not in _SURROUNDING)
+        is_text = self._space_type == "Text" and end_characters and min_length <= max_length <= _MAX_QUOTED
+        return TextForm(min_length, max_length, characters, end_characters) if is_text else None
 
     def name(self, action: Any) -> str:
         """Return the name of an action in prompts and on the page."""
@@ -119,16 +119,16 @@ class Actions:
             return Parsed(None, None, ("unparsed",))
         for text in (actions[0], *_unwrapped(actions[0]), *_repeated(actions[0])):
             with contextlib.suppress(ValueError, RecursionError):
-                return Parsed(self._action(text, legal), text[:_LONGEST])
+                return Parsed(self._action(text, legal), text[:_MAX_QUOTED])
         return Parsed(None, None, ("illegal",))
 
     def _parse_whole(self, answer: str, legal: Sequence[Any]) -> Parsed:
         """Return the action in an answer that is its name, or a known string, and nothing else."""
-        known = self._by_name if self.discrete else {_plain(_stripped(text)): text for text in legal}
+        actions = self._by_name if self.discrete else {_plain(_stripped(text)): text for text in legal}
         for text in map(_stripped, (answer, *_repeated(answer))):
-            action = known.get(_plain(text))
+            action = actions.get(_plain(text))
             if action is not None and action in legal:
-                return Parsed(action, text[:_LONGEST])
+                return Parsed(action, text[:_MAX_QUOTED])
             if action is not None:
                 return Parsed(None, None, ("illegal",))
         return Parsed(None, None, ("unparsed",))
@@ -140,17 +140,17 @@ class Actions:
             if action is None or action not in legal:
                 raise ValueError(f"{text!r:.200} is not a legal action")
             return action
-        if self._kind != "Text":
+        if self._space_type != "Text":
             return self._read(json.loads(text))
-        if not self._fits(text):
+        if not self._is_valid_text(text):
             raise ValueError("the text has a length or characters that the environment does not know")
         return text
 
-    def _fits(self, text: str) -> bool:
+    def _is_valid_text(self, text: str) -> bool:
         """Return whether a string is an action of a Text space."""
         characters, length = self._space.get("characters"), len(text)
-        fits = self._space.get("min_length", 0) <= length <= self._space.get("max_length", length)
-        return bool(fits and (not characters or set(text) <= set(characters)))
+        has_valid_length = self._space.get("min_length", 0) <= length <= self._space.get("max_length", length)
+        return bool(has_valid_length and (not characters or set(text) <= set(characters)))
 
 
 def _marked(answer: str) -> list[str]:
@@ -170,7 +170,7 @@ def _without_escapes(text: str) -> str:
 
 def _repeated(text: str) -> list[str]:
     """Return the words that a short text repeats."""
-    repeated = _REPEATED.fullmatch(_stripped(text)) if len(text) <= _LONGEST else None
+    repeated = _REPEATED.fullmatch(_stripped(text)) if len(text) <= _MAX_QUOTED else None
     return [repeated[1]] if repeated else []
 
 
@@ -199,7 +199,7 @@ _JSON = json.JSONDecoder(object_pairs_hook=_unique)
 
 def action_text(answer: str) -> str:
     """Return the text of the first action in an answer, "" without one."""
-    return next(map(_stripped, _ACTION.findall(answer)), "")[:_LONGEST]
+    return next(map(_stripped, _ACTION.findall(answer)), "")[:_MAX_QUOTED]
 
 
 def messages_in(answer: str, agents: Sequence[str], limit: int = MOST_MESSAGES) -> list[dict[str, str]]:
@@ -208,9 +208,9 @@ def messages_in(answer: str, agents: Sequence[str], limit: int = MOST_MESSAGES) 
     dropped."""
     recipients = {_plain(agent): agent for agent in (*agents, "all")}
     messages = [
-        {"to": recipients[_plain(to)], "text": text[:MESSAGE_LIMIT]}
-        for to, text in _MESSAGE.findall(answer)
-        if _plain(to) in recipients
+        {"to": recipients[_plain(recipient)], "text": text[:MESSAGE_LIMIT]}
+        for recipient, text in _MESSAGE.findall(answer)
+        if _plain(recipient) in recipients
     ]
     return messages[:limit]
 
@@ -226,7 +226,7 @@ def reasoning_in(answer: str) -> str:
 
 
 def _stripped(text: str) -> str:
-    return text.strip(_AROUND)
+    return text.strip(_SURROUNDING)
 
 
 def _plain(name: str) -> str:

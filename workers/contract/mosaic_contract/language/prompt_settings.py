@@ -15,12 +15,12 @@ PLACEHOLDERS = ("advice", "agent", "answering", "game", "others", "role", "rules
 """The names that a user's system prompt may contain in braces."""
 MOST_STEPS = 256
 """Maximum number of latest turns in a prompt."""
-_MOST_TOKENS = 1_000_000
-_MOST_SYSTEM = 100_000  # characters
-_MOST_EXAMPLES = 50  # episodes
-_MOST_EXAMPLES_TEXT = 400_000  # characters
+_MAX_TOKENS = 1_000_000
+_MAX_SYSTEM_CHARS = 100_000
+_MAX_EXAMPLES = 50  # episodes
+_MAX_EXAMPLES_CHARS = 400_000
 PLACEHOLDER = re.compile(r"\{\{([a-z_]+)\}\}|\{([a-z_]+)\}")
-_MOST_IMAGES = 16
+_MAX_IMAGES = 16
 _SIDES = 16, 8192  # pixels
 
 
@@ -82,7 +82,7 @@ class VisionSettings:
         values = {name: settings[name] for name in cls.__dataclass_fields__ if settings.get(name) is not None}
         problems = [
             *_wrong_switches(values, "text"),
-            *_wrong_number("images", values.get("images", 1), 1, _MOST_IMAGES),
+            *_wrong_number("images", values.get("images", 1), 1, _MAX_IMAGES),
             *_wrong_number("max_side", values.get("max_side", _SIDES[0]), *_SIDES),
         ]
         if settings.get("provider") == "local":
@@ -97,11 +97,11 @@ class VisionSettings:
 
 
 def _wrong_choices(values: Mapping[str, Any], **choices: Sequence[str]) -> Iterator[str]:
-    for name, known in choices.items():
-        value = values.get(name, known[0])
-        if value not in known:
-            near = nearest(value, known, listed=True) if isinstance(value, str) else ""
-            yield f"{name}={value!r:.100}: must be one of {', '.join(map(repr, known))}{near}"
+    for name, allowed in choices.items():
+        value = values.get(name, allowed[0])
+        if value not in allowed:
+            near = nearest(value, allowed, listed=True) if isinstance(value, str) else ""
+            yield f"{name}={value!r:.100}: must be one of {', '.join(map(repr, allowed))}{near}"
 
 
 def _wrong_switches(values: Mapping[str, Any], *names: str) -> Iterator[str]:
@@ -121,41 +121,41 @@ def _wrong_history(history: Any) -> Iterator[str]:
         return
     if not history or not history.keys() <= {"steps", "tokens"}:
         yield f'history={dict(history)!r:.100}: must be {{"steps": …}}, {{"tokens": …}} or both'
-    for name, most in (("steps", MOST_STEPS), ("tokens", _MOST_TOKENS)):
-        yield from _wrong_number(f"history[{name!r}]", history.get(name, 0), 0, most)
+    for name, maximum in (("steps", MOST_STEPS), ("tokens", _MAX_TOKENS)):
+        yield from _wrong_number(f"history[{name!r}]", history.get(name, 0), 0, maximum)
 
 
 def _wrong_system(text: Any) -> Iterator[str]:
     if text is None:
         return
-    if not isinstance(text, str) or not text.strip() or len(text) > _MOST_SYSTEM:
-        yield f"system={text!r:.100}: must be a string of 1 to {_MOST_SYSTEM:,} characters"
+    if not isinstance(text, str) or not text.strip() or len(text) > _MAX_SYSTEM_CHARS:
+        yield f"system={text!r:.100}: must be a string of 1 to {_MAX_SYSTEM_CHARS:,} characters"
         return
     for name in dict.fromkeys(match[2] for match in PLACEHOLDER.finditer(text) if match[2]):
         if name not in PLACEHOLDERS:
             yield (
                 f"system: there is no placeholder {{{name}}}{nearest(name, PLACEHOLDERS, listed=True)}; "
-                f"known: {', '.join(f'{{{known}}}' for known in PLACEHOLDERS)}. "
+                f"known: {', '.join(f'{{{placeholder}}}' for placeholder in PLACEHOLDERS)}. "
                 f"{{{{{name}}}}} gives the text itself"
             )
 
 
 def _wrong_examples(examples: Any) -> Iterator[str]:
-    if not isinstance(examples, (list, tuple)) or len(examples) > _MOST_EXAMPLES:
-        yield f"examples={examples!r:.100}: must be a list of at most {_MOST_EXAMPLES} episodes"
+    if not isinstance(examples, (list, tuple)) or len(examples) > _MAX_EXAMPLES:
+        yield f"examples={examples!r:.100}: must be a list of at most {_MAX_EXAMPLES} episodes"
         return
     length = 0
     for number, episode in enumerate(examples):
         parts = episode if isinstance(episode, Mapping) else {}
-        seen, played = _texts(parts.get("observations")), _texts(parts.get("actions"))
-        if seen is None or played is None:
+        observations, actions = _texts(parts.get("observations")), _texts(parts.get("actions"))
+        if observations is None or actions is None:
             yield f'examples[{number}]: must be {{"observations": [text, …], "actions": [text, …]}}'
-        elif len(seen) - len(played) not in (0, 1):
-            yield f"examples[{number}] has {len(seen)} observations and {len(played)} actions"
+        elif len(observations) - len(actions) not in (0, 1):
+            yield f"examples[{number}] has {len(observations)} observations and {len(actions)} actions"
         else:
-            length += sum(map(len, (*seen, *played)))
-    if length > _MOST_EXAMPLES_TEXT:
-        yield f"examples have {length:,} characters: the maximum is {_MOST_EXAMPLES_TEXT:,}"
+            length += sum(map(len, (*observations, *actions)))
+    if length > _MAX_EXAMPLES_CHARS:
+        yield f"examples have {length:,} characters: the maximum is {_MAX_EXAMPLES_CHARS:,}"
 
 
 def _texts(value: Any) -> Sequence[str] | None:
@@ -169,8 +169,8 @@ def _conflicts(values: Mapping[str, Any]) -> Iterator[str]:
     name = values.get("strategy")
     strategy = strategy_of(name if name in tuple(STRATEGIES) else None)
     if values.get("messages") and (values.get("structured") or strategy.bare):
-        which = "structured=True" if values.get("structured") else f"strategy={name!r}"
-        yield f"{which} leaves no room for messages in an answer: use one of the two"
+        setting = "structured=True" if values.get("structured") else f"strategy={name!r}"
+        yield f"{setting} leaves no room for messages in an answer: use one of the two"
     if values.get("structured") and (strategy.reasons or strategy.marks):
         yield (
             f"structured=True leaves no room for the reasoning of strategy={name!r}: use one of the two, or "

@@ -15,13 +15,13 @@ from mosaic_contract.language.prompt_settings import PLACEHOLDER, PromptSettings
 
 @dataclass(frozen=True)
 class Medium:
-    """The wording for a kind of input: `shown` announces it, `thinking` is the default request for a thought,
-    `guard` a warning of instructions in it, and `between` separates the lines."""
+    """The wording for a kind of input: `intro` announces it, `thinking` is the default request for a thought,
+    `guard` a warning of instructions in it, and `separator` separates the lines."""
 
-    shown: str
+    intro: str
     thinking: str
     guard: str
-    between: str
+    separator: str
 
 
 TEXT = Medium(
@@ -44,25 +44,24 @@ def system_text(
     describer: Describer,
     agent: str,
     game: str,
-    others: Sequence[str],
-    mates: Sequence[str],
+    other_agents: Sequence[str],
+    teammates: Sequence[str],
     chooser: ActionChooser,
 ) -> str:
-    """Return the system prompt: the model's role, the rules and the format of its answers. `others` are the
-    ids of all other agents, `mates` the ids of its teammates."""
-    rivals = [other for other in others if other not in mates]
+    """Return the system prompt: the model's role, the rules and the format of its answers."""
+    rivals = [other for other in other_agents if other not in teammates]
     values = {
         "agent": agent,
         "game": game,
         "rules": describer.rules,
-        "teammates": ", ".join(mates),
+        "teammates": ", ".join(teammates),
         "others": ", ".join(rivals),
         "advice": describer.advice if settings.coordination != "rules" else "",
         "role": describer.role if settings.coordination == "roles" else "",
-        "answering": _answering(settings, medium, bool(others), chooser),
+        "answering": _answering(settings, medium, bool(other_agents), chooser),
     }
     if settings.system is not None:
-        return _filled(settings.system, values)
+        return _fill(settings.system, values)
     parts = [f"You are the agent {agent} in the environment {game}.", values["rules"]]
     for head, name in (
         ("Your teammates: {}.", "teammates"),
@@ -74,7 +73,7 @@ def system_text(
     return "\n\n".join(part for part in (*parts, values["answering"]) if part)
 
 
-def _filled(text: str, values: Mapping[str, str]) -> str:
+def _fill(text: str, values: Mapping[str, str]) -> str:
     """Return the user's system prompt. The form of answers is added at its end if it has no place."""
     if "{answering}" not in text:
         text = f"{text.rstrip()}\n\n{{answering}}"
@@ -87,7 +86,7 @@ def _answering(settings: PromptSettings, medium: Medium, has_others: bool, choos
     strategy, lines = chooser.strategy, []
     if not chooser.structured:
         thinking = medium.thinking if strategy.thinking is None else strategy.thinking
-        lines.append(f"{medium.shown} {thinking}".strip())
+        lines.append(f"{medium.intro} {thinking}".strip())
     if settings.examples:
         lines.append('Turns of other players, headed "Example", come first; then it is your turn.')
     if settings.theory_of_mind and has_others and not chooser.only_acts:
@@ -105,7 +104,7 @@ def _answering(settings: PromptSettings, medium: Medium, has_others: bool, choos
     lines.append(chooser.answering)
     if not chooser.structured or medium is PICTURES:
         lines.append(medium.guard)
-    return medium.between.join(lines)
+    return medium.separator.join(lines)
 
 
 def example_turns(examples: Iterable[Mapping[str, Any]], chooser: ActionChooser) -> Iterator[Turn]:
@@ -128,9 +127,9 @@ def step_text(
 ) -> str:
     """Return the user turn of one step: the observation, additional information and the legal actions. `note`
     is about the last action; `plan` is the model's own, None for a strategy without plans."""
-    planned = "" if plan is None else f"Your plan so far:\n{plan}" if plan else "You have no plan yet."
-    parts = [f"Step {step_index + 1}.", note, planned, text]
-    parts += [f"What {agent} sees:\n{seen}" for agent, seen in (teammates or {}).items()]
+    plan_text = "" if plan is None else f"Your plan so far:\n{plan}" if plan else "You have no plan yet."
+    parts = [f"Step {step_index + 1}.", note, plan_text, text]
+    parts += [f"What {agent} sees:\n{view}" for agent, view in (teammates or {}).items()]
     if messages:
         lines = [
             f"- from {message.get('from', 'another agent')}: {message.get('text', '')}"

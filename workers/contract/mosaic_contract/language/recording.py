@@ -49,7 +49,7 @@ class RecordingWriter:
     def __init__(self, folder: Path, file: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._images = folder / _IMAGES
-        self._written: set[str] = set()
+        self._stored: set[str] = set()
         self._path = folder / file
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         size = os.fstat(self._file).st_size
@@ -60,7 +60,7 @@ class RecordingWriter:
         """Store the images of a prompt that the folder does not contain yet."""
         for image in (image for turn in turns for image in turn.images):
             name = image_name(image)
-            if name in self._written:
+            if name in self._stored:
                 continue
             self._images.mkdir(exist_ok=True)
             path = self._images / f"{name}.png"
@@ -68,7 +68,7 @@ class RecordingWriter:
                 part = path.with_name(f".{name}.{os.getpid()}.{threading.get_ident()}")
                 part.write_bytes(image)
                 part.replace(path)
-            self._written.add(name)
+            self._stored.add(name)
 
     def write(self, exchange: Exchange, key: CallKey, operator: str, provider: str) -> tuple[Path, int]:
         """Append one exchange and return its file and offset. Raises `LineTooLong` beyond `LINE_LIMIT` bytes,
@@ -82,9 +82,9 @@ class RecordingWriter:
             "retries": exchange.retries,
             **exchange.to_dict(),
         }
-        rest = sealed = seal(encode_line(line, LINE_LIMIT - 64))
-        while rest:
-            rest = rest[os.write(self._file, rest) :]
+        unwritten = sealed = seal(encode_line(line, LINE_LIMIT - 64))
+        while unwritten:
+            unwritten = unwritten[os.write(self._file, unwritten) :]
         return self._path, os.lseek(self._file, 0, os.SEEK_CUR) - len(sealed)
 
     def close(self) -> None:
@@ -107,13 +107,13 @@ class RecordedExchanges:
         for _, _, entry in self.located():
             yield entry
 
-    def located(self, begins: bytes = b"") -> Iterator[tuple[Path, int, dict[str, Any]]]:
-        """Yield (file, byte offset of the line, exchange) for lines that start with `begins`. Other lines are
+    def located(self, prefix: bytes = b"") -> Iterator[tuple[Path, int, dict[str, Any]]]:
+        """Yield (file, byte offset of the line, exchange) for lines that start with `prefix`. Other lines are
         not parsed: every operator of an evaluation searches the exchanges of all operators."""
         for path in sorted(self._folder.glob("*.jsonl")):
             with path.open("rb") as file:
                 for offset, line in _lines(file):
-                    if not line.startswith(begins):
+                    if not line.startswith(prefix):
                         continue
                     entry = _entry(line)
                     if entry is None:
@@ -141,37 +141,37 @@ class RecordingIndex:
     """File offsets of the exchanges of one lane's agent in a recording; exchanges are read on lookup."""
 
     def __init__(self, folder: Path, lane: str, agent: str) -> None:
-        self._places: dict[Episode, dict[CallKey, list[tuple[Path, int, str]]]] = {}
+        self._locations: dict[Episode, dict[CallKey, list[tuple[Path, int, str]]]] = {}
         self._files: dict[Path, BinaryIO] = {}
-        begins = encode_line({"lane": lane, "agent": agent})[:-2] + b","  # the format of `RecordingWriter`
-        for path, offset, entry in read(folder).located(begins):
+        prefix = encode_line({"lane": lane, "agent": agent})[:-2] + b","  # the format of `RecordingWriter`
+        for path, offset, entry in read(folder).located(prefix):
             with contextlib.suppress(KeyError, TypeError):  # a line written by another program
                 key = CallKey(**{name: entry[name] for name in CallKey.__dataclass_fields__})
                 self.add(key, path, offset, str(entry["prompt_sha256"]))
 
     def add(self, key: CallKey, path: Path, offset: int, prompt_sha256: str) -> None:
         """Index the exchange at `offset` (bytes) of the file `path`."""
-        places = self._places.setdefault((key.seed, key.episode_index), {})
-        places.setdefault(key, []).append((path, offset, prompt_sha256))
+        locations = self._locations.setdefault((key.seed, key.episode_index), {})
+        locations.setdefault(key, []).append((path, offset, prompt_sha256))
 
     def forget(self, episode: Episode) -> None:
         """Drop an episode that will not be replayed."""
-        self._places.pop(episode, None)
+        self._locations.pop(episode, None)
 
     def find(self, key: CallKey, prompt_sha256: str) -> dict[str, Any] | None:
         """Return the latest exchange of a call with this prompt, None if there is none."""
-        for path, offset, recorded_sha256 in reversed(self._at(key)):
+        for path, offset, recorded_sha256 in reversed(self._locations_of(key)):
             if recorded_sha256 == prompt_sha256:
                 return self._read(path, offset)
         return None
 
-    def at(self, key: CallKey) -> dict[str, Any] | None:
+    def latest(self, key: CallKey) -> dict[str, Any] | None:
         """Return the latest exchange of a call, with any prompt; None if there is none."""
-        places = self._at(key)
-        return self._read(*places[-1][:2]) if places else None
+        locations = self._locations_of(key)
+        return self._read(*locations[-1][:2]) if locations else None
 
-    def _at(self, key: CallKey) -> Sequence[tuple[Path, int, str]]:
-        return self._places.get((key.seed, key.episode_index), {}).get(key, ())
+    def _locations_of(self, key: CallKey) -> Sequence[tuple[Path, int, str]]:
+        return self._locations.get((key.seed, key.episode_index), {}).get(key, ())
 
     def _read(self, path: Path, offset: int) -> dict[str, Any] | None:
         if path not in self._files:

@@ -13,7 +13,7 @@ from typing import Callable, Mapping
 from mosaic_contract.errors import EndpointFailed
 from mosaic_contract.language.exchange import Reply
 
-_FIRST_SECONDS, _MOST_SECONDS = 0.5, 30.0  # back-off
+_MIN_BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS = 0.5, 30.0
 
 PATIENCE = 180.0
 """Total seconds that the attempts of a call wait for rate limits, most of which are per minute."""
@@ -43,7 +43,7 @@ class AttemptFailed(Exception):
         self.limited = limited
 
 
-def repeat(attempt: Callable[[], Reply], retries: int, where: str) -> tuple[Reply, int]:
+def repeat(attempt: Callable[[], Reply], retries: int, label: str) -> tuple[Reply, int]:
     """Return the reply of the first successful attempt, and the number of failed attempts before it.
 
     Rate limits are waited for up to `PATIENCE` seconds and do not count as `retries`, unless `retries` is 0.
@@ -71,21 +71,21 @@ def repeat(attempt: Callable[[], Reply], retries: int, where: str) -> tuple[Repl
             text = (
                 required if last.retry_after else f"{limited} attempts in {waited - wait:.0f} s were refused"
             )
-            raise EndpointFailed(f"{where}: {last}; {text}: start again later, or with a lower concurrency=")
-        log.warning("%s: %s; again in %.1f s", where, last, wait)
+            raise EndpointFailed(f"{label}: {last}; {text}: start again later, or with a lower concurrency=")
+        log.warning("%s: %s; again in %.1f s", label, last, wait)
         time.sleep(wait)
     if last.partial is not None and last.partial.text:
         return replace(last.partial, faults=(*last.partial.faults, "cut")), failed + limited - 1
     times = "once" if failed == 1 else f"{failed} times"
     step = "start again once the server answers, or with more retries="
-    raise EndpointFailed(f"{where} failed {times}; the last time: {last}; {step}")
+    raise EndpointFailed(f"{label} failed {times}; the last time: {last}; {step}")
 
 
 def _wait(failed: int, required: float | None) -> float:
     """Return the seconds until the next attempt. Jitter keeps lanes that fail together from retrying
     together."""
     jitter = random.Random().uniform(0.5, 1.0)  # not from the global generator, which users seed
-    backoff = jitter * min(_MOST_SECONDS, _FIRST_SECONDS * 2.0 ** (failed - 1))
+    backoff = jitter * min(_MAX_BACKOFF_SECONDS, _MIN_BACKOFF_SECONDS * 2.0 ** (failed - 1))
     return max(backoff, (required or 0.0) + jitter * 0.1)
 
 
@@ -119,11 +119,11 @@ def _reset(headers: Mapping[str, str]) -> float | None:
     the headers identify them."""
     resets = {}
     for name, text in headers.items():
-        kind, separator, rest = name.lower().partition("ratelimit-reset")
+        prefix, separator, suffix = name.lower().partition("ratelimit-reset")
         if separator and (seconds := _seconds(text)) is not None:
-            resets[f"{kind}ratelimit-remaining{rest}"] = seconds
-    used_up = [seconds for name, seconds in resets.items() if headers.get(name, "").strip() == "0"]
-    return min(used_up or resets.values(), default=None)
+            resets[f"{prefix}ratelimit-remaining{suffix}"] = seconds
+    exhausted = [seconds for name, seconds in resets.items() if headers.get(name, "").strip() == "0"]
+    return min(exhausted or resets.values(), default=None)
 
 
 def _seconds(text: str) -> float | None:

@@ -20,19 +20,19 @@ BUNDLED = "local"
 KEY_VARIABLES = {OPENAI: "OPENAI_API_KEY", ANTHROPIC: "ANTHROPIC_API_KEY"}
 """The environment variable of each provider's key."""
 
-_MAX_TOKENS = {OPENAI: 2_048, ANTHROPIC: 2_048, LOCAL: 256}
-_FEW_TOKENS = 48  # for the bundled model, which does not stop by itself
+_DEFAULT_MAX_TOKENS = {OPENAI: 2_048, ANTHROPIC: 2_048, LOCAL: 256}
+_BUNDLED_MAX_TOKENS = 48  # for the bundled model, which does not stop by itself
 _DETAILS = ("auto", "low", "high")
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """The values of `reasoning_effort`."""
 _EFFORTS_OF_ANTHROPIC = EFFORTS[2:]
-_MOST_STOPS, _LONGEST_STOP = 4, 200  # strings, characters
-_MOST_TOKENS = 1_000_000
-_MOST_RETRIES = 20
-_MOST_CALLS = 1_000  # concurrent calls
-_DAY = 86_400.0
-_MOST_HEADERS = 50
-_MOST_TEXT = 20_000  # characters of headers and body
+_MAX_STOPS, _MAX_STOP_CHARS = 4, 200  # strings, characters
+_MAX_TOKENS = 1_000_000
+_MAX_RETRIES = 20
+_MAX_CALLS = 1_000  # concurrent calls
+_DAY_SECONDS = 86_400.0
+_MAX_HEADERS = 50
+_MAX_TEXT = 20_000  # characters of headers and body
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _OWN_SETTINGS = {  # request keys that have their own setting
@@ -136,7 +136,7 @@ class ModelSettings:
         return _VARIABLE.findall(" ".join((self.base_url or "", *(value for _, value in self.headers))))
 
     @property
-    def where(self) -> str:
+    def label(self) -> str:
         """The endpoint's name, for messages."""
         if self.provider == LOCAL:
             return f"the local model {Path(self.model).name}"
@@ -157,7 +157,7 @@ def filled(text: str) -> str:
 
 def default_max_tokens(provider: str, model: Any) -> int:
     """Return the default maximum number of tokens in an answer of a model."""
-    return _FEW_TOKENS if provider == LOCAL and model == BUNDLED else _MAX_TOKENS[provider]
+    return _BUNDLED_MAX_TOKENS if provider == LOCAL and model == BUNDLED else _DEFAULT_MAX_TOKENS[provider]
 
 
 def _check_texts(values: Mapping[str, Any], problems: list[str]) -> None:
@@ -179,20 +179,20 @@ def _check_numbers(values: Mapping[str, Any], problems: list[str]) -> None:
     limits: dict[str, tuple[float, float, bool]] = {  # minimum, maximum, whether an integer
         "temperature": (0, 2, False),
         "top_p": (0, 1, False),
-        "max_tokens": (1, _MOST_TOKENS, True),
-        "timeout": (0.001, _DAY, False),
-        "retries": (0, _MOST_RETRIES, True),
-        "concurrency": (1, _MOST_CALLS, True),
+        "max_tokens": (1, _MAX_TOKENS, True),
+        "timeout": (0.001, _DAY_SECONDS, False),
+        "retries": (0, _MAX_RETRIES, True),
+        "concurrency": (1, _MAX_CALLS, True),
         "seed": (0, 2**63 - 1, True),
     }
-    for name, (low, high, whole) in limits.items():
-        value, kind = values.get(name), "an integer" if whole else "a number"
+    for name, (low, high, is_integer) in limits.items():
+        value, type_text = values.get(name), "an integer" if is_integer else "a number"
         if value is None:
             continue
-        if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-            problems.append(f"{name}={value!r:.100}: must be {kind}")
+        if isinstance(value, bool) or not isinstance(value, int if is_integer else (int, float)):
+            problems.append(f"{name}={value!r:.100}: must be {type_text}")
         elif not low <= value <= high:
-            problems.append(f"{name}={value!r:.100}: must be {kind} from {low:g} to {high:g}")
+            problems.append(f"{name}={value!r:.100}: must be {type_text} from {low:g} to {high:g}")
 
 
 def _check_api(values: Mapping[str, Any], problems: list[str]) -> None:
@@ -212,12 +212,12 @@ def _stop(stop: Any, problems: list[str]) -> tuple[str, ...]:
     """Return the strings at which an answer ends, given as one or as several."""
     texts = [stop] if isinstance(stop, str) else stop
     if not isinstance(texts, (list, tuple)) or not all(
-        isinstance(text, str) and 0 < len(text) <= _LONGEST_STOP for text in texts
+        isinstance(text, str) and 0 < len(text) <= _MAX_STOP_CHARS for text in texts
     ):
-        problems.append(f"stop={stop!r:.100}: must be strings of 1 to {_LONGEST_STOP} characters")
+        problems.append(f"stop={stop!r:.100}: must be strings of 1 to {_MAX_STOP_CHARS} characters")
         return ()
-    if len(texts) > _MOST_STOPS:
-        problems.append(f"stop: must be at most {_MOST_STOPS} strings, not {len(texts)}")
+    if len(texts) > _MAX_STOPS:
+        problems.append(f"stop: must be at most {_MAX_STOPS} strings, not {len(texts)}")
     return tuple(texts)
 
 
@@ -225,13 +225,13 @@ def _prices(prices: Any, problems: list[str]) -> tuple[tuple[str, float], ...] |
     """Return the user's prices in a comparable form; None if there are none."""
     if prices is None:
         return None
-    wanted = 'prices={"input": USD per million tokens, "output": …}'
+    required = 'prices={"input": USD per million tokens, "output": …}'
     if not isinstance(prices, Mapping) or not {"input", "output"} <= prices.keys() <= {
         "input",
         "output",
         "cached",
     }:
-        problems.append(f'prices={prices!r:.200}: give {wanted}, "cached" as well if it differs')
+        problems.append(f'prices={prices!r:.200}: give {required}, "cached" as well if it differs')
         return None
     for name, value in prices.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
@@ -241,16 +241,16 @@ def _prices(prices: Any, problems: list[str]) -> tuple[tuple[str, float], ...] |
 
 
 def _headers(headers: Any, problems: list[str]) -> tuple[tuple[str, str], ...]:
-    if not isinstance(headers, Mapping) or len(headers) > _MOST_HEADERS:
-        problems.append(f'headers={headers!r:.100}: must be at most {_MOST_HEADERS}, {{"name": "value"}}')
+    if not isinstance(headers, Mapping) or len(headers) > _MAX_HEADERS:
+        problems.append(f'headers={headers!r:.100}: must be at most {_MAX_HEADERS}, {{"name": "value"}}')
         return ()
     for name, value in headers.items():
         if not isinstance(name, str) or not _HEADER.fullmatch(name):
             problems.append(f"headers: {name!r:.100} is not the name of a header")
         elif not isinstance(value, str) or not value.isprintable() or not value.isascii():
             problems.append(f"headers[{name!r}]: must be a string of printable ASCII characters")
-        elif len(value) > _MOST_TEXT:
-            problems.append(f"headers[{name!r}]: must have at most {_MOST_TEXT:,} characters")
+        elif len(value) > _MAX_TEXT:
+            problems.append(f"headers[{name!r}]: must have at most {_MAX_TEXT:,} characters")
     return tuple(headers.items())
 
 
@@ -261,9 +261,9 @@ def _body(values: Mapping[str, Any], problems: list[str]) -> str:
     except (TypeError, ValueError, RecursionError) as error:
         problems.append(f"body: it cannot be written as JSON ({error})")
         return "{}"
-    if not isinstance(body, Mapping) or len(text) > _MOST_TEXT:
+    if not isinstance(body, Mapping) or len(text) > _MAX_TEXT:
         problems.append(
-            f'body={text:.100}: must be {{"name": value}}, of at most {_MOST_TEXT:,} characters as JSON'
+            f'body={text:.100}: must be {{"name": value}}, of at most {_MAX_TEXT:,} characters as JSON'
         )
         return "{}"
     for name in sorted(body.keys() & _OWN_SETTINGS.keys()):
@@ -278,7 +278,7 @@ def _body(values: Mapping[str, Any], problems: list[str]) -> str:
 
 def _parameters(parameters: Any, problems: list[str]) -> tuple[tuple[str, str], ...]:
     if not isinstance(parameters, Mapping) or not all(
-        isinstance(name, str) and isinstance(other, str) for name, other in parameters.items()
+        isinstance(name, str) and isinstance(new_name, str) for name, new_name in parameters.items()
     ):
         problems.append(f'parameters={parameters!r:.200}: must be {{"name": "other name, or empty"}}')
         return ()

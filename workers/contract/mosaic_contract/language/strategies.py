@@ -18,7 +18,7 @@ from mosaic_contract.user_code import USER_ERRORS, attribute_of, error_text, key
 CONTEXT = ("agent", "info", "legal_actions", "memory", "observation", "step_index")
 """Keyword arguments that a user-defined strategy may accept in addition to the prompt and `ask`."""
 
-_MOST_REQUESTS = 100  # in a step
+_MAX_REQUESTS = 100  # in a step
 _ROLES = ("system", "user", "assistant")
 _PLAN = re.compile(
     r"^[\W_]*plan[*_`]*[ \t]*[:：][*_`]*\s*(.*?)(?=^[\W_]*action[*_`]*[ \t]*[:：]|\Z)", re.I | re.M | re.S
@@ -92,7 +92,7 @@ class Ask(Protocol):
     def __call__(self, turns: Sequence[Turn], structured: bool | None) -> Exchange: ...
 
 
-class OwnStrategy:
+class UserStrategy:
     """The user's function `strategy(prompt, ask)`, which returns an answer with an action.
 
     `prompt` is the default dialog, a list of {"role", "content"}, with "images" if it has any.
@@ -111,9 +111,9 @@ class OwnStrategy:
         failures: list[Exception] = []
 
         def send(messages: Any, structured: bool | None = None) -> str:
-            dialog = [_turn(message) for message in _listed(messages)]
-            if len(exchanges) == _MOST_REQUESTS:
-                raise ConfigError(f"a strategy may send at most {_MOST_REQUESTS} requests in a step")
+            dialog = [_turn(message) for message in _checked_list(messages)]
+            if len(exchanges) == _MAX_REQUESTS:
+                raise ConfigError(f"a strategy may send at most {_MAX_REQUESTS} requests in a step")
             try:
                 exchanges.append(ask(dialog, structured))
             except Exception as error:  # of the endpoint or the budget, not of the user's code
@@ -144,7 +144,7 @@ class OwnStrategy:
         return answer, exchanges
 
 
-def _listed(messages: Any) -> Sequence[Any]:
+def _checked_list(messages: Any) -> Sequence[Any]:
     if not isinstance(messages, (list, tuple)) or not messages:
         raise ConfigError(f'ask({messages!r:.100}): must be a list of {{"role": …, "content": …}}')
     return messages
@@ -157,7 +157,7 @@ def _turn(message: Any) -> Turn:
     if (
         role not in _ROLES
         or not isinstance(text, str)
-        or not all(isinstance(one, bytes) for one in images or ())
+        or not all(isinstance(image, bytes) for image in images or ())
     ):
         raise ConfigError(
             f'ask: {message!r:.100} must be {{"role": …, "content": text}} with a role of {", ".join(_ROLES)}'

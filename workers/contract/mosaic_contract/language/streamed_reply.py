@@ -11,8 +11,8 @@ from mosaic_contract.language.exchange import Reply
 ANSWER_LIMIT = 64_000
 """Maximum number of characters of an answer, and of its thoughts, that are read."""
 
-_MOST_TOKENS = 10**9  # per exchange; a larger number is not a valid count
-_MOST_USD = 1e6
+_MAX_TOKENS = 10**9  # per exchange; a larger number is not a valid count
+_MAX_USD = 1e6
 _NAMES = "think|thinking|thought|thoughts|reason|reasoning|reflection|analysis|scratchpad|seed:think"
 _OPENS = re.compile(
     rf"<(?:{_NAMES})>|\[THINK\]|◁think▷|<\|(?:begin_of_thought|START_THINKING)\|>"
@@ -60,12 +60,12 @@ class StreamedReply:
         self, input_tokens: Any = None, output_tokens: Any = None, cached: Any = None, cost: Any = None
     ) -> None:
         """Record the plausible numbers reported by an endpoint; others are unknown."""
-        read, written, cached = tokens(input_tokens), tokens(output_tokens), tokens(cached)
+        inputs, outputs, cached = tokens(input_tokens), tokens(output_tokens), tokens(cached)
         counts = {
-            "input_tokens": read,
-            "output_tokens": written,
-            "cached_tokens": min(cached, read) if cached is not None and read is not None else None,
-            "cost_usd": float(cost) if type(cost) in (int, float) and 0 <= cost <= _MOST_USD else None,
+            "input_tokens": inputs,
+            "output_tokens": outputs,
+            "cached_tokens": min(cached, inputs) if cached is not None and inputs is not None else None,
+            "cost_usd": float(cost) if type(cost) in (int, float) and 0 <= cost <= _MAX_USD else None,
         }
         self.usage.update({name: value for name, value in counts.items() if value is not None})
 
@@ -105,4 +105,4 @@ def paired(text: str) -> str:
 def tokens(value: Any) -> int | None:
     """Return a reported number of tokens; None if it is not a valid count."""
     number = whole_number(value)
-    return number if number is not None and 0 <= number <= _MOST_TOKENS else None
+    return number if number is not None and 0 <= number <= _MAX_TOKENS else None

@@ -24,7 +24,7 @@ __all__ = ["Describer", "EnvironmentDescriber"]
 
 CONTEXT = ("agent", "info", "step_index", "legal_actions", "teammates", "description")
 """Keyword arguments that the user's describer may accept in addition to the observation."""
-_MOST_TEXT = 100_000  # characters of the user's or an environment's own text
+_MAX_TEXT_CHARS = 100_000  # of the user's or an environment's own text
 
 
 class Describer:
@@ -43,15 +43,14 @@ class Describer:
         meanings = [str(meaning) for meaning in meanings] if isinstance(meanings, (list, tuple)) else None
         mates = [str(mate) for mate in settings.get("teammates") or ()]
         describer = _describer(setup, meanings, mates)
-        own = str(settings.get("instructions") or "").strip()
+        instructions = str(settings.get("instructions") or "").strip()
         self._custom: Callable[..., str] | None = None
         if settings.get("describe"):
-            self._custom = _own_describer(settings["describe"])
+            self._custom = _user_describer(settings["describe"])
         has_rules = describer is not None
         self._describer = describer or spaces.describer(self._space)
-        self.rules = "\n".join(
-            part for part in (self._describer.rules if has_rules or not own else "", own) if part
-        )
+        rules = self._describer.rules if has_rules or not instructions else ""
+        self.rules = "\n".join(part for part in (rules, instructions) if part)
         self.advice, self.role = self._describer.advice, self._describer.role
         if mates and not self.role:
             self.role = role_of(ANY_TEAM, setup.player_id, mates)
@@ -80,10 +79,10 @@ class Describer:
             )
         text = (description or {}).get("text")
         if isinstance(text, str) and text.strip():
-            return text[:_MOST_TEXT]
-        return self._read(self._describer.observe, observation, description)
+            return text[:_MAX_TEXT_CHARS]
+        return self._describe(self._describer.observe, observation, description)
 
-    def of_others(
+    def describe_others(
         self, observations: Mapping[str, Any] | None, description: Mapping[str, Any] | None = None
     ) -> dict[str, str]:
         """Return the observations of other agents as text, by agent; empty if the rules hide them."""
@@ -91,22 +90,22 @@ class Describer:
             return {}
         described = (description or {}).get("teammates")
         descriptions: Mapping[str, Any] = described if isinstance(described, Mapping) else {}
-        read = self._describer.of_other or self._describer.observe
+        read = self._describer.observe_other or self._describer.observe
         return {
-            agent: self._read(read, seen, descriptions.get(agent))
-            for agent, seen in (observations or {}).items()
+            agent: self._describe(read, observation, descriptions.get(agent))
+            for agent, observation in (observations or {}).items()
         }
 
-    def _read(self, read: Observe, observation: Any, description: Mapping[str, Any] | None) -> str:
+    def _describe(self, read: Observe, observation: Any, description: Mapping[str, Any] | None) -> str:
         if isinstance(observation, str):
-            return observation[:_MOST_TEXT]
+            return observation[:_MAX_TEXT_CHARS]
         try:
             return read(observation, description or {})
         except (TypeError, ValueError, LookupError, AttributeError):  # does not match its space
             return spaces.text_of(observation, self._space)
 
 
-def _own_describer(settings: Mapping[str, Any]) -> Callable[..., str]:
+def _user_describer(settings: Mapping[str, Any]) -> Callable[..., str]:
     """Return the user's function named by `settings`, {"folder", "file", "attribute"}, called with the
     keywords of `CONTEXT` that it accepts.
 
@@ -125,7 +124,7 @@ def _own_describer(settings: Mapping[str, Any]) -> Callable[..., str]:
             raise ConfigError(
                 f"the describer {settings['attribute']} of {file.name} returned {text!r:.200}, not a string"
             )
-        return text[:_MOST_TEXT]
+        return text[:_MAX_TEXT_CHARS]
 
     return describe
 

@@ -15,7 +15,7 @@ from mosaic_contract.language.describers.environment_describer import (
 _RANKS = ("ace", "2", "3", "4", "5", "6", "7", "8", "9", "10", "jack", "queen", "king")
 _SUITS = ("spades", "hearts", "diamonds", "clubs")
 _COLUMNS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"  # of a Go board, without I
-_MINE, _THEIRS, _NONE = "X", "O", "."
+_OWN, _OPPONENT, _EMPTY = "X", "O", "."
 _HANABI = ("red", "yellow", "green", "white", "blue")
 _HANABI_COPIES = (3, 2, 2, 2, 1)  # for the ranks 1 to 5 of each colour
 
@@ -28,24 +28,24 @@ _BETTING = (
 def _board(pieces: Any) -> list[list[str]]:
     """Return the rows of a board of shape (rows, columns, planes)."""
     rows = pieces.tolist() if hasattr(pieces, "tolist") else pieces
-    return [[_MINE if cell[0] else _THEIRS if cell[1] else _NONE for cell in row] for row in rows]
+    return [[_OWN if cell[0] else _OPPONENT if cell[1] else _EMPTY for cell in row] for row in rows]
 
 
 def _tictactoe(pieces: Any) -> str:
     cells = [cell for row in _board(pieces) for cell in row]
-    shown = [str(place + 1) if cell == _NONE else cell for place, cell in enumerate(cells)]
-    rows = [" | ".join(shown[row::3]) for row in range(3)]
-    free = [shown[place] for place, cell in enumerate(cells) if cell == _NONE]
-    head = "The board (you are X, your opponent is O, numbers are free cells):"
-    return "\n".join([head, *rows, f"Free cells: {', '.join(free) or 'none'}."])
+    labels = [str(index + 1) if cell == _EMPTY else cell for index, cell in enumerate(cells)]
+    rows = [" | ".join(labels[row::3]) for row in range(3)]
+    free = [labels[index] for index, cell in enumerate(cells) if cell == _EMPTY]
+    intro = "The board (you are X, your opponent is O, numbers are free cells):"
+    return "\n".join([intro, *rows, f"Free cells: {', '.join(free) or 'none'}."])
 
 
 def _connect_four(pieces: Any) -> str:
     rows = _board(pieces)
-    head = " ".join(str(column + 1) for column in range(len(rows[0])))
+    column_numbers = " ".join(str(column + 1) for column in range(len(rows[0])))
     lines = [" ".join(row) for row in rows]
-    says = "The board, top row first (you are X, your opponent is O, a dot is free; columns have numbers):"
-    return "\n".join([says, head, *lines])
+    intro = "The board, top row first (you are X, your opponent is O, a dot is free; columns have numbers):"
+    return "\n".join([intro, column_numbers, *lines])
 
 
 def _go(planes: Any) -> str:
@@ -54,8 +54,8 @@ def _go(planes: Any) -> str:
     rows = _board(planes[:, :, 1::-1])
     size = len(rows)
     lines = [f"{size - index:>2} {' '.join(row)}" for index, row in enumerate(rows)]
-    says = "The board (you are X, your opponent is O, a dot is free):"
-    return "\n".join([says, *lines, "   " + " ".join(_COLUMNS[:size])])
+    intro = "The board (you are X, your opponent is O, a dot is free):"
+    return "\n".join([intro, *lines, "   " + " ".join(_COLUMNS[:size])])
 
 
 def _go_names(space: Mapping[str, Any]) -> list[str]:
@@ -66,21 +66,21 @@ def _go_names(space: Mapping[str, Any]) -> list[str]:
 
 def _rock_paper_scissors(last: Any) -> str:
     moves = ("rock", "paper", "scissors")
-    played = int(last)
-    return f"Your opponent's last move: {moves[played] if 0 <= played < len(moves) else 'none yet'}."
+    index = int(last)
+    return f"Your opponent's last move: {moves[index] if 0 <= index < len(moves) else 'none yet'}."
 
 
 def _cards(flags: Any) -> str:
-    cards = [f"{_RANKS[place % 13]} of {_SUITS[place // 13]}" for place in range(52) if flags[place]]
+    cards = [f"{_RANKS[card % 13]} of {_SUITS[card // 13]}" for card in range(52) if flags[card]]
     return ", ".join(cards) or "none"
 
 
 def _leduc(flags: Any) -> str:
     cards = ("jack", "queen", "king")
-    public = [cards[place] for place in range(3) if flags[3 + place]]
+    public = [cards[card] for card in range(3) if flags[3 + card]]
     chips = [next((count for count in range(15) if flags[start + count]), 0) for start in (6, 21)]
     return (
-        f"Your card: {next((cards[place] for place in range(3) if flags[place]), 'unknown')}.\n"
+        f"Your card: {next((cards[card] for card in range(3) if flags[card]), 'unknown')}.\n"
         f"Public card: {public[0] if public else 'not yet shown'}.\n"
         f"In the pot: {plural(chips[0], 'chip')} of yours, {chips[1]} of your opponent's."
     )
@@ -88,8 +88,8 @@ def _leduc(flags: Any) -> str:
 
 def _holdem(flags: Any) -> str:
     rounds = ("first", "second", "third", "fourth")
-    raised = [next((count for count in range(5) if flags[52 + 5 * place + count]), 0) for place in range(4)]
-    raises = [f"{name} round: {count}" for name, count in zip(rounds, raised) if count]
+    counts = [next((count for count in range(5) if flags[52 + 5 * index + count]), 0) for index in range(4)]
+    raises = [f"{name} round: {count}" for name, count in zip(rounds, counts) if count]
     return (
         f"Cards that you see (your two and the public ones): {_cards(flags)}.\n"
         f"Raises so far: {', '.join(raises) or 'none'}."
@@ -109,45 +109,46 @@ def _hanabi(bits: Any) -> str:
     Environment."""
     flags = [bool(bit) for bit in (bits.tolist() if hasattr(bits, "tolist") else bits)]
     names = [f"{colour} {rank}" for colour in _HANABI for rank in range(1, 6)]
-    partner = [_one(flags[25 * card : 25 * card + 25], names) for card in range(5)]
+    partner = [_first_set(flags[25 * card : 25 * card + 25], names) for card in range(5)]
     deck = sum(flags[127:167])
-    works = [
-        f"{colour} {_last(flags[167 + 5 * place : 172 + 5 * place])}" for place, colour in enumerate(_HANABI)
+    fireworks = [
+        f"{colour} {_highest(flags[167 + 5 * index : 172 + 5 * index])}"
+        for index, colour in enumerate(_HANABI)
     ]
-    gone = []
-    for place, colour in enumerate(_HANABI):
-        start = 203 + 10 * place
+    discarded = []
+    for index, colour in enumerate(_HANABI):
+        start = 203 + 10 * index
         for rank, copies in enumerate(_HANABI_COPIES, 1):
-            gone += [f"{colour} {rank}"] * sum(flags[start : start + copies])
+            discarded += [f"{colour} {rank}"] * sum(flags[start : start + copies])
             start += copies
-    own = []
+    own_cards = []
     for card in range(5):
         start = 308 + 35 * card
-        could = [name for name, possible in zip(names, flags[start : start + 25]) if possible]
+        candidates = [name for name, possible in zip(names, flags[start : start + 25]) if possible]
         hints = [
-            _one(flags[start + 25 : start + 30], list(_HANABI)),
-            _one(flags[start + 30 : start + 35], "12345"),
+            _first_set(flags[start + 25 : start + 30], list(_HANABI)),
+            _first_set(flags[start + 30 : start + 35], "12345"),
         ]
         hint_text = " ".join(hint for hint in hints if hint)
-        own.append(f"card {card + 1}: {hint_text or 'no hint'}; {len(could)} cards are possible")
+        own_cards.append(f"card {card + 1}: {hint_text or 'no hint'}; {len(candidates)} cards are possible")
     return "\n".join(
         [
-            f"Fireworks so far: {', '.join(works)}.",
+            f"Fireworks so far: {', '.join(fireworks)}.",
             f"Hint tokens: {sum(flags[192:200])}. Lives: {sum(flags[200:203])}. Cards in the deck: {deck}.",
-            *bullets("Your cards, which you do not see:", own, ""),
+            *bullets("Your cards, which you do not see:", own_cards, ""),
             *bullets(
                 "Your partner's cards:", [f"card {n}: {c or 'none'}" for n, c in enumerate(partner, 1)], ""
             ),
-            f"Discarded: {', '.join(gone) or 'nothing'}.",
+            f"Discarded: {', '.join(discarded) or 'nothing'}.",
         ]
     )
 
 
-def _one(flags: Sequence[bool], names: Sequence[str]) -> str:
+def _first_set(flags: Sequence[bool], names: Sequence[str]) -> str:
     return next((name for name, flag in zip(names, flags) if flag), "")
 
 
-def _last(flags: Sequence[bool]) -> int:
+def _highest(flags: Sequence[bool]) -> int:
     return max((rank for rank, flag in enumerate(flags, 1) if flag), default=0)
 
 

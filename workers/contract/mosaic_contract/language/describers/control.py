@@ -7,7 +7,7 @@ from typing import Any, Mapping
 
 from mosaic_contract.language.describers.environment_describer import EnvironmentDescriber, number
 
-_KNOWN: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
+_ENVIRONMENTS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "CartPole": (
         "A pole stands on a cart that moves along a track. Push the cart left or right so that the pole does "
         "not fall. The episode ends when the pole leans more than 0.21 rad or the cart is more than 2.4 m "
@@ -70,7 +70,7 @@ _KNOWN: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
         ),
     ),
 }
-_NAME = re.compile(rf"(?:.*[/:])?({'|'.join(_KNOWN)})(Continuous)?(?:-v\d+)?")
+_NAME = re.compile(rf"(?:.*[/:])?({'|'.join(_ENVIRONMENTS)})(Continuous)?(?:-v\d+)?")
 
 
 def describer(env_id: str, space: Mapping[str, Any] | None) -> EnvironmentDescriber | None:
@@ -78,7 +78,7 @@ def describer(env_id: str, space: Mapping[str, Any] | None) -> EnvironmentDescri
     match = _NAME.fullmatch(env_id)
     if match is None or not space:
         return None
-    rules, advice, labels = _KNOWN.get(match[1] + (match[2] or ""), _KNOWN[match[1]])
+    rules, advice, labels = _ENVIRONMENTS.get(match[1] + (match[2] or ""), _ENVIRONMENTS[match[1]])
     if space.get("shape") != [len(labels)]:
         return None
     return EnvironmentDescriber(

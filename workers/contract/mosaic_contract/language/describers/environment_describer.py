@@ -20,14 +20,14 @@ class EnvironmentDescriber:
 
     `rules` describe the task, `advice` the strategy, `role` this agent's role in its team. `names` are names
     of the actions (None: the environment's). `observe` converts an observation and the environment's
-    description of the state to text; it may raise any error for an unexpected observation. `of_other` does
-    the same for another agent's observation, in the third person, with that agent's description. `shares`:
-    whether this agent may see other agents' observations; False if the rules hide them.
+    description of the state to text; it may raise any error for an unexpected observation. `observe_other`
+    does the same for another agent's observation, in the third person, with that agent's description.
+    `shares`: whether this agent may see other agents' observations; False if the rules hide them.
     """
 
     rules: str
     observe: Observe
-    of_other: Observe | None = None
+    observe_other: Observe | None = None
     advice: str = ""
     role: str = ""
     names: Sequence[str] | None = None
@@ -39,9 +39,9 @@ def bullets(head: str, lines: Sequence[str], nothing: str) -> list[str]:
     return [head, *(f"- {line}" for line in lines)] if lines else [nothing]
 
 
-def plural(count: int, what: str) -> str:
+def plural(count: int, noun: str) -> str:
     """Return "1 step", "2 steps"."""
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def number(value: float) -> str:
@@ -59,8 +59,8 @@ def rounded(values: Sequence[float]) -> str:
 
 def role_of(roles: Sequence[str], agent: str, teammates: Sequence[str]) -> str:
     """Return the role of an agent; roles repeat if there are more agents than roles."""
-    place = sorted([agent, *teammates], key=_natural).index(agent)
-    return roles[place % len(roles)]
+    index = sorted([agent, *teammates], key=_natural).index(agent)
+    return roles[index % len(roles)]
 
 
 def _natural(name: str) -> tuple[str, int]:

@@ -28,9 +28,9 @@ ACTIONS = {
 }
 """Our names for the actions, by MiniGrid's names."""
 
-_WIDEST = 25  # maximum cells of a view
+_MAX_WIDTH = 25  # cells of a view
 _FREE = ("empty", "floor", "goal", "lava")
-_OF_TEAMS = ("team goal", "switch", "end zone")  # kinds added by mosaic-multigrid
+_TEAM_KINDS = ("team goal", "switch", "end zone")  # kinds added by mosaic-multigrid
 _HAS_BALL = 100  # added by mosaic-multigrid to the state of an agent with a ball
 
 
@@ -86,7 +86,7 @@ def is_view(space: Mapping[str, Any] | None) -> bool:
     if not isinstance(parts, Mapping) or "direction" not in parts:
         return False
     shape = parts.get("image", {}).get("shape")
-    return isinstance(shape, list) and len(shape) == 3 and shape[2] == 3 and shape[0] <= _WIDEST
+    return isinstance(shape, list) and len(shape) == 3 and shape[2] == 3 and shape[0] <= _MAX_WIDTH
 
 
 def view_of(observation: Mapping[str, Any]) -> View:
@@ -116,10 +116,10 @@ def text_of(view: View, mission: bool = True) -> str:
     return "\n".join(
         [
             *lines,
-            f"{facing}carry {_held(view)}.",
-            f"In front of you: {_ahead(view)}.",
-            f"To your left: {_side(view, -1)}. To your right: {_side(view, 1)}.",
-            *bullets("You see:", _seen(view), "You see no objects."),
+            f"{facing}carry {_carried_text(view)}.",
+            f"In front of you: {_front_text(view)}.",
+            f"To your left: {_side_text(view, -1)}. To your right: {_side_text(view, 1)}.",
+            *bullets("You see:", _objects(view), "You see no objects."),
         ]
     )
 
@@ -127,23 +127,24 @@ def text_of(view: View, mission: bool = True) -> str:
 def text_of_other(view: View) -> str:
     """Return another agent's view in sentences: its direction, carried object and visible objects."""
     facing = f"It faces {view.direction} and " if view.direction else "It "
-    lines = [f"{facing}carries {_held(view)}. In front of it: {_ahead(view)}."]
-    return "\n".join([*lines, *bullets("It sees, counted from itself:", _seen(view), "It sees no objects.")])
+    lines = [f"{facing}carries {_carried_text(view)}. In front of it: {_front_text(view)}."]
+    objects = bullets("It sees, counted from itself:", _objects(view), "It sees no objects.")
+    return "\n".join([*lines, *objects])
 
 
-def _held(view: View) -> str:
-    return _article(view.carried.name) if view.carried else "nothing"
+def _carried_text(view: View) -> str:
+    return _with_article(view.carried.name) if view.carried else "nothing"
 
 
-def _seen(view: View) -> list[str]:
+def _objects(view: View) -> list[str]:
     return [
-        f"{cell.name}: {place_of(cell.right, cell.forward)}{_facing(cell)}"
+        f"{cell.name}: {position_text(cell.right, cell.forward)}{_facing_text(cell)}"
         for cell in view.cells
         if cell.kind != "wall"
     ]
 
 
-def place_of(right: int, forward: int) -> str:
+def position_text(right: int, forward: int) -> str:
     """Return a relative position in words, such as "3 steps ahead and 2 to the left"."""
     parts = []
     if forward:
@@ -179,7 +180,7 @@ def describer(
         ),
         names=names_of(meanings),
         observe=lambda observation, _: text_of(view_of(observation)),
-        of_other=lambda observation, _: text_of_other(view_of(observation)),
+        observe_other=lambda observation, _: text_of_other(view_of(observation)),
     )
 
 
@@ -192,7 +193,7 @@ def names_of(meanings: Sequence[str] | None) -> list[str] | None:
 
 def _cell(code: Sequence[int], right: int, forward: int) -> Cell:
     kind, colour, state = (int(number) for number in code)
-    kinds = (*KINDS, *_OF_TEAMS)
+    kinds = (*KINDS, *_TEAM_KINDS)
     if not 0 <= kind < len(kinds):
         raise ValueError(f"{kind} is not a kind of object that is known")
     name, carries = kinds[kind], kinds[kind] == "agent" and state >= _HAS_BALL
@@ -208,29 +209,29 @@ def _cell(code: Sequence[int], right: int, forward: int) -> Cell:
     )
 
 
-def _ahead(view: View) -> str:
+def _front_text(view: View) -> str:
     """Describe the first thing straight ahead, and the number of free cells before it."""
     for forward in range(1, view.depth):
         name = view.at(0, forward)
         if name not in _FREE:
             free = plural(forward - 1, "free cell")
-            thing = "cells out of sight" if name == "unseen" else _article(name)
-            return thing if forward == 1 else f"{free}, then {thing}"
+            contents = "cells out of sight" if name == "unseen" else _with_article(name)
+            return contents if forward == 1 else f"{free}, then {contents}"
         if name in ("goal", "lava"):
             return (
-                _article(name)
+                _with_article(name)
                 if forward == 1
-                else f"{plural(forward - 1, 'free cell')}, then {_article(name)}"
+                else f"{plural(forward - 1, 'free cell')}, then {_with_article(name)}"
             )
     return plural(view.depth - 1, "free cell")
 
 
-def _side(view: View, right: int) -> str:
+def _side_text(view: View, right: int) -> str:
     name = view.at(right, 0)
-    return "out of sight" if name == "unseen" else "a free cell" if name == "empty" else _article(name)
+    return "out of sight" if name == "unseen" else "a free cell" if name == "empty" else _with_article(name)
 
 
-def _article(name: str) -> str:
+def _with_article(name: str) -> str:
     return (
         name
         if name == "lava"
@@ -240,5 +241,5 @@ def _article(name: str) -> str:
     )
 
 
-def _facing(cell: Cell) -> str:
+def _facing_text(cell: Cell) -> str:
     return f", facing {cell.state}" if cell.kind == "agent" and cell.state else ""

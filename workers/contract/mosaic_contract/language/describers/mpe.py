@@ -22,12 +22,12 @@ _CATCH = (
 )
 
 
-def _many(name: str, count: int, kind: str = "place") -> tuple[tuple[str, str], ...]:
+def _numbered(name: str, count: int, kind: str = "place") -> tuple[tuple[str, str], ...]:
     return tuple((f"{name} {index}", kind) for index in range(1, count + 1))
 
 
 _SIZES = {"vector": 2, "place": 2, "colour": 3, "word3": 3, "word4": 4, "word10": 10}
-_KNOWN: Mapping[str, Mapping[int, tuple[str, str, tuple[tuple[str, str], ...]]]] = {
+_GAMES: Mapping[str, Mapping[int, tuple[str, str, tuple[tuple[str, str], ...]]]] = {
     # by environment and length of the observation: rules, advice, parts
     "simple": {
         4: (
@@ -43,9 +43,9 @@ _KNOWN: Mapping[str, Mapping[int, tuple[str, str, tuple[tuple[str, str], ...]]]]
             "Choose the landmark that no other agent is closer to, and stay on it.",
             (
                 *_SELF,
-                *_many("landmark", 3),
-                *_many("other agent", 2),
-                *_many("message of other agent", 2, "vector"),
+                *_numbered("landmark", 3),
+                *_numbered("other agent", 2),
+                *_numbered("message of other agent", 2, "vector"),
             ),
         )
     },
@@ -55,8 +55,8 @@ _KNOWN: Mapping[str, Mapping[int, tuple[str, str, tuple[tuple[str, str], ...]]]]
             "Close in from a side where no other adversary is.",
             (
                 *_SELF,
-                *_many("obstacle", 2),
-                *_many("other adversary", 2),
+                *_numbered("obstacle", 2),
+                *_numbered("other adversary", 2),
                 ("the agent", "place"),
                 ("the agent's velocity", "vector"),
             ),
@@ -64,7 +64,7 @@ _KNOWN: Mapping[str, Mapping[int, tuple[str, str, tuple[tuple[str, str], ...]]]]
         14: (
             _CATCH + " You are the agent.",
             "Move away from the nearest adversary, and not into a corner.",
-            (*_SELF, *_many("obstacle", 2), *_many("adversary", 3)),
+            (*_SELF, *_numbered("obstacle", 2), *_numbered("adversary", 3)),
         ),
     },
     "simple_adversary": {
@@ -72,7 +72,7 @@ _KNOWN: Mapping[str, Mapping[int, tuple[str, str, tuple[tuple[str, str], ...]]]]
             "Two agents know which of two landmarks is the target; you, the adversary, do not. You are "
             "rewarded for being close to the target, they for being close to it while you are not.",
             "Guess the target from where the agents go.",
-            (*_many("landmark", 2), *_many("agent", 2)),
+            (*_numbered("landmark", 2), *_numbered("agent", 2)),
         ),
         10: (
             "Two agents, you are one, know which of two landmarks is the target; the adversary does not. You "
@@ -80,7 +80,7 @@ _KNOWN: Mapping[str, Mapping[int, tuple[str, str, tuple[tuple[str, str], ...]]]]
             "Cover both landmarks, so that the adversary does not see which is the target.",
             (
                 ("the target", "place"),
-                *_many("landmark", 2),
+                *_numbered("landmark", 2),
                 ("the adversary", "place"),
                 ("the other agent", "place"),
             ),
@@ -90,7 +90,7 @@ _KNOWN: Mapping[str, Mapping[int, tuple[str, str, tuple[tuple[str, str], ...]]]]
         8: (
             "You are the adversary: push the agent away from its landmark, which you do not know.",
             "Stay between the agent and the landmark it goes to.",
-            (("your velocity", "vector"), *_many("landmark", 2), ("the agent", "place")),
+            (("your velocity", "vector"), *_numbered("landmark", 2), ("the agent", "place")),
         )
     },
     "simple_speaker_listener": {
@@ -103,7 +103,7 @@ _KNOWN: Mapping[str, Mapping[int, tuple[str, str, tuple[tuple[str, str], ...]]]]
         11: (
             "You are the listener. Move to the landmark that the speaker's word means.",
             "Find out which word goes with which landmark.",
-            (("your velocity", "vector"), *_many("landmark", 3), ("the speaker's word", "word3")),
+            (("your velocity", "vector"), *_numbered("landmark", 3), ("the speaker's word", "word3")),
         ),
     },
     "simple_reference": {
@@ -114,7 +114,7 @@ _KNOWN: Mapping[str, Mapping[int, tuple[str, str, tuple[tuple[str, str], ...]]]]
             "Say the same word for the same colour.",
             (
                 ("your velocity", "vector"),
-                *_many("landmark", 3),
+                *_numbered("landmark", 3),
                 ("the colour of the other's target", "colour"),
                 ("the other's word", "word10"),
             ),
@@ -157,7 +157,7 @@ def describer(
     """Return the describer of an mpe2 environment for the agent with this space; None for any other."""
     name = env_id.rpartition("/")[2].rpartition("_v")[0]
     shape = (space or {}).get("shape")
-    game = _KNOWN.get(name, {}).get(shape[0]) if isinstance(shape, list) and len(shape) == 1 else None
+    game = _GAMES.get(name, {}).get(shape[0]) if isinstance(shape, list) and len(shape) == 1 else None
     if game is None:
         return None
     rules, advice, parts = game
@@ -174,11 +174,11 @@ def _text(observation: Any, parts: Sequence[tuple[str, str]]) -> str:
     for label, kind in parts:
         values = [float(value) for value in observation[start : start + _SIZES[kind]]]
         start += _SIZES[kind]
-        lines.append(f"- {label}: {_where(*values) if kind == 'place' else rounded(values)}")
+        lines.append(f"- {label}: {_position_text(*values) if kind == 'place' else rounded(values)}")
     return "\n".join(lines)
 
 
-def _where(x: float, y: float) -> str:
+def _position_text(x: float, y: float) -> str:
     """Return a relative position in words."""
-    across = f"{number(abs(x))} to the {'right' if x > 0 else 'left'}"
-    return f"{across}, {number(abs(y))} {'up' if y > 0 else 'down'}"
+    horizontal = f"{number(abs(x))} to the {'right' if x > 0 else 'left'}"
+    return f"{horizontal}, {number(abs(y))} {'up' if y > 0 else 'down'}"

@@ -13,7 +13,7 @@ from mosaic_contract.language.describers.environment_describer import Environmen
 from mosaic_contract.language.describers.minigrid import (
     is_view,
     names_of,
-    place_of,
+    position_text,
     text_of,
     text_of_other,
     view_of,
@@ -103,25 +103,25 @@ def describer(
         advice=_ADVICE[game],
         role=_role(game, agent, teammates),
         names=names_of(meanings),
-        observe=_observed,
-        of_other=_of_other,
+        observe=_describe,
+        observe_other=_describe_other,
     )
 
 
-def _observed(observation: Any, description: Mapping[str, Any]) -> str:
+def _describe(observation: Any, description: Mapping[str, Any]) -> str:
     lines = [text_of(view_of(observation), mission=False)]
     if isinstance(scores := description.get("scores"), Mapping) and scores:
         lines.append(f"Score: {', '.join(f'{team} {number(points)}' for team, points in scores.items())}.")
     return "\n".join(lines)
 
 
-def _of_other(observation: Any, position: Mapping[str, Any]) -> str:
+def _describe_other(observation: Any, position: Mapping[str, Any]) -> str:
     """Describe a teammate's view, after its position and direction relative to the reader."""
     lines = [text_of_other(view_of(observation))]
     if "ahead" in position and "right" in position:
-        place = place_of(int(position["right"]), int(position["ahead"]))
+        location = position_text(int(position["right"]), int(position["ahead"]))
         looks = _LOOKS.get(str(position.get("facing")), "")
-        lines.insert(0, f"From you it is {place}{looks and f' and looks {looks}'}.")
+        lines.insert(0, f"From you it is {location}{looks and f' and looks {looks}'}.")
     return "\n".join(lines)
 
 

@@ -12,8 +12,8 @@ from mosaic_contract.language.describers.environment_describer import Environmen
 MOST_NUMBERS = 200
 """Maximum number of elements of an array that are written out."""
 
-_MOST_TEXT = 20_000  # characters of a text observation
-_MOST_DEPTH = 8
+_MAX_TEXT_CHARS = 20_000  # of a text observation
+_MAX_DEPTH = 8
 _MASK = "action_mask"  # shown as the list of legal actions instead
 _TYPED = {chr(code) for code in range(32, 127)}
 _NAMES = {" ": "space", "\n": "new line", "\t": "tab", ",": "comma", "-": "hyphen"}
@@ -35,19 +35,19 @@ def text_of(observation: Any, space: Mapping[str, Any] | None = None) -> str:
 
 def _lines(name: str, value: Any, space: Mapping[str, Any], depth: int) -> Iterator[str]:
     label = f"{name}: " if name else ""
-    if depth > _MOST_DEPTH:
+    if depth > _MAX_DEPTH:
         yield f"{label}…"
     elif isinstance(value, str):
-        yield f"{label}{value[:_MOST_TEXT]}"
+        yield f"{label}{value[:_MAX_TEXT_CHARS]}"
     elif isinstance(value, Mapping):
         parts = space.get("spaces")
         for key, part in value.items():
             if key != _MASK:
-                inside = parts.get(str(key)) if isinstance(parts, Mapping) else None
-                yield from _lines(f"{name}.{key}" if name else str(key), part, inside or {}, depth + 1)
+                part_space = parts.get(str(key)) if isinstance(parts, Mapping) else None
+                yield from _lines(f"{name}.{key}" if name else str(key), part, part_space or {}, depth + 1)
     elif isinstance(value, (list, tuple)) and space.get("type") == "Tuple":
-        for index, (part, inside) in enumerate(zip(value, space["spaces"])):
-            yield from _lines(f"{name}[{index}]", part, inside, depth + 1)
+        for index, (part, part_space) in enumerate(zip(value, space["spaces"])):
+            yield from _lines(f"{name}[{index}]", part, part_space, depth + 1)
     else:
         yield from _numbers(label, value, space)
 
@@ -56,14 +56,14 @@ def _numbers(label: str, value: Any, space: Mapping[str, Any]) -> Iterator[str]:
     nested = value.tolist() if hasattr(value, "tolist") else value
     flat = list(_flat(nested))
     if not isinstance(nested, (list, tuple)):
-        yield f"{label}{_one(nested)}{_range(space)}"
+        yield f"{label}{_format(nested)}{_range(space)}"
     elif len(flat) > MOST_NUMBERS:
         yield (
-            f"{label}an array of shape {_shape(nested)} with values from {_one(min(flat))} to "
-            f"{_one(max(flat))}, mean {_one(sum(flat) / len(flat))}: too large to be written out"
+            f"{label}an array of shape {_shape(nested)} with values from {_format(min(flat))} to "
+            f"{_format(max(flat))}, mean {_format(sum(flat) / len(flat))}: too large to be written out"
         )
     elif len(_shape(nested)) < 2:
-        yield f"{label}[{', '.join(map(_one, flat))}]{_range(space)}"
+        yield f"{label}[{', '.join(map(_format, flat))}]{_range(space)}"
     else:
         yield f"{label}{_range(space).strip() or 'array'}"
         yield from (f"  {_row(row)}" for row in nested)
@@ -82,10 +82,12 @@ def _shape(value: Any) -> tuple[int, ...]:
 
 
 def _row(value: Any) -> str:
-    return f"[{', '.join(_row(part) for part in value)}]" if isinstance(value, (list, tuple)) else _one(value)
+    return (
+        f"[{', '.join(_row(part) for part in value)}]" if isinstance(value, (list, tuple)) else _format(value)
+    )
 
 
-def _one(value: Any) -> str:
+def _format(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
     return number(value) if math.isfinite(value) else str(value)
@@ -100,7 +102,9 @@ def _range(space: Mapping[str, Any]) -> str:
     if low is None or high is None or isinstance(low, list) or isinstance(high, list):
         return ""
     low, high = as_number(low), as_number(high)
-    return f" (each from {_one(low)} to {_one(high)})" if math.isfinite(low) and math.isfinite(high) else ""
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return ""
+    return f" (each from {_format(low)} to {_format(high)})"
 
 
 def form_of(space: Mapping[str, Any]) -> str:
@@ -138,8 +142,8 @@ def form_of(space: Mapping[str, Any]) -> str:
 def _text_form(space: Mapping[str, Any]) -> str:
     """Return the form of an action of a Text space, which lists its characters unless they include every
     character that can be typed."""
-    least, most = space.get("min_length", 0), space.get("max_length", "a few")
-    length = f"at most {most}" if not least else f"exactly {most}" if least == most else f"{least} to {most}"
+    low, high = space.get("min_length", 0), space.get("max_length", "a few")
+    length = f"at most {high}" if not low else f"exactly {high}" if low == high else f"{low} to {high}"
     characters = sorted(set(space.get("characters") or _TYPED))
     form = f"a text of one line, {length} characters"
     return form if set(characters) >= _TYPED else f"{form}, of these only: {', '.join(_runs(characters))}"
@@ -147,11 +151,11 @@ def _text_form(space: Mapping[str, Any]) -> str:
 
 def _runs(characters: Sequence[str]) -> Iterator[str]:
     """Yield sorted characters, with runs of three and more as "a-z"."""
-    first = 0
-    for at in range(1, len(characters) + 1):
-        if at < len(characters) and ord(characters[at]) == ord(characters[at - 1]) + 1:
+    start = 0
+    for index in range(1, len(characters) + 1):
+        if index < len(characters) and ord(characters[index]) == ord(characters[index - 1]) + 1:
             continue
-        run = characters[first:at]
+        run = characters[start:index]
         names = [_NAMES.get(character, character) for character in run]
         yield from [f"{names[0]}-{names[-1]}"] if len(run) > 2 else names
-        first = at
+        start = index

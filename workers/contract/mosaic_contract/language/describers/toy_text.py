@@ -11,7 +11,7 @@ from mosaic_contract.language.describers.environment_describer import Environmen
 _STOPS = (("red", 0, 0), ("green", 0, 4), ("yellow", 4, 0), ("blue", 4, 3))
 
 
-def _place(row: int, column: int) -> str:
+def _cell(row: int, column: int) -> str:
     return f"row {row + 1}, column {column + 1}"
 
 
@@ -20,43 +20,43 @@ def _frozen_lake(cells: int) -> Observe:
 
     def observe(cell: Any, description: Mapping[str, Any]) -> str:
         row, column = divmod(int(cell), columns)
-        text = f"You are at {_place(row, column)} of a lake of {cells // columns} rows and {columns} columns."
+        text = f"You are at {_cell(row, column)} of a lake of {cells // columns} rows and {columns} columns."
         rows = description.get("map")
         if not rows:
             return text
-        shown = [[*line] for line in rows]
-        shown[row][column] = "*"
-        lines = ["The lake (*: you, S: start, F: ice, H: hole, G: goal):", *("".join(line) for line in shown)]
+        grid = [[*line] for line in rows]
+        grid[row][column] = "*"
+        lines = ["The lake (*: you, S: start, F: ice, H: hole, G: goal):", *("".join(line) for line in grid)]
         return "\n".join([text, *lines])
 
     return observe
 
 
 def _taxi(state: Any, _: Mapping[str, Any]) -> str:
-    rest, goal = divmod(int(state), 4)
-    rest, passenger = divmod(rest, 5)
-    row, column = divmod(rest, 5)
-    name, *where = _STOPS[goal]
-    waits = (
-        f"waits at the {_STOPS[passenger][0]} stop ({_place(*_STOPS[passenger][1:])})"
+    remaining, goal = divmod(int(state), 4)
+    remaining, passenger = divmod(remaining, 5)
+    row, column = divmod(remaining, 5)
+    name, *destination = _STOPS[goal]
+    passenger_text = (
+        f"waits at the {_STOPS[passenger][0]} stop ({_cell(*_STOPS[passenger][1:])})"
         if passenger < 4
-        else ""
+        else "is in the taxi"
     )
     return (
-        f"The taxi is at {_place(row, column)}. The passenger {waits or 'is in the taxi'}, and wants to go "
-        f"to the {name} stop ({_place(*where)})."
+        f"The taxi is at {_cell(row, column)}. The passenger {passenger_text}, and wants to go "
+        f"to the {name} stop ({_cell(*destination)})."
     )
 
 
 def _cliff(cell: Any, _: Mapping[str, Any]) -> str:
-    return f"You are at {_place(*divmod(int(cell), 12))}."
+    return f"You are at {_cell(*divmod(int(cell), 12))}."
 
 
-def _blackjack(seen: Any, _: Mapping[str, Any]) -> str:
-    total, dealer, ace = (int(part) for part in seen)
-    shown = "an ace" if dealer == 1 else f"a {dealer}"
+def _blackjack(observation: Any, _: Mapping[str, Any]) -> str:
+    total, dealer, ace = (int(part) for part in observation)
+    card = "an ace" if dealer == 1 else f"a {dealer}"
     eleven = ", with an ace that counts 11" if ace else ""
-    return f"Your cards sum up to {total}{eleven}. The dealer shows {shown}."
+    return f"Your cards sum up to {total}{eleven}. The dealer shows {card}."
 
 
 _RULES: Mapping[str, tuple[str, str]] = {
@@ -102,8 +102,8 @@ def describer(env_id: str, space: Mapping[str, Any] | None) -> EnvironmentDescri
         "CliffWalking": _cliff,
         "Blackjack": _blackjack,
     }
-    fits = {"FrozenLake": count, "Taxi": count == 500, "CliffWalking": count == 48}
-    if not fits.get(match[1], space.get("type") == "Tuple"):
+    is_game_space = {"FrozenLake": count, "Taxi": count == 500, "CliffWalking": count == 48}
+    if not is_game_space.get(match[1], space.get("type") == "Tuple"):
         return None
     rules, advice = _RULES[match[1]]
     return EnvironmentDescriber(rules=rules, advice=advice, observe=observe[match[1]])
