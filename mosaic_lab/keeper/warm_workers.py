@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mosaic_contract.piped_process import request_fork
-from mosaic_contract.ready_process import ROOM
+from mosaic_contract.ready_process import RUN_DIR_CHARS
 
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.environment_variables import RUN_DIR_VARIABLE
@@ -63,7 +63,7 @@ class WarmWorker:
                 stdout=output,
                 stderr=output,
                 cwd=Path(command[0]).parent,
-                env={**variables, **_NO_GPUS, RUN_DIR_VARIABLE: "-" * ROOM},
+                env={**variables, **_NO_GPUS, RUN_DIR_VARIABLE: "-" * RUN_DIR_CHARS},
                 start_new_session=True,
             )
         # It may end by itself, after minutes without a run.

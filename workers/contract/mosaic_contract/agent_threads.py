@@ -15,8 +15,8 @@ from typing import Any, Callable, Iterable
 
 from mosaic_contract.messages import ALONE
 
-_MOST_WAITING = 256  # commands for one agent; beyond that no more are read
-_MOST_ABANDONED = 16  # threads in abandoned calls; beyond that such calls are awaited
+_MAX_WAITING = 256  # commands for one agent; beyond that no more are read
+_MAX_ABANDONED = 16  # threads in abandoned calls; beyond that such calls are awaited
 
 Command = dict[str, Any]
 Perform = Callable[[Command], object]
@@ -59,7 +59,7 @@ class AgentThreads:
         failures = []
         self._abandoned = [thread for thread in self._abandoned if thread.is_alive()]
         for agent, thread in self._agents.items():
-            if len(self._abandoned) < _MOST_ABANDONED and (waiting := thread.abandon()) is not None:
+            if len(self._abandoned) < _MAX_ABANDONED and (waiting := thread.abandon()) is not None:
                 self._abandoned.append(thread)
                 try:
                     renew(agent)
@@ -81,9 +81,9 @@ class AgentThreads:
         threads = [*self._agents.values(), *self._abandoned]
         for thread in threads:
             thread.leave()
-        until = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds
         for thread in threads:
-            thread.join(max(0.0, until - time.monotonic()))
+            thread.join(max(0.0, deadline - time.monotonic()))
         return [thread.agent for thread in threads if thread.is_alive()]
 
 
@@ -127,7 +127,7 @@ class _AgentThread(threading.Thread):
     def put(self, shared: _Shared | None) -> None:
         """Queue a command; None ends the thread."""
         with self._changed:
-            self._changed.wait_for(lambda: len(self._waiting) < _MOST_WAITING)
+            self._changed.wait_for(lambda: len(self._waiting) < _MAX_WAITING)
             self._waiting.append(shared)
             self._changed.notify_all()
 

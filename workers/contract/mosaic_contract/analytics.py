@@ -32,29 +32,29 @@ def write_analytics(
     """Write the manifest atomically and return its path. The last of `checkpoints` is the final one. `wandb`
     may have project, entity, run_id, run_name and url. Raises `OSError`."""
 
-    def inside(path: AnyPath | None) -> str | None:
+    def stored_path(path: AnyPath | None) -> str | None:
         if path is None:
             return None
         absolute = Path(run_dir, path).resolve()
         root = Path(run_dir).resolve()
         return str(absolute.relative_to(root)) if root in absolute.parents else str(absolute)
 
-    files = [inside(path) for path in checkpoints]
+    files = [stored_path(path) for path in checkpoints]
     manifest = {
         "run_id": run_id,
         "worker_type": worker_type,
         "artifacts": {
-            "tensorboard": {"log_dir": inside(tensorboard_dir), "enabled": tensorboard_dir is not None},
+            "tensorboard": {"log_dir": stored_path(tensorboard_dir), "enabled": tensorboard_dir is not None},
             "wandb": {**{name: (wandb or {}).get(name) for name in _WANDB}, "enabled": wandb is not None},
             "checkpoints": {
-                "directory": inside(checkpoints_dir),
+                "directory": stored_path(checkpoints_dir),
                 "format": checkpoint_format or None,
                 "files": files,
-                "best_checkpoint": inside(best_checkpoint),
+                "best_checkpoint": stored_path(best_checkpoint),
                 "final_checkpoint": files[-1] if files else None,
             },
             "logs_dir": None,
-            "videos_dir": inside(videos_dir),
+            "videos_dir": stored_path(videos_dir),
         },
         "metadata": dict(metadata or {}),
     }

@@ -35,11 +35,11 @@ from mosaic_contract.wrappers import is_plain, observation_transform
 
 Spaces = Mapping[str, Mapping[str, Any]]
 
-_DESCRIBED = {"algorithm": str, "env_id": str, "step": int, "episodes": int, "hyperparameters": dict}
+_REQUIRED_FIELDS = {"algorithm": str, "env_id": str, "step": int, "episodes": int, "hyperparameters": dict}
 _SPACES = ("observation_space", "action_space")
-_ARCHIVES = (".npz", ".pt", ".zip")
+_ARCHIVE_SUFFIXES = (".npz", ".pt", ".zip")
 """Suffixes of files that are zip archives, regardless of the library that wrote them."""
-_LARGEST_RATIO = 200
+_MAX_RATIO = 200
 """Maximum ratio of unpacked to packed size, so that a hostile archive cannot unpack for hours."""
 
 log = logging.getLogger(__name__)
@@ -74,13 +74,13 @@ class Checkpoints:
         }
         self._contents = contents
         self._suffix, self._format = suffix, format
-        self._every = config.checkpoint_every
-        self._saved = logger.steps
+        self._interval = config.checkpoint_every
+        self._saved_step = logger.steps
         self._saving = threading.Lock()
 
     def due(self, step: int) -> bool:
         """Return whether the next checkpoint is due at this step."""
-        return step - self._saved >= self._every
+        return step - self._saved_step >= self._interval
 
     def save(self, step: int) -> None:
         """Save the current state, unless it was already saved at this step.
@@ -90,7 +90,7 @@ class Checkpoints:
         step may be saved again.
         """
         with self._saving:
-            if step == self._saved:
+            if step == self._saved_step:
                 return
             path = self._folder / f"step-{step}{self._suffix}"
             telemetry = self._logger.telemetry
@@ -106,7 +106,7 @@ class Checkpoints:
             else:
                 metrics = self._logger.mean_return
                 telemetry.checkpoint_saved(path, step=step, metrics=metrics, format=self._format)
-            self._saved = step
+            self._saved_step = step
 
 
 def write_described(path: Path, data: bytes, description: Mapping[str, Any]) -> None:
@@ -141,7 +141,7 @@ def read_description(
         raise ConfigError(
             f"{path} is not a checkpoint of this worker: {file.name}, which would describe it: {why}"
         ) from None
-    if why := _wrong(described, format, algorithms):
+    if why := _description_problem(described, format, algorithms):
         raise ConfigError(f"{path} is not a checkpoint of this worker ({format}), by {file.name}: {why}")
     check_file(path)
     return path, described
@@ -155,8 +155,8 @@ def loading(path: Path) -> Iterator[None]:
     except ConfigError:
         raise
     except Exception as error:
-        about = f"{type(error).__name__}: {error}".partition("\n")[0]
-        raise ConfigError(f"{path} cannot be loaded: {about:.300}") from error
+        reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+        raise ConfigError(f"{path} cannot be loaded: {reason:.300}") from error
 
 
 def check_file(path: Path) -> None:
@@ -168,24 +168,24 @@ def check_file(path: Path) -> None:
 def damage(path: Path) -> str:
     """Return what is wrong with a checkpoint whose suffix promises a zip archive; "" if nothing is, and for
     other files. The libraries that load weights would not detect a flipped bit."""
-    if path.suffix not in _ARCHIVES or path.is_dir():
+    if path.suffix not in _ARCHIVE_SUFFIXES or path.is_dir():
         return ""
     try:
         with zipfile.ZipFile(path) as archive:
             parts = archive.infolist()
             size = sum(part.file_size for part in parts)
             start = min((part.header_offset for part in parts), default=0)
-            if size > _LARGEST_RATIO * path.stat().st_size:
+            if size > _MAX_RATIO * path.stat().st_size:
                 return f"it would unpack to {size:,} bytes"
             if start > 0:  # the end that was found is an inner archive's
                 return "it is incomplete"
             damaged = archive.testzip()
             return f"it is damaged, {damaged} in it differs from its checksum" if damaged else ""
     except Exception as error:  # zipfile and zlib raise various errors for invalid bytes
-        return _instead_of_archive(path, error)
+        return _archive_problem(path, error)
 
 
-def _instead_of_archive(path: Path, error: Exception) -> str:
+def _archive_problem(path: Path, error: Exception) -> str:
     try:
         with path.open("rb") as file:
             start = file.read(24)
@@ -198,16 +198,18 @@ def _instead_of_archive(path: Path, error: Exception) -> str:
     return f"it begins with {start!r}, not as a zip archive, which {path.suffix} files are"
 
 
-def _wrong(described: Mapping[str, Any], format: str, algorithms: Collection[str]) -> str:
+def _description_problem(described: Mapping[str, Any], format: str, algorithms: Collection[str]) -> str:
     if described.get("format") != format:
         return f"it is of the format {described.get('format')!r:.100}"
-    if missing := [name for name, kind in _DESCRIBED.items() if not isinstance(described.get(name), kind)]:
+    missing = [name for name, cls in _REQUIRED_FIELDS.items() if not isinstance(described.get(name), cls)]
+    if missing:
         return f"it lacks {', '.join(missing)}"
     if described["algorithm"] not in algorithms:
         return f"it is of {described['algorithm']!r:.100}, which this worker does not have"
     agents = described.get("agents", {ALONE: described})
     complete = isinstance(agents, dict) and all(
-        isinstance(of, dict) and isinstance(of.get(name), dict) for of in agents.values() for name in _SPACES
+        isinstance(spaces, dict) and all(isinstance(spaces.get(name), dict) for name in _SPACES)
+        for spaces in agents.values()
     )
     return "" if agents and complete else "it lacks the spaces of its agents"
 
@@ -255,19 +257,19 @@ def space_misfit(trained: Mapping[str, Any], offered: Mapping[str, Any], wrapper
     Both have the `wrappers`; if spaces are alike before a wrapper with parameters, they are alike after it.
     """
     plain = list(itertools.takewhile(is_plain, wrappers))
-    before, after = spaces_of(trained), spaces_of(offered)
-    if set(before) != set(after):
-        return f"its agents are {', '.join(sorted(after))}, the previous were {', '.join(sorted(before))}"
-    for agent, spaces in after.items():
-        whose = "" if agent == ALONE else f"{agent}: "
+    previous, current = spaces_of(trained), spaces_of(offered)
+    if set(previous) != set(current):
+        return f"its agents are {', '.join(sorted(current))}, the previous were {', '.join(sorted(previous))}"
+    for agent, spaces in current.items():
+        prefix = "" if agent == ALONE else f"{agent}: "
         observations = [
-            observation_transform(space["observation_space"], plain, str(of.get("env_id"))).space
-            for space, of in ((before[agent], trained), (spaces, offered))
+            observation_transform(space["observation_space"], plain, str(description.get("env_id"))).space
+            for space, description in ((previous[agent], trained), (spaces, offered))
         ]
-        actions = [space["action_space"] for space in (before[agent], spaces)]
-        for (saved, own), noun in ((observations, "observations"), (actions, "actions")):
-            if why := misfit(saved, own, noun):
-                return whose + why
+        actions = [space["action_space"] for space in (previous[agent], spaces)]
+        for (old, new), noun in ((observations, "observations"), (actions, "actions")):
+            if why := misfit(old, new, noun):
+                return prefix + why
     return ""
 
 
@@ -285,9 +287,9 @@ def resume_misfits(
     the same spaces.
     """
     field = f"checkpoint.resume_from: {path.name}"
-    of = f"{described['algorithm']} on {described['env_id']}"
-    if of != f"{config.algorithm} on {config.env_id}":
-        misfits = f"{field} is of {of}, this run is of {config.algorithm} on {config.env_id}"
+    saved_training = f"{described['algorithm']} on {described['env_id']}"
+    if saved_training != f"{config.algorithm} on {config.env_id}":
+        misfits = f"{field} is of {saved_training}, this run is of {config.algorithm} on {config.env_id}"
         if described["algorithm"] != config.algorithm or environment is None:
             yield misfits
             return

@@ -64,7 +64,7 @@ def main(worker: Worker, argv: Sequence[str] | None = None) -> int:
         from mosaic_contract.warm import serve  # needed by warm workers only
 
         work = functools.partial(main, worker)  # in its forks
-        return serve(arguments.warm, worker.preload, work, spare=worker.starts_python)
+        return serve(arguments.warm, worker.preload, work, standby=worker.starts_python)
     extend_priority_to_session()
     signals = CancelOnSignal()
     telemetry = Telemetry.take_stdout(arguments.run_id or "unknown")
@@ -144,8 +144,8 @@ def _arena(worker: Worker, telemetry: Telemetry, signals: CancelOnSignal) -> int
     from mosaic_contract.arena import serve_arena  # needed by arenas only
 
     make, facts = worker.make_environment, worker.environment_facts
-    inside = (worker.metadata, worker.operate) if worker.inside and worker.operate else None
-    serve = functools.partial(serve_arena, worker.metadata()[0], make, facts, inside)
+    local_operators = (worker.metadata, worker.operate) if worker.inside and worker.operate else None
+    serve = functools.partial(serve_arena, worker.metadata()[0], make, facts, local_operators)
     return _answer(serve, telemetry, signals)
 
 
@@ -328,8 +328,8 @@ def _write_manifest(
 def _failed(failure: BaseException, telemetry: Telemetry) -> int:
     if isinstance(failure, ConfigError):
         missing = isinstance(failure, EnvironmentMissing)
-        kind = EnvironmentMissing if missing else ConfigError  # the types in the protocol
-        telemetry.run_failed(failure, error_type=kind.__name__)
+        error_class = EnvironmentMissing if missing else ConfigError  # the types in the protocol
+        telemetry.run_failed(failure, error_type=error_class.__name__)
         for problem in failure.problems:
             log.error("bad configuration: %s", problem)
         return BAD_CONFIGURATION

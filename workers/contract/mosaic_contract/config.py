@@ -29,8 +29,8 @@ _FRAMES = {  # the names of the fields of `fastlane` in errors
 }
 
 WRAPPERS = 'a list of names and tables of a name with its parameters, such as ["grey", {"frame_stack": 4}]'
-_FASTEST = 1_000  # frames per second
-_LARGEST_GRID = 64  # environments in one frame
+_MAX_FPS = 1_000  # frames per second
+_MAX_GRID = 64  # environments in one frame
 _CHECKPOINTS_PER_RUN = 10
 
 
@@ -190,11 +190,11 @@ def nearest(name: str, choices: Iterable[str], listed: bool = False) -> str:
     """Return the end of an error about an unknown name: the nearest known name, or all if none is near.
     ``listed``: the error lists all names itself."""
     names = sorted(set(choices))
-    wanted = name.lower().replace("-", "_")
-    close = difflib.get_close_matches(wanted, names, n=3, cutoff=0.6)
+    query = name.lower().replace("-", "_")
+    close = difflib.get_close_matches(query, names, n=3, cutoff=0.6)
     if close:  # prefer the same first letter among equally near names: 'lmm' means 'llm' rather than 'vlm'
-        ratio = {candidate: difflib.SequenceMatcher(None, candidate, wanted).ratio() for candidate in close}
-        best = max(close, key=lambda candidate: (ratio[candidate], candidate[:1] == wanted[:1]))
+        ratio = {candidate: difflib.SequenceMatcher(None, candidate, query).ratio() for candidate in close}
+        best = max(close, key=lambda candidate: (ratio[candidate], candidate[:1] == query[:1]))
         return f"; did you mean {best!r}?"
     return f"; known: {', '.join(names)}" if names and not listed else ""
 
@@ -231,10 +231,10 @@ class _Reader:
         values = {**asdict(FastlaneConfig()), **self._section("fastlane", FastlaneConfig)}
         enabled, max_fps = values["enabled"], values["max_fps"]
         self._valid(_FRAMES["enabled"], enabled, "true or false", type(enabled) is bool)
-        in_range = type(max_fps) in (int, float) and 0 < max_fps <= _FASTEST
-        self._valid(_FRAMES["max_fps"], max_fps, f"a number above 0 and at most {_FASTEST}", in_range)
+        in_range = type(max_fps) in (int, float) and 0 < max_fps <= _MAX_FPS
+        self._valid(_FRAMES["max_fps"], max_fps, f"a number above 0 and at most {_MAX_FPS}", in_range)
         grid = self._integer(_FRAMES["grid"], values["grid"], 1)
-        self._valid(_FRAMES["grid"], grid, f"at most {_LARGEST_GRID}", grid <= _LARGEST_GRID)
+        self._valid(_FRAMES["grid"], grid, f"at most {_MAX_GRID}", grid <= _MAX_GRID)
         return FastlaneConfig(enabled, max_fps, grid)
 
     def checkpoint(self) -> CheckpointConfig:
@@ -258,8 +258,8 @@ class _Reader:
         server = self._object("environment_server", self.raw.get("environment_server"))
         command = server.get("command")
         valid = type(command) is list and command and all(type(part) is str for part in command)
-        wanted = "an object with a worker's name and its command, a list of texts"
-        if server and not self._valid("environment_server", server, wanted, valid and "worker" in server):
+        expected = "an object with a worker's name and its command, a list of texts"
+        if server and not self._valid("environment_server", server, expected, valid and "worker" in server):
             return {}
         return server
 
@@ -278,10 +278,10 @@ class _Reader:
                 merged[name] = value
         return merged
 
-    def _valid(self, name: str, value: Any, wanted: str, valid: object) -> bool:
+    def _valid(self, name: str, value: Any, expected: str, valid: object) -> bool:
         """Return whether a value is valid; record the problem if not."""
         if not valid:
-            self.problems.append(f"{name} must be {wanted}, got {value!r:.100}")
+            self.problems.append(f"{name} must be {expected}, got {value!r:.100}")
         return bool(valid)
 
     def _default(self, name: str, default: Any) -> Any:
@@ -304,9 +304,9 @@ class _Reader:
         value = {} if value is None else value
         return dict(value) if self._valid(name, value, "an object", isinstance(value, dict)) else {}
 
-    def _section(self, name: str, kind: type[Any]) -> dict[str, Any]:
+    def _section(self, name: str, section_class: type[Any]) -> dict[str, Any]:
         """Return an object that may have the fields of a dataclass, without null values."""
-        field_names = [field.name for field in fields(kind)]
+        field_names = [field.name for field in fields(section_class)]
         values = self._object(name, self.raw.get(name))
         for field_name in [key for key in values if key not in field_names]:
             close = nearest(field_name, field_names)

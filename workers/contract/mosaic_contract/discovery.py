@@ -27,22 +27,22 @@ def discover() -> list[dict[str, Any]]:
 
 
 def _entry_points() -> set[tuple[str, str]]:
-    everything: Any = metadata.entry_points()
-    modern = hasattr(everything, "select")  # Python 3.10 and newer
-    points = everything.select(group=GROUP) if modern else everything.get(GROUP, ())
-    return {(point.name, point.value) for point in points}
+    entry_points: Any = metadata.entry_points()
+    can_select = hasattr(entry_points, "select")  # Python 3.10 and newer
+    group = entry_points.select(group=GROUP) if can_select else entry_points.get(GROUP, ())
+    return {(point.name, point.value) for point in group}
 
 
 def _describe(name: str, value: str) -> dict[str, Any]:
     module = value.partition(":")[0].strip()
     before = set(sys.modules)
     try:
-        about, capabilities = metadata.EntryPoint(name, value, GROUP).load()()
+        worker_metadata, capabilities = metadata.EntryPoint(name, value, GROUP).load()()
         return {
             "name": name,
             "program": f"{module}.cli" if hasattr(sys.modules[module], "__path__") else module,
             "folder": str(_folder(module)),
-            "metadata": _document(about),
+            "metadata": _document(worker_metadata),
             "capabilities": _document(capabilities),
             "imports": _foreign(set(sys.modules) - before, module),
         }
@@ -50,9 +50,9 @@ def _describe(name: str, value: str) -> dict[str, Any]:
         return {"name": name, "error": f"{type(error).__name__}: {error}"}
 
 
-def _document(about: Any) -> dict[str, Any]:
+def _document(description: Any) -> dict[str, Any]:
     """Return the fields of a metadata object of any class, without None values."""
-    fields = about.to_dict() if hasattr(about, "to_dict") else vars(about)
+    fields = description.to_dict() if hasattr(description, "to_dict") else vars(description)
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -84,9 +84,9 @@ def _is_installed(top: str) -> bool:
 
 def _main() -> None:
     reserve_standard_streams()
-    private = os.dup(1)  # imports of a worker may print; the answer must be one clean line
+    stdout = os.dup(1)  # imports of a worker may print; the answer must be one clean line
     os.dup2(2, 1)
-    with os.fdopen(private, "w", encoding="utf-8") as answer:
+    with os.fdopen(stdout, "w", encoding="utf-8") as answer:
         answer.write(json.dumps(discover(), default=_jsonable) + "\n")
 
 

@@ -14,7 +14,7 @@ from mosaic_contract.messages import ALONE
 from mosaic_contract.signals import signals_held
 from mosaic_contract.telemetry import Telemetry
 
-_RECENT = 20  # episodes
+_RECENT_EPISODES = 20
 _SPEED_SECONDS = 1.0  # between two speed metrics
 Losses = Mapping[str, Sequence[str]]
 """A library's names for its losses, by their common names: patterns of `fnmatch`, of which the first match is
@@ -35,17 +35,17 @@ class EpisodeLogger:
         self._losses = losses
         self.rate: float | None = None
         self._latest: dict[str, float] = {}
-        self._returns: deque[float] = deque(maxlen=_RECENT)
-        self._since, self._counted = time.monotonic(), steps
+        self._returns: deque[float] = deque(maxlen=_RECENT_EPISODES)
+        self._speed_time, self._speed_step = time.monotonic(), steps
 
     def step(self) -> None:
         """Count one step of one environment."""
         self.steps += 1
         self.telemetry.last_step = self.steps  # the process may end before the next metrics
         now = time.monotonic()
-        if now - self._since >= _SPEED_SECONDS:
-            self.rate = (self.steps - self._counted) / (now - self._since)
-            self._since, self._counted = now, self.steps
+        if now - self._speed_time >= _SPEED_SECONDS:
+            self.rate = (self.steps - self._speed_step) / (now - self._speed_time)
+            self._speed_time, self._speed_step = now, self.steps
             self.metrics({"steps_per_second": round(self.rate, 1)})
 
     def episode(
@@ -64,12 +64,12 @@ class EpisodeLogger:
         `returns` are the agents' returns, or the only agent's; the metric `episode_return` is their mean.
         `seconds` is its duration, `seed` the seed of its reset, if any.
         """
-        several = returns if isinstance(returns, Mapping) else {ALONE: returns}
-        mean = sum(several.values()) / len(several)
+        by_agent = returns if isinstance(returns, Mapping) else {ALONE: returns}
+        mean = sum(by_agent.values()) / len(by_agent)
         self._returns.append(mean)
         number = self.telemetry.episodes
         with signals_held():  # an episode is counted and written for all of its agents, or not at all
-            for agent, total in several.items():
+            for agent, total in by_agent.items():
                 self.telemetry.episode(
                     total_reward=total,
                     steps=length,

@@ -24,8 +24,8 @@ DESCRIPTION = "recording.json"
 _ACTIONS, _REWARDS, _TERMINATED, _TRUNCATED = "actions", "rewards", "terminated", "truncated"
 _ARRAYS = ("Box", "Discrete", "MultiBinary", "MultiDiscrete")
 _TEXTS = ("MissionSpace", "Text")
-_PART = 8 * 2**20  # bytes of observations that are held before they are written
-_BLOCK = 2**20
+_PART_BYTES = 8 * 2**20  # bytes of observations that are held before they are written
+_BLOCK_BYTES = 2**20
 _TEXT_BYTES = 400  # estimated for a string
 
 Keys = Sequence[Any]
@@ -88,8 +88,8 @@ class EpisodeRecorder:
 
     def __init__(self, folder: Path, description: Mapping[str, Any]) -> None:
         self._folder, self._description = folder, description
-        self._observed = _Columns(OBSERVATIONS, description["observation_space"])
-        self._acted = _Columns(_ACTIONS, description["action_space"])
+        self._observations = _Columns(OBSERVATIONS, description["observation_space"])
+        self._actions = _Columns(_ACTIONS, description["action_space"])
         self._file: zipfile.ZipFile | None = None
         self._path = folder
 
@@ -99,22 +99,22 @@ class EpisodeRecorder:
         self.discard()
         self._folder.mkdir(exist_ok=True)
         self._path = self._folder / f"{index}.npz"
-        self._begun = {**self._description, "seed": seed}
+        self._episode = {**self._description, "seed": seed}
         self._parts = self._steps = 0
-        self._ends: dict[str, list[Any]] = {_REWARDS: [], _TERMINATED: [], _TRUNCATED: []}
-        self._observed.clear()
-        self._acted.clear()
-        self._observed.add(observation)
+        self._outcomes: dict[str, list[Any]] = {_REWARDS: [], _TERMINATED: [], _TRUNCATED: []}
+        self._observations.clear()
+        self._actions.clear()
+        self._observations.add(observation)
         self._file = zipfile.ZipFile(self._unfinished, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
 
     def step(self, action: Any, reward: float, terminated: bool, truncated: bool, observation: Any) -> None:
         """Record a step with the observation after it."""
-        if self._observed.bytes >= _PART:
+        if self._observations.bytes >= _PART_BYTES:
             self._write_part()
-        self._acted.add(action)
-        for name, value in zip(self._ends, (reward, terminated, truncated)):
-            self._ends[name].append(value)
-        self._observed.add(observation)
+        self._actions.add(action)
+        for name, value in zip(self._outcomes, (reward, terminated, truncated)):
+            self._outcomes[name].append(value)
+        self._observations.add(observation)
         self._steps += 1
 
     def end(self, truncated: bool) -> dict[str, Any] | None:
@@ -123,10 +123,10 @@ class EpisodeRecorder:
         if self._file is None or not self._steps:
             self.discard()
             return None
-        last = self._ends[_TRUNCATED]
-        last[-1] = last[-1] or (truncated and not self._ends[_TERMINATED][-1])
+        truncations = self._outcomes[_TRUNCATED]
+        truncations[-1] = truncations[-1] or (truncated and not self._outcomes[_TERMINATED][-1])
         self._write_part()
-        self._file.writestr(DESCRIPTION, json.dumps({**self._begun, "steps": self._steps}))
+        self._file.writestr(DESCRIPTION, json.dumps({**self._episode, "steps": self._steps}))
         self._file.close()
         self._file = None
         self._unfinished.replace(self._path)
@@ -148,11 +148,11 @@ class EpisodeRecorder:
         """Write the steps since the last part."""
         numpy = import_module("numpy")
         columns = {
-            **self._observed.take(),
-            **self._acted.take(),
-            **{name: numpy.array(values) for name, values in self._ends.items()},
+            **self._observations.pop_arrays(),
+            **self._actions.pop_arrays(),
+            **{name: numpy.array(values) for name, values in self._outcomes.items()},
         }
-        for values in self._ends.values():
+        for values in self._outcomes.values():
             values.clear()
         assert self._file is not None
         for name, array in columns.items():
@@ -184,7 +184,7 @@ class _Columns:
             values.append(str(part) if dtype is None else asarray(part, dtype=dtype))
             self.bytes += len(part) if dtype is None else values[-1].nbytes
 
-    def take(self) -> dict[str, Any]:
+    def pop_arrays(self) -> dict[str, Any]:
         """Return the values as arrays by name, and begin again."""
         numpy = import_module("numpy")
         arrays = {name: numpy.array(values) for (name, _, _), values in zip(self._leaves, self._values)}
@@ -220,31 +220,31 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         parts = sorted({int(name.partition("/")[0]) for name in file.files if "/" in name})
         steps = described["steps"]
 
-        def joined(name: str, shape: Sequence[int], rows: int = steps) -> Any:
+        def load(name: str, shape: Sequence[int], rows: int = steps) -> Any:
             array = numpy.concatenate([file[f"{part}/{name}"] for part in parts])
             if not steps or array.shape != (rows, *shape):
                 raise ValueError(f"{name} of {steps} steps has the shape {array.shape}")
             return array
 
-        columns = {name: joined(name, ()) for name in (_REWARDS, _TERMINATED, _TRUNCATED)}
-        columns[_ACTIONS] = _nested(described["action_space"], _ACTIONS, joined)
-        observed = functools.partial(joined, rows=steps + 1)
-        columns[OBSERVATIONS] = _nested(described["observation_space"], OBSERVATIONS, observed)
+        columns = {name: load(name, ()) for name in (_REWARDS, _TERMINATED, _TRUNCATED)}
+        columns[_ACTIONS] = _nested(described["action_space"], _ACTIONS, load)
+        load_observations = functools.partial(load, rows=steps + 1)
+        columns[OBSERVATIONS] = _nested(described["observation_space"], OBSERVATIONS, load_observations)
     return described, columns
 
 
-def _nested(space: Mapping[str, Any], name: str, joined: Callable[[str, Sequence[int]], Any]) -> Any:
+def _nested(space: Mapping[str, Any], name: str, load: Callable[[str, Sequence[int]], Any]) -> Any:
     if space["type"] == "Dict":
-        return {key: _nested(part, f"{name}/{key}", joined) for key, part in space["spaces"].items()}
+        return {key: _nested(part, f"{name}/{key}", load) for key, part in space["spaces"].items()}
     if space["type"] == "Tuple":
-        return tuple(_nested(part, f"{name}/{key}", joined) for key, part in enumerate(space["spaces"]))
-    return joined(name, ()).tolist() if space["type"] in _TEXTS else joined(name, space["shape"])
+        return tuple(_nested(part, f"{name}/{key}", load) for key, part in enumerate(space["spaces"]))
+    return load(name, ()).tolist() if space["type"] in _TEXTS else load(name, space["shape"])
 
 
 def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file. Raises `OSError`."""
     hashed = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(_BLOCK):
+        while block := file.read(_BLOCK_BYTES):
             hashed.update(block)
     return hashed.hexdigest()

@@ -116,8 +116,8 @@ def one_line(error: BaseException) -> str:
     text = " ".join(str(error).split())
     if text and type(error).__module__ == "gymnasium.error":
         return text.rstrip(".")
-    kind = type_of(error)
-    return f"{kind}: {text}" if text else kind
+    type_name = type_of(error)
+    return f"{type_name}: {text}" if text else type_name
 
 
 def quoted(value: object, limit: int = 100) -> str:

@@ -14,8 +14,8 @@ from typing import Any, Callable, Iterator, Mapping, Union
 
 from mosaic_contract.telemetry import Telemetry
 
-_MOST_FILES = 256
-_MOST_EVENTS = 20_000  # per file and read, so that the program's output is not delayed
+_MAX_FILES = 256
+_MAX_EVENTS = 20_000  # per file and read, so that the program's output is not delayed
 
 log = logging.getLogger("mosaic_contract")
 
@@ -23,23 +23,23 @@ log = logging.getLogger("mosaic_contract")
 class EventFileReader:
     """The event files below `folder` that were written to after this object was created.
 
-    Their scalars become metrics; `named` renames the scalars of one step. Tags of files outside the first
-    file's folder are `prefixed` with their own folder.
+    Their scalars become metrics, with the names that `rename` gives to the scalars of one step. Tags of files
+    outside the first file's folder are `prefixed` with their own folder.
     """
 
     def __init__(
         self,
         folder: Union[str, Path],
         telemetry: Telemetry,
-        named: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+        rename: Callable[[Mapping[str, Any]], Mapping[str, Any]],
         *,
         prefixed: bool,
     ) -> None:
         self._folder = Path(folder)
-        self._telemetry, self._named, self._prefixed = telemetry, named, prefixed
-        self._since = time.time() - 1.0  # file systems round timestamps
+        self._telemetry, self._rename, self._prefixed = telemetry, rename, prefixed
+        self._start_time = time.time() - 1.0  # file systems round timestamps
         self._loaders: dict[Path, Any] = {}
-        self._first: Path | None = None
+        self._first_folder: Path | None = None
 
     @property
     def found(self) -> bool:
@@ -58,15 +58,15 @@ class EventFileReader:
                 log.warning("%s is not followed: %s", path, error)
                 self._loaders[path] = None
                 continue
-            self._first = self._first or path.parent
-        more = False
+            self._first_folder = self._first_folder or path.parent
+        has_more = False
         for path, loader in self._loaders.items():
             try:
-                more |= self._send(loader, self._prefix(path.parent))
+                has_more |= self._send(loader, self._prefix(path.parent))
             except Exception as error:  # a damaged file must not affect others
                 log.warning("%s is not followed any further: %s", path, error)
                 self._loaders[path] = None
-        return more
+        return has_more
 
     def _new_files(self) -> list[Path]:
         paths = []
@@ -75,14 +75,14 @@ class EventFileReader:
                 path = Path(folder) / name
                 if "tfevents" in name and path not in self._loaders:
                     with suppress(OSError):
-                        if path.stat().st_mtime >= self._since:
+                        if path.stat().st_mtime >= self._start_time:
                             paths.append(path)
-        return sorted(paths)[: _MOST_FILES - len(self._loaders)]
+        return sorted(paths)[: _MAX_FILES - len(self._loaders)]
 
     def _prefix(self, folder: Path) -> str:
-        if not self._prefixed or self._first is None or folder == self._first:
+        if not self._prefixed or self._first_folder is None or folder == self._first_folder:
             return ""
-        base = self._first if folder.is_relative_to(self._first) else self._folder
+        base = self._first_folder if folder.is_relative_to(self._first_folder) else self._folder
         return f"{folder.relative_to(base).as_posix()}/"
 
     def _send(self, loader: Any, prefix: str) -> bool:
@@ -94,24 +94,24 @@ class EventFileReader:
         for count, event in enumerate(loader.Load(), 1):
             for tag, value in _scalars(event):
                 if event.step != step and values:
-                    self._telemetry.metrics(step, self._named(values))
+                    self._telemetry.metrics(step, self._rename(values))
                     values = {}
                 step = event.step
                 values[prefix + tag] = value
-            if count >= _MOST_EVENTS:
+            if count >= _MAX_EVENTS:
                 break
         if values:
-            self._telemetry.metrics(step, self._named(values))
-        return count >= _MOST_EVENTS
+            self._telemetry.metrics(step, self._rename(values))
+        return count >= _MAX_EVENTS
 
 
 def _scalars(event: Any) -> Iterator[tuple[str, Any]]:
     """Yield the potentially numeric values of an event, in both versions of the format."""
     for value in event.summary.value:
-        kind = value.WhichOneof("value")
-        if kind == "simple_value":
+        value_kind = value.WhichOneof("value")
+        if value_kind == "simple_value":
             yield value.tag, float(value.simple_value)
-        elif kind == "tensor" and not value.tensor.string_val:
+        elif value_kind == "tensor" and not value.tensor.string_val:
             try:
                 array = import_module("tensorboard.util.tensor_util").make_ndarray(value.tensor)
             except TypeError as error:  # a numeric type that NumPy does not support

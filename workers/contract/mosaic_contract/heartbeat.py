@@ -13,8 +13,8 @@ from mosaic_contract.telemetry import Telemetry
 
 DEFAULT_INTERVAL = 5.0
 """Seconds between two heartbeats."""
-_TICKS = os.sysconf("SC_CLK_TCK")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Heartbeats:
@@ -36,14 +36,14 @@ class Heartbeats:
         self._thread.join(timeout=1.0)
 
     def _beat(self) -> None:
-        pid, then = os.getpid(), time.monotonic()
+        pid, previous_time = os.getpid(), time.monotonic()
         usage = usage_of_tree(pid)
         self._telemetry.heartbeat(usage.memory_mb, 0.0)
         while not self._stop.wait(self._interval):
-            before, usage = usage, usage_of_tree(pid)
-            elapsed, then = time.monotonic() - then, time.monotonic()
-            spent = max(0.0, usage.cpu_seconds - before.cpu_seconds)
-            self._telemetry.heartbeat(usage.memory_mb, 100.0 * spent / elapsed)
+            previous, usage = usage, usage_of_tree(pid)
+            elapsed, previous_time = time.monotonic() - previous_time, time.monotonic()
+            cpu_seconds = max(0.0, usage.cpu_seconds - previous.cpu_seconds)
+            self._telemetry.heartbeat(usage.memory_mb, 100.0 * cpu_seconds / elapsed)
 
 
 @dataclass(frozen=True)
@@ -63,17 +63,17 @@ def usage_of_tree(pid: int) -> Usage:
 
 def _from_proc(root: int) -> Usage:
     memory = cpu = 0.0
-    waiting = [root]
-    while waiting:
-        pid = waiting.pop()
+    pending = [root]
+    while pending:
+        pid = pending.pop()
         try:
             stat = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
             for task in Path(f"/proc/{pid}/task").iterdir():
-                waiting += map(int, (task / "children").read_bytes().split())
+                pending += map(int, (task / "children").read_bytes().split())
         except OSError:
             continue
-        cpu += sum(map(int, stat[11:15])) / _TICKS  # utime, stime, cutime, cstime
-        memory += int(stat[21]) * _PAGE / 2**20
+        cpu += sum(map(int, stat[11:15])) / _TICKS_PER_SECOND  # utime, stime, cutime, cstime
+        memory += int(stat[21]) * _PAGE_BYTES / 2**20
     return Usage(memory, cpu)
 
 
@@ -86,13 +86,13 @@ def _from_ps(root: int) -> Usage:
     while generation:
         tree |= generation
         generation = {pid for pid, row in rows.items() if int(row[0]) in generation} - tree
-    used = [rows[pid] for pid in tree if pid in rows]
-    return Usage(sum(int(row[1]) for row in used) / 2**10, sum(_seconds(row[2]) for row in used))
+    usages = [rows[pid] for pid in tree if pid in rows]
+    return Usage(sum(int(row[1]) for row in usages) / 2**10, sum(_seconds(row[2]) for row in usages))
 
 
-def _seconds(clock: str) -> float:
-    days, _, rest = clock.rpartition("-")
+def _seconds(cpu_time: str) -> float:
+    days, _, time_text = cpu_time.rpartition("-")
     seconds = 0.0
-    for part in rest.split(":"):
+    for part in time_text.split(":"):
         seconds = seconds * 60 + float(part)
     return seconds + 86400 * int(days or 0)

@@ -20,9 +20,9 @@ _LAB_OPTIONS = {  # other keywords of `lab.train`, with the options of `mosaic-l
     "grace_seconds": "--grace-seconds",
 }  # fmt: skip
 _FORMER_OPTIONS = {"environ": "env_vars"}
-_OF_THE_ENVIRONMENT = {"settings", "env_config", "env_kwargs", "env_settings", "env_args", "make_kwargs"}
-_ONE_THING = (  # each set: the names of one thing in different libraries and versions
-    _OF_THE_ENVIRONMENT,
+_ENVIRONMENT_NAMES = {"settings", "env_config", "env_kwargs", "env_settings", "env_args", "make_kwargs"}
+_SYNONYMS = (  # each set: the names of one thing in different libraries and versions
+    _ENVIRONMENT_NAMES,
     {"learning_rate", "lr", "actor_lr", "critic_lr", "policy_lr", "q_lr", "learning_rate_actor",
      "learning_rate_critic"},
     {"gamma", "discount_factor"},
@@ -147,9 +147,9 @@ def with_limits(
 def outside_limits(value: float, limits: Mapping[str, Any]) -> str:
     """Return why a number is outside the limits of a parameter, given in the form of its `to_dict`; empty if
     it is within them."""
-    for name, fits, reason in _LIMITS:
+    for name, is_within, reason in _LIMITS:
         limit = limits.get(name)
-        if limit is not None and not fits(value, limit):
+        if limit is not None and not is_within(value, limit):
             return f"{value} is {reason} {limit}"
     return ""
 
@@ -167,36 +167,36 @@ def not_widths(values: Mapping[str, Any], may_be_empty: Collection[str] = ()) ->
 def _unknown(name: str, parameters: Collection[str]) -> str:
     if name in OWN_FIELDS:
         return f"{name!r} is a field of the configuration{lab_keyword(name)}, not a hyperparameter"
-    if alike := sorted(
-        other for names in _ONE_THING if name in names for other in names if other in parameters
+    if synonyms := sorted(
+        other for names in _SYNONYMS if name in names for other in names if other in parameters
     ):
-        return f"unknown hyperparameter {name!r}; here it is called {' or '.join(map(repr, alike))}"
-    if name in _OF_THE_ENVIRONMENT:
+        return f"unknown hyperparameter {name!r}; here it is called {' or '.join(map(repr, synonyms))}"
+    if name in _ENVIRONMENT_NAMES:
         return (
             f"{name!r} is not a hyperparameter, and this worker takes no keywords of the environment: "
             "register an id with them in a module, gymnasium.register(..., kwargs=...), and give "
             'env="module:Id-v0"'
         )
     hint = nearest(name, parameters)
-    wanted = _FORMER_OPTIONS.get(name, name.lower())
-    meant = difflib.get_close_matches(wanted, _LAB_OPTIONS, n=1, cutoff=0.75)
-    if meant and "did you mean" not in hint:
-        hint = f"; did you mean lab.train's {meant[0]}= ({_LAB_OPTIONS[meant[0]]})?"
+    option = _FORMER_OPTIONS.get(name, name.lower())
+    close = difflib.get_close_matches(option, _LAB_OPTIONS, n=1, cutoff=0.75)
+    if close and "did you mean" not in hint:
+        hint = f"; did you mean lab.train's {close[0]}= ({_LAB_OPTIONS[close[0]]})?"
     return f"unknown hyperparameter {name!r}{hint}"
 
 
 def converted(parameter: Parameter, value: Any) -> Any:
     """Return a value converted to a parameter's type. Raises ValueError with the reason if it is not
     valid."""
-    wanted = parameter.type
+    expected_type = parameter.type
     if value is None and parameter.default is None:
         return None
-    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+    if expected_type is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
-    elif wanted is int and isinstance(value, float) and value.is_integer():
+    elif expected_type is int and isinstance(value, float) and value.is_integer():
         value = int(value)  # 1e6 is a float in JSON
-    if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
-        raise ValueError(f"expected {wanted.__name__}, got {type(value).__name__} {value!r:.100}")
+    if not isinstance(value, expected_type) or (expected_type is int and isinstance(value, bool)):
+        raise ValueError(f"expected {expected_type.__name__}, got {type(value).__name__} {value!r:.100}")
     if parameter.choices and value not in parameter.choices:
         raise ValueError(f"{value!r:.100} is not one of {', '.join(map(repr, parameter.choices))}")
     if isinstance(value, (int, float)) and (reason := outside_limits(value, vars(parameter))):

@@ -49,14 +49,14 @@ def after_import(name: str, callback: Callable[[Any], None]) -> None:
     """Call `callback(module)` once `name` has been imported; immediately if it already is."""
 
     @contextmanager
-    def then(module: Any) -> Iterator[None]:
+    def run_callback(module: Any) -> Iterator[None]:
         yield
         callback(module)
 
     if name in sys.modules:
         callback(sys.modules[name])
     else:
-        around_import(name, then)
+        around_import(name, run_callback)
 
 
 def around_import(name: str, context: Callable[[Any], ContextManager[None]]) -> None:
@@ -72,8 +72,8 @@ class _AroundImport(MetaPathFinder):
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Optional[ModuleSpec]:
         if name != self._name:
             return None
-        others = sys.meta_path[sys.meta_path.index(self) + 1 :]
-        finders = (finder for finder in others if hasattr(finder, "find_spec"))
+        remaining = sys.meta_path[sys.meta_path.index(self) + 1 :]
+        finders = (finder for finder in remaining if hasattr(finder, "find_spec"))
         spec = next(filter(None, (finder.find_spec(name, path, target) for finder in finders)), None)
         if spec is not None and spec.loader is not None:
             execute = spec.loader.exec_module

@@ -149,9 +149,9 @@ def describe_worker(name: str, package: str, **details: Any) -> tuple[WorkerMeta
     is read from the installed packages named in `upstream_library` ("openai, anthropic"), without importing
     them. Raises `TypeError` for an unknown field.
     """
-    about = {**_installed(package), "upstream_version": _versions(details.get("upstream_library", ""))}
-    about.update({f.name: details.pop(f.name) for f in fields(WorkerMetadata) if f.name in details})
-    return WorkerMetadata(name, **about), WorkerCapabilities(**details)
+    values = {**_installed(package), "upstream_version": _versions(details.get("upstream_library", ""))}
+    values.update({f.name: details.pop(f.name) for f in fields(WorkerMetadata) if f.name in details})
+    return WorkerMetadata(name, **values), WorkerCapabilities(**details)
 
 
 def _installed(package: str) -> dict[str, str]:

@@ -17,8 +17,8 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 from mosaic_contract.programs import exit_text
 from mosaic_contract.ready_process import send_start
 
-_LONGEST = 4096  # bytes of an answer
-_DEADLINE = 60.0  # seconds for a fork, which takes milliseconds once the library is imported
+_MAX_ANSWER_BYTES = 4096
+_FORK_SECONDS = 60.0  # a fork takes milliseconds once the library is imported
 _IMPORT_SECONDS = 30.0  # after which a process starts cold rather than waiting longer for the import
 
 
@@ -42,18 +42,18 @@ class WarmProcess:
         self.returncode: Optional[int] = None
         self._channel = channel
         self._lock = threading.Lock()
-        theirs, write = os.pipe()
-        read, answers = os.pipe()
+        child_in, write = os.pipe()
+        read, child_out = os.pipe()
         self.stdin, self.stdout = os.fdopen(write, "wb", 0), os.fdopen(read, "rb", 0)
         try:
-            send_start(channel, command[2], command[3:], env, cwd, {theirs: 0, answers: 1, **descriptors})
+            send_start(channel, command[2], command[3:], env, cwd, {child_in: 0, child_out: 1, **descriptors})
         except BaseException:
             self.stdin.close()
             self.stdout.close()
             raise
         finally:
-            os.close(theirs)
-            os.close(answers)
+            os.close(child_in)
+            os.close(child_out)
 
     def poll(self) -> Optional[int]:
         return self._await(0.0)
@@ -71,7 +71,7 @@ class WarmProcess:
             with self._lock:
                 if self.returncode is None:
                     try:
-                        code = _received(self._channel).get("code")
+                        code = _receive(self._channel).get("code")
                         self.returncode = -signal.SIGTERM if code is None else code  # its parent was killed
                     finally:  # also if interrupted: the next read then finds the end
                         self._channel.shutdown(socket.SHUT_RDWR)
@@ -129,16 +129,16 @@ def how_it_ended(process: Process, seconds: float) -> str:
 
 
 def request_fork(
-    warm: int, request: Mapping[str, Any], descriptors: Sequence[int], seconds: float = _DEADLINE
+    warm: int, request: Mapping[str, Any], descriptors: Sequence[int], seconds: float = _FORK_SECONDS
 ) -> Tuple[Optional[int], socket.socket]:
     """Send a request to the warm worker with the socket ``warm``. Return the pid in its answer, None if it
     refuses, and the request's own socket. Raises `TimeoutError`."""
-    channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    channel, remote_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     answer: Dict[str, Any] = {}
     try:
-        with theirs, socket.socket(fileno=os.dup(warm)) as control:
-            socket.send_fds(control, [json.dumps(request).encode()], [*descriptors, theirs.fileno()])
-        answer = _received(channel, seconds)
+        with remote_end, socket.socket(fileno=os.dup(warm)) as control:
+            socket.send_fds(control, [json.dumps(request).encode()], [*descriptors, remote_end.fileno()])
+        answer = _receive(channel, seconds)
     except TimeoutError:
         channel.close()
         raise
@@ -147,11 +147,11 @@ def request_fork(
     return answer.get("pid"), channel
 
 
-def _received(channel: socket.socket, seconds: Optional[float] = None) -> Dict[str, Any]:
+def _receive(channel: socket.socket, seconds: Optional[float] = None) -> Dict[str, Any]:
     """Return the next message; empty at the end. Raises `TimeoutError`."""
     poll = select.poll()
     poll.register(channel, select.POLLIN)
     if not poll.poll(None if seconds is None else 1e3 * seconds):
         raise TimeoutError(f"no answer within {seconds:g} s")
-    data = channel.recv(_LONGEST)
+    data = channel.recv(_MAX_ANSWER_BYTES)
     return json.loads(data) if data else {}

@@ -10,7 +10,7 @@ from typing import Any, Callable, Mapping, Sequence
 
 ACTION = "action"
 
-KNOWN = (ACTION, "probabilities", "logits", "value", "action_values")
+QUERIES = (ACTION, "probabilities", "logits", "value", "action_values")
 """The names of queries: actions of the environment; the probabilities and logits of a distribution over
 discrete actions; the value of the state; the value of each discrete action."""
 
@@ -28,7 +28,7 @@ state, each is the first of an episode."""
 
 @dataclass(frozen=True)
 class PolicyQueries:
-    """The answers of one operator's policy, by their names in `KNOWN`.
+    """The answers of one operator's policy, by their names in `QUERIES`.
 
     observation_space: description of the space of its observations.
     observe: (observation, alone) → the network's input for one observation: `alone`, as the next one of the
@@ -44,13 +44,13 @@ class PolicyQueries:
     state: Callable[[], Any] = lambda: None
     memoryless: bool = False
 
-    def answer(self, what: str, observations: Any) -> Any:
+    def answer(self, query: str, observations: Any) -> Any:
         """Return the answers for several observations (arrays with a row for each), as an array with a row
         for each."""
         inputs = observations
         if self.observe is not None:
             inputs = _joined([self.observe(observation, False) for observation in _rows(observations)])
-        return self.answers[what](inputs, None)
+        return self.answers[query](inputs, None)
 
     @property
     def selects(self) -> bool:
@@ -73,10 +73,10 @@ class PolicyQueries:
             actions.append(self.answers[ACTION](inputs, None)[: len(rows)])
         return actions[0] if len(actions) == 1 else numpy.concatenate(actions)
 
-    def answer_alone(self, what: str, observation: Any) -> Any:
+    def answer_alone(self, query: str, observation: Any) -> Any:
         """Return the answer for the observation that follows the operator's last action."""
         network_input = observation if self.observe is None else self.observe(observation, True)
-        return self.answers[what](_joined([network_input]), self.state())[0]
+        return self.answers[query](_joined([network_input]), self.state())[0]
 
 
 def queries_of(operator: Any) -> PolicyQueries | None:

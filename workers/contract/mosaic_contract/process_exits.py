@@ -56,7 +56,7 @@ def leave_within(seconds: float, code: int) -> None:
 
     def watch() -> None:
         deadline = time.monotonic() + seconds
-        if not joined.wait(min(seconds, _THREAD_SECONDS)) and (names := _waited_for()):
+        if not joined.wait(min(seconds, _THREAD_SECONDS)) and (names := _blocking_threads()):
             log.warning("the process ends without its threads that still run: %s", ", ".join(names))
             _end_process(code)
         time.sleep(max(0.0, deadline - time.monotonic()))
@@ -65,7 +65,7 @@ def leave_within(seconds: float, code: int) -> None:
     threading.Thread(target=watch, name="mosaic-leaving", daemon=True).start()
 
 
-def _waited_for() -> List[str]:
+def _blocking_threads() -> List[str]:
     main = threading.main_thread()
     return [thread.name for thread in threading.enumerate() if thread is not main and not thread.daemon]
 
@@ -82,12 +82,12 @@ def exit_error(code: object, lines: Lines, reached: str) -> str:
         f"exit code {code or 0}" if code is None or isinstance(code, int) else f"exit code 1, {code!r:.300}"
     )
     owned = [(_owner(frame), frame, line) for frame, line in reversed(lines)]
-    for owner, who in (("user", "the environment"), ("library", "a library")):
+    for owner, subject in (("user", "the environment"), ("library", "a library")):
         for frame_owner, frame, line in owned:
             if frame_owner == owner:
                 file = Path(frame.f_code.co_filename).name
-                place = f"line {line} of {file}, in {frame.f_code.co_name}"
-                return f"{who} ended the process ({status}) {reached}: {place}"
+                location = f"line {line} of {file}, in {frame.f_code.co_name}"
+                return f"{subject} ended the process ({status}) {reached}: {location}"
     return f"the environment or a library ended the process ({status}) {reached}"
 
 

@@ -19,10 +19,10 @@ from typing import Callable, Mapping, Optional, Sequence, Union
 from mosaic_contract.codec import LineSplitter
 from mosaic_contract.errors import Cancelled, ConfigError, UpstreamFailed
 
-_LOOK_SECONDS = 0.5
+_POLL_SECONDS = 0.5
 _STOP_SECONDS = 7.0  # for the program to save and exit: less than the grace period of a run
 _LAST_LINES_SECONDS = 1.0  # for data left in the pipe after the program has ended
-_LOG = 2  # stderr
+_LOG_DESCRIPTOR = 2  # stderr
 
 log = logging.getLogger("mosaic_contract")
 
@@ -48,18 +48,18 @@ def run_program(
             cwd=cwd,
             env=env,
             stdin=subprocess.DEVNULL,
-            stdout=_LOG if take is None else subprocess.PIPE,
+            stdout=_LOG_DESCRIPTOR if take is None else subprocess.PIPE,
             bufsize=0,
         )
     except OSError as error:
         raise ConfigError(f"{command[0]!r} cannot be started: {error.strerror or error}") from None
-    lines = _Lines(program, take)
+    lines = _OutputLines(program, take)
     try:
-        _follow(program, lines, look, until=None)
+        _follow(program, lines, look, end_time=None)
     except Cancelled as cancelled:
         if program.poll() is None:
             program.send_signal(cancelled.signal)
-        _follow(program, lines, look, until=time.monotonic() + _STOP_SECONDS)
+        _follow(program, lines, look, end_time=time.monotonic() + _STOP_SECONDS)
         if program.poll() is None:
             log.warning("%s has not exited within %g s and is killed", command[0], _STOP_SECONDS)
         raise
@@ -70,9 +70,9 @@ def run_program(
     return program.returncode
 
 
-def exit_failure(who: str, code: int, error_type: str) -> UpstreamFailed:
+def exit_failure(subject: str, code: int, error_type: str) -> UpstreamFailed:
     """Return the error about a program that ended with this nonzero exit code."""
-    text = f"{who} {exit_text(code)}; its output is in the log"
+    text = f"{subject} {exit_text(code)}; its output is in the log"
     return UpstreamFailed(text, "Killed" if code < 0 else error_type)
 
 
@@ -90,18 +90,21 @@ def signal_name(number: int) -> str:
 
 
 def _follow(
-    program: subprocess.Popen[bytes], lines: _Lines, look: Callable[[], object], until: Optional[float]
+    program: subprocess.Popen[bytes],
+    lines: _OutputLines,
+    look: Callable[[], object],
+    end_time: Optional[float],
 ) -> None:
-    """Read what the program writes until it has ended, or until the time `until` (`time.monotonic`)."""
-    deadline, looked = until, 0.0
-    while until is None or time.monotonic() <= until:
-        if time.monotonic() - looked >= _LOOK_SECONDS:
-            looked = time.monotonic()
+    """Read what the program writes until it has ended, or until `end_time` (`time.monotonic`)."""
+    deadline, last_look = end_time, 0.0
+    while end_time is None or time.monotonic() <= end_time:
+        if time.monotonic() - last_look >= _POLL_SECONDS:
+            last_look = time.monotonic()
             look()
         ended = program.poll() is not None
         if ended:  # its child processes may keep the pipe open indefinitely
             last = time.monotonic() + _LAST_LINES_SECONDS
-            until = last if until is None else min(until, last)
+            end_time = last if end_time is None else min(end_time, last)
         if not lines.read() and ended:
             break
     lines.finish()
@@ -109,19 +112,21 @@ def _follow(
         pass
 
 
-class _Lines:
-    """The lines of a program's standard output, passed to `take`."""
+class _OutputLines:
+    """The lines of a program's standard output, passed to `handle_line`."""
 
-    def __init__(self, program: subprocess.Popen[bytes], take: Optional[Callable[[bytes], None]]) -> None:
-        self._program, self._take = program, take
-        self._open = take is not None
+    def __init__(
+        self, program: subprocess.Popen[bytes], handle_line: Optional[Callable[[bytes], None]]
+    ) -> None:
+        self._program, self._handle_line = program, handle_line
+        self._open = handle_line is not None
         self._splitter = LineSplitter()
 
     def read(self) -> bool:
         """Wait a moment for output, or for the end of a program without any. Return whether any arrived."""
         if not self._open:
             with suppress(subprocess.TimeoutExpired):
-                self._program.wait(_LOOK_SECONDS)
+                self._program.wait(_POLL_SECONDS)
             return False
         assert self._program.stdout is not None
         if not select.select([self._program.stdout], [], [], 0.1)[0]:
@@ -145,5 +150,5 @@ class _Lines:
 
     def _pass_on(self, data: bytes) -> None:
         for line in self._splitter.feed(data):
-            assert self._take is not None
-            self._take(line)
+            assert self._handle_line is not None
+            self._handle_line(line)

@@ -162,11 +162,11 @@ def load_optimizer(optimizer: Any, state: Mapping[str, Any]) -> None:
     """Load a saved state into an optimizer, but keep the optimizer's own options, such as its learning rate,
     which a resumed training may have changed. A schedule's scaling of the saved rate is applied to the new
     rate. Raises `ValueError` if the state has other parameters."""
-    own = optimizer.state_dict()["param_groups"]
-    for group, saved in zip(own, state["param_groups"]):
+    groups = optimizer.state_dict()["param_groups"]
+    for group, saved in zip(groups, state["param_groups"]):
         if (first := saved.get("initial_lr")) is not None:
-            same = group["lr"] == first
-            group["lr"] = saved["lr"] if same else group["lr"] * saved["lr"] / first
-    if len(own) == len(state["param_groups"]):
-        state = {**state, "param_groups": own}
+            is_unchanged = group["lr"] == first
+            group["lr"] = saved["lr"] if is_unchanged else group["lr"] * saved["lr"] / first
+    if len(groups) == len(state["param_groups"]):
+        state = {**state, "param_groups": groups}
     optimizer.load_state_dict(state)

@@ -24,14 +24,14 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 RUN_DIR = "MOSAIC_RUN_DIR"
 """The variable by which a run's processes are found. A warm worker has it at the end of its variables, with a
-value of `ROOM` characters that is replaced in its forks."""
-ROOM = 4096
-_LONGEST = 4 << 20  # bytes of a packet; more than a socket sends
-_MOST_DESCRIPTORS = 16
+value of `RUN_DIR_CHARS` characters that is replaced in its forks."""
+RUN_DIR_CHARS = 4096
+_MAX_PACKET_BYTES = 4 << 20  # more than a socket sends
+_MAX_DESCRIPTORS = 16
 _PR_SET_PDEATHSIG = 1
 _POLL_SECONDS = 0.01
 
-_spare: Optional[PythonProcess] = None
+_standby: Optional[PythonProcess] = None
 
 
 class ReadyProcess:
@@ -49,23 +49,23 @@ class ReadyProcess:
             os._exit(1)
         os.setsid()
 
-    def run_when_started(self, work: Callable[[Sequence[str]], int], *, spare: bool) -> None:
-        """Wait for the start, call `work` with its arguments and end the process. ``spare``: fork a ready
+    def run_when_started(self, work: Callable[[Sequence[str]], int], *, standby: bool) -> None:
+        """Wait for the start, call `work` with its arguments and end the process. ``standby``: fork a ready
         process for `start_python` as well."""
-        global _spare
+        global _standby
         output, set_before = os.pread(2, self._output, 0), _set_since_start()
         _, arguments = _wait(self._channel)
         os.environ.update(set_before)
         os.write(2, output)
-        if spare and "--config" in arguments and "--dry-run" not in arguments:
-            parents, childs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        if standby and "--config" in arguments and "--dry-run" not in arguments:
+            parent_end, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             if (pid := os.fork()) == 0:
-                parents.close()
-                module, arguments = _wait(childs)
+                parent_end.close()
+                module, arguments = _wait(child_end)
                 sys.argv = [module, *arguments]
                 _leave(_run(module))
-            childs.close()
-            _spare = PythonProcess(pid, parents)
+            child_end.close()
+            _standby = PythonProcess(pid, parent_end)
         sys.argv = [sys.argv[0], *arguments]
         _leave(work(arguments))
 
@@ -115,16 +115,16 @@ def start_python(
 ) -> subprocess.Popen[bytes] | PythonProcess:
     """Start ``python -m MODULE ARGUMENT…`` without a stdin and return it. In a process of a warm worker it is
     a `PythonProcess`."""
-    global _spare
-    spare, _spare = _spare, None
-    if spare is not None:
+    global _standby
+    standby, _standby = _standby, None
+    if standby is not None:
         with Path(os.devnull).open("rb") as nothing:
             try:
                 passed = {nothing.fileno(): 0, 1: 1, 2: 2, **{number: number for number in pass_fds}}
-                spare.start(module, arguments, cwd, env, passed)
-                return spare
+                standby.start(module, arguments, cwd, env, passed)
+                return standby
             except OSError:  # it was killed, or the packet is too long
-                spare.wait()
+                standby.wait()
     command = [sys.executable, "-m", module, *arguments]
     return subprocess.Popen(command, cwd=cwd, env=env, pass_fds=pass_fds, stdin=subprocess.DEVNULL)
 
@@ -174,12 +174,12 @@ def _leave(code: int) -> None:
 def receive(channel: socket.socket) -> Tuple[Optional[Dict[str, Any]], List[int]]:
     """Return the next packet and its descriptors; None at the end of the socket."""
     data, descriptors, _, _ = socket.recv_fds(
-        channel, _LONGEST, _MOST_DESCRIPTORS, flags=socket.MSG_CMSG_CLOEXEC
+        channel, _MAX_PACKET_BYTES, _MAX_DESCRIPTORS, flags=socket.MSG_CMSG_CLOEXEC
     )
     return (json.loads(data) if data else None), descriptors
 
 
-def place(descriptors: Sequence[int], numbers: Sequence[int]) -> None:
+def assign_numbers(descriptors: Sequence[int], numbers: Sequence[int]) -> None:
     """Give each descriptor its number in all programs that this process executes."""
     above = max(numbers, default=0) + 1
     high = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, above) for descriptor in descriptors]
@@ -194,7 +194,7 @@ def _wait(channel: socket.socket) -> Tuple[str, List[str]]:
     if start is None:
         os._exit(0)
     channel.close()
-    place(descriptors, start["descriptors"])
+    assign_numbers(descriptors, start["descriptors"])
     for descriptor in set(descriptors) - set(start["descriptors"]):
         os.close(descriptor)
     _show_run(start["environment"].get(RUN_DIR, ""))
@@ -222,6 +222,6 @@ def _show_run(folder: str) -> None:
     stat = Path("/proc/self/stat").read_bytes()
     begin, end = map(int, stat[stat.rindex(b")") + 2 :].split()[47:49])
     offset = ctypes.string_at(begin, end - begin).find(f"{RUN_DIR}=".encode())
-    place, value = begin + offset + len(RUN_DIR) + 1, folder.encode()
-    if offset >= 0 and len(value) < end - place:
-        ctypes.memmove(place, value.ljust(end - place, b"\0"), end - place)
+    address, value = begin + offset + len(RUN_DIR) + 1, folder.encode()
+    if offset >= 0 and len(value) < end - address:
+        ctypes.memmove(address, value.ljust(end - address, b"\0"), end - address)

@@ -75,13 +75,13 @@ class CancelOnSignal:
 
     def __init__(self) -> None:
         self.cancelled: Cancelled | None = None
-        self._over = threading.Event()
-        self._hook, sys.unraisablehook = sys.unraisablehook, self._unraisable
-        woken, wake = os.pipe()
-        os.set_blocking(wake, False)
-        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        self._disarmed = threading.Event()
+        self._previous_hook, sys.unraisablehook = sys.unraisablehook, self._unraisable
+        wake_reader, wake_writer = os.pipe()
+        os.set_blocking(wake_writer, False)
+        signal.set_wakeup_fd(wake_writer, warn_on_full_buffer=False)
         threading.Thread(
-            target=self._repeat_signal, args=(woken,), name="mosaic-signals", daemon=True
+            target=self._repeat_signal, args=(wake_reader,), name="mosaic-signals", daemon=True
         ).start()
         for signum in _SIGNALS:
             _set_handler(signum, self._handle)
@@ -110,7 +110,7 @@ class CancelOnSignal:
         """Ignore both signals from now on: only the run's terminal event remains to be written."""
         for signum in _SIGNALS:
             _set_handler(signum, signal.SIG_IGN)
-        self._over.set()
+        self._disarmed.set()
 
     def _handle(self, signum: int, frame: FrameType | None) -> None:
         if self.cancelled is None and not _held:
@@ -121,13 +121,13 @@ class CancelOnSignal:
         if isinstance(unraisable.exc_value, Cancelled):
             self.cancelled = None
         else:
-            self._hook(unraisable)
+            self._previous_hook(unraisable)
 
-    def _repeat_signal(self, woken: int) -> None:
+    def _repeat_signal(self, wake_reader: int) -> None:
         signum = 0
         while signum not in _SIGNALS:  # signals of other handlers are written here too
-            signum = os.read(woken, 1)[0]
-        while not self._over.wait(_REPEAT_SECONDS):
+            signum = os.read(wake_reader, 1)[0]
+        while not self._disarmed.wait(_REPEAT_SECONDS):
             if self.cancelled is None:
                 signal.pthread_kill(threading.main_thread().ident or 0, signum)
 

@@ -39,8 +39,8 @@ _TRACEBACK_LIMIT = 60_000
 _UNWRITABLE = (TypeError, ValueError, RecursionError)  # LineTooLong is a ValueError
 
 E = TypeVar("E", bound=Event)
-_DEEPEST = 20
-_MOST_NAMED = 100
+_MAX_DEPTH = 20
+_MAX_WARNINGS = 100
 
 log = logging.getLogger("mosaic_contract")
 
@@ -265,9 +265,9 @@ class Telemetry:
             if not self._finished:
                 self._write(lines)
 
-    def _event(self, kind: type[E], *payload: Any) -> E:
+    def _event(self, event_class: type[E], *payload: Any) -> E:
         with self._lock:  # timestamped and written in the same order
-            event = kind(self.run_id, self.now(), *payload)
+            event = event_class(self.run_id, self.now(), *payload)
             self._send(event)
         return event
 
@@ -306,11 +306,11 @@ class Telemetry:
 
     def _push(self) -> bool:
         """Write the rest of the pending line. Return False on failure."""
-        data, sent = self._pending
+        data, counts = self._pending
         try:
-            while sum(sent) < len(data):
+            while sum(counts) < len(data):
                 # One bytecode step: no signal can arrive between a write and its count.
-                sent.extend(map(os.write, (self._fd,), (data[sum(sent) :],)))
+                counts.extend(map(os.write, (self._fd,), (data[sum(counts) :],)))
         except OSError:
             return False
         return True
@@ -319,7 +319,7 @@ class Telemetry:
 def flat(values: Mapping[Any, Any], prefix: str = "", depth: int = 0) -> Iterator[Tuple[str, Any]]:
     """Yield the values of nested objects, under their keys joined by "/"."""
     for name, value in values.items():
-        if isinstance(value, Mapping) and value and depth < _DEEPEST:
+        if isinstance(value, Mapping) and value and depth < _MAX_DEPTH:
             yield from flat(value, f"{prefix}{name}/", depth + 1)
         else:
             yield f"{prefix}{name}", value
@@ -330,7 +330,7 @@ class MetricValues:
     number."""
 
     def __init__(self) -> None:
-        self._named: set[str] = set()
+        self._warned: set[str] = set()
 
     def numbers(self, values: Mapping[Any, Any]) -> dict[str, float]:
         """Return the numbers in a row by name. Arrays and tensors with one element count as numbers."""
@@ -339,14 +339,14 @@ class MetricValues:
             try:
                 numbers[name] = _number(value)
             except (TypeError, ValueError, RuntimeError):  # the last: PyTorch, for several numbers
-                self._name(name, value)
+                self._warn(name, value)
         return numbers
 
-    def _name(self, name: str, value: Any) -> None:
-        if name not in self._named and len(self._named) < _MOST_NAMED:
-            self._named.add(name)
+    def _warn(self, name: str, value: Any) -> None:
+        if name not in self._warned and len(self._warned) < _MAX_WARNINGS:
+            self._warned.add(name)
             log.warning("metric %.200r is left out: %s is not a number", name, quoted(value))
-            if len(self._named) == _MOST_NAMED:
+            if len(self._warned) == _MAX_WARNINGS:
                 log.warning("further metrics that are left out are not reported")
 
 

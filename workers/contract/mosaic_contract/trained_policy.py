@@ -30,7 +30,7 @@ from mosaic_contract.wrappers import ObservationTransform, observation_transform
 Description = Mapping[str, Any]
 Policy = TypeVar("Policy")
 
-_KEPT = 8  # policies
+_MAX_CACHED = 8  # policies
 
 
 def trained_policy(
@@ -57,7 +57,7 @@ def trained_policy(
     return _policy(make, file, file.stat().st_mtime_ns), as_policy_sees(described), deterministic
 
 
-@functools.lru_cache(_KEPT)
+@functools.lru_cache(_MAX_CACHED)
 def _policy(make: Callable[[Path, Any], Policy], path: Path, modified: int) -> Policy:
     """Return the policy of a file. `modified`, its modification time, makes the cache reload a new file."""
     try:
@@ -79,8 +79,8 @@ def _check_spaces(described: Description, setup: AgentSetup) -> None:
         )
     problems = [
         f"{policy} cannot act for {setup.player_id}: its {text}"
-        for name, what in (("observation_space", "observations"), ("action_space", "actions"))
-        if (space := getattr(setup, name)) is not None and (text := misfit(spaces[name], space, what))
+        for name, noun in (("observation_space", "observations"), ("action_space", "actions"))
+        if (space := getattr(setup, name)) is not None and (text := misfit(spaces[name], space, noun))
     ]
     if problems:
         raise ConfigError([*problems, *same_settings(policy, env_settings_of(described))])
@@ -116,23 +116,23 @@ class AgentGenerators:
     def begin(self, seed: int | None) -> None:
         """Seed the generators again; None lets their streams continue."""
         if seed is not None:
-            self._before = self._state = self._torch.Generator().manual_seed(seed).get_state()
+            self._previous_state = self._state = self._torch.Generator().manual_seed(seed).get_state()
             self.numpy = import_module("numpy").random.default_rng(seed)
 
     @contextmanager
     def torch_generator(self) -> Iterator[None]:
-        outside = self._torch.get_rng_state()
+        process_state = self._torch.get_rng_state()
         self._torch.set_rng_state(self._state)
         try:
             yield
         finally:
-            self._before, self._state = self._state, self._torch.get_rng_state()
-            self._torch.set_rng_state(outside)
+            self._previous_state, self._state = self._state, self._torch.get_rng_state()
+            self._torch.set_rng_state(process_state)
 
     @property
     def drew(self) -> bool:
         """Whether the last `torch_generator` drew numbers."""
-        return not self._torch.equal(self._before, self._state)
+        return not self._torch.equal(self._previous_state, self._state)
 
 
 class TrainedOperator:

@@ -187,8 +187,8 @@ class PlannedTraining:
             return None, dict(config.hyperparameters)
         file, described = read_description(path, cls.FORMAT, cls.ALGORITHMS)
         # "ppo" may mean "ppo_continuous" or "ppo_atari", depending on the environment.
-        same = f"{described['algorithm']}_".startswith(f"{config.algorithm}_")
-        saved = described["hyperparameters"] if same else {}
+        is_same = f"{described['algorithm']}_".startswith(f"{config.algorithm}_")
+        saved = described["hyperparameters"] if is_same else {}
         return (file, described), {**saved, **config.hyperparameters}
 
     @classmethod

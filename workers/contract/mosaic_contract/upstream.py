@@ -52,9 +52,9 @@ def arguments_of(node: ast.ClassDef) -> Iterator[tuple[ast.arg, ast.expr]]:
 
 def fields_of(node: ast.ClassDef) -> Iterator[tuple[str, ast.AnnAssign, str]]:
     """Yield the annotated fields of a class: the name, the statement and the string after it, or ""."""
-    for field, after in zip(node.body, [*node.body[1:], None]):
+    for field, following in zip(node.body, [*node.body[1:], None]):
         if isinstance(field, ast.AnnAssign):
-            text = after.value if isinstance(after, ast.Expr) else None
+            text = following.value if isinstance(following, ast.Expr) else None
             yield ast.unparse(field.target), field, str(text.value) if isinstance(text, ast.Constant) else ""
 
 
@@ -67,5 +67,5 @@ def meanings_of(docstring: str | None) -> dict[str, str]:
 def first_sentence(text: str) -> str:
     """Return the first sentence or paragraph of `text` as one line, without its full stop."""
     paragraph = re.split(r"\n\s*\n", text.strip(), maxsplit=1)[0]
-    ends = r"(?<=[^.]\.)(?<!i\.e\.)(?<!e\.g\.)\s"
-    return re.split(ends, " ".join(paragraph.split()), maxsplit=1)[0].rstrip(".")
+    sentence_end = r"(?<=[^.]\.)(?<!i\.e\.)(?<!e\.g\.)\s"
+    return re.split(sentence_end, " ".join(paragraph.split()), maxsplit=1)[0].rstrip(".")

@@ -72,8 +72,8 @@ def error_text(error: BaseException, file: Path) -> str:
     lines = [line for line in traceback.extract_tb(frames) if Path(line.filename) == file]
     if not lines:
         return text
-    inside = "" if lines[-1].name == "<module>" else f", in {lines[-1].name}"
-    return f"{text} (line {lines[-1].lineno} of {file.name}{inside})"
+    function = "" if lines[-1].name == "<module>" else f", in {lines[-1].name}"
+    return f"{text} (line {lines[-1].lineno} of {file.name}{function})"
 
 
 def _imported(file: Path) -> Any:

@@ -24,7 +24,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from mosaic_contract.ready_process import ReadyProcess, place, receive
+from mosaic_contract.ready_process import ReadyProcess, assign_numbers, receive
 
 NAME = "mosaic-warm"
 """The name that the system shows of a warm worker, but not of its forks."""
@@ -34,10 +34,10 @@ _Files = Dict[str, Tuple[int, int, int]]
 
 
 def serve(
-    descriptor: int, modules: Sequence[str], work: Callable[[Sequence[str]], int], *, spare: bool
+    descriptor: int, modules: Sequence[str], work: Callable[[Sequence[str]], int], *, standby: bool
 ) -> int:
     """Import the modules and serve requests until the end. In a ready process, do not return: call `work`
-    with the arguments with which it is started. ``spare`` is as in `ReadyProcess.run_when_started`."""
+    with the arguments with which it is started. ``standby`` is as in `ReadyProcess.run_when_started`."""
     control = socket.socket(fileno=descriptor)
     control.set_inheritable(False)
     if not getattr(sys.flags, "safe_path", False):
@@ -49,7 +49,7 @@ def serve(
     _send(control, {"refused": refused} if refused else {"answers": True})
     if not refused and (process := _serve(control, files)) is not None:
         control.close()
-        process.run_when_started(work, spare=spare)
+        process.run_when_started(work, standby=standby)
     return 0
 
 
@@ -118,18 +118,18 @@ def _detached(
         if not commands:
             return _watched(answers, output)
         answers.close()
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        channel, remote_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         for command in commands:
             parent, last = os.getpid(), command is commands[-1]
             if child := os.fork():
-                passed = [*descriptors, theirs.fileno()] if last else descriptors[:3]
-                place(passed, range(len(passed)))
-                about = f"{child} {len(descriptors)}" if last else str(child)
-                os.execve(command[0], command, {**request["environment"], "MOSAIC_CHILD": about})
-        theirs.close()
+                passed = [*descriptors, remote_end.fileno()] if last else descriptors[:3]
+                assign_numbers(passed, range(len(passed)))
+                value = f"{child} {len(descriptors)}" if last else str(child)
+                os.execve(command[0], command, {**request["environment"], "MOSAIC_CHILD": value})
+        remote_end.close()
         for descriptor in descriptors:
             os.close(descriptor)
-        return ReadyProcess(ours, output, parent)
+        return ReadyProcess(channel, output, parent)
     except BaseException as error:
         os.write(2, f"a process could not be forked: {error!r}\n".encode())
         os._exit(1)
@@ -139,16 +139,16 @@ def _watched(channel: socket.socket, output: int) -> ReadyProcess:
     """Fork and return in the child, a ready process. This process sends its exit code, ``{"code": …}``, and
     exits when the other end of ``channel`` is closed, which ends the child."""
     parent = os.getpid()
-    woken, wake = os.pipe()
-    os.set_blocking(wake, False)
-    signal.set_wakeup_fd(wake)
+    wake_reader, wake_writer = os.pipe()
+    os.set_blocking(wake_writer, False)
+    signal.set_wakeup_fd(wake_writer)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     if child := os.fork():
         poll = select.poll()
         poll.register(channel, 0)  # its end only
-        poll.register(woken, select.POLLIN)
-        while all(descriptor == woken for descriptor, _ in poll.poll()):
-            os.read(woken, 1)
+        poll.register(wake_reader, select.POLLIN)
+        while all(descriptor == wake_reader for descriptor, _ in poll.poll()):
+            os.read(wake_reader, 1)
             end = os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT)  # its pid stays reserved
             if end is not None:
                 killed = end.si_code != os.CLD_EXITED
@@ -158,8 +158,8 @@ def _watched(channel: socket.socket, output: int) -> ReadyProcess:
         os._exit(0)
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    os.close(woken)
-    os.close(wake)
+    os.close(wake_reader)
+    os.close(wake_writer)
     process = ReadyProcess(channel, output, parent)
     _send(channel, {"pid": os.getpid()})
     return process

@@ -93,8 +93,8 @@ def operator_worker(name: str, operator: str, *, concurrent: bool = False, **det
     `operator` is the operator's class, "package.module:Class", imported for the first agent. `details` are as
     in `describe_worker`.
     """
-    kinds = {"supported_paradigms": PARADIGMS, "action_spaces": ACTION_SPACES, "modes": ["operate"]}
-    metadata = functools.partial(describe_worker, name, f"mosaic-{name}-worker", **kinds, **details)
+    capabilities = {"supported_paradigms": PARADIGMS, "action_spaces": ACTION_SPACES, "modes": ["operate"]}
+    metadata = functools.partial(describe_worker, name, f"mosaic-{name}-worker", **capabilities, **details)
     return Worker(metadata, operate=deferred(operator), concurrent=concurrent)
 
 

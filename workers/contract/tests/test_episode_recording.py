@@ -54,8 +54,8 @@ class EpisodeRecordings(unittest.TestCase):
         return self.recorder.end(truncated)
 
     def test_are_read_as_they_were_added(self):
-        for size in (episode_recording._PART, 60):  # in one part, and in several
-            with mock.patch.object(episode_recording, "_PART", size):
+        for size in (episode_recording._PART_BYTES, 60):  # in one part, and in several
+            with mock.patch.object(episode_recording, "_PART_BYTES", size):
                 made = self.record(20, truncated=True)
             path = self.folder / made["file"]
             self.assertEqual((made["steps"], made["sha256"]), (20, sha256_of(path)))
