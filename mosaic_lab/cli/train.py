@@ -22,7 +22,7 @@ from mosaic_lab.runs.films import Films
 from mosaic_lab.runs.request import Argument, arguments_of
 from mosaic_lab.runs.run_names import run_or_path
 from mosaic_lab.runs.stages import read_curriculum
-from mosaic_lab.runs.train_request import TrainRequest
+from mosaic_lab.runs.train_request import TrainRequest, nested_hyperparameters
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.telemetry import RunFeed
 from mosaic_lab.telemetry.metrics import LAST
@@ -81,7 +81,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         dest="hyperparameters",
         metavar="KEY=VALUE",
         type=_assignment,
-        help="a hyperparameter under upstream's name, as JSON or text; --set can be omitted",
+        help="a hyperparameter under upstream's name, or env_kwargs.NAME; JSON or text; --set can be omitted",
     )
     add_store(parser)
     parser.set_defaults(run=_train, unknown=_as_hyperparameter)
@@ -122,9 +122,9 @@ def with_options(argv: Sequence[str]) -> list[str]:
 
 
 def _is_hyperparameter(word: str) -> bool:
-    """Return whether a word is NAME=VALUE with a name that is not reserved; the parser reports reserved
-    names."""
-    match = re.match(r"([A-Za-z_]\w*)=", word)
+    """Return whether a word is NAME=VALUE or TABLE.NAME=VALUE with a name that is not reserved; the parser
+    reports reserved names."""
+    match = re.match(r"([A-Za-z_]\w*(?:\.\w+)*)=", word)
     return match is not None and match[1] not in _RESERVED
 
 
@@ -182,7 +182,8 @@ def _started(supervisor: Supervisor, arguments: argparse.Namespace) -> Run | Run
         twice = next(name for name in names if names.count(name) > 1)
         values = [f"{twice}={value!r}" for name, value in arguments.hyperparameters if name == twice]
         raise ConfigurationError(f"{' and '.join(values)}: set {twice} only once")
-    return Trainer(supervisor).start(TrainRequest(**options | {"hyperparameters": hyperparameters}))
+    options["hyperparameters"] = nested_hyperparameters(hyperparameters)
+    return Trainer(supervisor).start(TrainRequest(**options))
 
 
 def _as_options(match: re.Match[str]) -> str:

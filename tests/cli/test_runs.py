@@ -332,6 +332,14 @@ def test_words_after_wrappers_are_their_parameters_and_evaluate_takes_seeds() ->
     assert _parser().parse_args(asked).evaluate == {"seeds": [1, 2], "until": 9}
 
 
+@pytest.mark.usefixtures("cleanrl_environment")
+def test_keyword_arguments_of_the_environment_have_dotted_names(supervisor: Supervisor) -> None:
+    training = "train cleanrl --algorithm=ppo --env MountainCar-v0 --total-timesteps 256 num_steps=64"
+    assert main([*training.split(), "env_kwargs.goal_velocity=0.01"]) == 0
+    (run,) = supervisor.runs()
+    assert run.hyperparameters["env_kwargs"] == {"goal_velocity": 0.01}
+
+
 def test_values_are_json_or_text(supervisor: Supervisor) -> None:
     from mosaic_lab.cli.train import _assignment, _gpus
 
