@@ -55,15 +55,17 @@ def assert_keyword_arguments_are_passed(worker: Any, **config: Any) -> None:
     assert "'env_kwargs': expected dict, got list" in worker.error(**paid, env_kwargs=["wages"])
 
 
-def assert_a_changing_team_is_trained(worker: Any, operators: Conversation, **config: Any) -> None:
+def assert_a_changing_team_is_trained(worker: Any, operators: Conversation, **config: Any) -> str:
     """Train on a PettingZoo environment of one's own whose agents leave and come later; all of them then act.
+    Return the training's log.
 
     ``config`` has its id: that of its module, or of its class in the module.
     """
     run = worker.train(total_timesteps=128, **config)
     assert run.code == 0, run.log
     assert {episode["steps"] for episode in run.episodes} == {8}
-    for agent, size in (("red team/1", 2), ("blau ä", 3), ("late_0", 2)):
+    for agent, size in (("red team/1", 2), ("blau ä", 3), ("late.0", 2)):
         begin(operators, run.checkpoints[-1], agent)
         (action,) = actions_of(operators, [np.zeros(size, np.float32)], agent)
         assert action in range(size)
+    return run.log

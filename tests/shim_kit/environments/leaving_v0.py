@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 from pettingzoo import ParallelEnv
 
-SEEN = {"red team/1": 2, "blau ä": 3, "late_0": 2}
+SEEN = {"red team/1": 2, "blau ä": 3, "late.0": 2}
 COMES, LEAVES, ENDS = 5, 3, 8
 
 
@@ -38,8 +38,8 @@ class Leaving(ParallelEnv[Any, Any, Any]):
         seen, rewards = self._seen(), dict.fromkeys(self.agents, 1.0)
         self.agents = [agent for agent in self.agents if not ended[agent]]
         if self.steps == COMES:
-            self.agents.append("late_0")
-            seen["late_0"], rewards["late_0"], ended["late_0"] = np.zeros(2, np.float32), 0.0, False
+            self.agents.append("late.0")
+            seen["late.0"], rewards["late.0"], ended["late.0"] = np.zeros(2, np.float32), 0.0, False
         return seen, rewards, ended, dict.fromkeys(ended, False), {agent: {} for agent in ended}
 
     def render(self) -> Any:

@@ -126,7 +126,7 @@ def test_an_own_team_is_named_by_its_module_or_by_its_class(
     """Its agents leave and come later."""
     command = ["env", f"PYTHONPATH={Path(shim_kit.__path__[0]) / 'environments'}", *worker.command()]
     with ArenaLane(command, tmp_path / "lane") as lane:
-        assert lane.open(env_id)["agents"] == ["red team/1", "blau ä", "late_0"]
+        assert lane.open(env_id)["agents"] == ["red team/1", "blau ä", "late.0"]
         steps = lane.play(3, 8)[1:]
         assert len(steps) == 8
         assert not any(fault for step in steps for _, _, fault in step[1])

@@ -100,6 +100,15 @@ def test_a_default_that_depends_on_the_kind_of_actions_is_listed_for_both(worker
 @pytest.mark.extended
 @pytest.mark.usefixtures("promises")
 def test_a_team_whose_agents_leave_and_come_later_is_trained(worker: Any, operators: Any) -> None:
+    """The run's log says once what fills their absence."""
     small = {"algorithm": "mappo", "parallels": 1, "buffer_size": 64, "use_parameter_sharing": False}
-    for env_id in ("leaving_v0", "leaving_v0:Leaving"):
-        assert_a_changing_team_is_trained(worker, operators, env_id=env_id, **small, use_global_state=True)
+    mixing = {"algorithm": "qmix", "parallels": 2, "start_training": 32, "training_frequency": 2}
+    for config in (
+        {"env_id": "leaving_v0", **small, "use_global_state": True},
+        {"env_id": "leaving_v0:Leaving", **small, "use_global_state": True},
+        {"env_id": "leaving_v0:Leaving", **mixing, "use_parameter_sharing": False},
+    ):
+        log = assert_a_changing_team_is_trained(worker, operators, **config)
+        (said,) = (line for line in log.splitlines() if "absent" in line)
+        assert "in a part of an episode: red team/1, late.0. Upstream" in said
+        assert "they observe zeros, get reward 0, and are masked in the losses" in said

@@ -142,11 +142,6 @@ def misfits(algorithm: XuanceAlgorithm, spec: XuanceEnvironmentSpec) -> list[str
             f"{spec.env_id} is a team of one, which upstream's learners of teams cannot stack; "
             "those of one agent do not take PettingZoo's environments"
         ]
-    if dotted := [agent for agent in spec.actions if "." in agent and spec.several]:
-        return [
-            "XuanCe names PyTorch modules after the agents, and such a name must have no dot: rename "
-            f"{dotted[0]!r} of {spec.env_id}, or train with rllib"
-        ]
     policies_of = {name: candidate.policies for name, candidate in peers.items()}
     sees_images = algorithm.games and spec.configured == GAMES
     return [

@@ -14,7 +14,7 @@ from .algorithms import XuanceAlgorithm
 from .config import XuancePlan
 from .environments import XuanceEnvironmentSpec
 from .hyperparameters import configuration
-from .training_environments import UPSTREAM_NAMES, TrainingContext, state_space
+from .training_environments import UPSTREAM_NAMES, TrainingContext, state_space, upstream_names
 
 _UNUSED_DELTA = 1.0
 
@@ -35,10 +35,11 @@ class Spaces:
     def __init__(self, spec: XuanceEnvironmentSpec) -> None:
         self.max_episode_steps = spec.longest
         if spec.several:
-            self.agents = list(spec.actions)
+            names = upstream_names(spec.actions)
+            self.agents = list(names.values())
             self.num_agents = len(self.agents)
-            self.observation_space: Any = dict(spec.observations)
-            self.action_space: Any = dict(spec.actions)
+            self.observation_space: Any = {names[one]: space for one, space in spec.observations.items()}
+            self.action_space: Any = {names[one]: space for one, space in spec.actions.items()}
             self.state_space = state_space(spec.observations)
         else:
             (self.observation_space,) = spec.observations.values()

@@ -28,6 +28,7 @@ from .checkpoints import restore_policy
 from .config import XuancePlan
 from .environments import XuanceEnvironmentSpec
 from .factory import make_acting_agent
+from .training_environments import upstream_names
 
 _VALUE_POLICIES = ("BasicQnetwork", "DuelQnetwork", "NoisyQnetwork")
 """Upstream's classes of policies whose third output has the value of each action."""
@@ -67,8 +68,10 @@ class XuancePolicies:
         self._agent.policy.eval()
         self._agent.egreedy = self.values.get("end_greedy", 0.0)  # COMA's policy mixes it in
         self._agent.noise_scale = 0.0  # of NoisyDQN
+        self._names = upstream_names(spec.actions)
         self._zeros = {
-            agent: np.zeros(space.shape, space.dtype) for agent, space in self.observations.items()
+            self._names[agent]: np.zeros(space.shape, space.dtype)
+            for agent, space in self.observations.items()
         }
 
     @property
@@ -149,7 +152,8 @@ class XuancePolicies:
     def _act_in_team(self, agent: str, xs: Any, memory: Any, deterministic: bool) -> tuple[Any, Any]:
         """Return the actions of one agent, computed for the whole team as upstream requires. Each action
         depends only on the agent's own observation, so the others' observations are left empty."""
-        observations = [{**self._zeros, agent: x} for x in xs]
+        name = self._names[agent]
+        observations = [{**self._zeros, name: x} for x in xs]
         on_policy = ALGORITHMS[self.name].on_policy
         hidden = {"rnn_hidden_actor" if on_policy else "rnn_hidden": memory}
         samples_coma = self.name == "coma" and not deterministic
@@ -162,7 +166,7 @@ class XuancePolicies:
             deterministic=deterministic,
             **hidden,
         )
-        actions = np.asarray([actions[agent] for actions in answer["actions"]])
+        actions = np.asarray([actions[name] for actions in answer["actions"]])
         return actions, answer["rnn_hidden_actor" if on_policy else "hidden_state"]
 
     def _act_alone(self, xs: Any, deterministic: bool) -> Any:

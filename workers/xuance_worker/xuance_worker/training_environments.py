@@ -7,9 +7,10 @@ and do not seed their action spaces. Registered with upstream under the names of
 from __future__ import annotations
 
 import functools
+import logging
 from argparse import Namespace
 from dataclasses import dataclass
-from typing import Any, Mapping
+from typing import Any, Collection, Iterable, Mapping
 
 import gymnasium
 import numpy as np
@@ -37,6 +38,8 @@ from .environments import make
 UPSTREAM_NAMES = {False: "mosaic", True: "mosaic_team"}
 """The names in upstream's registries, for single-agent and multi-agent environments and their vectors."""
 
+log = logging.getLogger(__name__)
+
 
 @dataclass
 class TrainingContext:
@@ -46,6 +49,7 @@ class TrainingContext:
     logger: EpisodeLogger
     frames: TrainingFrames
     created: int = 0
+    padding_reported: bool = False
 
     def make(self) -> Any:
         """Make one more environment, able to render if it will be shown."""
@@ -55,6 +59,17 @@ class TrainingContext:
         return self.frames.make(
             functools.partial(make, spec.env_id, spec.keywords, continuous=continuous, wrappers=wrappers)
         )
+
+    def report_padding(self, agents: Iterable[str]) -> None:
+        """Log, once in a training, which agents are absent in a part of an episode."""
+        if not self.padding_reported:
+            self.padding_reported = True
+            log.info(
+                "agents of %s that are absent in a part of an episode: %s. Upstream stores all agents at "
+                "every step: while absent, they observe zeros, get reward 0, and are masked in the losses",
+                self.plan.spec.env_id,
+                ", ".join(agents),
+            )
 
 
 class XuanceEpisode(TrainingEpisode):
@@ -131,8 +146,9 @@ class XuanceSingleAgentEnvironment(RawEnvironment):
 
 
 class XuanceMultiAgentEnvironment(RawMultiAgentEnv):
-    """A parallel PettingZoo environment. Its state is the concatenation of all agents' observations. An agent
-    that has left early or has not joined yet observes zeros, receives no reward, and is masked."""
+    """A parallel PettingZoo environment, for upstream with the agents' `upstream_names`. Its state is the
+    concatenation of all agents' observations. An agent that has left early or has not joined yet observes
+    zeros, receives no reward, and is masked."""
 
     def __init__(self, config: Namespace) -> None:
         super().__init__()
@@ -141,11 +157,13 @@ class XuanceMultiAgentEnvironment(RawMultiAgentEnv):
         env = context.make()
         env.reset(seed=config.env_seed)
         self.env = wrap(env, context.plan.config.wrappers, spec.env_id)
-        self.agents = list(spec.actions)
+        self._context, self._absent = context, set[str]()
+        self._names = upstream_names(spec.actions)
+        self.agents = list(self._names.values())
         self.num_agents = len(self.agents)
         self.agent_groups = [self.agents]
-        self.observation_space = dict(spec.observations)
-        self.action_space = {agent: self.env.action_space(agent) for agent in self.agents}
+        self.observation_space = self._named(spec.observations)
+        self.action_space = {name: self.env.action_space(agent) for agent, name in self._names.items()}
         for index, space in enumerate(self.action_space.values()):
             space.seed(config.env_seed + index)
         self.state_space = state_space(spec.observations)
@@ -156,41 +174,48 @@ class XuanceMultiAgentEnvironment(RawMultiAgentEnv):
 
     def reset(self) -> tuple[dict[str, Any], dict[str, Any]]:
         self._observations = self._padded(self.episode.reset(self.env))
-        self.episode.begin(self.agents)
+        self.episode.begin(self._names)
         return self._observations, {}
 
     def action(self, actions: dict[str, Any]) -> dict[str, Any]:
         """Return the actions of the present agents, within the bounds of their spaces. `actions` is changed,
         too, like upstream's own do: the buffer stores the executed actions."""
-        for agent, action in actions.items():
-            space = self.action_space[agent]
+        for name, action in actions.items():
+            space = self.action_space[name]
             if isinstance(space, Box):
-                actions[agent] = np.clip(action, space.low, space.high)
-        return {agent: np.array(actions[agent]) for agent in self.env.agents}  # mpe2 changes what it is given
+                actions[name] = np.clip(action, space.low, space.high)
+        # mpe2 changes what it is given
+        return {agent: np.array(actions[self._names[agent]]) for agent in self.env.agents}
 
     def step(self, actions: dict[str, Any]) -> tuple[Any, ...]:
         present = list(self.env.agents)
+        self._absent |= self._names.keys() - present
         observations, rewards, terminated, truncated, _ = self.env.step(self.action(actions))
-        rewards = {agent: float(rewards.get(agent, 0.0)) for agent in self.agents}
+        rewards = {agent: float(rewards.get(agent, 0.0)) for agent in self._names}
         self._observations = self._padded(observations)
         is_over = not self.env.agents
         cut = is_over and any(truncated.values())
-        terminations = {agent: bool(terminated.get(agent, agent not in present)) for agent in self.agents}
+        terminations = {agent: bool(terminated.get(agent, agent not in present)) for agent in self._names}
+        if is_over and self._absent:
+            self._context.report_padding(agent for agent in self._names if agent in self._absent)
         self.episode.step(rewards, terminated=is_over and not cut, truncated=cut)
-        return self._observations, rewards, terminations, is_over, {}
+        return self._observations, self._named(rewards), self._named(terminations), is_over, {}
+
+    def _named(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: values[agent] for agent, name in self._names.items()}
 
     def _padded(self, observations: Mapping[str, Any]) -> dict[str, Any]:
         return {
-            agent: observations.get(agent, np.zeros(space.shape, space.dtype))
-            for agent, space in self.observation_space.items()
+            name: observations[agent] if agent in observations else np.zeros(space.shape, space.dtype)
+            for (agent, name), space in zip(self._names.items(), self.observation_space.values())
         }
 
     def state(self) -> np.ndarray[Any, Any]:
         return np.concatenate([self._observations[agent] for agent in self.agents])
 
     def agent_mask(self) -> dict[str, bool]:
-        present = set(self.env.agents) or set(self.agents)
-        return {agent: agent in present for agent in self.agents}
+        present = set(self.env.agents) or set(self._names)
+        return {name: agent in present for agent, name in self._names.items()}
 
     def avail_actions(self) -> None:
         """Return None: no action is ever masked."""
@@ -201,6 +226,18 @@ class XuanceMultiAgentEnvironment(RawMultiAgentEnv):
 
     def close(self) -> None:
         self.env.close()
+
+
+def upstream_names(agents: Collection[str]) -> dict[str, str]:
+    """Return each agent's name in upstream, which names PyTorch modules after agents: such a name has no
+    dot. Names without a dot stay, so that the weights of a checkpoint keep theirs."""
+    names: dict[str, str] = {}
+    for agent in agents:
+        name = agent.replace(".", "_")
+        while name != agent and (name in agents or name in names.values()):
+            name += "_"
+        names[agent] = name
+    return names
 
 
 def state_space(observations: Mapping[str, Any]) -> Box:
