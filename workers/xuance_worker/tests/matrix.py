@@ -1,6 +1,6 @@
 """Every algorithm on every kind of actions: trained, acting from its checkpoint, resumed; as a table.
 
-Not a test: `PYTHON workers/xuance_worker/tests/matrix.py [NAME ...]`, with the interpreter of the worker's
+`PYTHON workers/xuance_worker/tests/matrix.py [NAME ...]`, with the interpreter of the worker's
 environment (`mosaic-lab workers list xuance` shows where it is). Each training is the worker's own command
 line in a process of its own, forked from one that has imported upstream already.
 """

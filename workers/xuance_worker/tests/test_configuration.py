@@ -21,6 +21,10 @@ BAD = {
         {"algorithm": "CommNet"},
         "commnet of XuanCe is not offered: its agents act on each other's messages",
     ),
+    "variant": (
+        {"algorithm": "QTRAN_alt"},
+        "qtran_alt of XuanCe is not offered: upstream's learner fails with a network for each agent",
+    ),
     "environment": (
         {"env_id": "simple_spred_v3"},
         "environment 'simple_spred_v3' cannot be made here: Environment `simple_spred_v3` "
@@ -68,6 +72,16 @@ BAD = {
 
 def test_bad_configurations(worker: Any, subtests: pytest.Subtests) -> None:
     assert_refused(worker, BAD, subtests, algorithm="mappo", env_id=SPREAD)
+
+
+@pytest.mark.extended  # upstream is pinned
+def test_each_name_in_upstreams_registry_is_known_or_refused_with_a_reason(worker: Any) -> None:
+    script = "import json, xuance.torch; print(json.dumps(list(xuance.torch.REGISTRY_Agents)))"
+    names = worker.output_of("-c", script)
+    assert {"PPO_KL", "OWQMIX", "QTRAN_alt", "DCG_S"} <= set(names)
+    errors = worker.errors(*({"algorithm": name, "env_id": SPREAD} for name in names))
+    assert [name for name, error in zip(names, errors, strict=True) if "unknown" in error] == []
+    assert not errors[names.index("OWQMIX")]
 
 
 @pytest.mark.extended  # upstream is pinned

@@ -120,9 +120,15 @@ _MODEL = "it trains a model of the environment in a loop of its own, which canno
 _PIXELS = "upstream configures it for pictures of the DeepMind Control Suite only"
 _MESSAGES = "its agents act on each other's messages, which the operators of an arena do not exchange"
 _MEAN_FIELD = "its agents act on the mean of the others' actions, which operators of an arena do not observe"
+_GRAPH = "its agents choose their actions together, by a coordination graph, and operators each their own"
 REFUSED = {
     "commnet": _MESSAGES, "ic3net": _MESSAGES, "tarmac": _MESSAGES, "mfq": _MEAN_FIELD, "mfac": _MEAN_FIELD,
-    "dcg": "its agents choose their actions together, by a coordination graph, and operators each their own",
+    "dcg": _GRAPH, "dcg_s": _GRAPH,
+    "cwqmix": "upstream's learner fails with it; wqmix is OWQMIX, as in upstream's configurations",
+    "qtran_alt": "upstream's learner fails with a network for each agent, which its configurations choose; "
+    "qtran is QTRAN_base",
+    "ppo_kl": "a resumed training would lose the coefficient of its KL penalty, which upstream's learner "
+    "adapts and does not save; ppo clips instead",
     "drqn": "its recurrent state is not that of the other agents; tianshou has layer_num for dqn",
     "npg": "upstream's update takes gigabytes of memory in CartPole, and more with each",
     "dreamerv2": _MODEL, "dreamerv3": _MODEL, "pdqn": _PARAMETERS, "mpdqn": _PARAMETERS, "spdqn": _PARAMETERS,
@@ -130,3 +136,5 @@ REFUSED = {
     "drq": _PIXELS, "random": "it does not learn; mosaic.operators.random() acts at random",
 }  # fmt: skip
 """Upstream's other algorithms, and the reason why each is not offered."""
+SPELLINGS = {"owqmix": "wqmix", "qtran_base": "qtran", "duel_dqn": "dueldqn", "c51dqn": "c51"}
+"""Names in upstream's registry of algorithms that are named here as upstream's configurations are."""

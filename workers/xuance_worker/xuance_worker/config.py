@@ -12,7 +12,7 @@ from mosaic_contract.hyperparameters import env_kwargs_of, not_widths
 from mosaic_contract.training_plan import PlannedTraining
 from mosaic_contract.wrappers import CHANNELS_LAST
 
-from .algorithms import ALGORITHMS, GAMES, REFUSED, XuanceAlgorithm
+from .algorithms import ALGORITHMS, GAMES, REFUSED, SPELLINGS, XuanceAlgorithm
 from .environments import XuanceEnvironmentSpec, misfits, spec_of
 from .hyperparameters import CONTINUOUS_ACTION, parameters_of
 
@@ -40,7 +40,7 @@ class XuancePlan(PlannedTraining):
         name = config.algorithm.lower()
         if name in REFUSED:
             raise ConfigError(f"{name} of XuanCe is not offered: {REFUSED[name]}")
-        return replace(config, algorithm=name)
+        return replace(config, algorithm=SPELLINGS.get(name, name))
 
     @classmethod
     def probed(
