@@ -16,6 +16,7 @@ from typing import Any
 os.environ.update(TQDM_DELAY="1e9", WANDB_MODE="disabled", OMP_NUM_THREADS="1")
 sys.path.insert(0, str(Path(__file__).parents[3] / "tests"))
 
+import numpy as np
 from mosaic_contract import AgentSetup, main
 from mosaic_contract.checkpoints import read_description, spaces_of
 from shim_kit.matrix import Messages, chosen, losses, metric_names, print_table, train_and_resume
@@ -86,7 +87,8 @@ def train(folder: Path, config: dict[str, Any]) -> Messages:
 
 
 def acts(checkpoint: str) -> None:
-    """Check the best and a sampled action of every agent. Raises `ValueError` for one outside its space."""
+    """Check the best and a sampled action of every agent. Raises `ValueError` for one outside its space, and
+    for a best one that changes."""
     _, described = read_description(checkpoint, XuancePlan.FORMAT, ALGORITHMS)
     for agent in spaces_of(described):
         for deterministic in (True, False):
@@ -96,6 +98,9 @@ def acts(checkpoint: str) -> None:
             action = acting.select_action(seen)
             if not acting.actions.contains(action):
                 raise ValueError(f"{agent}: {action!r} is not in {acting.actions}")
+            again = operator.operate(setup).select_action(seen)
+            if deterministic and not np.array_equal(action, again):
+                raise ValueError(f"{agent}: the best action was {action!r}, then {again!r}")
 
 
 def row(name: str, folder: Path) -> list[object]:

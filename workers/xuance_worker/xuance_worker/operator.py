@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import functools
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Callable, Mapping
 
 import numpy as np
@@ -32,6 +34,8 @@ from .training_environments import upstream_names
 
 _VALUE_POLICIES = ("BasicQnetwork", "DuelQnetwork", "NoisyQnetwork")
 """Upstream's classes of policies whose third output has the value of each action."""
+_SAMPLING_TEAMS = ("masac", "isac")
+"""Algorithms of teams whose policies always sample."""
 _VECTOR_CLASSES = ("Basic_Identical", "Basic_MLP")
 """Upstream's classes of representations of vectors."""
 
@@ -159,13 +163,17 @@ class XuancePolicies:
         samples_coma = self.name == "coma" and not deterministic
         if samples_coma:  # upstream then also uses its critic
             hidden["rnn_hidden_critic"] = self._agent.init_rnn_hidden(len(xs))[1]
-        answer = self._agent.get_actions(
-            obs_dict=observations,
-            state=[np.concatenate(list(self._zeros.values()))] * len(xs),
-            test_mode=not samples_coma,
-            deterministic=deterministic,
-            **hidden,
-        )
+        with ExitStack() as stack:
+            if deterministic and self.name in _SAMPLING_TEAMS:
+                for actor in self._agent.policy.actor.values():
+                    stack.enter_context(actor.register_forward_hook(_always_best))
+            answer = self._agent.get_actions(
+                obs_dict=observations,
+                state=[np.concatenate(list(self._zeros.values()))] * len(xs),
+                test_mode=not samples_coma,
+                deterministic=deterministic,
+                **hidden,
+            )
         actions = np.asarray([actions[name] for actions in answer["actions"]])
         return actions, answer["rnn_hidden_actor" if on_policy else "hidden_state"]
 
@@ -184,10 +192,20 @@ class XuancePolicies:
             return agent.get_actions(inputs, deterministic=deterministic)["actions"]
         if self.name == "sac" and deterministic:  # upstream itself always samples
             distribution = agent.policy.actor(agent.policy.actor_representation(inputs)["state"])
-            best = distribution.deterministic_sample()
-            activate = getattr(distribution, "activation_fn", None)
-            return (activate(best) if activate else best).numpy()
+            return _best(distribution).numpy()
         return agent.get_actions(inputs, test_mode=True)["actions"]
+
+
+def _best(distribution: Any) -> Any:
+    """Return the most probable action, or the squashed mean."""
+    best = distribution.deterministic_sample()
+    activate = getattr(distribution, "activation_fn", None)
+    return activate(best) if activate else best
+
+
+def _always_best(actor: Any, inputs: Any, distribution: Any) -> SimpleNamespace:
+    """Return a distribution whose every sample is the best action. A forward hook of an actor."""
+    return SimpleNamespace(activated_rsample_and_logprob=lambda: (_best(distribution), None))
 
 
 class XuanceOperator(TrainedOperator):
