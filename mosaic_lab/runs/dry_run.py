@@ -25,8 +25,9 @@ from mosaic_lab.keeper.processes import lives, place, send, start_time
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.tail import final_message, last_lines
 from mosaic_lab.keeper.warm_workers import WarmWorker, WarmWorkers
+from mosaic_lab.runs.hardware import cpu_cores
 
-DEADLINE = 60.0
+DEADLINE = 180.0  # seconds for imports and an environment, on a busy machine
 _END_DEADLINE = 30.0  # seconds for killed processes to disappear
 _LONGEST_ANSWER = 1 << 20
 _DIE_WITH_PARENT = Path(die_with_parent.__file__)
@@ -109,8 +110,7 @@ def _run(
                 pid = child.pid
         try:
             if not _ended(life, deadline):
-                late = f"the worker did not check the configuration in {deadline:g} s"
-                raise MosaicError("\n".join([late, *last_lines(folder.log_path, 15)]))
+                raise MosaicError(_late(deadline, last_lines(folder.log_path, 15)))
         finally:
             _end(pid, life)
             if child is not None:
@@ -122,6 +122,16 @@ def _run(
         lines = last_lines(folder.keeper_log_path, 15)
         raise MosaicError("\n".join(["the worker's check of the configuration was ended", *lines]))
     return code
+
+
+def _late(deadline: float, log: Sequence[str]) -> str:
+    sentence = (
+        f"the worker did not check the configuration in {deadline:g} s, in which it imports its library and "
+        f"makes the environment. The machine may be busy (load average {os.getloadavg()[0]:.1f} on "
+        f"{cpu_cores()} cores): try again when it is less so. If that fails too, an import or the "
+        "environment blocks"
+    )
+    return "\n".join([f"{sentence}; the worker's log ends with:", *log]) if log else sentence
 
 
 def _end(pid: int, life: int) -> None:
