@@ -150,7 +150,7 @@ class ArenaClient(ArenaProcess):
         if held:
             self.send({"cmd": "step", "held": held})
         else:
-            self.send_line(_STEP)
+            self.outgoing.send(_STEP)
         self._expect("step")
 
     def seat(self, assignment: Assignment, batch: int = 1) -> None:
@@ -188,11 +188,10 @@ class ArenaClient(ArenaProcess):
 
     def receive(self) -> None:
         """Read the output and pass it to the owner; discard it if the arena is ending."""
-        lines = self.read()
-        for line in lines or ():
+        for line in self.incoming.lines():
             if not self.ending:
                 self._process_line(line)
-        if (lines is None or self.oversize) and not self.ending:
+        if (self.incoming.ended or self.incoming.oversize) and not self.ending:
             self._fail(f"its arena {self.how_it_ended()}")
 
     def check_deadline(self, now: float) -> bool:
@@ -275,10 +274,10 @@ class ArenaLoop:
         if self._wake is not None:
             poll.register(self._wake, select.POLLIN)
         for arena in self.arenas:
-            if not arena.silent:
-                poll.register(arena.output, select.POLLIN)
-            if arena.unsent:
-                poll.register(arena.input, select.POLLOUT)
+            if not arena.incoming.ended:
+                poll.register(arena.incoming.descriptor, select.POLLIN)
+            if arena.outgoing.waiting:
+                poll.register(arena.outgoing.descriptor, select.POLLOUT)
             if arena.ending:
                 seconds = min(seconds, _ENDING_SECONDS)
         return [descriptor for descriptor, _ in poll.poll(1e3 * seconds)]
@@ -287,11 +286,11 @@ class ArenaLoop:
         """Process output and expired deadlines. Return whether an arena has sent something or failed."""
         busy = False
         for arena in list(self.arenas):
-            if arena.output in ready:
+            if arena.incoming.descriptor in ready:
                 arena.receive()
                 busy = True
-            if arena.unsent:
-                arena.flush()
+            if arena.outgoing.waiting:
+                arena.outgoing.push()
         now = time.monotonic()
         if now - self._looked_at >= LOOK_SECONDS:
             self._looked_at = now

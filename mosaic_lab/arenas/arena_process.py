@@ -1,7 +1,7 @@
 """An arena's process and its pipes, which carry JSON lines in both directions; no method blocks.
 
-`ArenaLoop` calls `ArenaProcess.read` when the output is readable, `flush` when the input is writable, and,
-after `end`, `ended` until it returns true. All processes that the arena started are terminated with it.
+`ArenaLoop` reads `ArenaProcess.incoming` when it is readable, pushes `outgoing` when it is writable, and,
+after `end`, calls `ended` until it returns true. All processes that the arena started are terminated with it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from mosaic_contract import LineSplitter, encode_line, fastlane
+from mosaic_contract import encode_line, fastlane
+from mosaic_contract.arena.channels import Incoming, Outgoing
 from mosaic_contract.codec import OPERATING_LINE_LIMIT
 from mosaic_contract.episode_recording import OBSERVATIONS
 from mosaic_contract.piped_process import how_it_ended, start_process
@@ -31,7 +32,6 @@ CLOSE_SECONDS = 4.0
 """Seconds for an arena to stop its operators and exit before they are all killed; it needs 3 at most."""
 _DYING_SECONDS = 0.2  # from the end of a process's output until its exit
 _LOG_SECONDS = 1.0  # between checks of log sizes
-_CHUNK = 1 << 16  # the capacity of a pipe; larger blocks are slow to allocate
 
 
 class ArenaFolder:
@@ -104,13 +104,9 @@ class ArenaProcess:
                 pass_fds=[*descriptors],
             )
         assert self._process.stdin is not None and self._process.stdout is not None
-        self.input, self.output = self._process.stdin.fileno(), self._process.stdout.fileno()
-        os.set_blocking(self.input, False)
-        os.set_blocking(self.output, False)
-        self.silent = False
-        """Whether the output has ended."""
-        self._unsent = bytearray()
-        self._splitter = LineSplitter(OPERATING_LINE_LIMIT)
+        self.incoming = Incoming(self._process.stdout.fileno())
+        self.outgoing = Outgoing(self._process.stdin.fileno())
+        os.set_blocking(self.incoming.descriptor, False)
         self._state, self._reason = State.FAILED, "its arena ended"
         self._kill_at: float | None = None
         self._reaped = False
@@ -126,54 +122,13 @@ class ArenaProcess:
 
     def how_it_ended(self) -> str:
         """Return why the output has ended."""
-        if self.oversize:
+        if self.incoming.oversize:
             return "sent a line over the size limit"
         return how_it_ended(self._process, _DYING_SECONDS)
 
-    @property
-    def unsent(self) -> bool:
-        """Whether `flush` has data to send."""
-        return bool(self._unsent)
-
-    @property
-    def oversize(self) -> int:
-        """The number of lines dropped because they exceeded the length limit."""
-        return self._splitter.oversize
-
     def send(self, message: Mapping[str, Any]) -> None:
         """Send a message. Raises LineTooLong or TypeError for messages that cannot be sent."""
-        self.send_line(encode_line(message, OPERATING_LINE_LIMIT))
-
-    def send_line(self, line: bytes) -> None:
-        """Send an encoded line; drop it if the process has ended, which the end of its output will report."""
-        if self._unsent:
-            self._unsent += line
-            return
-        try:
-            sent = os.write(self.input, line)
-        except BlockingIOError:
-            sent = 0
-        except OSError:
-            return
-        if sent < len(line):
-            self._unsent += line[sent:]
-
-    def flush(self) -> None:
-        """Send buffered data."""
-        pending = bytes(self._unsent)
-        self._unsent.clear()
-        self.send_line(pending)
-
-    def read(self) -> list[bytes] | None:
-        """Return the lines received since the last call; None after the end of the output."""
-        try:
-            data = os.read(self.output, _CHUNK)
-        except BlockingIOError:
-            return []
-        except OSError:
-            data = b""
-        self.silent = not data
-        return self._splitter.feed(data) if data else None
+        self.outgoing.send(encode_line(message, OPERATING_LINE_LIMIT))
 
     def cut_logs(self) -> None:
         """Truncate the logs of the arena and its operators, at most once per second."""
@@ -193,7 +148,7 @@ class ArenaProcess:
         """Request the end within ``grace`` seconds; record ``state`` and ``reason`` in the folder."""
         if self._kill_at is None:
             self._state, self._reason = state, reason
-            self.send_line(b'{"cmd":"close"}\n')
+            self.outgoing.send(b'{"cmd":"close"}\n')
             self._kill_at = time.monotonic() + grace
 
     def ended(self) -> bool:

@@ -1,4 +1,5 @@
-"""JSON lines to and from other processes: the kernel (blocking) and operators (non-blocking)."""
+"""JSON lines to and from other processes: the kernel (blocking), operators and, in the kernel, arenas (both
+non-blocking)."""
 
 from __future__ import annotations
 
@@ -36,6 +37,8 @@ class Incoming:
         """Return the lines completed by one read. At the end of the stream, set `ended`."""
         try:
             data = os.read(self.descriptor, _READ_BYTES)
+        except BlockingIOError:
+            return []
         except OSError:  # a terminal or a socket that broke: nothing more arrives
             data = b""
         if not data:
