@@ -6,7 +6,8 @@ An arena belongs to a comparison's `Lane`, an evaluation's `EpisodePlayer` or a 
            └──────────────────┴───────────────┴───────────────┴──► ending
 
 `ArenaLoop` waits for all of them, calls their owners, and is the only place where failures are detected.
-Everything happens in its thread; nothing but `ArenaLoop.wait` blocks.
+Everything happens in its thread; nothing but `ArenaLoop.wait` blocks. `Liveness` has all of this process's
+limits that depend on ``step_timeout``.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from mosaic_contract.priority import stretched
 from mosaic_lab import policies
 from mosaic_lab.arenas.arena_process import CLOSE_SECONDS, ArenaFolder, ArenaProcess
 from mosaic_lab.arenas.environment_info import EnvironmentInfo
-from mosaic_lab.arenas.liveness import HUNG, Liveness
 from mosaic_lab.arenas.plan import ArenaSetup
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.states import State
@@ -33,6 +33,8 @@ from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.policies import Assignment
 from mosaic_lab.sanitize import sanitize
 
+HUNG = "StepTimeout"
+"""The error type of an environment that exceeded the step limit; its arena is no longer usable."""
 OPEN_SECONDS = 120.0
 """Seconds for creating an environment, and again for starting its operators; imports may be slow."""
 GIVE_UP_SECONDS = 0.5
@@ -42,6 +44,10 @@ LOOK_SECONDS = 0.5
 LOG_LINES = 15
 """Number of log lines shown with a failure."""
 _ENDING_SECONDS = 0.01  # between checks while an arena is ending
+_MARGIN = 5.0  # seconds beyond the limit for the arena's own report
+_MAX_SILENCE_SECONDS = 1.0  # maximum silence counted per check: this process may itself have been suspended
+_QUIET_SECONDS = 5.0  # without a heartbeat, which arrives every second
+_STALL_SECONDS = 2.0, 10.0  # bounds of the time without a step; arenas report steps once per second
 _LIMITS = {  # `Liveness` limits the commands of an episode
     "open": ("make its environment", OPEN_SECONDS),
     "seat": ("start its operators", OPEN_SECONDS + 10),  # its own limit names the late operator
@@ -91,6 +97,67 @@ class ArenaOwner(Protocol):
 
     def failed(self, failure: ArenaFailed) -> None:
         """End the arena, unless it is usable."""
+
+
+class Liveness:
+    """The detection of an unresponsive or stalled arena; ``step_timeout`` in seconds. Call `begin` and
+    `heard` before `overdue`.
+
+    An arena reports a slow environment itself, after ``step_timeout`` seconds. If the environment blocks the
+    arena, or the arena is suspended, the absence of messages reveals it.
+    """
+
+    def __init__(self, step_timeout: float) -> None:
+        self.limit = step_timeout + _MARGIN
+        """Seconds without a message after which an arena has failed."""
+        shortest, longest = _STALL_SECONDS
+        self._stall = max(shortest, min(longest, step_timeout / 4))
+        self.begin()
+
+    def begin(self) -> None:
+        """Start timing, when a command is sent."""
+        self._step: Any = 0
+        self._moved_at = self._looked_at = time.monotonic()
+        self._unresponsive = 0.0
+        self._doing = "environment"
+
+    def heard(self, message: Mapping[str, Any]) -> None:
+        """Process any message from the arena: it responds, and a heartbeat reports what it is doing."""
+        self._unresponsive, self._looked_at = 0.0, time.monotonic()
+        kind = message.get("type")
+        if kind == "thinking":
+            self._doing = "operators"
+        elif kind == "beat":
+            self._doing = str(message.get("doing"))
+            if message.get("step_index") != self._step:
+                self._step, self._moved_at = message.get("step_index"), self._looked_at
+
+    @property
+    def stalled(self) -> float | None:
+        """Seconds since the last known step, or since the command, if that is a long time; else None."""
+        seconds = time.monotonic() - self._moved_at
+        return seconds if seconds >= self._stall else None
+
+    @property
+    def waits_for(self) -> str:
+        """What the arena waits for, as text; empty during a requested pause."""
+        if self._unresponsive > _QUIET_SECONDS:
+            return "its arena does not respond"
+        return {"operators": "waiting for its operator", "pause": ""}.get(
+            self._doing, "waiting for its environment"
+        )
+
+    def overdue(self) -> str | None:
+        """Return why the arena's answer is overdue; None if it is not."""
+        now = time.monotonic()
+        self._unresponsive += min(now - self._looked_at, _MAX_SILENCE_SECONDS)
+        self._looked_at = now
+        if self._unresponsive < self.limit:
+            return None
+        return (
+            f"its arena has not responded for {self.limit:g} s: it was suspended, or its environment blocks "
+            "the interpreter (step_timeout)"
+        )
 
 
 class ArenaClient(ArenaProcess):

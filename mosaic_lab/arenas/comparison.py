@@ -18,13 +18,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mosaic_lab.arenas.arena_client import OPEN_SECONDS
+from mosaic_lab.arenas.arena_client import OPEN_SECONDS, Liveness
 from mosaic_lab.arenas.arena_process import CLOSE_SECONDS
 from mosaic_lab.arenas.arena_workers import environment_worker, operator_commands, with_provider
 from mosaic_lab.arenas.datasets import RecordedEpisode, warn_of_size, write_dataset
 from mosaic_lab.arenas.driver import Driver, Lockstep
 from mosaic_lab.arenas.lane import Lane, LaneState
-from mosaic_lab.arenas.liveness import Liveness
 from mosaic_lab.arenas.plan import ArenaPlan, ArenaSetup, passed_to
 from mosaic_lab.arenas.planning import check_seed, plan_arenas
 from mosaic_lab.arenas.replays import Replay, Replays
