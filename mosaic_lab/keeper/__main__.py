@@ -25,10 +25,9 @@ sys.path += [str(Path(__file__).resolve().parents[2]), sys.argv[3]]  # mosaic_la
 from mosaic_lab.keeper import processes
 from mosaic_lab.keeper.keeper import Keeper, clear_frames
 from mosaic_lab.keeper.launch import Launch
-from mosaic_lab.keeper.ready_worker import READY, ReadyWorker
 from mosaic_lab.keeper.remote_keeper import RemoteKeeper
 from mosaic_lab.keeper.run_store import RunFolder
-from mosaic_lab.keeper.worker_process import KILL_AFTER, end_descendants
+from mosaic_lab.keeper.worker_process import KILL_AFTER, READY, ReadyWorker, end_descendants
 
 
 def main() -> None:

@@ -18,9 +18,8 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from mosaic_lab.keeper.ready_worker import ReadyWorker
 from mosaic_lab.keeper.run_store import RunFolder, write_json
-from mosaic_lab.keeper.worker_process import WorkerProcess
+from mosaic_lab.keeper.worker_process import ReadyWorker, WorkerProcess
 
 END = "end.json"
 _NUMBERS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)

@@ -25,13 +25,12 @@ from mosaic_lab.keeper.launch import Launch
 from mosaic_lab.keeper.locks import LockedFolder
 from mosaic_lab.keeper.logs import BoundedLog
 from mosaic_lab.keeper.outcome import Evidence, classify
-from mosaic_lab.keeper.ready_worker import ReadyWorker
 from mosaic_lab.keeper.run_store import RunFolder, requested_steps
 from mosaic_lab.keeper.state_writer import StateWriter
 from mosaic_lab.keeper.states import Outcome, State
 from mosaic_lab.keeper.system_metrics import SystemMetrics
 from mosaic_lab.keeper.tail import final_message, is_count, last_lines, progress, saved_at, started_config
-from mosaic_lab.keeper.worker_process import WorkerProcess
+from mosaic_lab.keeper.worker_process import ReadyWorker, WorkerProcess
 
 TICK = 1.0  # seconds between polls of sources that send no signal
 SHORT_TICK = 0.2  # the same while the run is queued and while its worker starts

@@ -1,26 +1,72 @@
-"""The worker's process and its descendants, as children of its keeper."""
+"""The worker's process, new or a ready fork of a warm worker, and its descendants: its keeper's children."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from mosaic_lab.keeper import processes
 from mosaic_lab.keeper.files import open_for_appending
-from mosaic_lab.keeper.ready_worker import ReadyWorker
 from mosaic_lab.keeper.run_store import RunFolder
 
+READY = "MOSAIC_CHILD"
+"""The variable in which a warm worker passes a command its ready child: the child's pid and the descriptor of
+its socket."""
 # These free shared memory once the processes that they serve have ended, so they are ended last.
 JANITORS = (b"multiprocessing.resource_tracker", b"torch_shm_manager")
 TERM_AFTER = 0.5  # seconds from the worker's end to SIGTERM for remaining processes
 KILL_AFTER = 2.5  # the same to SIGKILL
 KILL_DEADLINE = 20.0  # seconds after SIGKILL; a process that remains is stuck in the kernel
+
+
+class ReadyWorker:
+    """A ready child of this process: it has imported its library and exits if it is never started.
+
+    The other side is `mosaic_contract.ready_process`. `start` is a copy of its `send_start`, because keepers
+    start without the contract, whose imports take longer than theirs.
+    """
+
+    def __init__(self, pid: int, descriptor: int) -> None:
+        import socket  # imported here, as below: most keepers start without it
+
+        self.pid = pid
+        self._channel = socket.socket(fileno=descriptor)
+        self._channel.set_inheritable(False)
+
+    @classmethod
+    def of_this_process(cls) -> ReadyWorker | None:
+        """Return the child that a warm worker forked together with this process, or None."""
+        child = os.environ.pop(READY, "").split()
+        return cls(*map(int, child)) if child else None
+
+    def start(
+        self, command: Sequence[str], environment: Mapping[str, str], cwd: Path, stdout: int, stderr: int
+    ) -> bool:
+        """Start ``command``, ``python -m MODULE ARGUMENT…``. Return False if the process has ended."""
+        start = {
+            "module": command[2],
+            "arguments": command[3:],
+            "environment": environment,
+            "cwd": str(cwd),
+            "descriptors": [0, 1, 2],
+        }
+        import socket
+
+        processes.raise_oom_score(self.pid)
+        with self._channel, Path(os.devnull).open("rb") as stdin:
+            try:
+                descriptors = [stdin.fileno(), stdout, stderr]
+                socket.send_fds(self._channel, [json.dumps(start).encode()], descriptors)
+            except OSError:
+                return False
+        return True
 
 
 class WorkerProcess:
