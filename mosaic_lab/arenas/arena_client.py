@@ -1,6 +1,6 @@
 """The arenas of this process: opened, given their operators and sent commands, within deadlines.
 
-An arena belongs to a comparison's `Lane`, an evaluation's `EpisodePlayer` or a film's recorder::
+An arena belongs to a comparison's `Lane`, an evaluation's `EpisodePlayer`, a film's recorder or a replay::
 
     awaiting "open" ──► awaiting "seat" ──► seated ◄──► awaiting "reset", "step" or "episode"
            └──────────────────┴───────────────┴───────────────┴──► ending
