@@ -63,3 +63,12 @@ def test_images_without_convolutions_are_refused_with_the_ways_out(tmp_path: Pat
         Lab(tmp_path / "runs").train(
             "rllib", algorithm="ppo", env="CarRacing-v3", wrappers=[{"resize": [50, 50]}], **RLLIB
         )
+
+
+@pytest.mark.extended
+def test_a_one_hot_image_is_refused_with_the_wrappers_that_help(tmp_path: Path) -> None:
+    helping = r"\['one_hot', 'flat'\] or \['flat'\]; \['image'\] makes images for its convolutions"
+    with pytest.raises(ConfigurationError, match=helping):
+        Lab(tmp_path / "runs").train(
+            "xuance", algorithm="ppo", env=GRID, wrappers=["one_hot", "image"], total_timesteps=4096
+        )

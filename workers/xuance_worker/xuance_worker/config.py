@@ -54,7 +54,7 @@ class XuancePlan(PlannedTraining):
 
     def misfits(self) -> Iterable[str]:
         spec = self.spec
-        yield from misfits(self.algorithm, spec)
+        yield from misfits(self.algorithm, spec, self.own_spec)
         only = spec.kind == CONTINUOUS
         fixed = CONTINUOUS_ACTION in self.parameters and not spec.chooses
         if fixed and self.hyperparameters.get(CONTINUOUS_ACTION, only) is not only:

@@ -7,7 +7,7 @@ import functools
 import inspect
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterator, Mapping, Sequence
 
 from mosaic_contract import ConfigError, registry
 from mosaic_contract.checked_environment import checked, make_for_training
@@ -17,6 +17,7 @@ from mosaic_contract.environment_spec import CONTINUOUS, EnvironmentSpec, space_
 from mosaic_contract.errors import EnvironmentMissing
 from mosaic_contract.gymnasium_wrappers import Wrapper
 from mosaic_contract.pettingzoo_ids import parallel_module, pettingzoo_ids, pettingzoo_module
+from mosaic_contract.wrappers import advice
 
 from .algorithms import ALGORITHMS, GAMES, XuanceAlgorithm
 
@@ -130,8 +131,11 @@ def spec_of(env_id: str, keywords: Mapping[str, Any], *, continuous: bool) -> Xu
     return spec
 
 
-def misfits(algorithm: XuanceAlgorithm, spec: XuanceEnvironmentSpec) -> list[str]:
-    """Return why the algorithm cannot be used on this environment, one sentence per reason."""
+def misfits(
+    algorithm: XuanceAlgorithm, spec: XuanceEnvironmentSpec, own_spec: XuanceEnvironmentSpec
+) -> list[str]:
+    """Return why the algorithm cannot be used on this environment, one sentence per reason. `own_spec` has
+    its spaces before the run's wrappers."""
     peers = {name: candidate for name, candidate in ALGORITHMS.items() if candidate.several == spec.several}
     if algorithm.name not in peers:
         trains = "several agents at once" if algorithm.several else "one agent"
@@ -145,9 +149,25 @@ def misfits(algorithm: XuanceAlgorithm, spec: XuanceEnvironmentSpec) -> list[str
     policies_of = {name: candidate.policies for name, candidate in peers.items()}
     sees_images = algorithm.games and spec.configured == GAMES
     return [
-        *(() if sees_images else spec.observation_problems(algorithm.name, wraps=True)),
+        *(() if sees_images else _observation_problems(algorithm, spec, own_spec)),
         *spec.action_problems(algorithm.name, policies_of),
     ]
+
+
+def _observation_problems(
+    algorithm: XuanceAlgorithm, spec: XuanceEnvironmentSpec, own_spec: XuanceEnvironmentSpec
+) -> Iterator[str]:
+    """Yield why the algorithm cannot use the observations, with the wrappers that the run needs instead of
+    its own."""
+    if spec.several:
+        yield from spec.observation_problems(algorithm.name, wraps=True)
+        return
+    own = own_spec.observation_space
+    image = getattr(own, "spaces", {}).get("image")
+    convolved = algorithm.games and image is not None and is_pictures(image)
+    images = "; ['image'] makes images for its convolutions" if convolved else ""
+    for problem in spec.observation_problems(algorithm.name):
+        yield f"{problem}{advice(own, spec.env_id)}{images}"
 
 
 def _nearest(env_id: str) -> str:
