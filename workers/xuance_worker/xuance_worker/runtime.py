@@ -18,10 +18,13 @@ from .config import XuancePlan
 from .factory import make_training_agent
 from .training_environments import TrainingContext
 
-LOSSES = {
-    "policy_loss": ["actor_loss", "*/actor_loss", "*/loss_actor", "Ploss"],
-    "value_loss": ["critic_loss", "*/critic_loss", "*/loss_critic", "Qloss", "loss_Q", "*/loss_Q"],
-}
+LOSSES = {  # the first that is reported
+    "policy_loss": ["actor_loss", "*/actor_loss", "*/loss_actor", "Ploss", "actor-loss", "pg_loss"],
+    "value_loss": [
+        "critic_loss", "*/critic_loss", "*/loss_critic", "Qloss", "loss_Q", "*/loss_Q", "critic-loss",
+        "vf_loss", "loss_Qmix", "loss_td",
+    ],
+}  # fmt: skip
 _UPDATE_STEPS = 250  # between updates with reported metrics, if updates follow within a few steps
 
 
