@@ -145,11 +145,11 @@ def remove_leftovers(name: str) -> list[Path]:
 def processes_in(folder: Path) -> list[int]:
     """Return the ids of processes whose interpreter was started from inside ``folder``, except warm workers,
     which end by themselves when it changes."""
-    inside = f"{folder}{os.sep}"
+    prefix = f"{folder}{os.sep}"
     ids: list[int] = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            started = any(part.startswith(inside) for part in process.cmdline()[:1])
+            started = any(part.startswith(prefix) for part in process.cmdline()[:1])
             if started and process.name() != warm.NAME:
                 ids.append(process.pid)
     return ids
@@ -158,18 +158,18 @@ def processes_in(folder: Path) -> list[int]:
 def folder_size(folder: Path) -> int:
     """Return the apparent size in bytes of the files below ``folder``, without following links."""
     total = 0
-    for here, _, files in os.walk(folder):
+    for root, _, files in os.walk(folder):
         for name in files:
             with contextlib.suppress(OSError):
-                total += os.lstat(os.path.join(here, name)).st_size  # noqa: PTH118 (tens of thousands of files)
+                total += os.lstat(os.path.join(root, name)).st_size  # noqa: PTH118 (tens of thousands of files)
     return total
 
 
 def _make_venv(shim: Shim, request: InstallRequest, venv: Path, uv: Uv) -> Path:
-    wanted = request.python or shim.python
-    ours = f"{sys.version_info.major}.{sys.version_info.minor}"
+    version = request.python or shim.python
+    own_version = f"{sys.version_info.major}.{sys.version_info.minor}"
     # uv may not find the interpreter of this process by itself.
-    python = sys.executable if wanted in (None, ours) else wanted
+    python = sys.executable if version in (None, own_version) else version
     uv.do("making the virtual environment", "venv", "--no-project", "--python", str(python), str(venv))
     return venv / "bin" / "python"
 
@@ -184,38 +184,38 @@ def _packages(shim: Shim, folder: Path, extra: str | None) -> list[str]:
 
 
 def _install_packages(
-    ours: list[str], choice: ChosenSource, shim: Shim, request: InstallRequest, python: Path, uv: Uv
+    shim_packages: list[str], choice: ChosenSource, shim: Shim, request: InstallRequest, python: Path, uv: Uv
 ) -> str | None:
     """Install the shim with its pins, then upstream without its dependencies.
 
     Return uv's torch arguments, or None if there are none.
     """
     install = ["pip", "install", "--python", str(python)]
-    packages = [*ours, *request.also]
+    packages = [*shim_packages, *request.also]
     pins = [*shim.pins(choice.extra), *request.also]
     torch = torch_arguments(uv, python, pins, packages, request.torch)
     uv.do("installing the worker's packages", *install, *_fresh(shim), *torch, *packages)
     if choice.upstream:
         # A checkout may have changed without a new version, so uv's cache must not be used.
-        again = ["--refresh"] if choice.source == choice.upstream else []
-        uv.do("installing upstream", *install, "--no-deps", *again, choice.upstream)
+        refresh = ["--refresh"] if choice.source == choice.upstream else []
+        uv.do("installing upstream", *install, "--no-deps", *refresh, choice.upstream)
     return " ".join(torch) or None
 
 
 def _fresh(shim: Shim) -> list[str]:
     """Return options that reinstall our packages: uv reuses a build until its pyproject.toml changes."""
-    ours = [shim.distribution, _CONTRACT, *([ADAPTER] if shim.adapter else [])]
-    return [word for name in ours for word in ("--reinstall-package", name)]
+    packages = [shim.distribution, _CONTRACT, *([ADAPTER] if shim.adapter else [])]
+    return [word for name in packages for word in ("--reinstall-package", name)]
 
 
-def _worker_in(interpreter: Interpreter, name: str, origin: str, place: Path) -> WorkerEnvironment:
+def _worker_in(interpreter: Interpreter, name: str, origin: str, folder: Path) -> WorkerEnvironment:
     """Return the worker ``name`` of an environment. Raises WorkerEnvironmentError if it is missing or does
-    not load; the message names ``place`` as the folder to repair."""
+    not load; the message names ``folder`` as the folder to repair."""
     worker = interpreter.workers.get(name)
     if worker is None:
         raise WorkerEnvironmentError(
-            f"{place} declares no worker '{name}' (the environment has: "
+            f"{folder} declares no worker '{name}' (the environment has: "
             f"{', '.join(interpreter.workers) or 'none'}). Its shim needs the entry point that "
             "workers/README.md shows."
         )
-    return environment_of(worker, interpreter, origin, place)
+    return environment_of(worker, interpreter, origin, folder)

@@ -72,22 +72,22 @@ def catalog() -> list[WorkerInfo]:
     return [_info(name, shims.get(name), in_kernel.get(name)) for name in names]
 
 
-def worker_name(given: str) -> str:
+def worker_name(spelling: str) -> str:
     """Return the worker name that a user means: in any case, or given as the shim's folder or the library
     ("ray_worker", "ray", "stable-baselines3").
 
     Unknown names are returned unchanged. Raises WorkerEnvironmentError for invalid names.
     """
     recorded = _recorded_names()
-    if check_name(given) in recorded:
-        return given
+    if check_name(spelling) in recorded:
+        return spelling
     shims = bundled_shims()
     names = {*shims, *recorded, *declared_names()}
-    if given in names:
-        return given
+    if spelling in names:
+        return spelling
     by_alias = {shim.folder.name.removesuffix(_SHIM): shim.name for shim in shims.values()}
     by_alias |= {name.casefold(): name for name in names} | _LIBRARIES
-    return by_alias.get(given.casefold().removesuffix(_SHIM), given)
+    return by_alias.get(spelling.casefold().removesuffix(_SHIM), spelling)
 
 
 def info(name: str) -> WorkerInfo:
@@ -127,9 +127,9 @@ def unknown_worker(name: str) -> WorkerEnvironmentError:
 
 def replacement(worker_environment: WorkerEnvironment) -> str:
     """Return the notice for an environment with `WorkerEnvironment.replaces_ours`."""
-    name, place = worker_environment.name, worker_environment.shim_folder or worker_environment.root
+    name, location = worker_environment.name, worker_environment.shim_folder or worker_environment.root
     return (
-        f"'{name}' is the worker in {place}, in place of the one that comes with MOSAIC Lab; "
+        f"'{name}' is the worker in {location}, in place of the one that comes with MOSAIC Lab; "
         f"mosaic-lab workers remove {name} brings ours back"
     )
 
@@ -158,6 +158,6 @@ def _info(name: str, shim: Shim | None, in_kernel: WorkerEnvironment | None) -> 
     if in_kernel is not None:
         return WorkerInfo(name, "installed", "", KERNEL, in_kernel, shim)
     if recorded is not None:
-        gone = f"its Python, {recorded.python}, is gone"
-        return WorkerInfo(name, "broken", gone, recorded.origin, recorded, recorded.shim())
+        reason = f"its Python, {recorded.python}, is gone"
+        return WorkerInfo(name, "broken", reason, recorded.origin, recorded, recorded.shim())
     return WorkerInfo(name, "not installed", "", BUNDLED if shim else THIRD_PARTY, None, shim)

@@ -42,7 +42,7 @@ if found.find_spec("mosaic_contract") is None:  # a worker need not have it
     sys.modules["mosaic_contract"] = module = found.module_from_spec(spec)
     spec.loader.exec_module(module)
 runpy.run_module("mosaic_contract.discovery", run_name="__main__")"""
-_SHOWN = 2000  # characters of an error
+_MAX_ERROR_LENGTH = 2000  # characters of an error
 _LONGEST_ANSWER = 4 << 20  # bytes
 _MOST_OUTPUT = 64 << 20  # bytes
 _POLL = 0.05
@@ -108,15 +108,15 @@ def describe(worker_environment: WorkerEnvironment) -> dict[str, Any]:
     description within a minute. The description is cached next to environments that were built here.
     """
     file = worker_folder(worker_environment.name) / DESCRIPTION
-    of = [worker_environment.created, worker_environment.shim_fingerprint]
+    key = [worker_environment.created, worker_environment.shim_fingerprint]
     with suppress(OSError, ValueError, KeyError, TypeError):
-        kept = json.loads(file.read_text(encoding="utf-8"))
-        if kept["of"] == of:
-            return dict(kept["description"])
+        cached = json.loads(file.read_text(encoding="utf-8"))
+        if cached["of"] == key:
+            return dict(cached["description"])
     description = _described(worker_environment)
     if worker_environment.shim_fingerprint is not None:
         with suppress(OSError):
-            write_whole(file, json.dumps({"of": of, "description": description}).encode())
+            write_whole(file, json.dumps({"of": key, "description": description}).encode())
     return description
 
 
@@ -124,8 +124,8 @@ def _described(worker_environment: WorkerEnvironment) -> dict[str, Any]:
     answer = _output_of([*worker_environment.command(), "--describe"], DESCRIBE_SECONDS)
     try:
         description = sanitize_json(json.loads(answer.splitlines()[-1]))
-        kept = {key: description[key] for key in ("metadata", "capabilities", "hyperparameters")}
-        return {**kept, "environments": [str(env_id) for env_id in description.get("environments", ())]}
+        fields = {key: description[key] for key in ("metadata", "capabilities", "hyperparameters")}
+        return {**fields, "environments": [str(env_id) for env_id in description.get("environments", ())]}
     except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         raise WorkerEnvironmentError(
             f"Worker '{worker_environment.name}' described itself with {answer[:200]!r}"
@@ -142,32 +142,32 @@ def kernel_workers(name: str | None = None) -> dict[str, WorkerEnvironment]:
     bundled training workers require their pinned versions. A worker of another package with a bundled
     worker's name is left out, because it would silently replace that worker.
     """
-    ours = bundled_shims()
-    trainers = {name: shim for name, shim in ours.items() if shim.trains}
+    bundled = bundled_shims()
+    trainers = {name: shim for name, shim in bundled.items() if shim.trains}
     declared = {worker for worker in declared_names() if worker not in trainers or _are_met(trainers[worker])}
     if not declared or (name and name not in declared):
         return {}
     # user site-packages included: mosaic-lab itself may be there
     discovered = discover(Path(sys.executable), user_site=True)
-    here = Interpreter(Path(sys.executable), Path(sys.prefix), platform.python_version(), {})
+    interpreter = Interpreter(Path(sys.executable), Path(sys.prefix), platform.python_version(), {})
     return {
-        worker.name: environment_of(worker, here, KERNEL, here.prefix)
+        worker.name: environment_of(worker, interpreter, KERNEL, interpreter.prefix)
         for worker in discovered
         if worker.metadata and worker.name in declared
         if worker.name in trainers or _is_here(worker.metadata.upstream_library)
         # A bundled worker's program is in its shim's package.
-        if worker.name not in ours or worker.program == f"{ours[worker.name].folder.name}.cli"
+        if worker.name not in bundled or worker.program == f"{bundled[worker.name].folder.name}.cli"
     }
 
 
 def environment_of(
-    worker: DiscoveredWorker, interpreter: Interpreter, origin: str, place: Path
+    worker: DiscoveredWorker, interpreter: Interpreter, origin: str, folder: Path
 ) -> WorkerEnvironment:
     """Return the environment of a discovered worker. Raises WorkerEnvironmentError if its worker cannot be
-    read; the message names ``place`` as the folder to repair."""
+    read; the message names ``folder`` as the folder to repair."""
     if worker.metadata is None or worker.capabilities is None:
         raise WorkerEnvironmentError(
-            f"Worker '{worker.name}' does not load: {worker.error}. Repair it in {place}, then run the same "
+            f"Worker '{worker.name}' does not load: {worker.error}. Repair it in {folder}, then run the same "
             "command again."
         )
     return WorkerEnvironment(
@@ -243,7 +243,7 @@ def _output_of(command: list[str], timeout: float, environ: Mapping[str, str] | 
         if process.returncode != 0:
             raise WorkerEnvironmentError(
                 f"This ended with exit code {process.returncode}: {' '.join(command)}\n"
-                + without_credentials(sanitize(_start_of(err)).strip()[-_SHOWN:])
+                + without_credentials(sanitize(_start_of(err)).strip()[-_MAX_ERROR_LENGTH:])
             )
         return _start_of(out).strip()
 

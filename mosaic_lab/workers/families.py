@@ -21,7 +21,7 @@ from mosaic_lab.workers.shims import bundled_shims
 from mosaic_lab.workers.worker_environment import RECORD, WorkerEnvironment, letters, read_environment
 
 _LONG_ENOUGH = 6  # minimum length of a glob's prefix for similarity matches
-_ALIKE = 0.85  # minimum similarity, of 1
+_MIN_SIMILARITY = 0.85  # minimum similarity, of 1
 _VERSION = re.compile(r"-v(\d+)$")
 _TEAM = re.compile(r"[\w./]*\w_v\d+")  # PettingZoo's ids
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
@@ -182,12 +182,12 @@ def _claims(env_id: str) -> dict[str, int]:
     return weights if any(weights.values()) else weights | _weights(env_id, _nearly)
 
 
-def _weights(env_id: str, fits: Callable[[str, str], bool]) -> dict[str, int]:
+def _weights(env_id: str, matches: Callable[[str, str], bool]) -> dict[str, int]:
     """Return the workers with a matching glob, each with the specificity of its best one."""
     specificities: dict[str, int] = {}
     for name, globs in families().items():
-        if fitting := [_weight(glob) for glob in globs if fits(env_id, glob)]:
-            specificities[name] = max(fitting)
+        if weights := [_weight(glob) for glob in globs if matches(env_id, glob)]:
+            specificities[name] = max(weights)
     return specificities
 
 
@@ -196,9 +196,9 @@ def _nearly(env_id: str, glob: str) -> bool:
     and typos are ignored."""
     fixed = re.split(r"[*?\[]", glob)[0]
     begins = env_id[: len(fixed)]
-    alike = difflib.SequenceMatcher(None, letters(begins), letters(fixed)).ratio()
+    similarity = difflib.SequenceMatcher(None, letters(begins), letters(fixed)).ratio()
     versions = {match[1] for text in (env_id, glob) if (match := _VERSION.search(text))}
-    return len(fixed) >= _LONG_ENOUGH and alike >= _ALIKE and len(versions) < 2
+    return len(fixed) >= _LONG_ENOUGH and similarity >= _MIN_SIMILARITY and len(versions) < 2
 
 
 def _weight(glob: str) -> int:

@@ -71,8 +71,8 @@ def install(
     ):
         request = recorded.request
     # A checkout's contents may have changed since it was installed.
-    again = source is not None and shim is not None and source not in {entry.name for entry in shim.sources}
-    return _provide(name, shim, request, progress, timeout, again, replace)
+    rebuild = source is not None and shim is not None and source not in {entry.name for entry in shim.sources}
+    return _provide(name, shim, request, progress, timeout, rebuild, replace)
 
 
 def ensure(name: str, progress: ProgressCallback = print) -> WorkerEnvironment:
@@ -94,7 +94,7 @@ def ensure(name: str, progress: ProgressCallback = print) -> WorkerEnvironment:
     elif shim:
         progress(f"worker '{name}' is not installed: building its environment in {worker_folder(name)}, once")
     request = recorded.request if recorded else InstallRequest()
-    return _provide(name, shim, request, progress, INSTALL_SECONDS, again=False, replace=False)
+    return _provide(name, shim, request, progress, INSTALL_SECONDS, rebuild=False, replace=False)
 
 
 def remove(name: str, progress: ProgressCallback = print) -> None:
@@ -130,7 +130,7 @@ def _provide(
     request: InstallRequest,
     progress: ProgressCallback,
     timeout: float,
-    again: bool,
+    rebuild: bool,
     replace: bool,
 ) -> WorkerEnvironment:
     """Keep, refresh, register or build an environment to satisfy ``request``, under the worker's lock."""
@@ -142,13 +142,13 @@ def _provide(
     with installer_lock(name, progress, timeout) as lock:
         uv = Uv(home(), progress, deadline, lock)
         present = read_environment(name)
-        place = foreign.prefix if foreign else shim.folder if shim else None
+        folder = foreign.prefix if foreign else shim.folder if shim else None
         if not replace:
-            _refuse_our_name(name, place, present)
-        kept = foreign is None and (not again or (present is not None and present.created >= requested_at))
-        if present and kept and _satisfies(present, shim, request):
+            _refuse_our_name(name, folder, present)
+        reuse = foreign is None and (not rebuild or (present is not None and present.created >= requested_at))
+        if present and reuse and _satisfies(present, shim, request):
             return _up_to_date(present, uv)
-        if present and present.origin == THIRD_PARTY and not _is_from(present, place):
+        if present and present.origin == THIRD_PARTY and not _is_from(present, folder):
             uv.say(f"worker '{name}' was the one in {present.shim_folder or present.root}: it is replaced")
         building.remove_leftovers(name)
         if foreign is not None:
@@ -167,17 +167,17 @@ def _provide(
         return worker_environment
 
 
-def _refuse_our_name(name: str, place: Path | None, present: WorkerEnvironment | None) -> None:
-    """Raise WorkerEnvironmentError if the worker at ``place`` is not bundled, has a bundled worker's name and
-    has not replaced it already.
+def _refuse_our_name(name: str, folder: Path | None, present: WorkerEnvironment | None) -> None:
+    """Raise WorkerEnvironmentError if the worker in ``folder`` is not bundled, has a bundled worker's name
+    and has not replaced it already.
     """
-    ours = bundled_shims().get(name)
-    if ours is None or place in (None, ours.folder):
+    bundled = bundled_shims().get(name)
+    if bundled is None or folder in (None, bundled.folder):
         return
-    if present is not None and present.origin == THIRD_PARTY and _is_from(present, place):
+    if present is not None and present.origin == THIRD_PARTY and _is_from(present, folder):
         return
     raise WorkerEnvironmentError(
-        f"The worker in {place} is called '{name}', like one that comes with MOSAIC Lab, and would take its "
+        f"The worker in {folder} is called '{name}', like one that comes with MOSAIC Lab, and would take its "
         "place everywhere. Give it another name (the entry point in its pyproject.toml), or add --replace if "
         "that is what you want."
     )
@@ -195,9 +195,9 @@ def _shim_and_name(name_or_path: str | Path, platform: bool = False) -> tuple[Sh
     return bundled_shims().get(name), name
 
 
-def _is_from(worker_environment: WorkerEnvironment, place: Path | None) -> bool:
-    """Return whether the environment is at ``place`` or was built from the shim there."""
-    return place in (worker_environment.root, worker_environment.shim_folder)
+def _is_from(worker_environment: WorkerEnvironment, folder: Path | None) -> bool:
+    """Return whether the environment is at ``folder`` or was built from the shim there."""
+    return folder in (worker_environment.root, worker_environment.shim_folder)
 
 
 def _foreign_interpreter(name: str, python: str | None) -> Interpreter | None:

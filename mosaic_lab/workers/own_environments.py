@@ -36,10 +36,10 @@ def check_environment_id(env: Any) -> None:
         advice = own_id(env_id) or f' Give env="{env_id}"'
         raise ConfigurationError(f"{refused}makes the environment itself.{advice}")
     source = "my_env" if module == "__main__" else module
-    where = "Give" if _installed(module) else f"With it in a file {source.rpartition('.')[2]}.py, give"
+    advice = "Give" if _installed(module) else f"With it in a file {source.rpartition('.')[2]}.py, give"
     folder = "" if _installed(module) else f". {PASS_FOLDER}"
     raise ConfigurationError(
-        f'{refused}imports the environment itself. {where} env="{source}:{name}"{folder}'
+        f'{refused}imports the environment itself. {advice} env="{source}:{name}"{folder}'
     )
 
 

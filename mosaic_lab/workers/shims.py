@@ -152,12 +152,12 @@ def _document(file: Path, modified_ns: int) -> dict[str, Any]:
 
 def _shims_below(folder: Path) -> Iterator[Path]:
     """Yield the shims' folders below a folder, to a depth of `_DEEPEST`."""
-    for place in sorted(
+    for project_file in sorted(
         file for depth in range(1, _DEEPEST + 1) for file in folder.glob("*/" * depth + "pyproject.toml")
     ):
         with suppress(OSError, UnicodeDecodeError):
-            if f'"{ENTRY_POINT_GROUP}"' in place.read_text(encoding="utf-8"):
-                yield place.parent
+            if f'"{ENTRY_POINT_GROUP}"' in project_file.read_text(encoding="utf-8"):
+                yield project_file.parent
 
 
 def read_platform_worker(folder: Path) -> Shim:
@@ -187,10 +187,10 @@ def copied(shim: Shim, folder: Path) -> Shim:
     Raises WorkerEnvironmentError if a file cannot be read or written.
     """
 
-    def left_out(here: str, names: list[str]) -> list[str]:
-        where = Path(here)
-        names_out = _NOT_COPIED | (_BUILT if where == shim.folder else set())
-        return [name for name in names if name in names_out or _is_left_out(where / name)]
+    def left_out(path: str, names: list[str]) -> list[str]:
+        parent = Path(path)
+        names_out = _NOT_COPIED | (_BUILT if parent == shim.folder else set())
+        return [name for name in names if name in names_out or _is_left_out(parent / name)]
 
     shutil.rmtree(folder, ignore_errors=True)
     try:
@@ -216,7 +216,7 @@ def check_name(name: str) -> str:
     return name
 
 
-def _shim(folder: Path, project: dict[str, Any], ours: dict[str, Any]) -> Shim:
+def _shim(folder: Path, project: dict[str, Any], settings: dict[str, Any]) -> Shim:
     entry_points = project["entry-points"][ENTRY_POINT_GROUP]
     if len(entry_points) != 1:
         raise WorkerEnvironmentError(
@@ -225,22 +225,22 @@ def _shim(folder: Path, project: dict[str, Any], ours: dict[str, Any]) -> Shim:
         )
     declared = {
         name: UpstreamSource(name, table.get("upstream"), table.get("extra", name))
-        for name, table in ours.get("source", {}).items()
+        for name, table in settings.get("source", {}).items()
     }
     return Shim(
         name=check_name(next(iter(entry_points))),
         distribution=project["name"],
         folder=folder,
         description=project.get("description", ""),
-        python=ours.get("python"),
-        sources=tuple(declared[name] for name in ours.get("sources", ())),
+        python=settings.get("python"),
+        sources=tuple(declared[name] for name in settings.get("sources", ())),
         path_source=declared.get("path"),
         dependencies=tuple(project.get("dependencies", ())),
         extras={name: tuple(pins) for name, pins in project.get("optional-dependencies", {}).items()},
-        environments=tuple(map(str, ours.get("environments", ()))),
-        in_kernel=ours.get("kernel", False) is True,
-        trains=ours.get("trains", True) is True,
-        needs_gpu=ours.get("gpu") is True,
+        environments=tuple(map(str, settings.get("environments", ()))),
+        in_kernel=settings.get("kernel", False) is True,
+        trains=settings.get("trains", True) is True,
+        needs_gpu=settings.get("gpu") is True,
     )
 
 
@@ -265,12 +265,12 @@ def _digest(files: tuple[tuple[Path, Path, int, int], ...]) -> str:
 
 def _code_files(root: Path) -> Iterator[Path]:
     for folder, folders, files in os.walk(root):
-        here = Path(folder)
+        parent = Path(folder)
         folders[:] = [
             name
             for name in folders
             if name not in _NOT_CODE
             and not name.startswith(".")
-            and not (here / name / "pyvenv.cfg").exists()
+            and not (parent / name / "pyvenv.cfg").exists()
         ]
-        yield from (here / name for name in files if Path(name).suffix in _CODE)
+        yield from (parent / name for name in files if Path(name).suffix in _CODE)

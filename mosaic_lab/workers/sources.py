@@ -42,16 +42,16 @@ def choose_source(shim: Shim, requested: str | None) -> ChosenSource:
     for source in shim.sources:
         problem = unreachable(source.upstream or "")
         if problem is None:
-            reason = "; ".join([*refused, f"taking {_place(source)}"])
+            reason = "; ".join([*refused, f"taking {_location(source)}"])
             return ChosenSource(source.name, source.upstream, source.extra, reason)
-        refused.append(f"{_place(source)} cannot be reached from here ({problem})")
+        refused.append(f"{_location(source)} cannot be reached from here ({problem})")
     raise WorkerEnvironmentError(
         f"Worker '{shim.name}' cannot be built: {'; '.join(refused)}. Check the network and the "
         "proxy" + (", or pass --source PATH with a checkout of upstream." if shim.path_source else ".")
     )
 
 
-def _place(source: UpstreamSource) -> str:
+def _location(source: UpstreamSource) -> str:
     """Return a description of upstream's location."""
     requirement = without_credentials(source.upstream or source.name)
     name, _, url = (part.strip() for part in requirement.partition(" @ "))
@@ -82,23 +82,24 @@ def torch_arguments(
     chooses from PyTorch's index by the graphics driver. If that index cannot be reached, "auto" uses the
     configured index.
     """
-    wanted = _torch_among(pins) or _torch_required(uv, python, packages)
-    if not wanted:
+    torch_pins = _torch_among(pins) or _torch_required(uv, python, packages)
+    if not torch_pins:
         return []
     backend = torch_backend(requested)
-    to = ["pip", "install", "--python", str(python), "--dry-run", "--no-deps"]
+    command = ["pip", "install", "--python", str(python), "--dry-run", "--no-deps"]
     if uv.environ.get("UV_FIND_LINKS"):
-        builds = wanted if backend == "auto" else [_build_of(pin, backend) for pin in wanted]
-        offered = re.findall(r"^ \+ (\S+==\S+)$", uv.probe(*to, "--no-index", *builds).text, re.MULTILINE)
+        builds = torch_pins if backend == "auto" else [_build_of(pin, backend) for pin in torch_pins]
+        resolved = uv.probe(*command, "--no-index", *builds).text
+        offered = re.findall(r"^ \+ (\S+==\S+)$", resolved, re.MULTILINE)
         if offered and (backend == "auto" or all(wheel.endswith(f"+{backend}") for wheel in offered)):
             uv.say(f"{', '.join(offered)}: the wheel offered by pip's find-links")
             return offered
-    answer = uv.probe(*to, f"--torch-backend={backend}", *wanted)
+    answer = uv.probe(*command, f"--torch-backend={backend}", *torch_pins)
     if answer.returncode == 0:
         return [f"--torch-backend={backend}"]
     if backend != "auto":
         raise WorkerEnvironmentError(
-            f"The torch build '{backend}' of {', '.join(wanted)} is not available from PyTorch's index: "
+            f"The torch build '{backend}' of {', '.join(torch_pins)} is not available from PyTorch's index: "
             f"{'; '.join(line.strip() for line in answer.lines[1:2] + answer.lines[-1:])}. "
             "--torch auto takes one that is available."
         )

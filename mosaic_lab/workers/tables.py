@@ -30,8 +30,8 @@ class WorkerTable(pd.DataFrame):
 
     def _repr_html_(self) -> str:
         table = self.to_html(justify="left", na_rep="", max_rows=None)
-        left = table.replace("<td>", '<td style="text-align:left">')  # Jupyter aligns cells to the right
-        return f'<div style="overflow-x:auto">{left}</div>'
+        aligned = table.replace("<td>", '<td style="text-align:left">')  # Jupyter aligns cells to the right
+        return f'<div style="overflow-x:auto">{aligned}</div>'
 
     def __repr__(self) -> str:
         return self.to_string(max_colwidth=_WIDEST, na_rep="")

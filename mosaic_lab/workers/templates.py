@@ -80,8 +80,8 @@ def _problems(name: str, kind: str, target: Path) -> Iterator[str]:
         return
     if name.endswith("_worker"):
         yield f"'_worker' is added to the name: give {name.removesuffix('_worker')!r}"
-    if taken := next((info for info in catalog() if info.name == name), None):
-        yield f"there is already a worker {name!r} ({taken.origin}, {taken.state}): give another name"
+    if namesake := next((info for info in catalog() if info.name == name), None):
+        yield f"there is already a worker {name!r} ({namesake.origin}, {namesake.state}): give another name"
     elif name in sys.stdlib_module_names:
         yield (
             f"{name!r} is the name of a module of Python's standard library: give another, such as "

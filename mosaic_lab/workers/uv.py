@@ -85,19 +85,19 @@ class Uv:
     def say(self, text: str) -> None:
         self.progress(f"{time.monotonic() - self.started:5.0f} s  {text}")
 
-    def do(self, what: str, *arguments: str) -> Answer:
+    def do(self, task: str, *arguments: str) -> Answer:
         """Run uv with progress.
 
         Raises WorkerEnvironmentError, with uv's last lines and a hint, if it fails.
         """
-        answer = self._run(arguments, self.deadline, what)
+        answer = self._run(arguments, self.deadline, task)
         if answer.returncode is None:
             raise WorkerEnvironmentError(
-                f"uv ran past the deadline while {what}. Its last lines:\n{_quoted(answer.lines)}\n"
+                f"uv ran past the deadline while {task}. Its last lines:\n{_quoted(answer.lines)}\n"
                 "Run the same command again: what was downloaded is kept in uv's cache."
             )
         if answer.returncode != 0:
-            raise WorkerEnvironmentError(_failure(what, answer.returncode, answer))
+            raise WorkerEnvironmentError(_failure(task, answer.returncode, answer))
         return answer
 
     def probe(self, *arguments: str) -> Answer:
@@ -105,10 +105,10 @@ class Uv:
         failure."""
         deadline = min(self.deadline, time.monotonic() + _PROBE_SECONDS)
         quick = {"UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "10"}
-        return self._run(arguments, deadline, what=None, extra=quick)
+        return self._run(arguments, deadline, task=None, extra=quick)
 
     def _run(
-        self, arguments: Sequence[str], deadline: float, what: str | None, extra: dict[str, str] | None = None
+        self, arguments: Sequence[str], deadline: float, task: str | None, extra: dict[str, str] | None = None
     ) -> Answer:
         process = subprocess.Popen(
             # Notebook kernels set FORCE_COLOR, but the output is parsed here.
@@ -124,7 +124,7 @@ class Uv:
             pass_fds=(self.lock,),
         )
         try:
-            lines, in_time = self._follow(process, deadline, what)
+            lines, in_time = self._follow(process, deadline, task)
             return Answer(process.wait(timeout=10) if in_time else None, lines)
         finally:
             with contextlib.suppress(ProcessLookupError):
@@ -132,30 +132,30 @@ class Uv:
             process.wait()
 
     def _follow(
-        self, process: subprocess.Popen[str], deadline: float, what: str | None
+        self, process: subprocess.Popen[str], deadline: float, task: str | None
     ) -> tuple[list[str], bool]:
         """Report the progress of a process; return its last lines and whether it ended in time."""
         output: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=_read_lines, args=(process, output), daemon=True).start()
-        kept: deque[str] = deque(maxlen=_KEPT_LINES)
+        last_lines: deque[str] = deque(maxlen=_KEPT_LINES)
         reported = time.monotonic()
-        step = what or ""
+        step = task or ""
         while True:
             now = time.monotonic()
             if now > deadline:
-                return list(kept), False
+                return list(last_lines), False
             try:
                 line = output.get(timeout=min(1.0, max(0.01, deadline - now)))
             except queue.Empty:
-                if what and now - reported > _SILENCE_SECONDS:
+                if task and now - reported > _SILENCE_SECONDS:
                     self.say(f"still {step}")
                     reported = now
                 continue
             if line is None:
-                return list(kept), True
+                return list(last_lines), True
             line = sanitize(line)  # build scripts may print anything
-            kept.append(without_credentials(line.rstrip()))
-            if what and (progress := step_of(line)):
+            last_lines.append(without_credentials(line.rstrip()))
+            if task and (progress := step_of(line)):
                 step, reported = progress, now
                 if progress not in self._reported:
                     self._reported.add(progress)
@@ -179,8 +179,8 @@ def step_of(line: str) -> str | None:
     match = _STEP.fullmatch(without_credentials(line.rstrip()))
     if not match:
         return None
-    verb, rest = match.groups()
-    return f"{'Python' if verb == 'Using CPython' else verb.lower()}{rest}"
+    verb, details = match.groups()
+    return f"{'Python' if verb == 'Using CPython' else verb.lower()}{details}"
 
 
 def _read_lines(process: subprocess.Popen[str], output: queue.Queue[str | None]) -> None:
@@ -195,12 +195,12 @@ def _quoted(lines: list[str]) -> str:
     return "\n".join(f"    {line}" for line in lines[-_SHOWN_LINES:])
 
 
-def _failure(what: str, code: int, answer: Answer) -> str:
+def _failure(task: str, code: int, answer: Answer) -> str:
     hints = [hint for pattern, hint in _HINTS if re.search(pattern, answer.text, re.IGNORECASE)]
-    how = f"signal {-code}" if code < 0 else f"exit code {code}"
+    ending = f"signal {-code}" if code < 0 else f"exit code {code}"
     return "\n".join(
         [
-            f"uv failed while {what} ({how}). Its last lines:",
+            f"uv failed while {task} ({ending}). Its last lines:",
             _quoted(answer.lines),
             hints[0] if hints else "Read the lines above; then run the same command again.",
         ]

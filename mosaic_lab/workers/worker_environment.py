@@ -83,10 +83,10 @@ class WorkerEnvironment:
             return ""
         return f"worker '{self.name}': {self.source_reason}"
 
-    def algorithm(self, given: str | None) -> str | None:
+    def algorithm(self, spelling: str | None) -> str | None:
         """Return the worker's own name of an algorithm given in another spelling ("RecurrentPPO")."""
         names = {letters(name): name for name in self.capabilities.algorithms}
-        return names.get(letters(given), given) if isinstance(given, str) else given
+        return names.get(letters(spelling), spelling) if isinstance(spelling, str) else spelling
 
     @property
     def valid(self) -> bool:
