@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from mosaic_lab.errors import NotAFile
 
-_KINDS = (
+_FILE_TYPES = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a named pipe"),
     (stat.S_ISSOCK, "a socket"),
@@ -98,7 +98,7 @@ def irregular_kind(path: str) -> str | None:
         if stat.S_ISLNK(status.st_mode):
             check_inside(Path(path))
             status = os.stat(path)  # noqa: PTH116
-        return _kind(status.st_mode)
+        return _file_type(status.st_mode)
     except NotAFile:
         return f"a link to outside of {_root}"
     except OSError as error:
@@ -109,8 +109,8 @@ def _open(path: Path, flags: int, mode: str, buffering: int = -1) -> BinaryIO:
     check_inside(path)
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     try:
-        if (kind := _kind(os.fstat(descriptor).st_mode)) is not None:
-            raise NotAFile(f"{path} is {kind}, not a file")
+        if (file_type := _file_type(os.fstat(descriptor).st_mode)) is not None:
+            raise NotAFile(f"{path} is {file_type}, not a file")
         os.set_blocking(descriptor, True)
         return os.fdopen(descriptor, mode, buffering)  # type: ignore[return-value]
     except BaseException:
@@ -118,7 +118,7 @@ def _open(path: Path, flags: int, mode: str, buffering: int = -1) -> BinaryIO:
         raise
 
 
-def _kind(mode: int) -> str | None:
+def _file_type(mode: int) -> str | None:
     if stat.S_ISREG(mode):
         return None
-    return next((name for matches, name in _KINDS if matches(mode)), "something else")
+    return next((name for matches, name in _FILE_TYPES if matches(mode)), "something else")

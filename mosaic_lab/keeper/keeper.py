@@ -62,7 +62,7 @@ class Keeper:
         self.grace = launch.grace_seconds
         self.terminated_at = 0.0  # monotonic time of the SIGTERM
         self.worker: WorkerProcess | None = None
-        self.places: list[int] = []  # descriptors that hold the run's slot and GPUs
+        self.reservations: list[int] = []  # descriptors that hold the run's slot and GPUs
         self.wakes = [lifeline] if (lifeline := launch.lifeline) is not None else []
         """Descriptors that, like signals, end a sleep."""
         self._wake_read, self._wake_write = os.pipe()
@@ -99,26 +99,26 @@ class Keeper:
                 lambda: take_gpus(Path(self.launch.gpu_locks), self.launch.gpus, count),
                 "a free GPU" if count == 1 else "free GPUs",
             )
-        self.places = [*gpus.values()]
+        self.reservations = [*gpus.values()]
         if (limit := self.launch.max_running) is not None:
             slot = self._wait_in(
                 RunQueue(slots, "run", self.folder.run_id),
                 lambda: take_slot(slots, limit),
                 f"a free slot (limit {limit} at once)",
             )
-            self.places.append(slot)
+            self.reservations.append(slot)
         return gpus
 
-    def _wait_in(self, queue: RunQueue, take: Callable[[], _T | None], what: str) -> _T:
+    def _wait_in(self, queue: RunQueue, acquire: Callable[[], _T | None], resource: str) -> _T:
         try:
             while True:
                 self._check_requests()
                 if self.stop is not None:
                     raise Stopped
                 ahead = queue.ahead()
-                if ahead == 0 and (place := take()) is not None:
-                    return place
-                self.record.move(State.QUEUED, f"waits for {what}, {ahead} ahead in the queue")
+                if ahead == 0 and (acquired := acquire()) is not None:
+                    return acquired
+                self.record.move(State.QUEUED, f"waits for {resource}, {ahead} ahead in the queue")
                 self._sleep(SHORT_TICK)
         finally:
             queue.leave()
@@ -144,8 +144,8 @@ class Keeper:
         self.worker = worker
         system = SystemMetrics(worker, sorted(gpus))
         self.record.started(worker.pid, tuple(sorted(gpus)), worker.started)
-        how = "was forked by a warm worker" if worker.warm else "was started"
-        self.record.move(State.STARTING, f"worker process {worker.pid} {how} and has not reported yet")
+        origin = "was forked by a warm worker" if worker.warm else "was started"
+        self.record.move(State.STARTING, f"worker process {worker.pid} {origin} and has not reported yet")
         while not worker.ended:
             self._sleep(self._patience())
             worker.reap()
@@ -201,13 +201,13 @@ class Keeper:
         """Check for a stop request (a later one may change the grace period), for the end of the lifeline,
         and for a deleted or moved run folder: the worker's output would be lost, or would create the folder
         again."""
-        place = self.locked.locate()
-        if place is None:
+        path = self.locked.locate()
+        if path is None:
             self.stop = self.stop or "its run folder was deleted"
         else:
-            if place != self.folder.path:
-                self.stop = self.stop or f"its run folder was moved to {place}"
-                self.folder = self.record.folder = RunFolder(place)
+            if path != self.folder.path:
+                self.stop = self.stop or f"its run folder was moved to {path}"
+                self.folder = self.record.folder = RunFolder(path)
             self.locked.lock_again(self.folder.lock_path)
         if self.launch.lifeline in self.wakes and _ended(self.launch.lifeline):
             self.stop = self.stop or "the process that it ran for has ended"
@@ -347,10 +347,10 @@ class RunQueue:
         """Return the number of runs ahead of this one; 0 if none of them is alive. Tickets of ended runs are
         removed only at the head of the queue, which keeps polling by hundreds of runs cheap."""
         tickets = sorted(entry.name for entry in os.scandir(self._folder) if entry.name < self._ticket)
-        for place, ticket in enumerate(tickets):
+        for position, ticket in enumerate(tickets):
             run_id = ticket.partition("~")[2]
             if RunFolder(self._runs / run_id).alive():
-                return len(tickets) - place
+                return len(tickets) - position
             (self._folder / ticket).unlink(missing_ok=True)
         return 0
 
@@ -375,15 +375,15 @@ def take_gpus(folder: Path, candidates: Sequence[int], count: int | None) -> dic
     shared with other runs that requested them.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    taken: dict[int, int] = {}
+    acquired: dict[int, int] = {}
     for index in candidates:
-        if len(taken) == count:
+        if len(acquired) == count:
             break
         descriptor = locks.take(folder / f"gpu-{index}", shared=count is None)
         if descriptor is not None:
-            taken[index] = descriptor
-    if len(taken) == (len(candidates) if count is None else count):
-        return taken
-    for descriptor in taken.values():
+            acquired[index] = descriptor
+    if len(acquired) == (len(candidates) if count is None else count):
+        return acquired
+    for descriptor in acquired.values():
         os.close(descriptor)
     return None

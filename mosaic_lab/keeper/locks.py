@@ -52,18 +52,18 @@ class LockedFolder:
 
     def locate(self) -> Path | None:
         """Return the folder's current path; None if it was deleted."""
-        places = (self._home, _path_of(self._inode))
-        return next((place for place in places if place and _same(place, self._inode)), None)
+        candidates = (self._home, _path_of(self._inode))
+        return next((path for path in candidates if path and _is_same_file(path, self._inode)), None)
 
     def lock_again(self, path: Path) -> None:
         """Lock the file at ``path`` if the locked file no longer exists there."""
         with suppress(OSError):
-            if not _same(path, self._lock) and (lock := take(path)) is not None:
+            if not _is_same_file(path, self._lock) and (lock := take(path)) is not None:
                 os.close(self._lock)
                 self._lock = lock
 
 
-def _same(path: Path, descriptor: int) -> bool:
+def _is_same_file(path: Path, descriptor: int) -> bool:
     try:
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     except OSError:

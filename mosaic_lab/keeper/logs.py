@@ -16,7 +16,7 @@ KEPT = 8 << 20
 """Bytes kept at the end of a log that is cut."""
 FOLDED_FROM = 1 << 20
 """Size in bytes at which repetitions are first folded, then again whenever the log has doubled."""
-_EACH = 10  # first occurrences of a repeated line to keep, and as many of the last
+_KEPT_REPEATS = 10  # first occurrences of a repeated line to keep, and as many of the last
 _VARYING = re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]?\d*|\bpid=\d+")
 _DROPPED = re.compile(rb"\[([\d,]+) MB of older lines were dropped here\]\n")
 _MARK = re.compile(rb"\[the line above came ([\d,]+) more times\]")
@@ -48,10 +48,10 @@ def fold(path: Path) -> None:
         folded = _folded(content[-KEPT:])
         if len(folded) > len(content[-KEPT:]) // 2:
             return
-        since = file.read(2 * LIMIT)
+        newer = file.read(2 * LIMIT)
     with open_for_appending(path) as log:
         log.truncate(0)
-        log.write(content[:-KEPT] + folded + since)
+        log.write(content[:-KEPT] + folded + newer)
 
 
 def _folded(content: bytes) -> bytes:
@@ -61,17 +61,17 @@ def _folded(content: bytes) -> bytes:
     for key, line in zip(keys, lines[1:], strict=False):
         if mark := _MARK.fullmatch(line):
             before[key] += int(mark[1].replace(b",", b""))
-    kept: list[bytes] = []
+    output: list[bytes] = []
     for key, line in zip(keys, lines, strict=True):
         if _MARK.fullmatch(line):
             continue
         seen[key] += 1
-        left_out = total[key] - 2 * _EACH
-        if left_out <= 0 or seen[key] <= _EACH or seen[key] > total[key] - _EACH or not key:
-            kept.append(line)
-        if seen[key] == min(_EACH, total[key]) and key and (count := max(0, left_out) + before[key]):
-            kept.append(b"[the line above came %s more times]" % f"{count:,}".encode())
-    return b"\n".join(kept)
+        left_out = total[key] - 2 * _KEPT_REPEATS
+        if left_out <= 0 or seen[key] <= _KEPT_REPEATS or seen[key] > total[key] - _KEPT_REPEATS or not key:
+            output.append(line)
+        if seen[key] == min(_KEPT_REPEATS, total[key]) and key and (count := max(0, left_out) + before[key]):
+            output.append(b"[the line above came %s more times]" % f"{count:,}".encode())
+    return b"\n".join(output)
 
 
 def cut(path: Path) -> None:

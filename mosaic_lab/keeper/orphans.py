@@ -25,7 +25,7 @@ _KILL_DEADLINE = 5.0
 _lock = threading.Lock()
 _searched = float("-inf")  # time of the last search
 _marked: dict[tuple[str, str], list[psutil.Process]] = {}  # its result, by variable and run folder
-_none: dict[tuple[str, str], float] = {}  # time of the first request; infinity once none can appear
+_requested_at: dict[tuple[str, str], float] = {}  # the first request; infinity once none can appear
 
 
 def survivors(path: Path, variable: str = RUN_DIR_VARIABLE) -> list[psutil.Process]:
@@ -37,15 +37,15 @@ def survivors(path: Path, variable: str = RUN_DIR_VARIABLE) -> list[psutil.Proce
     global _searched, _marked
     key = variable, str(path)
     with _lock:
-        since = _none.setdefault(key, time.monotonic())
-        if since == math.inf:
+        requested_at = _requested_at.setdefault(key, time.monotonic())
+        if requested_at == math.inf:
             return []
         processes = list(filter(_running, _below(_marked, path, variable)))
         if time.monotonic() - _searched > (_FRESH if processes else _SHARED):
             _searched, _marked = time.monotonic(), _all_marked()
             processes = list(filter(_running, _below(_marked, path, variable)))
-        if not processes and _searched >= since:
-            _none[key] = math.inf
+        if not processes and _searched >= requested_at:
+            _requested_at[key] = math.inf
         return processes
 
 
@@ -53,7 +53,7 @@ def forget(path: Path) -> None:
     """Discard earlier results for a run that is about to have processes again."""
     with _lock:
         for variable in (RUN_DIR_VARIABLE, KEEPER_VARIABLE):
-            _none.pop((variable, str(path)), None)
+            _requested_at.pop((variable, str(path)), None)
 
 
 def end(path: Path, grace_seconds: float) -> None:

@@ -118,19 +118,19 @@ def _completed(evidence: Evidence) -> str:
 
 def _stopped(evidence: Evidence) -> str:
     if evidence.stopped_by == "SIGKILL":
-        how = f"it had not ended {evidence.grace_seconds:g} s after the request and was killed"
+        ending = f"it had not ended {evidence.grace_seconds:g} s after the request and was killed"
     elif evidence.signal == signals.SIGTERM:
-        how = "it ended at once"
+        ending = "it ended at once"
     elif evidence.exit_code in _OF_A_STOP:
-        how = ""
+        ending = ""
     else:
-        how = f"it ended with {evidence.ended}"
+        ending = f"it ended with {evidence.ended}"
     reason = evidence.stop or ""
     if evidence.saved_at is not None:
         reason += f"; its last checkpoint is at step {evidence.saved_at:,}"
     if error := own_message(evidence.final):
         reason += f"; it reported an error while stopping: {error}"
-    return f"{reason} ({how})" if how else reason
+    return f"{reason} ({ending})" if ending else reason
 
 
 def _killed(evidence: Evidence) -> str:
@@ -158,8 +158,8 @@ def _failed(evidence: Evidence) -> str:
     elif evidence.exit_code == 0 and evidence.event is None:
         reason = f"the environment or a library ended the process (exit code 0) {evidence.reached}".rstrip()
     else:
-        how = f"reported {evidence.event} and ended" if evidence.event else "exited without a final event"
-        reason = f"the worker {how} with {evidence.ended}"
+        ending = f"reported {evidence.event} and ended" if evidence.event else "exited without a final event"
+        reason = f"the worker {ending} with {evidence.ended}"
         if (code := evidence.exit_code or 0) > 128:
             reason += f", which usually means that a process of its own got {_signal_name(code - 128)}"
         if evidence.last_log_line:

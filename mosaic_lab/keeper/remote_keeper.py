@@ -151,7 +151,7 @@ class RemoteKeeper(Keeper):
                     self._pass_on_stop(link)
                 for message in link.receive():
                     heard = time.monotonic()
-                    if (end := self._take(message)) is not None:
+                    if (end := self._record_state(message)) is not None:
                         return end
                 if self.stop is not None and time.monotonic() - heard > UNREACHABLE:
                     reason = (
@@ -170,7 +170,7 @@ class RemoteKeeper(Keeper):
             self.record.move(State.STOPPING, f"{self.stop}: the stop is being sent to the cluster")
         link.stop(self.grace, self.why)
 
-    def _take(self, message: dict[str, object]) -> _End | None:
+    def _record_state(self, message: dict[str, object]) -> _End | None:
         """Record a state reported by the bridge. Return the end if the state is final."""
         state, reason = State(str(message["state"])), str(message["reason"])
         if state.finished:

@@ -114,9 +114,9 @@ class RunFolder:
     def alive(self) -> bool:
         """Return whether the run's keeper holds the lock or, if its files were deleted, the process
         exists."""
-        return self._kept(self._recorded())
+        return self._has_keeper(self._recorded())
 
-    def _kept(self, recorded: RunStatus) -> bool:
+    def _has_keeper(self, recorded: RunStatus) -> bool:
         if locks.held(self.lock_path) or _keeper_lives(recorded):
             return True
         if recorded.state is not State.LOST or recorded.keeper_pid is not None or not is_there(self.path):
@@ -132,7 +132,7 @@ class RunFolder:
         status = self._recorded()
         if status.state.finished and status.state is not State.LOST:
             return status
-        if self._kept(status):  # even if its state cannot be read
+        if self._has_keeper(status):  # even if its state cannot be read
             return replace(status, state=State.RUNNING) if status.state is State.LOST else status
         status = self._recorded()  # the keeper may have recorded the end in the meantime
         return status if status.state.finished else _lost(status, self.telemetry_path)
@@ -280,10 +280,10 @@ class RunStore:
         FileExistsError if the name is taken.
         """
         self.slots_path.mkdir(parents=True, exist_ok=True)
-        for left in self.root.glob(".new-*"):
+        for abandoned in self.root.glob(".new-*"):
             with suppress(OSError):
-                if left.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
-                    shutil.rmtree(left, ignore_errors=True)
+                if abandoned.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
+                    shutil.rmtree(abandoned, ignore_errors=True)
         folder = RunFolder(self.root / run_id)
         if folder.path.exists():
             raise FileExistsError(folder.path)
@@ -310,10 +310,10 @@ def _is_of_a_run(folder: RunFolder) -> bool:
 def _age(folder: RunFolder) -> tuple[str, int]:
     """Return the sort key of a run: the second in its id, then the time its configuration was written."""
     try:
-        written = folder.config_path.stat().st_mtime_ns
+        modified = folder.config_path.stat().st_mtime_ns
     except OSError:
-        written = 0
-    return folder.run_id[: len("20000101-000000")], written
+        modified = 0
+    return folder.run_id[: len("20000101-000000")], modified
 
 
 def _lost(status: RunStatus, telemetry: Path) -> RunStatus:

@@ -97,9 +97,9 @@ class RunStatus:
     def moved_to(self, state: State, reason: str, timestamp: float) -> RunStatus:
         """Return the status after a change. A new reason in the same state replaces the old one in the
         history."""
-        kept = self.history[:-1] if self.history and self.history[-1].state is state else self.history
+        earlier = self.history[:-1] if self.history and self.history[-1].state is state else self.history
         since = self.since if state is self.state and self.history else timestamp
-        history = (*kept, Transition(state, reason, since))
+        history = (*earlier, Transition(state, reason, since))
         return replace(self, state=state, reason=reason, since=since, history=history)
 
     def to_dict(self) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def _optional(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda value: None if value is None else read(value)
 
 
-def _whole(value: Any) -> int:
+def _integer(value: Any) -> int:
     if not isinstance(value, int):
         raise TypeError(f"{value!r:.100} is not an integer")
     return value
@@ -147,11 +147,11 @@ _READERS: dict[str, Callable[[Any], Any]] = {  # by annotation, because the fiel
     "State": State,
     "str": _text,
     "str | None": _optional(_text),
-    "int": _whole,
-    "int | None": _optional(_whole),
+    "int": _integer,
+    "int | None": _optional(_integer),
     "float": _finite,
     "float | None": _optional(_finite),
-    "tuple[int, ...]": lambda numbers: tuple(map(_whole, numbers)),
+    "tuple[int, ...]": lambda numbers: tuple(map(_integer, numbers)),
     "tuple[Transition, ...]": lambda steps: tuple(_read(Transition, step) for step in steps),
     "Outcome | None": _optional(lambda outcome: _read(Outcome, outcome)),
 }

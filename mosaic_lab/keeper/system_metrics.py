@@ -62,12 +62,12 @@ class SystemMetrics:
         now = time.monotonic()
         values: dict[str, float] = {}
         if now >= self._measure_at:
-            used = self._worker.measure()  # at every call, to track the memory peak
+            usage = self._worker.measure()  # at every call, to track the memory peak
             pause = min(TICK, max(FIRST, (now - self._worker.started) / 2))
             self._measure_at = now + max(pause, (time.monotonic() - now) / COST)
             if now >= self._sample_at:
                 self._sample_at = now + max(pause, (now - self._worker.started) / THINNING)
-                values = self._processes(used, now)
+                values = self._processes(usage, now)
                 self._disk.begin(folder.path)
                 self._gpus.begin()
         self._write(folder, values | self._disk.look() | self._gpus.look())
@@ -85,11 +85,11 @@ class SystemMetrics:
         self._disk.begin(folder.path)
         self._write(folder, values | self._disk.look(LAST_LOOK))
 
-    def _processes(self, used: ProcessUsage | None, now: float) -> dict[str, float]:
-        if used is None:
+    def _processes(self, usage: ProcessUsage | None, now: float) -> dict[str, float]:
+        if usage is None:
             self._lost += 1
             return {}
-        return {**self._cpu(used.cpu_seconds, now), "memory_mb": used.memory_mb}
+        return {**self._cpu(usage.cpu_seconds, now), "memory_mb": usage.memory_mb}
 
     def _cpu(self, seconds: float, now: float) -> dict[str, float]:
         """Return the mean since the previous sample; never negative, though a process may end uncounted."""

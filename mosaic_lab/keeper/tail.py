@@ -138,9 +138,9 @@ def _from_end(
 ) -> Iterator[dict[str, Any]]:
     """Yield the messages of these kinds in the last ``window`` bytes of a file, newest first; with ``words``,
     only messages that contain one of them."""
-    marks = [f'"{word}"'.encode() for word in words or kinds]
+    markers = [f'"{word}"'.encode() for word in words or kinds]
     for line in reversed(_end(path, window).split(b"\n")):
-        if not any(mark in line for mark in marks):
+        if not any(mark in line for mark in markers):
             continue
         try:
             message = json.loads(line)

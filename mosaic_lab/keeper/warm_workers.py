@@ -54,11 +54,11 @@ class WarmWorker:
         self.state: Literal["importing", "ready", "unsupported", "ended"] = "importing"
         self._began = time.monotonic()
         self._inherited = _inherited()
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs, tempfile.TemporaryFile() as output:
+        self._socket, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with child_end, tempfile.TemporaryFile() as output:
             self._process = subprocess.Popen(
-                [*command, "--warm", str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
+                [*command, "--warm", str(child_end.fileno())],
+                pass_fds=[child_end.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

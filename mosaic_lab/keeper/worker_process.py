@@ -201,10 +201,10 @@ def end_descendants(
     They get SIGTERM after ``term_after`` seconds and SIGKILL after ``kill_after`` seconds. ``reap`` collects
     ended children and returns whether any child remains.
     """
-    begun = time.monotonic()
+    started = time.monotonic()
     terminated = False
     ended: set[int] = set()
-    while reap() and (elapsed := time.monotonic() - begun) < kill_after + KILL_DEADLINE:
+    while reap() and (elapsed := time.monotonic() - started) < kill_after + KILL_DEADLINE:
         force = elapsed > kill_after
         if force or (elapsed > term_after and not terminated):
             terminated = True
