@@ -46,11 +46,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.errno in _FULL:
             _drop_output()
-            what = error.filename or "the output"
-            said = f"{what} cannot be written: {error.strerror}; free some space"
+            subject = error.filename or "the output"
+            message = f"{subject} cannot be written: {error.strerror}; free some space"
         else:  # such as missing permissions
-            said = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        print(f"mosaic-lab: {said}", file=sys.stderr)
+            message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        print(f"mosaic-lab: {message}", file=sys.stderr)
         return 1
     return code
 

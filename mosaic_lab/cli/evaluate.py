@@ -90,8 +90,8 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     is_bundle = str(arguments.script).endswith(".zip")
     if not is_bundle and (arguments.verify or arguments.into is not None):
         is_folder = arguments.script is not None and Path(arguments.script).is_dir()
-        what = f", and {arguments.script} is a folder" if is_folder else ""
-        arguments.parser.error(f"--verify and --into are for bundles, whose names end with .zip{what}")
+        detail = f", and {arguments.script} is a folder" if is_folder else ""
+        arguments.parser.error(f"--verify and --into are for bundles, whose names end with .zip{detail}")
     if arguments.sample is not None and not arguments.verify:
         arguments.parser.error("--sample requires --verify")
     if arguments.detach and arguments.verify:
@@ -181,7 +181,7 @@ def _verify(bundle: Bundle, sample: int | None, supervisor: Supervisor) -> int:
 
     verification = check_by_replay(bundle, sample, reproduce)
     for label, versions in verification.versions.items():
-        changed = ", ".join(f"{name} {then} (here {now})" for name, (then, now) in versions.items())
+        changed = ", ".join(f"{name} {recorded} (here {now})" for name, (recorded, now) in versions.items())
         print(f"{label} played with {changed}")
     for difference in verification.differences:
         print(f"differs: {difference}")

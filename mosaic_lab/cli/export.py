@@ -26,9 +26,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "what", nargs="*", metavar="RUN | NOTEBOOK", help="run ids with --to, otherwise an .ipynb file"
     )
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--to", choices=FORMATS, help="export RUNs to this tool")
-    what.add_argument("--evaluation", metavar="ID", help="the evaluation to bundle")
+    add = parser.add_mutually_exclusive_group()
+    add.add_argument("--to", choices=FORMATS, help="export RUNs to this tool")
+    add.add_argument("--evaluation", metavar="ID", help="the evaluation to bundle")
     parser.add_argument(
         "-o",
         "--output",

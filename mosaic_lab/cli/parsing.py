@@ -64,12 +64,12 @@ class Parser(argparse.ArgumentParser):
 def add_command(
     commands: argparse._SubParsersAction[argparse.ArgumentParser],
     name: str,
-    about: str,
+    description: str,
     run: Callable[[argparse.Namespace], int],
 ) -> argparse.ArgumentParser:
     """Add a command and return its parser. ``run`` executes it; the parsed arguments contain the parser as
     ``parser``."""
-    parser = commands.add_parser(name, help=about, description=about)
+    parser = commands.add_parser(name, help=description, description=description)
     parser.set_defaults(run=run, parser=parser)
     return parser
 
@@ -86,13 +86,13 @@ def show_until(
     """Print ``line()`` until ``finished()``. Without a terminal, print it every ten seconds and whenever
     ``state()`` changes."""
     terminal = sys.stdout.isatty()
-    shown: object = None
-    due = 0.0
+    last_state: object = None
+    next_line = 0.0
     while not finished():
         if terminal:
             print(f"\r{line()[:_WIDTH]:<{_WIDTH}}", end="", flush=True)
-        elif (now := state()) != shown or time.monotonic() >= due:
-            shown, due = now, time.monotonic() + PLAIN_LINE_EVERY
+        elif (now := state()) != last_state or time.monotonic() >= next_line:
+            last_state, next_line = now, time.monotonic() + PLAIN_LINE_EVERY
             print(line(), flush=True)
         time.sleep(_LOOK)
     if terminal:

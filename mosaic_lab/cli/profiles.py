@@ -35,11 +35,11 @@ def head(info: WorkerInfo) -> str:
     installed = info.worker_environment
     if installed is None:
         shim = info.shim
-        shown = "environments" if shim and shim.environments else "algorithms"
+        contents = "environments" if shim and shim.environments else "algorithms"
         lines += [
             ("about", shim.description if shim else "-"),
             ("sources", ", ".join(source.name for source in shim.sources) if shim and shim.sources else "-"),
-            ("install", f"mosaic-lab workers install {info.name}   (then its {shown} are shown here)"),
+            ("install", f"mosaic-lab workers install {info.name}   (then its {contents} are shown here)"),
         ]
     else:
         lines += [
@@ -71,8 +71,8 @@ def algorithms_text(name: str, description: dict[str, Any]) -> str:
         for algorithm, table in by_algorithm.items()
     ]
     count = f"{len(rows)} algorithm{'s' if len(rows) > 1 else ''}"
-    shown = text_table([("algorithm", *columns, "hyperparameters"), *rows], "  ")
-    return f"\n{count}; the hyperparameters of one: mosaic-lab workers list {name} --algorithm NAME\n{shown}"
+    listed = text_table([("algorithm", *columns, "hyperparameters"), *rows], "  ")
+    return f"\n{count}; the hyperparameters of one: mosaic-lab workers list {name} --algorithm NAME\n{listed}"
 
 
 def hyperparameters_text(description: dict[str, Any], only: str | None) -> str:
@@ -108,8 +108,8 @@ def environments_text(name: str, ids: Sequence[str]) -> str:
         groups.setdefault(head if heads[head] >= _GROUP else "", []).append(env_id)
     lines = [f"\n{len(ids)} environments"]
     for head, ids in sorted(groups.items(), key=lambda group: (not group[0], group[0])):
-        shown = ids if len(ids) <= _SHOWN_IDS else [*ids[:_SHORT_LIST], "…"]
-        text = f"  {head or 'others'} ({len(ids)}): {', '.join(shown)}"
+        visible = ids if len(ids) <= _SHOWN_IDS else [*ids[:_SHORT_LIST], "…"]
+        text = f"  {head or 'others'} ({len(ids)}): {', '.join(visible)}"
         lines.append(textwrap.fill(text, 110, subsequent_indent="    ", break_on_hyphens=False))
     if any(len(ids) > _SHOWN_IDS for ids in groups.values()):
         lines.append(f"  All of them: mosaic-lab workers list {name} --environments '*'")

@@ -36,8 +36,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(name: str, about: str, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
-        parser = add_command(commands, name, about, run)
+    def command(name: str, summary: str, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+        parser = add_command(commands, name, summary, run)
         add_store(parser)
         return parser
 
@@ -150,16 +150,16 @@ def result_facts(run: Run) -> list[tuple[str, str]]:
     if saved:
         facts.append(("checkpoints", f"{len(saved)}, newest (step {saved[-1].step:,}): {saved[-1].path}"))
         if run.state in (State.CANCELLED, State.FAILED, State.LOST):
-            place = shlex.join(["--store", str(run.path.parent), run.id])
-            facts.append(("resume with", f"mosaic-lab runs resume {place}"))
+            options = shlex.join(["--store", str(run.path.parent), run.id])
+            facts.append(("resume with", f"mosaic-lab runs resume {options}"))
     return facts
 
 
 def _settings(run: Run) -> list[tuple[str, str]]:
     recorded = run.config.get("hyperparameters")
     hyperparameters = recorded if isinstance(recorded, dict) else {}
-    written = read_annotations(run.folder)
-    facts = [("run", run.id), ("name", written.name), ("tags", ", ".join(written.tags))]
+    annotations = read_annotations(run.folder)
+    facts = [("run", run.id), ("name", annotations.name), ("tags", ", ".join(annotations.tags))]
     facts += [("worker", run.worker), ("cluster", run.on or ""), ("group", run.group or "")]
     for name, key in (("algorithm", "algorithm"), ("environment", "env_id"), ("seed", "seed")):
         facts.append((name, str(run.config.get(key, ""))))
@@ -176,13 +176,13 @@ def _settings(run: Run) -> list[tuple[str, str]]:
 
 
 def _progress(run: Run) -> list[tuple[str, str]]:
-    begun = [step.timestamp for step in run.status.history if step.state is State.STARTING]
+    starts = [step.timestamp for step in run.status.history if step.state is State.STARTING]
     videos = run.path / "videos"
     return [
         ("state", str(run.state)),
         ("reason", run.reason),
         ("progress", as_kind(run).progress_text),
-        ("started", time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(begun[0])) if begun else ""),
+        ("started", time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(starts[0])) if starts else ""),
         *result_facts(run),
         ("videos", str(videos) if videos.is_dir() and any(videos.iterdir()) else ""),
         ("folder", str(run.path)),
@@ -196,8 +196,8 @@ def _kind_name(run: Run) -> str:
 def _cost(run: Run) -> list[tuple[str, str]]:
     outcome, health = run.outcome, run.health
     facts = [("gpus", ", ".join(map(str, run.gpus)))]
-    if (used := run.memory_mb) is not None:
-        facts.append(("memory", memory(used)))
+    if (memory_mb := run.memory_mb) is not None:
+        facts.append(("memory", memory(memory_mb)))
     in_other_runs = _kind_name(run) in ("curriculum", "sweep")
     if outcome is not None and outcome.peak_memory_mb is not None and not in_other_runs:
         facts.append(("peak memory", memory(outcome.peak_memory_mb)))
@@ -224,8 +224,8 @@ def _resume(arguments: argparse.Namespace) -> int:
     if run.finished:
         print("nothing remains to do")
     else:
-        place = shlex.join(["--store", str(run.path.parent), run.id])
-        print(f"it runs in the background; mosaic-lab runs show {place} shows its progress")
+        options = shlex.join(["--store", str(run.path.parent), run.id])
+        print(f"it runs in the background; mosaic-lab runs show {options} shows its progress")
     return 0
 
 

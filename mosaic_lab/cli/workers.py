@@ -34,8 +34,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     workers = subparsers.add_parser("workers", help="list, install, check and remove worker environments")
     commands = workers.add_subparsers(required=True, metavar="COMMAND")
 
-    about = "list workers; with NAME, its algorithms, hyperparameters and environments"
-    lists = add_command(commands, "list", about, _list)
+    description = "list workers; with NAME, its algorithms, hyperparameters and environments"
+    lists = add_command(commands, "list", description, _list)
     lists.add_argument("name", nargs="?", metavar="NAME")
     algorithm = "show only the hyperparameters of this algorithm"
     lists.add_argument("--algorithm", metavar="ALGORITHM", help=algorithm)
@@ -46,8 +46,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     which = install.add_mutually_exclusive_group(required=True)
     name = "a worker's name, or the folder of your own worker"
     which.add_argument("name", nargs="?", metavar="NAME | ./folder", help=name)
-    every = "all bundled workers, one after the other"
-    which.add_argument("--all", action="store_true", help=every)
+    all_workers = "all bundled workers, one after the other"
+    which.add_argument("--all", action="store_true", help=all_workers)
     source = "source of the upstream library, or a checkout of it (default: the first that can be reached)"
     install.add_argument("--source", metavar="NAME | PATH", help=source)
     torch = "auto (matches this machine), cpu, cu128, …"
@@ -69,9 +69,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
     new = add_command(commands, "new", "create the package of a new worker from a template", _new)
     new.add_argument("name", metavar="NAME", help="the worker's name; its folder is NAME_worker")
-    kinds = "; ".join(f"{kind}: {what}" for kind, what in templates.KINDS.items())
-    about = f"{kinds} (default: training)"
-    new.add_argument("--kind", choices=templates.KINDS, default="training", help=about)
+    kinds = "; ".join(f"{kind}: {purpose}" for kind, purpose in templates.KINDS.items())
+    description = f"{kinds} (default: training)"
+    new.add_argument("--kind", choices=templates.KINDS, default="training", help=description)
 
 
 def _say(line: str) -> None:
@@ -107,13 +107,13 @@ def _install_all(torch: str) -> int:
     rows, failed = [("NAME", "RESULT", "SIZE", "TIME")], 0
     for number, name in enumerate(names, 1):
         _say(f"\n{name} ({number} of {len(names)})")
-        began, taken, result = time.monotonic(), "-", "installed"
+        began, disk_space, result = time.monotonic(), "-", "installed"
         try:
-            taken = size(workers.install(name, torch=torch, progress=_say).size_bytes)
+            disk_space = size(workers.install(name, torch=torch, progress=_say).size_bytes)
         except WorkerEnvironmentError as error:
             print(error, file=sys.stderr, flush=True)
             failed, result = failed + 1, "failed"
-        rows.append((name, result, taken, duration(time.monotonic() - began)))
+        rows.append((name, result, disk_space, duration(time.monotonic() - began)))
     _say(f"\n{text_table(rows)}")
     if failed:
         _say(f"{failed} of {len(names)} failed; what is installed is kept when this is run again")
@@ -143,9 +143,9 @@ def _warm(arguments: argparse.Namespace) -> int:
     for process in psutil.process_iter():
         with suppress(psutil.Error):
             if process.name() == warm.NAME and len(command := process.cmdline()) > 2:
-                used, age = process.memory_info().rss / 1e6, time.time() - process.create_time()
+                memory_mb, age = process.memory_info().rss / 1e6, time.time() - process.create_time()
                 program, kernel = command[2], f"process {process.ppid()}"
-                rows.append((str(process.pid), program, memory(used), duration(age), kernel))
+                rows.append((str(process.pid), program, memory(memory_mb), duration(age), kernel))
     if len(rows) == 1:
         _say("no warm workers: the first training or policy of a library in a notebook starts one")
     else:
@@ -159,8 +159,8 @@ def _new(arguments: argparse.Namespace) -> int:
     _say(f"{folder} is a worker that {templates.KINDS[arguments.kind]}. It runs as it is:")
     _say(f"  mosaic-lab workers install ./{folder} && mosaic-lab workers check {name}")
     _say(f"What to fill in is marked {templates.MARK!r}; workers/README.md explains each part:")
-    for place in templates.places(folder):
-        _say(f"  {place.file}:{place.line}  {place.text}")
+    for placeholder in templates.places(folder):
+        _say(f"  {placeholder.file}:{placeholder.line}  {placeholder.text}")
     return 0
 
 
@@ -172,7 +172,7 @@ def _list(arguments: argparse.Namespace) -> int:
     header = ("NAME", "STATE", "UPSTREAM", "SOURCE", "PYTHON", "SIZE", "ORIGIN")
     infos = workers.catalog()
     _say(text_table([header, *map(_row, infos)]))
-    provided = [(name, _some(globs)) for name, globs in families().items()]
+    provided = [(name, _first_patterns(globs)) for name, globs in families().items()]
     if provided:
         _say(f"\n{text_table([('NAME', 'ENVIRONMENTS TO COMPARE OPERATORS IN'), *provided])}")
     faults: dict[str, list[str]] = {}
@@ -188,16 +188,16 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _list_one(info: WorkerInfo, arguments: argparse.Namespace) -> int:
-    there = info.worker_environment is not None and info.state != "broken"
+    loads = info.worker_environment is not None and info.state != "broken"
     if arguments.environments is not None:
-        if info.worker_environment is None or not there:
+        if info.worker_environment is None or not loads:
             raise not_installed(info.name)
         ids = workers.describe(info.worker_environment)["environments"]
         matches = [env_id for env_id in ids if fnmatchcase(env_id, arguments.environments)]
         _say("\n".join(matches) or f"none of its {len(ids)} environments matches {arguments.environments!r}")
         return 0 if matches else 1
     _say(profiles.head(info))
-    if info.worker_environment is not None and there:
+    if info.worker_environment is not None and loads:
         description = workers.describe(info.worker_environment)
         only = info.worker_environment.algorithm(arguments.algorithm)
         if description["hyperparameters"] and not only:
@@ -209,7 +209,7 @@ def _list_one(info: WorkerInfo, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _some(globs: Sequence[str]) -> str:
+def _first_patterns(globs: Sequence[str]) -> str:
     """Return the first few of a worker's id patterns, and the number of further ones."""
     further = len(globs) - _PATTERNS
     return " ".join(globs[:_PATTERNS]) + (f" and {further} more" if further > 0 else "")
