@@ -58,8 +58,8 @@ def bridge_command(python: Path, settings: dict[str, Any]) -> list[str]:
 def bridge_variables(cluster: Cluster) -> dict[str, str]:
     """Return the environment variables of the bridge. Raises ConfigurationError if the token does not
     exist."""
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
-    return {**kept, **cluster.token_variables(), "RAY_USAGE_STATS_ENABLED": "0"}
+    inherited = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
+    return {**inherited, **cluster.token_variables(), "RAY_USAGE_STATS_ENABLED": "0"}
 
 
 def describe_cluster(cluster: Cluster, progress: ProgressCallback = print) -> dict[str, Any]:
@@ -110,8 +110,8 @@ def _ensure(versions: Sequence[str], progress: ProgressCallback) -> Path:
             progress(f"building the environment of the bridge, once: Ray {ray_version}, Python {python}")
             shutil.rmtree(folder, ignore_errors=True)
             uv = Uv(folder.parent, progress, time.monotonic() + _BUILD_SECONDS, lock)
-            ours = python == platform.python_version()
-            base = sys.executable if ours else python
+            same_version = python == platform.python_version()
+            base = sys.executable if same_version else python
             uv.do("creating it", "venv", "--no-project", "--python", base, str(folder))
             packages = ["--python", str(interpreter), f"ray[client]=={ray_version}"]
             uv.do("installing Ray", "pip", "install", *packages)

@@ -45,9 +45,9 @@ def waits_for(needs: Needs, nodes: Sequence[Node], cluster: str) -> str | None:
     """Return why a run must wait, such as ``waits for 1 GPU; 4 of 4 are busy on gpu-lab``; None if there is
     room. Only nodes that could run it count, and the free resources must be on a single node."""
     possible = needs.possible(nodes)
-    where = f"{cluster} (nodes with {_listed(needs.labels)})" if needs.labels else cluster
+    target = f"{cluster} (nodes with {_listed(needs.labels)})" if needs.labels else cluster
     if not possible:
-        return f"waits for a node with {needs} to join {where}"
+        return f"waits for a node with {needs} to join {target}"
     if any(node.free_cpus >= needs.cpus and node.free_gpus >= needs.gpus for node in possible):
         return None
     cpus = 0 if any(node.free_cpus >= needs.cpus for node in possible) else needs.cpus
@@ -60,12 +60,12 @@ def waits_for(needs: Needs, nodes: Sequence[Node], cluster: str) -> str | None:
     if gpus:
         busy.append(_busy([(node.gpus, node.free_gpus) for node in possible], "GPUs" if cpus else ""))
     together = " on one node" if len(possible) > 1 and cpus + gpus > 1 else ""
-    return f"waits for {amounts(cpus, gpus)}{together}; {' and '.join(busy)} are busy on {where}"
+    return f"waits for {amounts(cpus, gpus)}{together}; {' and '.join(busy)} are busy on {target}"
 
 
-def _busy(amounts_of_nodes: Sequence[tuple[float, float]], what: str) -> str:
+def _busy(amounts_of_nodes: Sequence[tuple[float, float]], resource: str) -> str:
     total, free = (sum(column) for column in zip(*amounts_of_nodes, strict=True))
-    return f"{total - free:g} of {total:g} {what}".rstrip()
+    return f"{total - free:g} of {total:g} {resource}".rstrip()
 
 
 def _listed(labels: Mapping[str, str]) -> str:

@@ -130,7 +130,7 @@ def remove(name: str) -> None:
     """Delete a profile. Runs on the cluster are not affected. Raises ConfigurationError if it does not
     exist."""
     profiles = clusters()
-    _known(name, profiles)
+    _profile(name, profiles)
     _write({other: cluster for other, cluster in profiles.items() if other != name})
 
 
@@ -141,17 +141,17 @@ def find(on: Any) -> Cluster:
         raise ConfigurationError(f'on={on!r}: must be the name of a cluster, or "ray:HOST:PORT"')
     if on.startswith("ray:"):
         return Cluster(on, on if on.startswith("ray://") else on.removeprefix("ray:"))
-    return _known(on, clusters())
+    return _profile(on, clusters())
 
 
-def _known(name: str, profiles: Mapping[str, Cluster]) -> Cluster:
+def _profile(name: str, profiles: Mapping[str, Cluster]) -> Cluster:
     if name in profiles:
         return profiles[name]
     near = difflib.get_close_matches(name, profiles, 1)
-    known = f"the clusters are {', '.join(profiles)}." if profiles else "no cluster has been added."
-    there = f"did you mean {near[0]!r}?" if near else known
+    names = f"the clusters are {', '.join(profiles)}." if profiles else "no cluster has been added."
+    hint = f"did you mean {near[0]!r}?" if near else names
     raise ConfigurationError(
-        f"there is no cluster {name!r}; {there} `mosaic-lab clusters add {name} --ray HOST:PORT` adds one"
+        f"there is no cluster {name!r}; {hint} `mosaic-lab clusters add {name} --ray HOST:PORT` adds one"
     )
 
 

@@ -25,11 +25,11 @@ def pack_code(shims: Path) -> bytes:
     """Return the archive of this package, without its user interfaces, and of the folder ``shims``."""
     package = Path(__file__).resolve().parents[1]
     files = {path: f"mosaic_lab/{path.name}" for path in package.glob("*.py")}
-    for root, place in [(package / name, f"mosaic_lab/{name}") for name in _PACKAGES] + [(shims, "workers")]:
+    for root, prefix in [(package / name, f"mosaic_lab/{name}") for name in _PACKAGES] + [(shims, "workers")]:
         for path in root.rglob("*"):
             parts = path.relative_to(root).parts
             if path.suffix in _SUFFIXES and not _LEFT_OUT & {*parts} and path.is_file():
-                files[path] = "/".join((place, *parts))
+                files[path] = "/".join((prefix, *parts))
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, name in sorted(files.items(), key=lambda item: item[1]):

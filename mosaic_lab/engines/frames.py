@@ -19,7 +19,7 @@ MOST_FPS = 10.0
 """Maximum frames fetched per second."""
 _IDLE = 1.0  # seconds between checks for viewers
 _WATCHED = 2.0  # seconds of frequent checks after a frame was requested
-_NONE = "its worker on the node publishes no frames so far"
+_NO_FRAMES = "its worker on the node publishes no frames so far"
 
 
 class NodeFrames:
@@ -35,7 +35,7 @@ class NodeFrames:
         frame, state = self._reader.read(), self._reader.state
         if frame is not None:
             frame = frame._replace(pixels=zlib.compress(frame.pixels, 1))
-        return NodeFrame(frame, _NONE if state == "absent" else self._reader.notice, state == "ended")
+        return NodeFrame(frame, _NO_FRAMES if state == "absent" else self._reader.notice, state == "ended")
 
 
 async def mirror_frames(
@@ -43,15 +43,15 @@ async def mirror_frames(
 ) -> None:
     """Publish the results of ``fetch(fps)`` in the run folder while they are watched, until cancelled."""
     writer = FrameWriter(folder, max_fps=MOST_FPS, share=1.0, enabled=enabled)
-    watched, said = 0.0, ""
+    watched, last_notice = 0.0, ""
     try:
         while writer.ended is None:
             if writer.due():
                 watched = time.monotonic()
                 if (fetched := await fetch(MOST_FPS)) is not None:
-                    if fetched.notice != said:
-                        said = fetched.notice
-                        writer.notice(said)
+                    if fetched.notice != last_notice:
+                        last_notice = fetched.notice
+                        writer.notice(last_notice)
                     if (frame := fetched.frame) is not None:
                         with suppress(FrameError, FastlaneError, zlib.error):
                             writer.publish(zlib.decompress(frame.pixels), frame.hud, frame.shape)

@@ -61,7 +61,7 @@ class Job:
 def amounts(cpus: float, gpus: float) -> str:
     """Return amounts in words, such as ``2 CPUs and 1 GPU``, without zeros."""
     parts = ((cpus, "CPU"), (gpus, "GPU"))
-    return " and ".join(f"{n:g} {what}{'' if n == 1 else 's'}" for n, what in parts if n) or "no CPU"
+    return " and ".join(f"{n:g} {unit}{'' if n == 1 else 's'}" for n, unit in parts if n) or "no CPU"
 
 
 def with_inputs(worker: str, config: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -94,31 +94,31 @@ def with_inputs(worker: str, config: Mapping[str, Any]) -> tuple[dict[str, Any],
 
 def with_checkpoint(config: Mapping[str, Any], path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     """Like `with_inputs`, for a run that resumes from the checkpoint at ``path``."""
-    place = f"{INPUTS}/checkpoint"
-    checkpoint = {**(config.get("checkpoint") or {}), "resume_from": f"{place}/{path.name}"}
-    files = {f"{place}/{name}": str(file) for name, file in _checkpoint_files(path)}
+    folder = f"{INPUTS}/checkpoint"
+    checkpoint = {**(config.get("checkpoint") or {}), "resume_from": f"{folder}/{path.name}"}
+    files = {f"{folder}/{name}": str(file) for name, file in _checkpoint_files(path)}
     return {**config, "checkpoint": checkpoint}, files
 
 
 def _with_policies(config: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
     """Like `with_inputs`, for an evaluation, whose operators may be trained policies."""
-    places: dict[str, str] = {}
+    paths: dict[str, str] = {}
     files: dict[str, str] = {}
     for number, source in enumerate(sorted(config["digests"]), 1):
         path, folder = Path(source), f"{INPUTS}/{number}"
-        places[source] = f"{folder}/{path.name}"
+        paths[source] = f"{folder}/{path.name}"
         files |= {f"{folder}/{name}": str(file) for name, file in _checkpoint_files(path)}
     operators = {
-        key: {**spec, "settings": {name: _at(places, value) for name, value in spec["settings"].items()}}
+        key: {**spec, "settings": {name: _on_node(paths, value) for name, value in spec["settings"].items()}}
         for key, spec in config["operators"].items()
     }
-    digests = {places[source]: digest for source, digest in config["digests"].items()}
+    digests = {paths[source]: digest for source, digest in config["digests"].items()}
     return {**config, "operators": operators, "digests": digests}, files
 
 
-def _at(places: Mapping[str, str], value: Any) -> Any:
+def _on_node(paths: Mapping[str, str], value: Any) -> Any:
     """Return the path of a file on the node if it is sent; any other value unchanged."""
-    return places.get(value, value) if isinstance(value, str) else value
+    return paths.get(value, value) if isinstance(value, str) else value
 
 
 def _checkpoint_files(path: Path) -> Iterator[tuple[str, Path]]:
@@ -130,7 +130,7 @@ def _checkpoint_files(path: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _program_files(folder: Path) -> Iterator[Path]:
-    for here, folders, names in os.walk(folder):
+    for root, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name not in _LEFT_OUT and not name.startswith(".")]
-        files = (Path(here, name) for name in names if not name.startswith("."))
+        files = (Path(root, name) for name in names if not name.startswith("."))
         yield from (file for file in files if file.is_file())

@@ -48,7 +48,7 @@ LOST = "telemetry.lost.jsonl"
 NODES_LEAVE = 60.0
 """Seconds after which the nodes of a Ray cluster without a head leave and end their runs."""
 READ_SECONDS = 2.0
-_AGAIN = 1.0  # seconds between attempts to reach a cluster
+_RETRY_SECONDS = 1.0  # seconds between attempts to reach a cluster
 _HEADLESS = 10.0  # seconds without a head after which a stopped queued run counts as cancelled
 _LARGE = 256 << 10  # bytes above which data is written in a thread, so that other runs need not wait
 _PART = ".part"
@@ -138,7 +138,7 @@ class Mirror:
     def _submit(self) -> None:
         placement = self._folder / PLACEMENT
         recorded = read_json(placement) if placement.is_file() else {}
-        self._others = {name: _about(self._folder / name) for name in recorded.get("files", ())}
+        self._others = {name: _size_and_time(self._folder / name) for name in recorded.get("files", ())}
         self._begun_at, self._lost = recorded.get("begun_at", {}), recorded.get("lost", "")
         if (attempt := recorded.get("attempt", 1)) > 1:
             before = replace(self._job, attempt=attempt - 1)
@@ -149,12 +149,12 @@ class Mirror:
         """Read once. Return whether the local copy is complete."""
         names = [name for group in growing(self._folder) for name in group]
         grown = {name: max(0, _size(self._folder / name) - self._base(name)) for name in names}
-        known = Known(grown, self._others, self._heard)
-        increment = await self._engine.read(self._job.run_id, known, READ_SECONDS)
+        received = Known(grown, self._others, self._heard)
+        increment = await self._engine.read(self._job.run_id, received, READ_SECONDS)
         if sum(len(chunk.data) for chunk in increment.chunks) > _LARGE:
-            await asyncio.to_thread(self._take, increment)
+            await asyncio.to_thread(self._write_increment, increment)
         else:
-            self._take(increment)
+            self._write_increment(increment)
         self._heard = increment.status
         self._outage.end()
         status = {**increment.status, "reason": f"{increment.status['reason']}{self._restarted}"}
@@ -166,7 +166,7 @@ class Mirror:
         if deleted:  # the keeper requests the stop; data arriving until then is discarded
             await self._pause()
         if status != self._status:
-            self._place()
+            self._record_placement()
         if self._frames is None and status["state"] == State.RUNNING and not deleted:
             enabled = bool(self._job.config.get("fastlane", {}).get("enabled", True))
             fetch = partial(self._engine.frame, self._job.run_id)
@@ -176,9 +176,9 @@ class Mirror:
 
     async def _pause(self) -> None:
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._abandoned.wait(), _AGAIN)
+            await asyncio.wait_for(self._abandoned.wait(), _RETRY_SECONDS)
 
-    def _take(self, increment: Increment) -> None:
+    def _write_increment(self, increment: Increment) -> None:
         files = len(self._others)
         for chunk in increment.chunks:
             if not self._folder.is_dir():
@@ -188,10 +188,10 @@ class Mirror:
             else:
                 self._write(chunk)
         if len(self._others) != files:
-            self._place()
+            self._record_placement()
 
     def _append(self, chunk: FileChunk) -> None:
-        path = _inside(self._folder, chunk.path)
+        path = _path_inside(self._folder, chunk.path)
         path.parent.mkdir(exist_ok=True, parents=True)
         with open_for_appending(path) as file:
             if chunk.offset == 0:
@@ -201,7 +201,7 @@ class Mirror:
 
     def _write(self, chunk: FileChunk) -> None:
         """Write a chunk of a file, which appears under its final name once complete."""
-        path = _inside(self._folder, chunk.path)
+        path = _path_inside(self._folder, chunk.path)
         part = path.with_name(f".{path.name}{_PART}")
         path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("r+b" if chunk.offset and part.is_file() else "wb") as file:
@@ -216,16 +216,16 @@ class Mirror:
             part.replace(path)
         self._others[chunk.path] = (received, chunk.changed)
 
-    def _place(self) -> None:
+    def _record_placement(self) -> None:
         """Record the run's node and the files that came from it."""
         node = self._engine.node_of(self._job.run_id)
         if node is not None and self._folder.is_dir():
             self._record(node)
 
     def _record(self, node: str | None) -> None:
-        about = {"node": node, "files": sorted(self._others)}
-        again = {"attempt": self._job.attempt, "begun_at": self._begun_at, "lost": self._lost}
-        write_json(self._folder / PLACEMENT, about | (again if self._job.attempt > 1 else {}))
+        fields = {"node": node, "files": sorted(self._others)}
+        restart_fields = {"attempt": self._job.attempt, "begun_at": self._begun_at, "lost": self._lost}
+        write_json(self._folder / PLACEMENT, fields | (restart_fields if self._job.attempt > 1 else {}))
 
     def _base(self, name: str) -> int:
         """Return the size of a growing file at the beginning of this attempt."""
@@ -241,12 +241,12 @@ class Mirror:
             if queued and self._outage.headless >= _HEADLESS:
                 state, reason = State.CANCELLED, f"{self._stop} before it started, as {error}"
             else:
-                how = "the stop is sent when the cluster answers"
+                progress = "the stop is sent when the cluster answers"
                 if self._sent:
-                    how = "the cluster has received the stop"
+                    progress = "the cluster has received the stop"
                 elif not queued and isinstance(error, NoHead):
-                    how = UNSENT
-                state, reason = State.STOPPING, f"{self._stop}: {how}; {reason}"
+                    progress = UNSENT
+                state, reason = State.STOPPING, f"{self._stop}: {progress}; {reason}"
         self._say({"state": str(state), "reason": reason, "outcome": None})
         return state
 
@@ -292,19 +292,19 @@ class Mirror:
         return reason
 
 
-def _about(path: Path) -> tuple[int, int]:
+def _size_and_time(path: Path) -> tuple[int, int]:
     try:
-        about = path.stat()
+        status = path.stat()
     except OSError:
         return 0, 0
-    return about.st_size, about.st_mtime_ns
+    return status.st_size, status.st_mtime_ns
 
 
 def _size(path: Path) -> int:
-    return _about(path)[0]
+    return _size_and_time(path)[0]
 
 
-def _inside(folder: Path, name: str) -> Path:
+def _path_inside(folder: Path, name: str) -> Path:
     """Return the path of a file in the run folder. Raises ValueError if it is outside."""
     path = (folder / name).resolve()
     if not path.is_relative_to(folder.resolve()):
@@ -317,13 +317,13 @@ class Outage:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._since: float | None = None
+        self._silent_since: float | None = None
         self._headless: float | None = None
         self._why = ""
 
     def end(self) -> None:
         """Record that the cluster has answered."""
-        self._since = self._headless = None
+        self._silent_since = self._headless = None
 
     @property
     def headless(self) -> float:
@@ -333,10 +333,11 @@ class Outage:
     def reason(self, error: Unreachable) -> str:
         """Return the reason of a run's state. It changes at most once during an outage."""
         now = time.time()
-        if self._since is None:
-            self._since, self._why = now, str(error)
+        if self._silent_since is None:
+            self._silent_since, self._why = now, str(error)
         self._headless = (self._headless or now) if isinstance(error, NoHead) else None
-        text = f"{self._name} has not answered since {time.strftime('%H:%M:%S', time.localtime(self._since))}"
+        since = time.strftime("%H:%M:%S", time.localtime(self._silent_since))
+        text = f"{self._name} has not answered since {since}"
         if self._headless is None or now - self._headless <= NODES_LEAVE:
             return f"{text} ({self._why}); what runs there continues"
         return (
@@ -374,11 +375,11 @@ def newest_checkpoint(folder: RunFolder) -> LocalCheckpoint | None:
 
 def next_attempt(job: Job, saved: LocalCheckpoint | None) -> Job:
     """Return the job of the next attempt. Without a checkpoint, it starts like the first attempt."""
-    again = replace(job, attempt=job.attempt + 1)
+    next_job = replace(job, attempt=job.attempt + 1)
     if saved is None:
-        return again
+        return next_job
     config, files = with_checkpoint(job.config, saved.path)
-    return replace(again, config=config, inputs={**job.inputs, **files})
+    return replace(next_job, config=config, inputs={**job.inputs, **files})
 
 
 def go_back(folder: RunFolder, saved: LocalCheckpoint | None, note: str) -> None:
@@ -390,12 +391,12 @@ def go_back(folder: RunFolder, saved: LocalCheckpoint | None, note: str) -> None
         log.write(f"\n{note}\n".encode())
 
 
-def _move_rest(path: Path, end: int, rest: Path) -> None:
+def _move_rest(path: Path, end: int, remainder: Path) -> None:
     if not path.exists() or path.stat().st_size <= end:
         return
     new = path.with_name(f".{path.name}.new")
-    with path.open("rb") as source, new.open("wb") as kept, open_for_appending(rest) as lost:
-        kept.write(source.read(end))
+    with path.open("rb") as source, new.open("wb") as valid, open_for_appending(remainder) as lost:
+        valid.write(source.read(end))
         shutil.copyfileobj(source, lost)
     new.replace(path)
 

@@ -57,9 +57,9 @@ class NodeRun:
 
     def put(self, path: str, offset: int, data: bytes) -> None:
         """Write part of one of the run's input files."""
-        place = self.folder.path / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with place.open("r+b" if place.exists() else "wb") as file:
+        target = self.folder.path / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("r+b" if target.exists() else "wb") as file:
             file.seek(offset)
             file.write(data)
 
@@ -88,9 +88,9 @@ class NodeRun:
             if self._stopped is not None:
                 self._say(State.CANCELLED, f"stopped before it started ({self._stopped})")
             else:
-                *more, last = str(error).splitlines() or [type(error).__name__]
+                *earlier, last = str(error).splitlines() or [type(error).__name__]
                 with suppress(OSError), self.folder.log_path.open("a") as log:  # the disk may be full
-                    print(*more, last, sep="\n", file=log)
+                    print(*earlier, last, sep="\n", file=log)
                 self._say(State.FAILED, f"it could not be started on {self.node}: {last}")
 
     def _prepare(self, worker: str) -> node_environment.Prepared:
@@ -99,9 +99,9 @@ class NodeRun:
 
     def _record(self, environment: Mapping[str, Any]) -> None:
         """Write this node's part of the run's provenance, in place of the user's machine."""
-        about = {"node": self.node, "platform": platform.platform(), "machine": platform.machine()}
+        fields = {"node": self.node, "platform": platform.platform(), "machine": platform.machine()}
         recorded = {"environment": dict(environment)} if environment else {}
-        write_json(self.folder.node_path, about | recorded)
+        write_json(self.folder.node_path, fields | recorded)
 
     def _keep(self, command: list[str], config: Mapping[str, Any], variables: Mapping[str, str]) -> None:
         job, folder = self.job, self.folder
@@ -177,15 +177,15 @@ def _delete_forgotten(runs: Path) -> None:
 def _placed(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return a worker's configuration with paths in the run folder replaced by absolute paths on the node."""
 
-    def place(value: Any) -> Any:
+    def resolve(value: Any) -> Any:
         if isinstance(value, str) and value.startswith(f"{INPUTS}/"):
             return str(folder / value)
         if isinstance(value, Mapping):
-            return {place(name): place(item) for name, item in value.items()}
-        return [place(item) for item in value] if isinstance(value, list) else value
+            return {resolve(name): resolve(item) for name, item in value.items()}
+        return [resolve(item) for item in value] if isinstance(value, list) else value
 
     return {
-        **place(config),
+        **resolve(config),
         "run_id": folder.name,
         "run_dir": str(folder),
         "launch_dir": str(folder / INPUTS),

@@ -56,17 +56,17 @@ def prepare(home: Path, job: Job, progress: Callable[[str], None], started: Star
     variables = {**_variables(job), "MOSAIC_LAB_HOME": str(home), "PYTHONPATH": paths}
     if job.worker in OUR_MODULES:
         needed = (*_OF_PACKAGES, "MOSAIC_LAB_HOME", "PYTHONPATH")
-        ours = {name: value for name, value in variables.items() if name.startswith(needed)}
-        return Prepared([str(python), "-m", OUR_MODULES[job.worker]], ours, {})
+        passed = {name: value for name, value in variables.items() if name.startswith(needed)}
+        return Prepared([str(python), "-m", OUR_MODULES[job.worker]], passed, {})
     result: dict[str, Any] = {}
     module = "mosaic_lab.engines.node_environment"
     for line in _lines([str(python), "-m", module, job.worker], variables, started):
         with suppress(ValueError):
-            said = json.loads(line)
-            if "progress" in said:
-                progress(said["progress"])
+            message = json.loads(line)
+            if "progress" in message:
+                progress(message["progress"])
             else:
-                result = said
+                result = message
     return Prepared(result["command"], {}, result["environment"])
 
 
@@ -100,10 +100,10 @@ def _installer(home: Path, job: Job, progress: Callable[[str], None], started: S
 def _variables(job: Job) -> dict[str, str]:
     """Return the environment variables for builds: those of this process without the cluster's Python and
     Ray, plus the package sources."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "RAY_"))}
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "RAY_"))}
     if job.wheels is not None:
-        kept |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": job.wheels, "UV_OFFLINE": "1"}
-    return kept
+        variables |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": job.wheels, "UV_OFFLINE": "1"}
+    return variables
 
 
 def _lines(command: Sequence[str], variables: dict[str, str], started: Started) -> Iterator[str]:

@@ -48,13 +48,13 @@ def chunks_of_growing(folder: Path, names: Iterable[str], known: Mapping[str, in
     for name in names:
         try:
             with (folder / name).open("rb") as file:
-                about = os.fstat(file.fileno())
+                status = os.fstat(file.fileno())
                 offset = known.get(name, 0)
-                if about.st_size == offset:
+                if status.st_size == offset:
                     continue
-                offset = 0 if about.st_size < offset else offset
+                offset = 0 if status.st_size < offset else offset
                 file.seek(offset)
-                yield FileChunk(name, offset, file.read(CHUNK_BYTES), about.st_size, about.st_mtime_ns)
+                yield FileChunk(name, offset, file.read(CHUNK_BYTES), status.st_size, status.st_mtime_ns)
         except FileNotFoundError:
             continue
 
@@ -65,33 +65,33 @@ def chunks_of_others(folder: Path, known: Mapping[str, tuple[int, int]]) -> Iter
     ``known`` contains the size and modification time of each file by its path in the folder. If a file is
     known in part, with the same modification time, only the rest is sent.
     """
-    left = CHUNK_BYTES
-    for path in _others(folder):
+    remaining = CHUNK_BYTES
+    for path in _other_files(folder):
         name = str(path.relative_to(folder))
         size, changed = known.get(name, (0, 0))
         try:
-            about = path.stat()
-            if (size, changed) == (about.st_size, about.st_mtime_ns):
+            status = path.stat()
+            if (size, changed) == (status.st_size, status.st_mtime_ns):
                 continue
-            if left <= 0:
+            if remaining <= 0:
                 return
-            offset = size if changed == about.st_mtime_ns else 0
+            offset = size if changed == status.st_mtime_ns else 0
             with path.open("rb") as file:
                 file.seek(offset)
-                data = file.read(left)
+                data = file.read(remaining)
         except FileNotFoundError:  # a temporary file, renamed or removed since it was listed
             continue
-        left -= max(1, len(data))
-        yield FileChunk(name, offset, data, about.st_size, about.st_mtime_ns)
+        remaining -= max(1, len(data))
+        yield FileChunk(name, offset, data, status.st_size, status.st_mtime_ns)
 
 
-def _others(folder: Path) -> list[Path]:
+def _other_files(folder: Path) -> list[Path]:
     others = []
-    for here, folders, names in os.walk(folder):
-        top = Path(here) == folder
+    for root, folders, names in os.walk(folder):
+        top = Path(root) == folder
         folders[:] = [name for name in folders if not name.startswith(".") and not (top and name == INPUTS)]
         excluded = _OWN if top else set()
-        files = (Path(here, name) for name in names if not name.startswith(".") and name not in excluded)
+        files = (Path(root, name) for name in names if not name.startswith(".") and name not in excluded)
         others += [file for file in files if file.is_file() and not file.is_symlink()]
     return sorted(file for file in others if not is_growing(str(file.relative_to(folder))))
 
@@ -118,10 +118,10 @@ class NodeFiles:
         self._starting = starting
         self._watched = [folder.path / name for name in (folder.state_path.name, *GROWING)]
         self._scanned = 0.0
-        self._seen: tuple[Known, object] | None = None
+        self._last_state: tuple[Known, object] | None = None
         """The reader's state and the state of the files when `news` last found nothing. It looks again once
-        one of them changes, or at the time ``_due``."""
-        self._due = 0.0
+        one of them changes, or at the time ``_next_scan``."""
+        self._next_scan = 0.0
 
     @property
     def status(self) -> RunStatus:
@@ -137,30 +137,31 @@ class NodeFiles:
         deadline = time.monotonic() + seconds
         while (increment := self.news(known)) is None and time.monotonic() < deadline:
             await asyncio.sleep(TICK)
-        return increment or Increment(_shown(self.status))
+        return increment or Increment(_status_fields(self.status))
 
     def news(self, known: Known) -> Increment | None:
         """Return changes since ``known``, or None."""
-        seen = known, self._written()
-        if seen == self._seen and time.monotonic() < self._due:
+        state = known, self._file_state()
+        if state == self._last_state and time.monotonic() < self._next_scan:
             return None
         increment = self._look(known)
         if increment.chunks or increment.complete or increment.status != known.status:
             return increment
-        self._seen, self._due = seen, time.monotonic() + _SCAN  # a keeper that was killed writes nothing
+        self._last_state = state
+        self._next_scan = time.monotonic() + _SCAN  # a keeper that was killed writes nothing
         return None
 
-    def _written(self) -> tuple[object, ...]:
+    def _file_state(self) -> tuple[object, ...]:
         """Return a value that changes whenever there may be news, fifty times faster than `_look`."""
-        return self._starting(), *(_about(path) for path in self._watched)
+        return self._starting(), *(_size_and_time(path) for path in self._watched)
 
     def _look(self, known: Known) -> Increment:
         status, folder = self.status, self._folder.path
         of_run, of_arenas = growing(folder)
         grown = list(chunks_of_growing(folder, of_run, known.grown))
-        due = status.state.finished or any(b'"checkpoint_saved"' in chunk.data for chunk in grown)
+        is_due = status.state.finished or any(b'"checkpoint_saved"' in chunk.data for chunk in grown)
         others: list[FileChunk] = []
-        if due or time.monotonic() - self._scanned > _SCAN:
+        if is_due or time.monotonic() - self._scanned > _SCAN:
             others = list(chunks_of_others(folder, known.others))
             if not others:
                 self._scanned = time.monotonic()
@@ -170,16 +171,16 @@ class NodeFiles:
         steps_complete = all(chunk.offset + len(chunk.data) >= chunk.size for chunk in steps)
         chunks = tuple(others or [*steps, *(grown if steps_complete else ())])
         complete = status.state.finished and not chunks and not self._folder.alive()
-        return Increment(_shown(status), chunks, complete)
+        return Increment(_status_fields(status), chunks, complete)
 
 
-def _shown(status: RunStatus) -> dict[str, Any]:
+def _status_fields(status: RunStatus) -> dict[str, Any]:
     return {"state": str(status.state), "reason": status.reason, "outcome": status.to_dict()["outcome"]}
 
 
-def _about(path: Path) -> tuple[int, int] | None:
+def _size_and_time(path: Path) -> tuple[int, int] | None:
     try:
-        about = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return None
-    return about.st_size, about.st_mtime_ns
+    return status.st_size, status.st_mtime_ns

@@ -98,5 +98,5 @@ def _socket(cluster: Cluster, environment: Mapping[str, str]) -> Path:
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_uid != os.getuid() or folder.stat().st_mode & 0o077:
         raise MosaicError(f"{folder} is not private: delete it, then start the run again")
-    about = [str(bridge_code()), cluster.name, cluster.address, *sorted(environment.items())]
-    return folder / f"{hashlib.sha256(repr(about).encode()).hexdigest()[:16]}.sock"
+    identity = [str(bridge_code()), cluster.name, cluster.address, *sorted(environment.items())]
+    return folder / f"{hashlib.sha256(repr(identity).encode()).hexdigest()[:16]}.sock"

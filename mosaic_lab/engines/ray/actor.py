@@ -118,15 +118,15 @@ class NodeReader:
         """Return True once it can read."""
         return True
 
-    async def read(self, wanted: bytes, seconds: float) -> bytes:
+    async def read(self, request: bytes, seconds: float) -> bytes:
         """Return the changes of several runs, waiting up to ``seconds`` for the first change.
 
-        ``wanted`` maps (id, attempt) to `Known`; the answer contains an `Increment` for each run with
+        ``request`` maps (id, attempt) to `Known`; the answer contains an `Increment` for each run with
         changes, at most about 8 MiB. Both are pickled.
         """
         from mosaic_lab.engines.node_files import TICK, NodeFiles, folder_of
 
-        known = pickle.loads(wanted)
+        known = pickle.loads(request)
         self._files = {
             key: self._files.get(key) or NodeFiles(folder_of(self._home, *key), self._address)
             for key in known

@@ -40,13 +40,13 @@ _AT_ONCE = 0.5  # seconds in which a living actor usually answers
 _LATE = 5.0  # seconds without an actor's answer after which the head may be gone too
 _ANSWER = 30.0  # seconds for a living actor to answer
 _FRAME = 5.0  # seconds to wait for a frame
-_SILENCE = 45.0  # seconds without any answer before reconnecting
+_MAX_SILENCE = 45.0  # seconds without any answer before reconnecting
 _LOOK = 1.0  # seconds between queries of free resources
 _T = TypeVar("_T")
 
 
 @dataclass
-class _Place:
+class _PlacedJob:
     """A job on the cluster, with its own actor or an actor that reads its remaining files."""
 
     job: Job
@@ -70,14 +70,14 @@ class RayEngine:
         self._cluster = cluster
         self._address = address
         self._archive = archive
-        self._places: dict[str, _Place] = {}
+        self._jobs: dict[str, _PlacedJob] = {}
         self._reads: dict[tuple[str, str], NodeReads] = {}
         self._lock = threading.Lock()
         self._code: Any = None
         self._free: Any = None
         self._heard = time.monotonic()
         self._looked = -_LOOK
-        self._found: list[Node] = []
+        self._nodes: list[Node] = []
 
     # -------------------------------------------------------------- the interface
 
@@ -86,9 +86,9 @@ class RayEngine:
         self._connect()
         actor = self._named(job)
         if actor is not None:
-            self._places[job.run_id] = _Place(job, variables, actor, node)
+            self._jobs[job.run_id] = _PlacedJob(job, variables, actor, node)
         elif node is not None:
-            self._places[job.run_id] = _Place(job, variables, self._reader(job, node), node)
+            self._jobs[job.run_id] = _PlacedJob(job, variables, self._reader(job, node), node)
         else:
             self._check(job)
             reserved = {
@@ -97,64 +97,64 @@ class RayEngine:
                 "label_selector": dict(job.labels) or None,
             }
             name = {"name": job.name, "namespace": NAMESPACE, "lifetime": "detached"}
-            place = _Place(job, variables, self._new(job, **reserved, **name))
-            self._begin(place)
-            self._places[job.run_id] = place
+            placed = _PlacedJob(job, variables, self._new(job, **reserved, **name))
+            self._begin(placed)
+            self._jobs[job.run_id] = placed
 
     def node_of(self, run_id: str) -> str | None:
-        return self._places[run_id].node
+        return self._jobs[run_id].node
 
     async def read(self, run_id: str, known: Known, seconds: float) -> Increment:
-        place = self._places[run_id]
-        if place.cancelled:
-            reason = f"stopped before it started ({place.cancelled})"
+        placed = self._jobs[run_id]
+        if placed.cancelled:
+            reason = f"stopped before it started ({placed.cancelled})"
             return Increment({"state": "cancelled", "reason": reason, "outcome": None}, complete=True)
-        if place.node is None:
-            if place.started is None:
-                place.started = answered(place.actor.started)
-            if not (await asyncio.wait({place.started}, timeout=seconds))[0]:
-                reason = await asyncio.to_thread(self._waits_for, place.job)
+        if placed.node is None:
+            if placed.started is None:
+                placed.started = answered(placed.actor.started)
+            if not (await asyncio.wait({placed.started}, timeout=seconds))[0]:
+                reason = await asyncio.to_thread(self._waits_for, placed.job)
                 return Increment({"state": "queued", "reason": reason, "outcome": None})
-            if not await self._get(place, place.started, _ANSWER):
+            if not await self._get(placed, placed.started, _ANSWER):
                 # The process that created the actor was killed before it could start the job.
-                await asyncio.to_thread(self._begin, place)
-            place.node = await self._get(place, answered(place.actor.where), _ANSWER)
-        shared = self._reads_on(place.node, place.job.folder)
+                await asyncio.to_thread(self._begin, placed)
+            placed.node = await self._get(placed, answered(placed.actor.where), _ANSWER)
+        shared = self._reads_on(placed.node, placed.job.folder)
         if known.status is None or known.status["state"] != State.RUNNING:
             shared.leave(run_id)
-        elif (news := await shared.read(place.job, known, seconds)) is not None:
+        elif (news := await shared.read(placed.job, known, seconds)) is not None:
             return news
-        answer = answered(place.actor.read, pickle.dumps(known), seconds)
-        increment: Increment = pickle.loads(await self._get(place, answer, seconds + _ANSWER))
+        answer = answered(placed.actor.read, pickle.dumps(known), seconds)
+        increment: Increment = pickle.loads(await self._get(placed, answer, seconds + _ANSWER))
         return increment
 
     async def frame(self, run_id: str, fps: float) -> NodeFrame | None:
-        place = self._places.get(run_id)
-        if place is None or place.node is None:
+        placed = self._jobs.get(run_id)
+        if placed is None or placed.node is None:
             return None
-        answer = answered(place.actor.frame, fps)
+        answer = answered(placed.actor.frame, fps)
         done, _ = await asyncio.wait({answer}, timeout=_FRAME)
         return pickle.loads(answer.result()) if done and answer.exception() is None else None
 
     async def stop(self, run_id: str, stop: Stop) -> None:
-        place = self._places[run_id]
-        lives = answered(place.actor.where)
-        if place.node is None and not (await asyncio.wait({lives}, timeout=_AT_ONCE))[0]:
-            await asyncio.to_thread(self._answered, partial(ray.kill, place.actor))
-            place.cancelled = stop
+        placed = self._jobs[run_id]
+        lives = answered(placed.actor.where)
+        if placed.node is None and not (await asyncio.wait({lives}, timeout=_AT_ONCE))[0]:
+            await asyncio.to_thread(self._query, partial(ray.kill, placed.actor))
+            placed.cancelled = stop
             return
-        await self._get(place, answered(place.actor.stop, pickle.dumps(stop)), _ANSWER)
+        await self._get(placed, answered(placed.actor.stop, pickle.dumps(stop)), _ANSWER)
 
     async def forget(self, run_id: str) -> None:
-        place = self._places[run_id]
-        if not place.cancelled:
-            await self._get(place, answered(place.actor.remove), _ANSWER)
-            ray.kill(place.actor)
-        del self._places[run_id]
+        placed = self._jobs[run_id]
+        if not placed.cancelled:
+            await self._get(placed, answered(placed.actor.remove), _ANSWER)
+            ray.kill(placed.actor)
+        del self._jobs[run_id]
 
     def nodes(self) -> list[Node]:
         self._connect()
-        free = self._answered(self._free_on_nodes)
+        free = self._query(self._free_on_nodes)
         nodes = [
             Node(
                 node["NodeManagerAddress"],
@@ -164,7 +164,7 @@ class RayEngine:
                 free.get(node["NodeID"], {}).get("GPU", 0.0),
                 node.get("Labels", {}),
             )
-            for node in self._answered(ray.nodes)
+            for node in self._query(ray.nodes)
             if node["Alive"]
         ]
         if not nodes:
@@ -196,17 +196,17 @@ class RayEngine:
     def _new(self, job: Job, **options: Any) -> Any:
         return ray.remote(max_restarts=0, **options)(RunActor).remote(self._code, job.to_json())
 
-    def _begin(self, place: _Place) -> None:
+    def _begin(self, placed: _PlacedJob) -> None:
         """Send the job's inputs to its actor and start it."""
-        for path, source in place.job.inputs.items():
+        for path, source in placed.job.inputs.items():
             with Path(source).open("rb") as file:
                 while data := file.read(CHUNK_BYTES):
-                    place.actor.put.remote(path, file.tell() - len(data), data)
-        place.actor.start.remote(dict(place.variables))
+                    placed.actor.put.remote(path, file.tell() - len(data), data)
+        placed.actor.start.remote(dict(placed.variables))
 
     def _reader(self, job: Job, node: str) -> Any:
         """Return an actor on the node of a run whose own actor has ended. Raises NodeLost."""
-        if node not in {entry["NodeID"] for entry in self._answered(ray.nodes) if entry["Alive"]}:
+        if node not in {entry["NodeID"] for entry in self._query(ray.nodes) if entry["Alive"]}:
             raise NodeLost(f"node {self._address_of(node)} of {self._cluster} was lost")
         return self._new(job, **_placed_on(node))
 
@@ -228,7 +228,7 @@ class RayEngine:
 
     # ------------------------------------------------------------------ answers
 
-    async def _get(self, place: _Place, answer: asyncio.Future[Any], seconds: float) -> Any:
+    async def _get(self, placed: _PlacedJob, answer: asyncio.Future[Any], seconds: float) -> Any:
         """Return an actor's answer. If the actor has ended, replace it with another one on its node."""
         try:
             if not (await asyncio.wait({answer}, timeout=_LATE))[0]:
@@ -241,14 +241,14 @@ class RayEngine:
         except ActorUnavailableError as error:
             raise self._unreachable("the run's node does not answer") from error
         except (ActorDiedError, RayActorError) as error:
-            if place.node is None:
+            if placed.node is None:
                 raise JobRefused(
                     f"the run's process on {self._cluster} ended during startup: {error}"
                 ) from error
-            place.actor = await asyncio.to_thread(self._reader, place.job, place.node)
+            placed.actor = await asyncio.to_thread(self._reader, placed.job, placed.node)
             raise Unreachable("the run's process on its node has ended; reading what it has left") from error
         except RayTaskError as error:
-            ray.kill(place.actor)
+            ray.kill(placed.actor)
             raise JobRefused(f"the run's process on {self._cluster} failed: {error.cause!r}") from error
         except ConnectionError:
             os._exit(1)
@@ -256,11 +256,11 @@ class RayEngine:
             raise self._unreachable(str(error).splitlines()[0]) from error
 
     def _unreachable(self, why: str) -> Unreachable:
-        if time.monotonic() - self._heard > _SILENCE:  # no node answers: the cluster may have been replaced
+        if time.monotonic() - self._heard > _MAX_SILENCE:  # the cluster may have been replaced
             os._exit(1)
         return Unreachable(why)
 
-    def _answered(self, question: Callable[[], _T]) -> _T:
+    def _query(self, question: Callable[[], _T]) -> _T:
         check_head(self._address)
         try:
             content = question()
@@ -288,9 +288,9 @@ class RayEngine:
     def _waits_for(self, job: Job) -> str:
         now = time.monotonic()
         if now - self._looked > _LOOK:  # many waiting runs request the same
-            self._looked, self._found = now, self.nodes()
+            self._looked, self._nodes = now, self.nodes()
         starting = f"{self._cluster} is starting a process for it"
-        return waits_for(_needs(job), self._found, self._cluster) or starting
+        return waits_for(_needs(job), self._nodes, self._cluster) or starting
 
 
 def _placed_on(node: str) -> dict[str, Any]:

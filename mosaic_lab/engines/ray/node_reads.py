@@ -73,8 +73,8 @@ class NodeReads:
         """Call until no read is waiting."""
         try:
             while self._waiting:
-                wanted = {key: known for key, (known, _) in self._waiting.items()}
-                call = answered(self._actor.read, pickle.dumps(wanted), _WAIT)
+                requested = {key: known for key, (known, _) in self._waiting.items()}
+                call = answered(self._actor.read, pickle.dumps(requested), _WAIT)
                 increments = pickle.loads(await asyncio.wait_for(call, _WAIT + _ANSWER))
                 self._heard()
                 for key, increment in increments.items():
