@@ -55,12 +55,12 @@ def next_frames(folder: Path, seconds: float, fps: float, timeout: float) -> lis
         first = _first(source, folder, fps, timeout)
         share = RECORDED_BYTES / (seconds * fps)
         packets = [_packet(first, share)]
-        used, begun = len(packets[0].data), time.monotonic()
-        while (gone := time.monotonic() - begun) < seconds and not source.finished:
+        recorded_bytes, started = len(packets[0].data), time.monotonic()
+        while (elapsed := time.monotonic() - started) < seconds and not source.finished:
             frame = source.poll(fps)
-            if frame is not None and used <= RECORDED_BYTES * gone / seconds:
+            if frame is not None and recorded_bytes <= RECORDED_BYTES * elapsed / seconds:
                 packets.append(_packet(frame, share))
-                used += len(packets[-1].data)
+                recorded_bytes += len(packets[-1].data)
             else:
                 time.sleep(_POLL)
         return packets
@@ -69,7 +69,7 @@ def next_frames(folder: Path, seconds: float, fps: float, timeout: float) -> lis
 
 
 def _first(source: FrameSource, folder: Path, fps: float, timeout: float) -> Frame:
-    waiting_since = begun = time.monotonic()
+    waiting_since = started = time.monotonic()
     while (frame := source.poll(fps)) is None:
         now, patience = time.monotonic(), source.patience
         if patience == math.inf:
@@ -79,7 +79,7 @@ def _first(source: FrameSource, folder: Path, fps: float, timeout: float) -> Fra
             raise MosaicError(
                 f"there is no {kind} of run {folder.name}: {source.reason}{_instead(source, folder)}"
             )
-        if now - begun >= timeout:
+        if now - started >= timeout:
             raise RunTimeout(f"no frame of run {folder.name} within {timeout:g} s: {source.reason}")
         time.sleep(_POLL)
     return frame

@@ -39,8 +39,8 @@ def checkpoint_path(source: Any, *, intact: bool = False) -> Path:
     if (path / "launch.json").is_file():
         return _newest(Run(path), intact)
     if not path.exists():
-        raise ConfigurationError(f"there is no checkpoint {path}{_others(path)}")
-    if path.is_dir() and not description_of(path).is_file() and (parent := _beside(path)):
+        raise ConfigurationError(f"there is no checkpoint {path}{_available(path)}")
+    if path.is_dir() and not description_of(path).is_file() and (parent := _described_file(path)):
         raise ConfigurationError(f"{path} is a part of a checkpoint: give {parent.name}, which is beside it")
     return path
 
@@ -57,8 +57,8 @@ def first_step(run: Run, reported: int | None) -> int:
     the first step that it reported, for checkpoints whose names lack the step."""
     if run.resumed_from is None:
         return 0
-    known = [step for step in (run.resumed_step, reported) if step is not None]
-    return min(known, default=0)
+    steps = [step for step in (run.resumed_step, reported) if step is not None]
+    return min(steps, default=0)
 
 
 def source_of(run: Run) -> str | None:
@@ -83,14 +83,14 @@ def _newest(run: Run, intact: bool) -> Path:
     return newest.path.resolve()
 
 
-def _others(path: Path) -> str:
+def _available(path: Path) -> str:
     """Return an error's list of the checkpoints in the folder of ``path``."""
     names = sorted(checkpoint.name for checkpoint in path.parent.glob(f"*{path.suffix or '.pt'}"))
-    more = f", … ({len(names)} total)" if len(names) > _NAMED else ""
-    return f"; {path.parent} has {', '.join(names[-_NAMED:])}{more}" if names else ""
+    total = f", … ({len(names)} total)" if len(names) > _NAMED else ""
+    return f"; {path.parent} has {', '.join(names[-_NAMED:])}{total}" if names else ""
 
 
-def _beside(path: Path) -> Path | None:
+def _described_file(path: Path) -> Path | None:
     """Return the described file to which a folder belongs: ``step-7.pt`` for ``step-7.rllib``."""
     description = path.with_suffix(".json")
     files = sorted(

@@ -86,10 +86,10 @@ class CheckpointRunner(Runner):
     def turn(self) -> Iterator[None]:
         """Wait for this run's turn: only one run per worker and store plays at a time. While waiting,
         ``waiting.json`` in the folder names the one that plays."""
-        place = self.folder.path.parent / ".slots" / self.worker
+        slot = self.folder.path.parent / ".slots" / self.worker
         holder = ""
-        while (turn := locks.take(place)) is None:
-            if (now := place.read_text()) != holder:
+        while (turn := locks.take(slot)) is None:
+            if (now := slot.read_text()) != holder:
                 holder = now
                 with suppress(OSError):
                     write_json(self.folder.waiting_path, {"run": holder})
@@ -98,7 +98,7 @@ class CheckpointRunner(Runner):
         try:
             with suppress(OSError):  # it is only displayed
                 self.folder.waiting_path.unlink(missing_ok=True)
-                place.write_text(self.folder.run_id)
+                slot.write_text(self.folder.run_id)
             yield
         finally:
             os.close(turn)

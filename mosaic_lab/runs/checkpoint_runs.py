@@ -201,9 +201,9 @@ def _existing_steps(run: Run, requested: Iterable[int]) -> list[int]:
     existing = {checkpoint.step for checkpoint in run.checkpoints}
     steps = list(requested)
     if not steps or (unknown := [step for step in steps if step not in existing]):
-        there = ", ".join(map(str, sorted(existing)[-10:])) or "none"
-        what = f"has no checkpoint of step {unknown[0]!r}" if steps else "films=[] names no checkpoint"
-        raise ConfigurationError(f"run {run.id} {what}; the newest are: {there}")
+        newest = ", ".join(map(str, sorted(existing)[-10:])) or "none"
+        problem = f"has no checkpoint of step {unknown[0]!r}" if steps else "films=[] names no checkpoint"
+        raise ConfigurationError(f"run {run.id} {problem}; the newest are: {newest}")
     return sorted(steps)
 
 

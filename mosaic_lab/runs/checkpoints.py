@@ -60,7 +60,7 @@ class CheckpointFollower:
 
         self._folder = folder
         self._follower = JsonlFollower(folder.telemetry_path)
-        self._found: dict[Path, Checkpoint] = {}
+        self._checkpoints: dict[Path, Checkpoint] = {}
 
     def read(self) -> list[Checkpoint]:
         """Return the reported checkpoints that still exist, oldest first."""
@@ -79,10 +79,10 @@ class CheckpointFollower:
             saved = message.payload
             if saved is not None and saved.checkpoint_path:
                 path = self._folder.placed(saved.checkpoint_path)
-                self._found.pop(path, None)  # saved again: the newest save replaces the older one
-                about = saved.step or 0, saved.episode, saved.metrics or {}, saved.format
-                self._found[path] = Checkpoint(path, *about)
-        return list(self._found.values())
+                self._checkpoints.pop(path, None)  # saved again: the newest save replaces the older one
+                fields = saved.step or 0, saved.episode, saved.metrics or {}, saved.format
+                self._checkpoints[path] = Checkpoint(path, *fields)
+        return list(self._checkpoints.values())
 
 
 def read_checkpoints(folder: RunFolder) -> list[Checkpoint]:
@@ -142,7 +142,7 @@ def background_runs(folder: RunFolder, *workers: str) -> list[RunFolder]:
     """Return the folders of the runs of these workers (default: all) that work for the run in ``folder``,
     oldest first."""
     store = folder.path.parent
-    beside = [RunFolder(path) for worker in workers or BACKGROUND for path in store.glob(f"*-{worker}-*")]
-    launches = [(run, run.document(run.launch_path)) for run in beside]
+    siblings = [RunFolder(path) for worker in workers or BACKGROUND for path in store.glob(f"*-{worker}-*")]
+    launches = [(run, run.document(run.launch_path)) for run in siblings]
     of_run = [(run, launch) for run, launch in launches if launch.get("parent") == folder.run_id]
     return [run for run, _ in sorted(of_run, key=lambda pair: pair[1].get("created", 0.0))]

@@ -67,9 +67,9 @@ def continuation_of(run: Run) -> str:
     """Return the id of the newest training that continues ``run`` with its worker, algorithm, environment
     and seed; empty if there is none."""
     date, code = len("20260101-000000"), len("-wxyz")
-    alike = map(Run, run.path.parent.glob(f"*{glob.escape(run.id[date:-code])}-????"))
+    candidates = map(Run, run.path.parent.glob(f"*{glob.escape(run.id[date:-code])}-????"))
     newest = max(
-        (other for other in alike if source_of(other) == run.id),
+        (other for other in candidates if source_of(other) == run.id),
         key=lambda other: other.created or 0.0,
         default=None,
     )

@@ -55,8 +55,8 @@ class Curriculum(Run):
         stages = [*map(Stage.from_json, self.config["curriculum"])]
         returns = stage_returns(self.folder.telemetry_path, stages, segments)
         rows = [
-            _row(stage, [segment for segment in segments if segment.stage == place], returns[place])
-            for place, stage in enumerate(stages)
+            _row(stage, [segment for segment in segments if segment.stage == position], returns[position])
+            for position, stage in enumerate(stages)
         ]
         index = pd.RangeIndex(1, len(rows) + 1, name="stage")
         integers = dict.fromkeys(("start", "end"), "Int64")
@@ -125,7 +125,7 @@ def stage_marks(run: Run) -> list[tuple[int, str]]:
 def _stage_marks(run: Run) -> list[tuple[int, str]]:
     names = [str(stage["env"]) for stage in run.config["curriculum"]]
     starts = stage_starts(read_segments(run.path))
-    return [(step, f"{place + 1} {names[place]}") for place, step in starts.items() if place < len(names)]
+    return [(step, f"{index + 1} {names[index]}") for index, step in starts.items() if index < len(names)]
 
 
 def _row(stage: Stage, segments: list[Segment], mean_return: float | None) -> dict[str, Any]:

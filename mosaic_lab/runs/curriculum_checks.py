@@ -17,7 +17,7 @@ from mosaic_lab.validation import Problems
 
 MOST_STAGES = 100
 _KEYWORDS = ("env", "steps", "until", "window")
-_ENDS = ("steps", "until")
+_END_KEYWORDS = ("steps", "until")
 _UNKNOWN = re.compile(r"unknown hyperparameter '(\w+)'")
 _UNFIT = {
     "env": "each stage names its own",
@@ -53,7 +53,7 @@ def check_stages(stages: Sequence[Stage], shared: Collection[str], problems: Pro
             ),
         ]
         if number < len(stages) and stage.steps is None and stage.until is None:
-            hint = "".join(f"; you gave {word}=, did you mean {meant}=?" for word, meant in _near_ends(stage))
+            hint = "".join(f"; you gave {word}=, did you mean {end}=?" for word, end in _near_ends(stage))
             wrong.append(f"has no end, which all but the last stage need: give it steps or until{hint}")
         name = stage_name(number, stage)
         for text in wrong:
@@ -82,7 +82,7 @@ def _near_ends(stage: Stage) -> Iterator[tuple[str, str]]:
     """Yield the hyperparameters of a stage that resemble ``steps`` or ``until``, each with the resembled
     keyword."""
     for name in stage.hyperparameters:
-        if near := _nearest(name, _ENDS):
+        if near := _nearest(name, _END_KEYWORDS):
             yield name, near
 
 
@@ -120,13 +120,13 @@ def total_steps(stages: Sequence[Stage], total: int | None, problems: Problems) 
 
 
 def check_algorithm(
-    what: str,
+    subject: str,
     capabilities: Mapping[str, Any],
     algorithm: str | None,
     stages: Sequence[Stage],
     problems: Problems,
 ) -> None:
-    """Check that a worker with these ``capabilities`` can train ``algorithm`` in these stages. ``what`` is
+    """Check that a worker with these ``capabilities`` can train ``algorithm`` in these stages. ``subject`` is
     the algorithm's name in errors."""
     algorithms = capabilities.get("algorithms", ())
     if algorithms and algorithm not in algorithms:
@@ -134,16 +134,16 @@ def check_algorithm(
     bound = capabilities.get("resume_bound", {}).get(algorithm)
     if bound is None:
         text = "trainings can end and resume at given steps (resume_bound in its capabilities)"
-        problems.add("algorithm", f"{what}: its worker does not declare that {text}, which stages need")
+        problems.add("algorithm", f"{subject}: its worker does not declare that {text}, which stages need")
         return
     several = len({stage.env for stage in stages}) > 1
     if several and algorithm not in capabilities.get("resume_elsewhere", ()):
         text = "cannot resume in another environment (resume_elsewhere in the capabilities of its worker)"
-        problems.add("algorithm", f"{what} {text}: its stages can have one environment only")
+        problems.add("algorithm", f"{subject} {text}: its stages can have one environment only")
     for name in {name for stage in stages for name in stage.hyperparameters}:
         values = [stage.hyperparameters.get(name) for stage in stages]
         if (reason := bound.get(name) or bound.get("*")) and values.count(values[0]) < len(values):
-            problems.add("curriculum", f"{name}: a resumed {what} cannot change it: {reason}")
+            problems.add("curriculum", f"{name}: a resumed {subject} cannot change it: {reason}")
 
 
 def check_spaces(stages: Sequence[Stage], plans: Sequence[TrainingPlan], problems: Problems) -> None:

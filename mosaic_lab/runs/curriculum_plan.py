@@ -134,7 +134,7 @@ def plan_curriculum(
         try:
             plans.append(plan(base.with_(**of_stage), progress))
         except ConfigurationError as error:
-            for text in _each(error):
+            for text in _problems_in(error):
                 problems.add("curriculum", f"{name}: {in_terms_of_stage(stage, text)}")
     problems.check()
     check_spaces(stages, plans, problems)
@@ -152,7 +152,7 @@ def _enough_steps(stages: Iterable[Stage]) -> int:
     return max([_ENOUGH, *(stage.steps for stage in stages if stage.steps is not None)])
 
 
-def _each(error: ConfigurationError) -> list[str]:
+def _problems_in(error: ConfigurationError) -> list[str]:
     """Return the problems in an error, one string each."""
     head, *problems = str(error).splitlines()
     several = bool(problems) and head.endswith("problems:")

@@ -61,8 +61,8 @@ def dry_run(
         if error and code == 2:
             missing = error_type(final) == EnvironmentMissing.__name__
             raise (EnvironmentMissing if missing else ConfigurationError)(error)
-        said = "\n".join(last_lines(folder.log_path, 15)) or error
-        raise MosaicError(f"the worker could not check the configuration (exit code {code}):\n{said}")
+        log_text = "\n".join(last_lines(folder.log_path, 15)) or error
+        raise MosaicError(f"the worker could not check the configuration (exit code {code}):\n{log_text}")
 
 
 def remove_abandoned() -> None:

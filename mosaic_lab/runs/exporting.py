@@ -52,20 +52,20 @@ def export(
     folder.mkdir(parents=True, exist_ok=True)
     environment = workers.ensure("export", progress)
     command = [*environment.command(), "--export", to, "--out", str(folder)]
-    with tempfile.TemporaryDirectory(prefix="mosaic-export-") as place:
-        return _run(command, runs, Path(place), deadline)
+    with tempfile.TemporaryDirectory(prefix="mosaic-export-") as scratch:
+        return _run(command, runs, Path(scratch), deadline)
 
 
-def _run(command: list[str], runs: Sequence[RunRecord], place: Path, deadline: float) -> list[Path]:
-    """Run the worker with its output in ``place``. Return the paths it reports."""
-    answers, log = place / "answers.jsonl", place / "log"
+def _run(command: list[str], runs: Sequence[RunRecord], scratch: Path, deadline: float) -> list[Path]:
+    """Run the worker with its output in ``scratch``. Return the paths it reports."""
+    answers, log = scratch / "answers.jsonl", scratch / "log"
     with answers.open("wb") as out, log.open("wb") as errors:
         worker = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=out,
             stderr=errors,
-            cwd=place,
+            cwd=scratch,
             env=compose_variables(os.environ),
             start_new_session=True,
         )
@@ -80,10 +80,10 @@ def _run(command: list[str], runs: Sequence[RunRecord], place: Path, deadline: f
         _kill(worker)  # already ended unless this process was interrupted
     paths = [Path(json.loads(line)["path"]) for line in answers.read_text().splitlines()]
     if code != 0 or len(paths) != len(runs):
-        said = last_lines(log, _LOG_LINES)
+        log_lines = last_lines(log, _LOG_LINES)
         ending = f"did nothing for {deadline:g} s" if watchdog.late else exit_text(code)
         summary = f"{len(paths)} of {len(runs)} runs were exported, then the export {ending}"
-        raise MosaicError("\n".join([summary, *said]))
+        raise MosaicError("\n".join([summary, *log_lines]))
     return paths
 
 
@@ -96,14 +96,14 @@ class _Watchdog(threading.Thread):
         self.late = False
         self._worker = worker
         self._deadline = deadline
-        self._at = time.monotonic()
+        self._last_progress = time.monotonic()
 
     def pet(self) -> None:
         """Record that the worker has made progress."""
-        self._at = time.monotonic()
+        self._last_progress = time.monotonic()
 
     def run(self) -> None:
-        while (remaining := self._at + self._deadline - time.monotonic()) > 0:
+        while (remaining := self._last_progress + self._deadline - time.monotonic()) > 0:
             if self.done.wait(remaining):
                 return
         self.late = True
@@ -117,21 +117,21 @@ def _kill(worker: subprocess.Popen[bytes]) -> None:
     worker.wait()
 
 
-def _send(runs: Sequence[RunRecord], pipe: IO[bytes], sent: Callable[[], None]) -> None:
+def _send(runs: Sequence[RunRecord], pipe: IO[bytes], on_sent: Callable[[], None]) -> None:
     """Write all runs to the worker. Data that it no longer reads is lost."""
     with suppress(BrokenPipeError), pipe:  # the worker's exit code and log explain it
         for run in runs:
             pipe.write(_line(facts(run)))
             for point in points(run):
                 pipe.write(_line(point))
-                sent()
+                on_sent()
 
 
 def facts(run: RunRecord) -> dict[str, Any]:
     """Return the description of a run that the worker is sent before its points (see
     `export_worker.exported_run`)."""
     status, config = run.status, run.config
-    begun = [step.timestamp for step in status.history if step.state is State.STARTING]
+    starts = [step.timestamp for step in status.history if step.state is State.STARTING]
     settings = {
         name: config[name] for name in ("algorithm", "env_id", "seed") if config.get(name) is not None
     }
@@ -143,7 +143,7 @@ def facts(run: RunRecord) -> dict[str, Any]:
         "notes": run.notes,
         "state": str(status.state),
         "reason": status.reason,
-        "started": begun[-1] if begun else None,
+        "started": starts[-1] if starts else None,
         "ended": status.since if status.state.finished else None,
         "succeeded": status.state is State.COMPLETED if status.state.finished else None,
         "hyperparameters": {**run.hyperparameters, **settings, "worker": run.worker},

@@ -67,8 +67,8 @@ class Film:
     @property
     def facts(self) -> dict[str, Any]:
         """The facts displayed with the film: step, return, length, seconds, complete."""
-        about = {name: getattr(self, name) for name in ("step", "length", "seconds", "complete")}
-        return {**about, "return": self.episode_return}
+        fields = {name: getattr(self, name) for name in ("step", "length", "seconds", "complete")}
+        return {**fields, "return": self.episode_return}
 
     @cached_property
     def first_frame(self) -> bytes:
@@ -89,17 +89,17 @@ class Film:
             raise MosaicError(f"the film {self.path} cannot be read: {error}") from None
 
 
-def read_film(path: Path, about: Mapping[str, Any]) -> Film:
+def read_film(path: Path, fields: Mapping[str, Any]) -> Film:
     """Return the film at ``path`` from its JSON file. Raises KeyError, TypeError or ValueError."""
     return Film(
         path,
-        int(about["step"]),
-        str(about["checkpoint"]),
-        as_number(about["return"]),
-        int(about["length"]),
-        int(about["seed"]),
-        float(about["seconds"]),
-        bool(about["complete"]),
+        int(fields["step"]),
+        str(fields["checkpoint"]),
+        as_number(fields["return"]),
+        int(fields["length"]),
+        int(fields["seed"]),
+        float(fields["seconds"]),
+        bool(fields["complete"]),
     )
 
 
@@ -112,18 +112,18 @@ class Films(Sequence[Film]):
         self.missing: dict[int, str] = {}
         """Why a checkpoint has no film, by its step."""
         for path in sorted((folder.path / FOLDER).glob("*.json"), key=lambda path: (len(path.stem), path)):
-            self._take(path)
+            self._add(path)
 
-    def _take(self, path: Path) -> None:
+    def _add(self, path: Path) -> None:
         film = path.with_suffix(".mp4")
         if path.is_symlink() or film.is_symlink():
             return  # films are sent to pages, so a link must not expose another file
-        about = self._folder.document(path)
+        fields = self._folder.document(path)
         try:
-            if "problem" in about:
-                self.missing[int(about["step"])] = sanitize(str(about["problem"]))
+            if "problem" in fields:
+                self.missing[int(fields["step"])] = sanitize(str(fields["problem"]))
             elif film.is_file():
-                self._films.append(read_film(film, about))
+                self._films.append(read_film(film, fields))
         except (KeyError, TypeError, ValueError, OverflowError):
             return  # not one of ours
 
@@ -183,10 +183,10 @@ class Films(Sequence[Film]):
         if not self.missing:
             return ""
         steps = [f"{step:,}" for step in self.missing]
-        more = f" and {len(steps) - _NAMED:,} others" if len(steps) > _NAMED else ""
+        others = f" and {len(steps) - _NAMED:,} others" if len(steps) > _NAMED else ""
         why = list(self.missing.values())[-1].partition("\n")[0]
         reason = f": {why}" if len(steps) == 1 else f" (the last: {why})"
-        return f"no film of step {', '.join(steps[-_NAMED:])}{more}{reason}"
+        return f"no film of step {', '.join(steps[-_NAMED:])}{others}{reason}"
 
     def __repr__(self) -> str:
         count = f"{len(self)} film{'' if len(self) == 1 else 's'}"
@@ -232,18 +232,18 @@ def _status(folder: RunFolder) -> str:
 
 def strip(films: Sequence[Film], notes: Iterable[str]) -> str:
     """Return the films as a self-contained HTML strip, with notes below."""
-    shown, used = [], 0
+    figures, total_bytes = [], 0
     for film in reversed(films[-_STRIP_FILMS:]):
         try:
             data, poster = film.read(), film.first_frame
         except MosaicError:
             continue  # removed meanwhile
-        used += len(data)
-        shown.append(_figure(film, poster, data if used <= _STRIP_BYTES else None))
+        total_bytes += len(data)
+        figures.append(_figure(film, poster, data if total_bytes <= _STRIP_BYTES else None))
     older = [f"{len(films) - _STRIP_FILMS:,} older films are not shown"] if len(films) > _STRIP_FILMS else []
     below = "".join(f"<p>{html.escape(note)}</p>" for note in [*older, *notes])
     row = "display:flex; gap:8px; overflow-x:auto; padding:4px 0"
-    return f'<div style="{row}">{"".join(reversed(shown))}</div>{below}'
+    return f'<div style="{row}">{"".join(reversed(figures))}</div>{below}'
 
 
 def film_caption(film: Film) -> str:
@@ -257,12 +257,12 @@ def _figure(film: Film, poster: bytes, data: bytes | None) -> str:
     picture = f"data:image/png;base64,{b64encode(poster).decode()}"
     size = f'style="width:{_STRIP_WIDTH}px; max-height:{_STRIP_WIDTH}px; background:#000; object-fit:contain"'
     if data is None:
-        shown = f'<img {size} src="{picture}" alt="{text}">'
+        element = f'<img {size} src="{picture}" alt="{text}">'
     else:
         source = f"data:{TYPE};base64,{b64encode(data).decode()}"
-        shown = (
+        element = (
             f'<video {size} controls muted playsinline preload="none" poster="{picture}" '
             f'src="{source}" aria-label="{text}"></video>'
         )
     note = f'<figcaption style="width:{_STRIP_WIDTH}px; font-size:small">{text}</figcaption>'
-    return f'<figure style="margin:0">{shown}{note}</figure>'
+    return f'<figure style="margin:0">{element}{note}</figure>'

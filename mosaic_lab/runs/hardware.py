@@ -33,11 +33,11 @@ def choose_gpus(gpus: int | Sequence[int]) -> tuple[dict[int, str], int | None]:
         if gpus > len(present):
             raise ConfigurationError(f"gpus={gpus}, but {len(present)} are available here: {seen}")
         return present, gpus
-    wanted = sorted(set(gpus))
-    missing = [index for index in wanted if index not in present]
+    requested = sorted(set(gpus))
+    missing = [index for index in requested if index not in present]
     if missing:
         raise ConfigurationError(f"gpus={list(gpus)!r}, but GPU {missing[0]} is not available here: {seen}")
-    return {index: present[index] for index in wanted}, None
+    return {index: present[index] for index in requested}, None
 
 
 def check_device(device: Any, needed: Any, gpus: int | Sequence[int]) -> None:
@@ -79,6 +79,6 @@ def _usable_gpus() -> tuple[dict[int, str], str]:
         return names, f"nvidia-smi lists {len(names)}"
     tokens = [token.strip() for token in visible.split(",") if token.strip()]
     named_by = tuple(token for token in tokens if token.startswith("GPU-"))  # CUDA accepts prefixes of UUIDs
-    kept = {int(index) for index, uuid, _ in rows if index in tokens or uuid.startswith(named_by)}
+    visible_indices = {int(index) for index, uuid, _ in rows if index in tokens or uuid.startswith(named_by)}
     seen = f"nvidia-smi lists {len(names)}, and CUDA_VISIBLE_DEVICES={visible!r} limits this session"
-    return {index: name for index, name in names.items() if index in kept}, seen
+    return {index: name for index, name in names.items() if index in visible_indices}, seen

@@ -30,5 +30,5 @@ def isolated(read: Callable[[], T], instead: Callable[[str], T]) -> T:
         return read()
     except Exception as error:  # the files may have any content
         logger.debug("A run cannot be read.", exc_info=True)
-        about = error if isinstance(error, MosaicError) else f"{type(error).__name__}: {error}"
-        return instead(sanitize(f"its files cannot be read: {about!s:.300}"))
+        description = error if isinstance(error, MosaicError) else f"{type(error).__name__}: {error}"
+        return instead(sanitize(f"its files cannot be read: {description!s:.300}"))

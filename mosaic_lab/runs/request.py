@@ -54,11 +54,11 @@ class Argument(NamedTuple):
         """A description of the valid values: "an integer ≥ 1"."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
-        what = "an integer" if self.type is int else f"a {(self.meta.extra or {}).get('unit', 'number')}"
+        noun = "an integer" if self.type is int else f"a {(self.meta.extra or {}).get('unit', 'number')}"
         if self.meta.ge is not None and self.meta.le is not None:
-            return f"{what} from {self.meta.ge:,} to {self.meta.le:,}"
+            return f"{noun} from {self.meta.ge:,} to {self.meta.le:,}"
         bounds = ((sign, getattr(self.meta, name)) for name, sign, _ in _LIMITS)
-        return " ".join([what, *(f"{sign} {bound}" for sign, bound in bounds if bound is not None)])
+        return " ".join([noun, *(f"{sign} {bound}" for sign, bound in bounds if bound is not None)])
 
     @property
     def help(self) -> str:
@@ -66,8 +66,8 @@ class Argument(NamedTuple):
         described, default = self.meta.description or "", self.default
         limited = bool(self.choices) or self.meta.ge is not None or self.meta.gt is not None
         text = f"{described}: {self.requirement}" if limited else described
-        shown = isinstance(default, str | int | float) and not isinstance(default, bool)
-        return f"{text} (default: {default})" if shown else text
+        has_default = isinstance(default, str | int | float) and not isinstance(default, bool)
+        return f"{text} (default: {default})" if has_default else text
 
     def checked(self, value: Any) -> Any:
         """Return a value of the declared type; whole floats and NumPy's numbers are converted. Raises

@@ -231,8 +231,8 @@ class Run(RunRecord):
         The episodes of the 50 newest films and evaluations are kept. Raises ConfigurationError if there is no
         such episode.
         """
-        kept = import_module("mosaic_lab.arenas.replays.kept_episodes")  # built on runs, so imported on use
-        return kept.replay_checkpoint(self.path, step, seed)
+        module = import_module("mosaic_lab.arenas.replays.kept_episodes")  # built on runs, so imported on use
+        return module.replay_checkpoint(self.path, step, seed)
 
     def dataset(self, path: Path | str) -> Path:
         """Write the finished episodes of a training with ``record="observations"`` as a Minari dataset, and
@@ -286,12 +286,12 @@ class Run(RunRecord):
         end, at once if it was started on a cluster whose head no longer answers.
         """
         patience = float(self._launch.get("grace_seconds", DEFAULT_GRACE)) if grace is None else grace
-        beside = background_runs(self.folder)
-        for folder in beside:
+        background = background_runs(self.folder)
+        for folder in background:
             end_run(folder, patience, wait=False)
         if end_run(self.folder, patience, wait, reason):
             self._announce_end()
-        for folder in beside if wait else ():
+        for folder in background if wait else ():
             end_run(folder, patience, wait)
         return self
 
@@ -334,9 +334,9 @@ class Run(RunRecord):
         if self.alive:
             raise MosaicError(f"run {self.id} is {self.state} and cannot be removed: stop it first")
         self._announce_end()  # before its files are deleted
-        beside = [Run(folder, self.display) for folder in background_runs(self.folder)]
+        background = [Run(folder, self.display) for folder in background_runs(self.folder)]
         self.folder.remove()
-        for run in beside:
+        for run in background:
             run.stop(DEFAULT_GRACE).remove()
         if self.display is not None:
             self.display.run_removed(self)
@@ -367,8 +367,8 @@ def last_log(folder: RunFolder, count: int) -> list[str]:
     """Return the last ``count`` log lines, without the traceback, which most workers also print."""
     lines = last_lines(folder.log_path, _WINDOW, _WINDOW)
     reported = {line.strip() for line in _traceback(folder)} - {""}
-    kept = [line for line in lines if line.strip() not in reported]
-    return kept[-count:] if count > 0 else []
+    remaining = [line for line in lines if line.strip() not in reported]
+    return remaining[-count:] if count > 0 else []
 
 
 def _traceback(folder: RunFolder) -> list[str]:

@@ -98,8 +98,8 @@ def how_to_show_again(runs: Sequence[Run], alone: bool, call: str = "") -> str:
     if alone:
         return f'lab.run("{runs[0].id}"){call} shows this run again'
     group = common_group(runs)
-    how = f'lab.group("{group}"){call}' if group else "running this cell again"
-    return f"{how} shows these runs again"
+    call_text = f'lab.group("{group}"){call}' if group else "running this cell again"
+    return f"{call_text} shows these runs again"
 
 
 def states_text(runs: Sequence[Run]) -> str:
@@ -131,12 +131,12 @@ def distinct_labels(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
         return list(labels)
     result = list(labels)
     for label in set(labels):
-        same = [index for index, other in enumerate(labels) if other == label]
-        if label and len(same) == 1:
+        matches = [index for index, other in enumerate(labels) if other == label]
+        if label and len(matches) == 1:
             continue
-        others = same if len(same) > 1 else range(len(runs))
-        for index, text in zip(others, differing_settings([runs[index] for index in others]), strict=True):
-            if index in same:
+        peers = matches if len(matches) > 1 else range(len(runs))
+        for index, text in zip(peers, differing_settings([runs[index] for index in peers]), strict=True):
+            if index in matches:
                 result[index] = f"{label} {text}".strip()
     return [
         f"{label} {id_end(runs[index])}".strip() if not label or result.count(label) > 1 else label
@@ -154,14 +154,14 @@ def is_shown_as(run: Run, text: str, names: Container[str]) -> bool:
     steps = run.total_timesteps
     parts = [run.label, run.name, id_end(run), "" if steps is None else f"({steps:,} steps)"]
     parts += [f"{name}={_value(settings, name)}" for name in settings]
-    known = _words(" ".join(parts).replace(",", ""))
+    words_of_run = _words(" ".join(parts).replace(",", ""))
     words = _words(text.replace(",", ""))
     defaults = [
         word
         for word in words
         if word.endswith("=default") and (name := word.partition("=")[0]) in names and name not in settings
     ]
-    return bool(words) and {*words} <= {*known, *defaults}
+    return bool(words) and {*words} <= {*words_of_run, *defaults}
 
 
 def differing_settings(runs: Sequence[Run]) -> list[str]:

@@ -69,13 +69,13 @@ def find_run(run: Run | str, store: RunStore | None = None, display: RunDisplay 
     if (folder := store.exact(run)) is not None:
         return Run(folder, display)
     named = _all(store, display) if run else []
-    if called := next(_called(named, run), None):
-        return _only(called, run, store)
+    if matches := next(_named(named, run), None):
+        return _only(matches, run, store)
     try:
         return Run(store.folder(run), display)
     except UnknownRun as error:
-        if shown := _shown_as([entry.run for entry in named], run):
-            return _only(shown, run, store)
+        if matches_shown := _shown_as([entry.run for entry in named], run):
+            return _only(matches_shown, run, store)
         hint = _suggestion(named, run) or _comparison_called(store, run)
         raise UnknownRun(f"{error}{hint}") from None
 
@@ -107,8 +107,8 @@ def find_group(name: str, groups: Mapping[str, RunGroup], root: Path) -> RunGrou
     if len(titled) == 1:
         return titled[0]
     if titled:
-        called = ", ".join(str(group.name) for group in titled[-_NAMED:])
-        raise UnknownRun(f"{name!r} is the title of {len(titled)} groups in {root}: give a name ({called})")
+        choices = ", ".join(str(group.name) for group in titled[-_NAMED:])
+        raise UnknownRun(f"{name!r} is the title of {len(titled)} groups in {root}: give a name ({choices})")
     names = sorted(groups, key=lambda other: SequenceMatcher(None, other, name).ratio(), reverse=True)
     listed = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
     raise UnknownRun(f"no group {name!r} in {root} (groups: {listed or 'none'})")
@@ -143,8 +143,8 @@ def resumed_title(run: Run) -> str:
     `resumedTitles` in `js/src/views/runs/tree.ts` does the same."""
     if source_of(run) is None:
         return run.name
-    place = _resumed(_all(RunStore(run.path.parent)), run.name).index(run) + 1
-    return f"{run.name} (resumed)" if place == 1 else f"{run.name} (resumed {place})"
+    number = _resumed(_all(RunStore(run.path.parent)), run.name).index(run) + 1
+    return f"{run.name} (resumed)" if number == 1 else f"{run.name} (resumed {number})"
 
 
 class _NamedRun(NamedTuple):
@@ -168,17 +168,17 @@ def _names(run: Run) -> _NamedRun:
 
 def _displayed(named: Sequence[_NamedRun], text: str) -> Iterator[list[Run]]:
     """Yield the runs that are displayed under this name, and those with this title of a resumed run."""
-    if called := [entry.run for entry in named if entry.name == text]:
-        yield called
+    if matches := [entry.run for entry in named if entry.name == text]:
+        yield matches
     if (title := _RESUMED.fullmatch(text)) and (resumed := _resumed(named, title[1])):
         yield resumed[int(title[2] or 1) - 1 :][:1]
 
 
-def _called(named: Sequence[_NamedRun], text: str) -> Iterator[list[Run]]:
+def _named(named: Sequence[_NamedRun], text: str) -> Iterator[list[Run]]:
     """Yield the runs of this name, for each way in which it may be meant."""
     yield from _displayed(named, text)
-    if called := [entry.run for entry in named if entry.label == text]:
-        yield called
+    if matches := [entry.run for entry in named if entry.label == text]:
+        yield matches
 
 
 def _resumed(named: Sequence[_NamedRun], name: str) -> list[Run]:
@@ -191,29 +191,29 @@ def _is_titled(group: RunGroup, text: str, runs: Sequence[Run]) -> bool:
     return len(_shown_as(group, text, runs)) == len(group)
 
 
-def _shown_as(runs: Sequence[Run], text: str, beside: Sequence[Run] = ()) -> list[Run]:
+def _shown_as(runs: Sequence[Run], text: str, context: Sequence[Run] = ()) -> list[Run]:
     """Return the runs that lists and charts show as ``text``, beside these runs or each other."""
     settings = {
-        name for run in beside or runs for name in isolated(partial(run_settings, run), lambda reason: {})
+        name for run in context or runs for name in isolated(partial(run_settings, run), lambda reason: {})
     }
     return [run for run in runs if isolated(partial(is_shown_as, run, text, settings), lambda reason: False)]
 
 
-def _only(called: Sequence[Run], text: str, store: RunStore) -> Run:
+def _only(candidates: Sequence[Run], text: str, store: RunStore) -> Run:
     """Return the one of these runs that their common name refers to. Raises UnknownRun if there are
     several."""
-    sources = {run.id: source_of(run) for run in called}
-    last = {sources[run.id]: run for run in called if sources[run.id] is not None}
-    called = [
+    sources = {run.id: source_of(run) for run in candidates}
+    last = {sources[run.id]: run for run in candidates if sources[run.id] is not None}
+    candidates = [
         run
-        for run in called
+        for run in candidates
         if run.id not in sources.values()
         # If it was stopped before its first checkpoint, another run continues its source in its place.
         and (run.checkpoints or last.get(sources[run.id], run) is run)
-    ] or called
-    if len(called) > 1:
-        raise UnknownRun(_several(called, text, store))
-    return called[0]
+    ] or candidates
+    if len(candidates) > 1:
+        raise UnknownRun(_several(candidates, text, store))
+    return candidates[0]
 
 
 def _several(runs: Sequence[Run], text: str, store: RunStore) -> str:

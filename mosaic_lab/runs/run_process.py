@@ -105,11 +105,11 @@ def _report(failure: BaseException | None, telemetry: Telemetry) -> int:
         telemetry.run_cancelled(str(failure), failure.results)
         return COMPLETED
     if isinstance(failure, RunAborted):
-        said, refused = str(failure), failure.refused
-        telemetry.run_failed(said, error_type=failure.error_type)
+        message, refused = str(failure), failure.refused
+        telemetry.run_failed(message, error_type=failure.error_type)
     else:
-        said, refused = one_line(failure), isinstance(failure, ConfigurationError)
+        message, refused = one_line(failure), isinstance(failure, ConfigurationError)
         telemetry.run_failed(failure)
     if telemetry.dropped_lines:  # because of a quota, for example
-        logger.error("the run failed: %s", said)
+        logger.error("the run failed: %s", message)
     return BAD_CONFIGURATION if refused else FAILED

@@ -199,8 +199,8 @@ class RunRecord:
 
     def explained(self, status: RunStatus) -> str:
         """Return why the run is in this state, including processes of a lost run that are still alive."""
-        if status.state is State.LOST and (left := living_processes(self.folder, status)):
-            pids = ", ".join(str(process.pid) for process in left[:5])
+        if status.state is State.LOST and (processes := living_processes(self.folder, status)):
+            pids = ", ".join(str(process.pid) for process in processes[:5])
             return f"{status.reason}; still alive: process {pids}. run.stop() ends what is left"
         if not status.state.finished and self.folder.disk_full():
             return f"{status.reason}; the run store's disk is full, lines may be getting lost"
@@ -247,8 +247,8 @@ class RunRecord:
     def step(self) -> int | None:
         """The last step reported by the worker or, before the first report, that of the checkpoint that the
         run continues; None without either."""
-        known = [step for step in (self._reported_step, self.resumed_step) if step is not None]
-        return max(known, default=None)
+        steps = [step for step in (self._reported_step, self.resumed_step) if step is not None]
+        return max(steps, default=None)
 
     @property
     def _reported_step(self) -> int | None:
@@ -308,8 +308,8 @@ class RunRecord:
 
         status = self.status
         if status.state is State.LOST:
-            left = living_processes(self.folder, status)
-            return orphans.resident_mb(left) if left else None
+            survivors = living_processes(self.folder, status)
+            return orphans.resident_mb(survivors) if survivors else None
         if status.state.finished or status.keeper_pid is None or status.place != place():
             return None
         processes = orphans.below(status.keeper_pid)
@@ -437,8 +437,8 @@ def training_phase(state: State, step: int, *, learns: bool) -> str:
     return "first steps, no update yet" if step else "importing libraries and building the environment"
 
 
-def with_duration(what: str, seconds: float | None) -> str:
-    """Return ``what`` with its time: ``importing libraries, 12 s``."""
-    if not what or seconds is None:
-        return what
-    return f"{what}, {seconds:.0f} s" if seconds < 120 else f"{what}, {seconds // 60:.0f} min"
+def with_duration(activity: str, seconds: float | None) -> str:
+    """Return ``activity`` with its time: ``importing libraries, 12 s``."""
+    if not activity or seconds is None:
+        return activity
+    return f"{activity}, {seconds:.0f} s" if seconds < 120 else f"{activity}, {seconds // 60:.0f} min"

@@ -50,11 +50,11 @@ def stage_start(
     if needed <= (saved.step if saved else 0):
         return saved, note
     lost = next((one.path for one in reversed(_reported(root, segments)) if one.step == needed), None)
-    where = "" if lost is None else f", {lost},"
+    location = "" if lost is None else f", {lost},"
     why = damage(lost) if lost is not None and lost.exists() else ""
     newest = f"the newest remaining one is at step {saved.step:,}" if saved else "no checkpoint remains"
     raise MosaicError(
-        f"{name} cannot resume: its checkpoint at step {needed:,}{where} "
+        f"{name} cannot resume: its checkpoint at step {needed:,}{location} "
         f"{f'cannot be loaded ({why})' if why else 'is missing'}, and {newest}. Put the file back and "
         "resume(), or start a new curriculum"
     )

@@ -242,8 +242,8 @@ class Supervisor:
             if (former := folder.config()) or config:
                 write_json(folder.config_path, {**former, **(config or {})})
             before = run.seconds(run.status) or 0.0
-            again = replace(queued("starting", time.time()), earlier_seconds=before)
-            write_json(folder.state_path, again.to_dict())
+            status = replace(queued("starting", time.time()), earlier_seconds=before)
+            write_json(folder.state_path, status.to_dict())
             start_keeper(folder, launch, lock)
         except OSError as error:
             raise MosaicError(f"run {run.id} could not be started again: {error}") from error

@@ -108,8 +108,8 @@ class TrainRequest(Request, kw_only=True, frozen=True):
     def of(cls, keywords: Mapping[str, Any]) -> TrainRequest:
         """Return the request with these keywords. Keywords other than fields are hyperparameters."""
         own_fields = {name: value for name, value in keywords.items() if name in cls.__struct_fields__}
-        others = {name: value for name, value in keywords.items() if name not in own_fields}
-        return cls(**{**own_fields, "hyperparameters": {**own_fields.get("hyperparameters", {}), **others}})
+        added = {name: value for name, value in keywords.items() if name not in own_fields}
+        return cls(**{**own_fields, "hyperparameters": {**own_fields.get("hyperparameters", {}), **added}})
 
     def with_(self, **changes: Any) -> TrainRequest:
         """Return the request with changed keywords. Keywords other than fields are hyperparameters."""
@@ -236,8 +236,8 @@ class TrainRequest(Request, kw_only=True, frozen=True):
 
 
 def _stage_code(stage: Stage) -> str:
-    ends = {"steps": stage.steps, "until": stage.until}
-    keywords = {name: value for name, value in ends.items() if value is not None}
+    limits = {"steps": stage.steps, "until": stage.until}
+    keywords = {name: value for name, value in limits.items() if value is not None}
     if stage.window != WINDOW:
         keywords["window"] = stage.window
     return call("mosaic.Stage", [literal(stage.env)], {**keywords, **stage.hyperparameters})
@@ -275,14 +275,14 @@ def seed_list(seed: int | Iterable[int]) -> tuple[list[int], bool]:
     return [whole_number("seed", seed)], False
 
 
-def whole_number(name: str, value: Any, least: int | None = None) -> int:
+def whole_number(name: str, value: Any, minimum: int | None = None) -> int:
     """Return an integer, which users may write as 1e6. Raises ConfigurationError for other values, and for
-    integers below ``least``."""
+    integers below ``minimum``."""
     with suppress(TypeError):
         number = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
-        if least is None or number >= least:
+        if minimum is None or number >= minimum:
             return number
-    bound = "" if least is None else f" ≥ {least}"
+    bound = "" if minimum is None else f" ≥ {minimum}"
     raise ConfigurationError(f"{name}={value!r}: must be an integer{bound}")
 
 
@@ -326,7 +326,7 @@ def frame_settings(frames: bool | Mapping[str, Any]) -> dict[str, Any]:
     raise ConfigurationError(f'frames={frames!r}: must be True, False or settings, such as {{"grid": 4}}')
 
 
-def json_value(what: str, value: Any) -> Any:
+def json_value(label: str, value: Any) -> Any:
     """Return the value as JSON-compatible data, with NumPy numbers converted to Python's."""
     if hasattr(value, "item") and not hasattr(value, "__len__"):
         value = value.item()
@@ -334,12 +334,12 @@ def json_value(what: str, value: Any) -> Any:
         value = str(value)
     if isinstance(value, Run | RunGroup | Checkpoint):
         raise ConfigurationError(
-            f'{what}: must be a path, such as str(run.path / "dataset.hdf5"), not {value!r:.200}'
+            f'{label}: must be a path, such as str(run.path / "dataset.hdf5"), not {value!r:.200}'
         )
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise ConfigurationError(f"{what}={value!r} cannot be written as JSON: {error}") from None
+        raise ConfigurationError(f"{label}={value!r} cannot be written as JSON: {error}") from None
     return value
 
 

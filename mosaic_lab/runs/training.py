@@ -255,7 +255,7 @@ class Trainer:
         last_step = first.config.get("total_timesteps") if request.stop_at is None else request.stop_at
         if note := note_on_steps(plan.steps, last_step):
             print(note, flush=True)
-        what = (first.worker, first.config["algorithm"], request.env if stages is None else "curriculum")
+        subject = (first.worker, first.config["algorithm"], request.env if stages is None else "curriculum")
         variables = {"env_vars": request.env_vars, "pass_env_vars": request.pass_env_vars}
 
         def start(seed: int, group: str | None = group) -> Run:
@@ -266,7 +266,7 @@ class Trainer:
 
         if not several:
             return start(seeds[0])
-        name = new_group_name(*dict.fromkeys(filter(None, what)))
+        name = new_group_name(*dict.fromkeys(filter(None, subject)))
         return _start_group(self.supervisor, name, seeds, partial(start, group=name))
 
     def plan(self, request: TrainRequest, progress: Callable[[str], None]) -> TrainingPlan:
@@ -375,10 +375,10 @@ class Trainer:
             MosaicError: the run could not be started.
         """
         run = self.supervisor.run(run)
-        wanted = films_to_make(run, films)
+        requested = films_to_make(run, films)
         players = self._players("films", run)
         start = partial(start_background_run, self.supervisor, run, players)
-        return start(FILMS, films=wanted, pass_env_vars=pass_env_vars)
+        return start(FILMS, films=requested, pass_env_vars=pass_env_vars)
 
     def evaluate_checkpoints(
         self, run: Run | str, seeds: Iterable[int] = range(10), pass_env_vars: Iterable[str] = ()
@@ -427,5 +427,5 @@ def _check_origin(worker: WorkerEnvironment, on: str | None) -> None:
         )
 
 
-def new_group_name(*what: str) -> str:
-    return "-".join([time.strftime("%Y%m%d-%H%M%S", time.gmtime()), *what, secrets.token_hex(2)])
+def new_group_name(*parts: str) -> str:
+    return "-".join([time.strftime("%Y%m%d-%H%M%S", time.gmtime()), *parts, secrets.token_hex(2)])
