@@ -26,6 +26,7 @@ _PACKAGES = {  # by family
 }
 _ALIASES = {"mpe": "mpe2"}  # its name when it was a part of PettingZoo
 _VERSIONED = re.compile(r"\w+_v\d+")
+_OBSERVED_AS_DRAWN = ("pettingzoo.butterfly.cooperative_pong_", "pettingzoo.butterfly.pistonball_")
 
 
 def pettingzoo_ids() -> list[str]:
@@ -74,3 +75,9 @@ def parallel_module(env_id: str) -> Any:
     if module is not None and not hasattr(module, "parallel_env"):
         raise ConfigError(f"{env_id} is played in turns; this worker has parallel environments only")
     return module
+
+
+def required_render_mode(module: str, render_mode: str | None) -> str | None:
+    """Return the render mode with which to make the environment of a module. The agents of some observe the
+    picture, which is drawn only if there is a render mode."""
+    return render_mode or ("rgb_array" if module.startswith(_OBSERVED_AS_DRAWN) else None)

@@ -23,7 +23,7 @@ from typing import Any, Callable, Iterable, Mapping
 from mosaic_contract import ConfigError
 from mosaic_contract.arena import EnvironmentFacts, check_gymnasium_settings, check_settings
 from mosaic_contract.environment_check import unmakeable
-from mosaic_contract.pettingzoo_ids import pettingzoo_ids, pettingzoo_module
+from mosaic_contract.pettingzoo_ids import pettingzoo_ids, pettingzoo_module, required_render_mode
 from mosaic_contract.registry import own_class
 
 Describe = Callable[[], Mapping[str, Any]]
@@ -203,7 +203,7 @@ def _pettingzoo_maker(
     if make_env is None:
         raise ConfigError(f"{env_id} has no {paradigm} interface; leave the setting paradigm out")
     check_settings(env_id, settings, getattr(module, "raw_env", make_env), also=["paradigm"])
-    return partial(make_env, **{**settings, "render_mode": render_mode})
+    return partial(make_env, **{**settings, "render_mode": required_render_mode(module_name, render_mode)})
 
 
 def _registered(env_id: str) -> tuple[Any, str]:

@@ -67,12 +67,19 @@ def test_episodes_do_not_affect_each_other(lane: ArenaLane, env_id: str, steps: 
     assert lane.play(7, steps) == first
 
 
-@pytest.mark.parametrize("env_id", ["LunarLander-v3", "Pendulum-v1", "MiniGrid-Fetch-8x8-N3-v0", "Taxi-v4"])
+@pytest.mark.parametrize(
+    "env_id",
+    [
+        *("LunarLander-v3", "Pendulum-v1", "MiniGrid-Fetch-8x8-N3-v0", "Taxi-v4", "ALE/Pong-v5"),
+        *("simple_spread_v3", "tictactoe_v3", "cooperative_pong_v6"),
+        *(pytest.param(env_id, marks=pytest.mark.extended) for env_id in ("pistonball_v6", "pursuit_v5")),
+    ],
+)
 def test_a_served_environment_plays_the_same_episode(
     worker: WorkerEnvironment, lane: ArenaLane, env_id: str
 ) -> None:
     lane.open(env_id)
-    lane.play(3, 30)
+    lane.play(3, 15)
     assert_served_alike(worker, lane, seed=3)
 
 

@@ -20,6 +20,8 @@ def make_environment(
         warnings.simplefilter("ignore")
         if module is not None:
             game = importlib.import_module(module)
+            if (ids := _contract_module("pettingzoo_ids")) is not None:
+                render_mode = ids.required_render_mode(module, render_mode)
             if hasattr(game, "parallel_env"):
                 return game.parallel_env(render_mode=render_mode, **keywords)
             return TurnGame(game.env(render_mode=render_mode, **keywords))

@@ -16,7 +16,12 @@ from mosaic_contract.environment_check import offers, probe
 from mosaic_contract.environment_spec import CONTINUOUS, EnvironmentSpec, space_kind
 from mosaic_contract.errors import EnvironmentMissing
 from mosaic_contract.gymnasium_wrappers import Wrapper
-from mosaic_contract.pettingzoo_ids import parallel_module, pettingzoo_ids, pettingzoo_module
+from mosaic_contract.pettingzoo_ids import (
+    parallel_module,
+    pettingzoo_ids,
+    pettingzoo_module,
+    required_render_mode,
+)
 from mosaic_contract.wrappers import advice
 
 from .algorithms import ALGORITHMS, GAMES, XuanceAlgorithm
@@ -85,6 +90,7 @@ def _make_team(
     """Make a parallel PettingZoo environment. Raises `ConfigError` for a turn-based environment."""
     module = parallel_module(env_id)
     chosen = {_CONTINUOUS_KEYWORD: continuous} if _chooses(module) else {}
+    render_mode = required_render_mode(module.__name__, render_mode)
     return module.parallel_env(render_mode=render_mode, **{**chosen, **keywords})
 
 

@@ -228,8 +228,8 @@ class EnvironmentServer:
             region, described = self._region(env.observation_space, env.action_space)
             self._environments[self._next_index] = SteppedAlone(env, env_id, region)
             description.update(described)
-        if command.get("render_mode") is not None:
-            inner.render_mode = None  # with it, a step does more work in some environments
+            if command.get("render_mode") is not None:
+                inner.render_mode = None  # with it, a step does more work in some environments
         self._next_index += 1
         self._channel.send({"type": "made", **description})
 
