@@ -86,12 +86,13 @@ def policy_parameters(name: str) -> dict[str, Parameter]:
 
 @functools.cache
 def policy_keywords(name: str) -> tuple[str, ...]:
-    """Return the arguments of upstream's policy class that are given in `policy_kwargs`."""
+    """Return the arguments of upstream's policy class that are given in `policy_kwargs`, those with a
+    hyperparameter of their own included."""
     file, class_name = ALGORITHMS[name].policy
     package, _, module_path = file.partition("/")
     node = class_in(upstream_folder(package, _LIBRARIES[package]) / module_path, class_name)
     arguments = {argument.arg for argument, _ in arguments_of(node)}
-    return tuple(sorted(arguments - _NOT_IN_KWARGS - set(parameters_of(name))))
+    return tuple(sorted(arguments - _NOT_IN_KWARGS))
 
 
 def _limited(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:

@@ -36,6 +36,7 @@ BAD = {
     "widths": ({"net_arch": [0]}, "'net_arch' must be a list of widths"),
     "critic": ({"critic_net_arch": [8]}, "critic_net_arch needs net_arch"),
     "linear": ({"algorithm": "ars", "net_arch": [8], "policy": "LinearPolicy"}, "has no hidden layers"),
+    "keyword": ({"policy_kwargs": {"net_archh": [8]}}, "no 'net_archh'; did you mean 'net_arch'?"),
     "quantiles": ({"algorithm": "tqc", **PENDULUM, "n_quantiles": 2}, "must be below n_quantiles"),
     "lstm": ({"algorithm": "recurrent_ppo", "shared_lstm": True}, "needs enable_critic_lstm=False"),
     "short": (
