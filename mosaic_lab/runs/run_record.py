@@ -9,6 +9,8 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mosaic_contract.codec import with_tuples
+
 from mosaic_lab.keeper.processes import place
 from mosaic_lab.keeper.run_store import RunFolder, requested_steps
 from mosaic_lab.keeper.states import Outcome, RunStatus, State
@@ -47,8 +49,8 @@ class RunRecord:
 
     @cached_property
     def config(self) -> dict[str, Any]:
-        """The configuration passed to the worker."""
-        return self.folder.config()
+        """The configuration passed to the worker, with tuples as such rather than in their stored form."""
+        return dict(with_tuples(self.folder.config()))
 
     @cached_property
     def _launch(self) -> dict[str, Any]:
@@ -157,7 +159,7 @@ class RunRecord:
         the defaults. For a run that was not started by `Lab.train`, only the explicitly given ones."""
         explicit, resolved = self.config.get("hyperparameters"), self._launch.get("hyperparameters")
         explicit = explicit if isinstance(explicit, dict) else {}
-        return {**explicit, **resolved} if isinstance(resolved, dict) else explicit
+        return {**explicit, **with_tuples(resolved)} if isinstance(resolved, dict) else explicit
 
     @property
     def provenance(self) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from support import at_work, let_sigint_through, start_peer, store, wait_until
+from mosaic_contract.codec import with_tagged_tuples
+from support import PEER, at_work, let_sigint_through, start_peer, store, wait_until
 
 from mosaic_lab import __version__
 from mosaic_lab.cli import main
@@ -338,6 +339,16 @@ def test_keyword_arguments_of_the_environment_have_dotted_names(supervisor: Supe
     assert main([*training.split(), "env_kwargs.goal_velocity=0.01"]) == 0
     (run,) = supervisor.runs()
     assert run.hyperparameters["env_kwargs"] == {"goal_velocity": 0.01}
+
+
+def test_tuples_are_shown_as_such(supervisor: Supervisor, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the folder they have a form of their own, since JSON has only lists."""
+    given = {"env_kwargs": {"size": (3, 4)}}
+    run = supervisor.start(PEER, {"hyperparameters": with_tagged_tuples(given)}, worker="peer")
+    run.stop()
+    assert run.config["hyperparameters"] == run.hyperparameters == given
+    assert main(["runs", "show", run.id]) == 0
+    assert "env_kwargs={'size': (3, 4)}" in capsys.readouterr().out
 
 
 def test_values_are_json_or_text(supervisor: Supervisor) -> None:
