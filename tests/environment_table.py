@@ -32,8 +32,13 @@ FAMILIES = {
         "Box2D": "LunarLander-v3",
         "Atari": "ALE/Pong-v5",
         "MiniGrid": "MiniGrid-Empty-8x8-v0",
+        "mpe2": "simple_spread_v3",
+        "PettingZoo classic": "tictactoe_v3",
+        "PettingZoo butterfly": "cooperative_pong_v6",
+        "PettingZoo SISL": "pursuit_v5",
     },
     "jax": {"gymnax": "gymnax/Breakout-MinAtar", "Craftax": "Craftax-Classic-Symbolic-v1"},
+    "jumanji": {"Jumanji": "Snake-v1"},
     "multiagent": {
         "RWARE": "rware-tiny-2ag-v2",
         "Level-Based Foraging": "Foraging-8x8-2p-1f-v3",

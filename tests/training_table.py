@@ -31,9 +31,16 @@ WRAPPERS: dict[str, list[list[Any]]] = {
     **dict.fromkeys(("Crafter", "MiniWorld", "Procgen", "stable-retro"), PICTURES),
 }
 """The wrappers to try, in this order; by default none, then ``flat``."""
-TEAMS = ("RWARE", "Level-Based Foraging", "PettingZoo Atari", "mosaic-multigrid", "multigrid", "Overcooked")
+TEAMS = (
+    *("mpe2", "PettingZoo butterfly", "PettingZoo SISL", "PettingZoo Atari", "RWARE"),
+    *("Level-Based Foraging", "mosaic-multigrid", "multigrid", "Overcooked"),
+)
 TOTAL_STEPS = 200_000
-ALGORITHMS = {("tianshou", "OpenSpiel"): "dqn", **{("xuance", family): "mappo" for family in TEAMS}}
+ALGORITHMS = {
+    ("tianshou", "OpenSpiel"): "dqn",
+    ("tianshou", "PettingZoo classic"): "dqn",
+    **{("xuance", family): "mappo" for family in TEAMS},
+}
 """The algorithms other than PPO."""
 KEYWORDS: dict[str, dict[str, Any]] = {
     "rllib": {"num_env_runners": 0, "train_batch_size_per_learner": 200, "minibatch_size": 64},
