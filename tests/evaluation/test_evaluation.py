@@ -103,7 +103,7 @@ def test_an_episode_is_replayed_from_its_actions(
     tmp_path: Path, played: Evaluation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mosaic.Lab(tmp_path / "runs")
-    monkeypatch.setattr(ProgressLine, "every", 0.0)
+    monkeypatch.setattr(ProgressLine, "interval", 0.0)
     capsys.readouterr()
     replay = played.replay("random", seed=3)
     progress = "replaying: step 1 of 11\nreplaying: step 11 of 11\n"
