@@ -141,6 +141,20 @@ def test_five_teams_of_mappo_collect_more_than_random_players(tmp_path: Path) ->
     assert_better_than_random(f"xuance mappo on {env}", trained, list(returns.get_group("random")))
 
 
+@pytest.mark.extended
+@pytest.mark.timeout(1800)
+def test_five_players_of_dqn_beat_a_random_player_in_turns(tmp_path: Path) -> None:
+    lab, env, random = Lab(tmp_path), "OpenSpiel/tic_tac_toe", mosaic.operators.random()
+    keywords = {"seed": [1, 2, 3, 4, 5], "total_timesteps": 8_000, "eps_training": 0.2, "frames": False}
+    group = lab.train("tianshou", algorithm="dqn", env=env, **keywords).wait()
+    players = {run.id: mosaic.operators.rl(run) for run in group} | {"random": random}
+    lanes = {name: {"player_0": player, "player_1": random} for name, player in players.items()}
+    results = lab.evaluate(env=env, operators=lanes, seeds=range(40)).wait().results()
+    returns = results.groupby("operator")["return player_0"]
+    trained = list(returns.mean().drop("random"))
+    assert_better_than_random(f"tianshou dqn on {env}", trained, list(returns.get_group("random")))
+
+
 def assert_better_than_random(name: str, trained: list[float], random: list[float]) -> None:
     """Compare the 95% intervals of the mean returns of five trainings and of episodes of random actions."""
     scores = {"trained": trained, "random": random}
