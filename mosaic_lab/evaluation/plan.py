@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_contract import derive_seed
-from mosaic_contract.codec import with_tagged_tuples, with_tuples
+from mosaic_contract.codec import with_tuples
 from msgspec import structs
 
 from mosaic_lab.arenas.plan import PREPARED, ArenaPlan
@@ -206,7 +206,7 @@ def request_of(run: RunRecord) -> EvaluateRequest:
     TypeError or ValueError for a run that is not an evaluation."""
     if recorded := run.folder.document(run.folder.request_path):
         return EvaluateRequest.of_json(recorded)
-    plan = EvaluationPlan.from_config(with_tagged_tuples(run.config))  # made by an earlier version
+    plan = EvaluationPlan.from_config(run.folder.config())  # made by an earlier version
     return structs.replace(
         plan.recorded_request(plan.request),
         env=plan.env_id,

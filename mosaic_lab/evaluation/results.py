@@ -7,8 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mosaic_contract.codec import with_tagged_tuples
-
 from mosaic_lab._version import __version__
 from mosaic_lab.arenas.datasets import RecordedEpisode, write_dataset
 from mosaic_lab.arenas.plan import EXCHANGES
@@ -56,7 +54,7 @@ class Results(Run):
     def plan(self) -> EvaluationPlan:
         """The evaluation's plan. Raises MosaicError if the folder is not an evaluation's."""
         try:
-            return EvaluationPlan.from_config(with_tagged_tuples(self.config))
+            return EvaluationPlan.from_config(self.folder.config())
         except (KeyError, TypeError, ValueError) as error:
             raise MosaicError(f"run {self.id} is not an evaluation that can be read: {error!r}") from None
 

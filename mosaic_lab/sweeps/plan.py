@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mosaic_contract.codec import with_tagged_tuples
 from msgspec.structs import replace
 
 from mosaic_lab import workers
@@ -138,7 +137,7 @@ def request_of(run: RunRecord) -> SweepRequest:
     and ConfigurationError if the sweep searches by a function, whose source is untrusted."""
     if recorded := run.folder.document(run.folder.request_path):
         return SweepRequest.of_json(recorded, Problems("request.json"))
-    request = SweepPlan.from_config(with_tagged_tuples(run.config)).request  # a sweep of an earlier version
+    request = SweepPlan.from_config(run.folder.config()).request  # a sweep of an earlier version
     usual = replace(request, pruner=None)
     return usual if usual.chosen_pruner == request.pruner else request
 

@@ -13,7 +13,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from mosaic_contract.codec import with_tagged_tuples
 from msgspec import structs
 
 from mosaic_lab.documents import read_document
@@ -58,7 +57,7 @@ class Sweep(Run):
     def plan(self) -> SweepPlan:
         """The plan of the search. Raises MosaicError if the folder is not a sweep's."""
         try:
-            return SweepPlan.from_config(with_tagged_tuples(self.config))
+            return SweepPlan.from_config(self.folder.config())
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise MosaicError(f"run {self.id} is not a sweep that can be read: {error!r:.200}") from None
 
