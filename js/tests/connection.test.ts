@@ -93,7 +93,7 @@ describe('a view’s connection to the kernel', () => {
     await pass(20);
     assert.match(trouble, /does not answer/);
     assert.equal(kernel.comms.length, 2);
-    assert.equal(kernel.comms[0]?.isDisposed, true);
+    assert.deepEqual(kernel.comms[0]?.sent.at(-1), { type: 'close' });
     kernel.comm.say({ type: 'pong' });
     assert.equal(trouble, '');
   });
@@ -127,8 +127,11 @@ describe('a view’s connection to the kernel', () => {
     assert.equal(kernel.comms.length, 2);
   });
 
-  test('a closed one takes its comm with it', () => {
+  test('a closed one asks the kernel to close its comm, and does not wait for a silent kernel', async () => {
     connection.close();
+    assert.deepEqual(kernel.comm.sent.at(-1), { type: 'close' });
+    assert.equal(kernel.comm.isDisposed, false);
+    await pass(10);
     assert.equal(kernel.comm.isDisposed, true);
     assert.deepEqual(kernel.statusChanged.slots, []);
   });

@@ -232,6 +232,7 @@ export type ToKernel =
   | ({ type: 'look' } & Wanted)
   | { type: 'ack'; id: number }
   | { type: 'beat' }
+  | { type: 'close' }
   | (TileRequest & { tile: number });
 
 /* ---- comparisons: `widgets/comparison/` ---- */

@@ -161,6 +161,10 @@ class FrameStream:
 
     def _answer(self, viewer: Viewer, data: Mapping[str, Any]) -> None:
         kind = data.get("type")
+        if kind == "close":
+            self.close(viewer)
+            viewer.comm.close()
+            return
         tile = viewer.tile(data.get("tile"))
         if kind == "snapshot":
             deliver(viewer, snapshot(tile))

@@ -11,7 +11,7 @@ import pytest
 from mosaic_contract.fastlane import FrameWriter
 from peers.painter import painted
 from PIL import Image
-from support import start_painter, start_peer, wait_until
+from support import at_work, start_painter, start_peer, wait_until
 from telemetry.stream_fixtures import View, noise, run_of, shown
 
 from mosaic_lab.runs import Supervisor
@@ -122,3 +122,12 @@ def test_a_view_that_makes_no_sense_is_refused_and_closed(
     view.closed.clear()
     stream.open(view, {"content": {"data": opened}})
     assert answer in view.failure() and view.closed.is_set()
+
+
+def test_a_view_that_the_page_closes_gets_no_more_frames(stream: FrameStream, supervisor: Supervisor) -> None:
+    run = at_work(start_painter(supervisor))
+    view = View(stream, [run])
+    view.more()
+    view.send_to_kernel({"type": "close"})
+    assert view.closed.wait(10)
+    wait_until(lambda: stream.feed(run.path) is None)

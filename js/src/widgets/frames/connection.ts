@@ -19,6 +19,7 @@ const MOST_MISSED = 3;
 const FORGOTTEN_MS = 50_000; // the kernel forgets a view after a minute of silence
 const LONGEST_RETRY_MS = 30_000;
 const SUBSHELL_MS = 10_000;
+const CLOSE_MS = 10_000;
 
 const RESTARTED = 'The kernel was restarted. Frames come back when mosaic_lab.Lab() has run again.';
 const SILENT = 'The kernel does not answer. This is the last frame; more follow when it answers again.';
@@ -63,10 +64,7 @@ export class Connection {
   }
 
   send(message: ToKernel): void {
-    if (!this.comm || this.kernel?.connectionStatus !== 'connected') return;
-    const future = this.comm.send(message as unknown as JSONObject);
-    ignoreRejection(future);
-    future.dispose(); // the kernel does not say that it has handled the message
+    if (this.comm && this.kernel?.connectionStatus === 'connected') sendTo(this.comm, message);
   }
 
   /** Check the connection: once a second, and when a part became visible. */
@@ -171,7 +169,7 @@ export class Connection {
     const { comm } = this;
     this.comm = null;
     if (!comm || comm.isDisposed) return;
-    if (this.kernel?.connectionStatus === 'connected') ignoreRejection(comm.close());
+    if (this.kernel?.connectionStatus === 'connected') closeByKernel(comm);
     else comm.dispose();
   }
 
@@ -205,4 +203,21 @@ export class Connection {
     this.retryAt = 0;
     this.tick();
   }
+}
+
+function sendTo(comm: Kernel.IComm, message: ToKernel): void {
+  const future = comm.send(message as unknown as JSONObject);
+  ignoreRejection(future);
+  future.dispose(); // the kernel does not say that it has handled the message
+}
+
+/**
+ * Ask the kernel to close `comm`. Closing it here would delete its subshell at once, often before the kernel
+ * has handled the message about it, and the kernel would keep sending.
+ */
+function closeByKernel(comm: Kernel.IComm): void {
+  sendTo(comm, { type: 'close' });
+  setTimeout(() => {
+    if (!comm.isDisposed) comm.dispose();
+  }, CLOSE_MS);
 }
