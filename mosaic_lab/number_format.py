@@ -10,7 +10,7 @@ from mosaic_contract.language.budget import dollars
 
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 DASH = "–"
-MOST_DIGITS = 15
+MAX_DIGITS = 15
 """The precision of a float."""
 UNKNOWN = "unknown"
 """Stands for a cost or a count that was not reported, as opposed to 0."""
@@ -40,7 +40,7 @@ def tick_texts(ticks: Sequence[float]) -> list[str]:
     step = min((after - before for before, after in pairwise(ticks)), default=0.0)
     largest = max(map(abs, ticks), default=0.0)
     digits = math.floor(math.log10(largest)) - math.floor(math.log10(step)) + 2 if step > 0 else 0
-    return [number(tick, min(max(3, digits), MOST_DIGITS)) for tick in ticks]
+    return [number(tick, min(max(3, digits), MAX_DIGITS)) for tick in ticks]
 
 
 def setting_text(value: object) -> str:

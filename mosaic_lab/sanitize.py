@@ -20,7 +20,7 @@ _MISLEADING = re.compile(
     r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # change the direction of neighbouring text
     r"\ud800-\udfff]"  # lone surrogates, which UTF-8 cannot encode
 )
-MOST_NAME = 120
+MAX_NAME = 120
 """Maximum length of a file name."""
 
 
@@ -61,4 +61,4 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
 def file_name(words: Sequence[str], kind: str) -> str:
     """Return a file name of ``kind`` ("csv", "png") that is valid on every system."""
     name = "_".join("".join(c if c.isalnum() or c in "-." else "-" for c in word) for word in words)
-    return f"{name[:MOST_NAME]}.{kind}"
+    return f"{name[:MAX_NAME]}.{kind}"

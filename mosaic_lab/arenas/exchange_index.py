@@ -32,18 +32,18 @@ from mosaic_lab.keeper.files import check_inside, open_file
 
 STEP_SECONDS = 0.2
 """Time limit of a call for indexing and searching."""
-MOST_TEXT = 1000
+MAX_TEXT = 1000
 """Maximum length of a search string."""
 EXCERPT = 160
 """Maximum number of characters of an answer in a row."""
-MOST_POINTS = 500
+MAX_POINTS = 500
 """Maximum number of points of a line over steps."""
 AMOUNTS = ("tokens", "latency_ms", "cost_usd")
 """The amounts that are averaged by step."""
 ANY, NONE = "any", "none"
 """Selections of the exchanges with any fault, and of those without."""
-_MOST_SEARCHES = 8
-_MOST_FAULTS = 62  # the bits of an integer; further names cannot be selected
+_MAX_SEARCHES = 8
+_MAX_FAULTS = 62  # the bits of an integer; further names cannot be selected
 _BUFFER = 1 << 20
 _BLOCK = 1 << 16  # bytes that are searched at once
 _CHECK_EVERY = 64  # lines between two checks of the deadline while indexing
@@ -66,7 +66,7 @@ class Selection(Struct, frozen=True, forbid_unknown_fields=True):
     fault: str | None = None
     prompt: Range = (None, None)
     answer: Range = (None, None)
-    text: Annotated[str, Meta(max_length=MOST_TEXT)] = ""
+    text: Annotated[str, Meta(max_length=MAX_TEXT)] = ""
 
 
 EVERYTHING = Selection()
@@ -241,10 +241,10 @@ class ExchangeIndex:
     def means(self, numbers: Numbers, amount: str) -> dict[str, tuple[Floats, Floats]]:
         """Return each operator's mean of an amount at each step of its episodes: {operator: (steps, means)}.
 
-        More than `MOST_POINTS` steps are averaged in groups. Unknown amounts are left out.
+        More than `MAX_POINTS` steps are averaged in groups. Unknown amounts are left out.
         """
         chosen, names = self._index[numbers], list(self._lanes)
-        width = int(chosen["step"].max(initial=0)) // MOST_POINTS + 1
+        width = int(chosen["step"].max(initial=0)) // MAX_POINTS + 1
         lines = {}
         for lane in np.unique(chosen["lane"]):
             own = chosen[(chosen["lane"] == lane) & ~np.isnan(chosen[amount])]
@@ -319,7 +319,7 @@ class ExchangeIndex:
             rows.append(row)
 
     def _fault_bit(self, name: str) -> int:
-        if len(self._faults) < _MOST_FAULTS:
+        if len(self._faults) < _MAX_FAULTS:
             self._faults.setdefault(name, 1 << len(self._faults))
         return self._faults.get(name, 0)
 
@@ -327,7 +327,7 @@ class ExchangeIndex:
         """Continue the search of a selection. The latest searches are cached."""
         search = self._searches.setdefault(selection, _Search())
         self._searches.move_to_end(selection)
-        if len(self._searches) > _MOST_SEARCHES:
+        if len(self._searches) > _MAX_SEARCHES:
             self._searches.popitem(last=False)
         new = self._index[len(search.matches) :]
         search.matches = np.concatenate([search.matches, self._selected(new, selection)])

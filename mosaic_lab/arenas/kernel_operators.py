@@ -27,7 +27,7 @@ from mosaic_lab.operators import OperatorSpec, PythonPolicy
 from mosaic_lab.policies import Assignment
 
 _TEXT_LIMIT = 10_000  # characters of an action's text, its reasoning or an error
-_MOST_WAITING = 4  # changes of the keys held in real time
+_MAX_WAITING = 4  # changes of the keys held in real time
 _LOOK_SECONDS = 0.1  # between checks of whether a call that waits for another lane was withdrawn
 
 
@@ -44,7 +44,7 @@ class _HeldKeys:
     """The actions of the keys that a person holds in real time, None while no key is held.
 
     Each change lasts for at least one step, so that no tap is lost. Changes that come faster than steps are
-    queued, at most `_MOST_WAITING` of them: beyond that, pauses between taps are dropped, then the oldest
+    queued, at most `_MAX_WAITING` of them: beyond that, pauses between taps are dropped, then the oldest
     tap.
     """
 
@@ -57,7 +57,7 @@ class _HeldKeys:
         waiting = self._waiting
         if action == (waiting or [self._action])[-1]:
             return
-        if len(waiting) == _MOST_WAITING:
+        if len(waiting) == _MAX_WAITING:
             del waiting[next((index for index, held in enumerate(waiting) if held is None), 0)]
         waiting.append(action)
 

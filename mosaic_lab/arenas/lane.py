@@ -33,7 +33,7 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.states import State
 from mosaic_lab.policies import Assignment
 
-MOST_POINTS = 500
+MAX_POINTS = 500
 """Maximum number of points in the return series of an episode."""
 
 
@@ -79,7 +79,7 @@ class Progress:
 
 
 class ReturnSeries:
-    """The return after each step of an episode, as at most `MOST_POINTS` points (step, return).
+    """The return after each step of an episode, as at most `MAX_POINTS` points (step, return).
 
     Beyond that, every second point is dropped and the sampling interval doubles.
     """
@@ -94,7 +94,7 @@ class ReturnSeries:
         self._last = (step, total)
         if step % self._every == 0:
             self._points.append(self._last)
-            if len(self._points) >= MOST_POINTS:
+            if len(self._points) >= MAX_POINTS:
                 self._every *= 2
                 self._points = [point for point in self._points if point[0] % self._every == 0]
 

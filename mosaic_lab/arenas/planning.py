@@ -16,7 +16,7 @@ from msgspec import structs
 
 from mosaic_lab import workers
 from mosaic_lab.arenas.plan import ArenaPlan
-from mosaic_lab.arenas.request import MOST_EPISODES, CompareRequest
+from mosaic_lab.arenas.request import MAX_EPISODES, CompareRequest
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.operators import OperatorSpec, as_operator, passive
 from mosaic_lab.operators.chess_players import engine_problem
@@ -28,7 +28,7 @@ from mosaic_lab.workers.families import family_of, same_environment
 
 POLICIES = "policies"
 """The name of the lane created by ``policies=``."""
-_LARGEST_SEED = 2**32 - 1
+_MAX_SEED = 2**32 - 1
 _NAMED = 10  # seeds in a message
 
 
@@ -182,8 +182,8 @@ def check_seed(seed: Any) -> int:
         number = index(seed)
     except TypeError:
         number = -1
-    if isinstance(seed, bool) or not 0 <= number <= _LARGEST_SEED:
-        raise ConfigurationError(f"seed {seed!r}: must be an integer from 0 to {_LARGEST_SEED}")
+    if isinstance(seed, bool) or not 0 <= number <= _MAX_SEED:
+        raise ConfigurationError(f"seed {seed!r}: must be an integer from 0 to {_MAX_SEED}")
     return number
 
 
@@ -193,7 +193,7 @@ def _check_seeds(seeds: Any, problems: Problems) -> list[int]:
         return []
     numbers = []
     wrong = 0
-    for seed in islice(seeds, MOST_EPISODES + 1):
+    for seed in islice(seeds, MAX_EPISODES + 1):
         try:
             numbers.append(check_seed(seed))
         except ConfigurationError as error:
@@ -203,8 +203,8 @@ def _check_seeds(seeds: Any, problems: Problems) -> list[int]:
                 return []
     if not numbers and not wrong:
         problems.add("seeds", "seeds is empty: give at least one")
-    if len(numbers) > MOST_EPISODES:
-        problems.add("seeds", f"seeds has more than {MOST_EPISODES:,} seeds, the maximum")
+    if len(numbers) > MAX_EPISODES:
+        problems.add("seeds", f"seeds has more than {MAX_EPISODES:,} seeds, the maximum")
     elif twice := sorted(number for number, times in Counter(numbers).items() if times > 1):
         more = f" and {len(twice) - _NAMED:,} others" if len(twice) > _NAMED else ""
         problems.add(

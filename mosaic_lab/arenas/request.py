@@ -11,7 +11,7 @@ from mosaic_lab.operators.spec import Fallback
 from mosaic_lab.runs.request import SECONDS, STEP_TIMEOUT, Request
 
 Record = Literal["observations"]
-MOST_EPISODES = 1_000_000
+MAX_EPISODES = 1_000_000
 """Maximum number of episodes, and so of seeds, of one evaluation or comparison."""
 
 

@@ -27,7 +27,7 @@ from mosaic_lab._version import __version__
 from mosaic_lab.arenas.exchange_index import (
     ANY,
     EVERYTHING,
-    MOST_TEXT,
+    MAX_TEXT,
     NONE,
     Entry,
     ExchangeIndex,
@@ -92,9 +92,9 @@ class Transcript:
         """Return a transcript of a part; see `mosaic_lab.evaluation.Evaluation.transcript`."""
         if fault is not None and fault not in FAULT_NAMES:
             raise ConfigurationError(f"fault={fault!r:.100}: must be one of {', '.join(FAULT_NAMES)}")
-        if not isinstance(text, str) or len(text) > MOST_TEXT:
+        if not isinstance(text, str) or len(text) > MAX_TEXT:
             raise ConfigurationError(
-                f"text={text!r:.100}: must be a string of at most {MOST_TEXT:,} characters"
+                f"text={text!r:.100}: must be a string of at most {MAX_TEXT:,} characters"
             )
         number = None if seed is None else check_seed(seed)
         return replace(self, selection=Selection(operator, number, fault, text=text))

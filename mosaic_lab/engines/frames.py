@@ -15,7 +15,7 @@ from mosaic_contract.fastlane import FrameReader, FrameWriter
 
 from mosaic_lab.engines.engine import NodeFrame
 
-MOST_FPS = 10.0
+MAX_FPS = 10.0
 """Maximum frames fetched per second."""
 _IDLE = 1.0  # seconds between checks for viewers
 _WATCHED = 2.0  # seconds of frequent checks after a frame was requested
@@ -42,13 +42,13 @@ async def mirror_frames(
     fetch: Callable[[float], Awaitable[NodeFrame | None]], folder: Path, enabled: bool
 ) -> None:
     """Publish the results of ``fetch(fps)`` in the run folder while they are watched, until cancelled."""
-    writer = FrameWriter(folder, max_fps=MOST_FPS, share=1.0, enabled=enabled)
+    writer = FrameWriter(folder, max_fps=MAX_FPS, share=1.0, enabled=enabled)
     watched, last_notice = 0.0, ""
     try:
         while writer.ended is None:
             if writer.due():
                 watched = time.monotonic()
-                if (fetched := await fetch(MOST_FPS)) is not None:
+                if (fetched := await fetch(MAX_FPS)) is not None:
                     if fetched.notice != last_notice:
                         last_notice = fetched.notice
                         writer.notice(last_notice)
@@ -58,7 +58,7 @@ async def mirror_frames(
                     elif fetched.ended:
                         writer.end(fetched.notice)
             recent = time.monotonic() - watched < _WATCHED
-            await asyncio.sleep(0.5 / MOST_FPS if recent else _IDLE)
+            await asyncio.sleep(0.5 / MAX_FPS if recent else _IDLE)
         await asyncio.Event().wait()
     finally:
         writer.close()

@@ -15,7 +15,7 @@ INPUTS = "inputs"
 
 SERVER = "environment_server"
 """The field of a training's configuration with the worker that serves its environment, and its command."""
-MOST_BYTES = 256 << 20
+MAX_BYTES = 256 << 20
 _LEFT_OUT = {"__pycache__", "node_modules", "mosaic_runs", "venv"}
 
 
@@ -84,9 +84,9 @@ def with_inputs(worker: str, config: Mapping[str, Any]) -> tuple[dict[str, Any],
         changed["hyperparameters"] = {**hyperparameters, "cwd": "."}
         files |= {f"{INPUTS}/{file.relative_to(folder)}": str(file) for file in _program_files(folder)}
     size = sum(Path(file).stat().st_size for file in files.values())
-    if size > MOST_BYTES:
+    if size > MAX_BYTES:
         raise ConfigurationError(
-            f"the run's files have {size / 1e6:,.0f} MB; at most {MOST_BYTES / 1e6:,.0f} MB are sent to a "
+            f"the run's files have {size / 1e6:,.0f} MB; at most {MAX_BYTES / 1e6:,.0f} MB are sent to a "
             "cluster: start it from a smaller folder, or have its data on the nodes"
         )
     return changed, files

@@ -29,7 +29,7 @@ from mosaic_lab.keeper.tail import final_message
 from mosaic_lab.runs import Supervisor
 from mosaic_lab.runs.run_labels import new_run_id
 
-MOST_FRUITLESS = 3
+MAX_FRUITLESS_ROUNDS = 3
 """Number of consecutive parts without an episode after which the evaluation fails."""
 _PAUSE_SECONDS = 30.0  # after a part without an episode if others had some, as a lost node may come back
 _POLL_SECONDS = 0.25
@@ -161,8 +161,10 @@ class FanOut:
         if not part.episode_count:
             self._fruitless += 1
             self._not_before = time.monotonic() + (_PAUSE_SECONDS if self._totals else 0.0)
-        if self._fruitless == MOST_FRUITLESS:
-            text = f"{MOST_FRUITLESS} parts in a row ended without an episode; the last: {part.run.reason}"
+        if self._fruitless == MAX_FRUITLESS_ROUNDS:
+            text = (
+                f"{MAX_FRUITLESS_ROUNDS} parts in a row ended without an episode; the last: {part.run.reason}"
+            )
             lines = (f"  {line}" for line in part.run.log(_LAST_LINES).splitlines())
             self._failure = EvaluationAborted("\n".join([text, *lines]), False)
 

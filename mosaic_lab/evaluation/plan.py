@@ -16,7 +16,7 @@ from mosaic_contract.codec import with_tuples
 from msgspec import structs
 
 from mosaic_lab.arenas.plan import PREPARED, ArenaPlan
-from mosaic_lab.arenas.request import MOST_EPISODES
+from mosaic_lab.arenas.request import MAX_EPISODES
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.operators import OperatorSpec
@@ -191,8 +191,8 @@ class EvaluationPlan(ArenaPlan):
         names = [name for name in EvaluateRequest.__struct_fields__ if name not in PREPARED]
         request = EvaluateRequest(**{name: config[name] for name in names if name in config})
         total = len(values["seeds"]) * len(values["lanes"]) * request.episodes
-        if not 0 <= total <= MOST_EPISODES:
-            raise ValueError(f"it plans {total:,} episodes; the maximum is {MOST_EPISODES:,}")
+        if not 0 <= total <= MAX_EPISODES:
+            raise ValueError(f"it plans {total:,} episodes; the maximum is {MAX_EPISODES:,}")
         values["operators"] = {key: _read_operator(spec) for key, spec in values["operators"].items()}
         if values["only"] is not None:
             values["only"] = [

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from mosaic_lab.arenas.plan import ArenaPlan
 from mosaic_lab.arenas.planning import plan_arenas
-from mosaic_lab.arenas.request import MOST_EPISODES
+from mosaic_lab.arenas.request import MAX_EPISODES
 from mosaic_lab.engines import clusters
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.budgets import check_budget
@@ -113,9 +113,9 @@ def _module(arenas: ArenaPlan, module: Any, problems: Problems) -> str | None:
 
 def _check_total(arenas: ArenaPlan, episodes: int, problems: Problems) -> None:
     total = 0 if problems.found else len(arenas.seeds) * len(arenas.lanes) * episodes
-    if total > MOST_EPISODES:
+    if total > MAX_EPISODES:
         number = f"{total:,}" if total < 10**18 else "more than 10^18"
-        problems.add("episodes", f"{number} episodes; the maximum is {MOST_EPISODES:,}")
+        problems.add("episodes", f"{number} episodes; the maximum is {MAX_EPISODES:,}")
 
 
 def plan_script(path: Path | str, find_run: FindRun) -> EvaluationPlan:
@@ -162,7 +162,7 @@ def _as_episodes(request: EvaluateRequest) -> EvaluateRequest:
     seeds, episodes = request.seeds, request.episodes
     if isinstance(seeds, range | str | bytes) or not isinstance(seeds, Iterable):
         return request
-    seeds = list(islice(seeds, MOST_EPISODES + 1))
+    seeds = list(islice(seeds, MAX_EPISODES + 1))
     request = structs.replace(request, seeds=seeds)
     if not all(isinstance(seed, Integral) and not isinstance(seed, bool) for seed in seeds):
         return request

@@ -35,7 +35,7 @@ than it decodes a JPEG."""
 FLAT = 0.15
 """Maximum compression ratio (deflated size / size) of a flat frame."""
 _STORED_FLAT = 0.5  # the same for stored frames, where size counts for more than time
-MOST_PIXELS = 2 << 20
+MAX_PIXELS = 2 << 20
 """Maximum pixels of a frame on a page; larger frames are reduced by integer factors."""
 QUALITY = 80
 _BANDS, _BAND_BYTES = 16, 4 << 10
@@ -142,12 +142,12 @@ def _sample(pixels: bytes) -> bytes:
 def _reduced_for_page(frame: Frame) -> tuple[int, int, int, bytes]:
     """Return height, width, channels and pixels, averaged over squares if there are too many pixels."""
     height, width, channels = frame.height, frame.width, frame.channels
-    if height * width <= MOST_PIXELS:
+    if height * width <= MAX_PIXELS:
         return height, width, channels, frame.pixels
     from PIL import Image
 
     image = Image.frombuffer(_MODES[channels], (width, height), frame.pixels, "raw", _MODES[channels], 0, 1)
-    small = image.reduce(ceil(sqrt(height * width / MOST_PIXELS)))
+    small = image.reduce(ceil(sqrt(height * width / MAX_PIXELS)))
     return small.height, small.width, channels, small.tobytes()
 
 

@@ -35,7 +35,7 @@ from mosaic_lab.keeper.worker_process import ReadyWorker, WorkerProcess
 TICK = 1.0  # seconds between polls of sources that send no signal
 SHORT_TICK = 0.2  # the same while the run is queued and while its worker starts
 # A worker may write this many bytes of telemetry, plus the rate times its run time in seconds.
-MOST_TELEMETRY, TELEMETRY_RATE = 256 << 20, 1 << 20
+MAX_TELEMETRY, TELEMETRY_RATE = 256 << 20, 1 << 20
 _SIGNALLED = "stopped by a signal to its keeper"
 _T = TypeVar("_T")
 
@@ -176,7 +176,7 @@ class Keeper:
     def _check_flood(self, worker: WorkerProcess) -> None:
         """Kill a worker that would fill the disk with telemetry, far beyond what any training reports."""
         size, seconds = _size(self.folder.telemetry_path), time.monotonic() - worker.started
-        if not self.flood and size > MOST_TELEMETRY + TELEMETRY_RATE * seconds:
+        if not self.flood and size > MAX_TELEMETRY + TELEMETRY_RATE * seconds:
             self.flood = (
                 f"the worker wrote {size / 1e6:,.0f} MB of telemetry in {seconds:,.0f} s and was killed "
                 "before it filled the disk: does it print to standard output without end?"

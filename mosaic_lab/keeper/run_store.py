@@ -35,11 +35,11 @@ _removed: set[Path] = set()
 """Run folders that this process has deleted on request. Their runs are removed, not lost."""
 
 _RUN_ID = re.compile(r"\d{8}-\d{6}-.+-[a-hjkmnp-z2-9]{4}")
-_MOST_DIGITS = 300  # maximum digits of a JSON integer
+_MAX_DIGITS = 300  # maximum digits of a JSON integer
 _RENAMED_KEY = b'"pass_env":', b'"pass_env_vars":'  # in older runs, and now
 _READ = ("config.json", "launch.json", "telemetry.jsonl", "system.jsonl", "worker.log")
 _ABANDONED_SECONDS = 3600.0  # age at which an unfinished new folder was left behind by a killed process
-_LARGEST_JSON = 16 << 20  # bytes; a state file has one or two thousand, a provenance file some ten thousand
+_MAX_JSON = 16 << 20  # bytes; a state file has one or two thousand, a provenance file some ten thousand
 
 
 def is_run_id(name: str) -> bool:
@@ -362,9 +362,9 @@ def read_json(path: Path) -> Any:
     or ValueError."""
     with open_file(path) as file:
         # Allocating the limit itself would cost more than the read.
-        data = file.read(min(os.fstat(file.fileno()).st_size, _LARGEST_JSON) + 1)
-    if len(data) > _LARGEST_JSON:
-        raise ValueError(f"it is larger than {_LARGEST_JSON >> 20} MiB")
+        data = file.read(min(os.fstat(file.fileno()).st_size, _MAX_JSON) + 1)
+    if len(data) > _MAX_JSON:
+        raise ValueError(f"it is larger than {_MAX_JSON >> 20} MiB")
     try:
         data = data.replace(*_RENAMED_KEY)
         content = _DECODER.decode(data.decode())
@@ -375,7 +375,7 @@ def read_json(path: Path) -> Any:
 
 def _number(digits: str) -> float:
     """Parse a JSON integer; one too large for a float becomes infinity."""
-    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
+    return int(digits) if len(digits) <= _MAX_DIGITS else float(digits)
 
 
 _DECODER = json.JSONDecoder(parse_int=_number)

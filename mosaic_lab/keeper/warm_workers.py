@@ -37,7 +37,7 @@ MOST = 3
 """Maximum number of warm workers of a process."""
 LONGEST_IMPORT = 60.0
 """Seconds after which a warm worker that is still importing its library is killed."""
-LEAST_FREE_MB = 8_000
+MIN_FREE_MB = 8_000
 """Free memory below which runs are started cold."""
 _NO_GPUS = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ""}  # as for a run without GPUs
 _LONGEST = 4096  # bytes of an answer
@@ -216,7 +216,7 @@ class WarmWorkers:
         """Return whether warm workers are possible here and now; with too little memory, end all of them."""
         if sys.platform != "linux" or self._pid != os.getpid():
             return False
-        if _free_mb() < LEAST_FREE_MB:
+        if _free_mb() < MIN_FREE_MB:
             self.close()
             return False
         return True

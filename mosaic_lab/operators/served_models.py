@@ -19,7 +19,7 @@ from mosaic_lab.sanitize import sanitize
 from mosaic_lab.serving import Server
 from mosaic_lab.validation import checked
 
-_MOST_BYTES = 16 << 20
+_MAX_BYTES = 16 << 20
 _LONGEST_ERROR = 200  # characters
 
 
@@ -89,7 +89,7 @@ def _requested(provider: Provider, timeout: float) -> Any:
     opener = urllib.request.build_opener(_NoRedirects)  # the target would be sent the key
     try:
         with opener.open(urllib.request.Request(url, headers=headers), timeout=timeout) as response:
-            return json.loads(response.read(_MOST_BYTES))
+            return json.loads(response.read(_MAX_BYTES))
     except urllib.error.HTTPError as error:
         said = error.read(1000).decode("utf-8", "replace")
         said = sanitize(said.replace(key, "[key]") if key else said)[:_LONGEST_ERROR]

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 TYPES = {"csv": "text/csv", "png": "image/png", "svg": "image/svg+xml"}
-MOST_ROWS = 1_000_000
+MAX_ROWS = 1_000_000
 """Maximum number of rows of a CSV file: about 80 MB, and more than a spreadsheet opens."""
-MOST_CHARTS = 24
+MAX_CHARTS = 24
 """Maximum number of charts in one picture."""
 COLUMNS = 2
 DAY = 86_400
@@ -73,8 +73,8 @@ def export_charts(charts: Sequence[ExportedChart], format: str, pool: ColumnPool
     """
     if format not in TYPES:
         raise ConfigurationError(f"format must be one of {', '.join(TYPES)}, not {format!r}")
-    if not 0 < len(charts) <= MOST_CHARTS:
-        raise ConfigurationError(f"cannot export {len(charts)} charts: give 1 to {MOST_CHARTS}")
+    if not 0 < len(charts) <= MAX_CHARTS:
+        raise ConfigurationError(f"cannot export {len(charts)} charts: give 1 to {MAX_CHARTS}")
     if format == "csv":
         content = _csv(charts, pool)
     else:
@@ -167,9 +167,9 @@ def _csv(charts: Sequence[ExportedChart], pool: ColumnPool) -> bytes:
         for run, columns in pool.columns(chart.runs, reading, READ_SECONDS):
             for step, time, value in points_in_view(columns, chart.request):
                 rows += len(value)
-                if rows > MOST_ROWS:
+                if rows > MAX_ROWS:
                     raise ConfigurationError(
-                        f"a file has at most {MOST_ROWS:,} points, and these runs have more: export fewer "
+                        f"a file has at most {MAX_ROWS:,} points, and these runs have more: export fewer "
                         "runs or a shorter range, or read everything with run.metrics()"
                     )
                 labels = {"run": run.id, "name": names[run], "metric": chart.request.metric}

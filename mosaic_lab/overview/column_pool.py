@@ -14,7 +14,7 @@ from mosaic_lab.sanitize import sanitize
 from mosaic_lab.telemetry.column_cache import ColumnCache
 from mosaic_lab.telemetry.columns import RunColumns
 
-MOST_OPEN = 256
+MAX_OPEN = 256
 """Maximum number of runs with open columns. Each takes one or two file descriptors; a live run takes a few
 megabytes."""
 READ_SECONDS = 0.5
@@ -73,6 +73,6 @@ class ColumnPool:
         with self._lock:
             columns = self._open.pop(folder, None) or RunColumns(folder, self._cache)
             self._open[folder] = columns
-            if len(self._open) > MOST_OPEN:
+            if len(self._open) > MAX_OPEN:
                 self._open.popitem(last=False)
             return columns

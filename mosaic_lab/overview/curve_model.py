@@ -20,9 +20,9 @@ Curve = tuple[Floats, Floats]
 """``(x, y)``, with non-decreasing x and NaN in y as a gap."""
 AXES = ("step", "episode", "time", "relative")
 Name = Annotated[str, Meta(max_length=300)]
-FEWEST_POINTS = 16
+MIN_POINTS = 16
 """Minimum number of points of a line: fewer do not show a curve."""
-MOST_POINTS = 10_000
+MAX_POINTS = 10_000
 LARGEST_EXACT = 2.0**24
 """Integers up to this value are exact in float32."""
 _COLOR = re.compile(r"#[0-9a-fA-F]{6}")
@@ -53,10 +53,8 @@ class CurveRequest(Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if self.x not in AXES:
             raise ConfigurationError(f"x must be one of {', '.join(AXES)}, not {self.x!r}")
-        if not FEWEST_POINTS <= self.points <= MOST_POINTS:
-            raise ConfigurationError(
-                f"points must be {FEWEST_POINTS} to {MOST_POINTS:,}, not {self.points!r}"
-            )
+        if not MIN_POINTS <= self.points <= MAX_POINTS:
+            raise ConfigurationError(f"points must be {MIN_POINTS} to {MAX_POINTS:,}, not {self.points!r}")
         if not 0 <= self.smoothing < 1:
             raise ConfigurationError(f"smoothing must be ≥ 0 and < 1, not {self.smoothing!r}")
         for side in (self.start, self.end):

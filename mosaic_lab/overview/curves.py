@@ -17,7 +17,7 @@ from msgspec import structs
 from mosaic_lab.chart_style import MarkPosition, mean_positions
 from mosaic_lab.number_format import setting_text
 from mosaic_lab.overview.column_pool import READ_SECONDS, ColumnPool, Reading
-from mosaic_lab.overview.curve_model import FEWEST_POINTS, Curve, CurveLine, CurveRequest, Curves, Floats
+from mosaic_lab.overview.curve_model import MIN_POINTS, Curve, CurveLine, CurveRequest, Curves, Floats
 from mosaic_lab.overview.run_points import Points, read_interval, read_points, stage_positions
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import distinct_names, group_label
@@ -57,7 +57,7 @@ def curves(
     points of the run's file, including the extremes, unless the line is smoothed or grouped: these start from
     averages over segments of equally many points.
     """
-    max_points = max(FEWEST_POINTS, min(request.points, ALL_POINTS // max(1, len(runs))))
+    max_points = max(MIN_POINTS, min(request.points, ALL_POINTS // max(1, len(runs))))
     averaged = bool(request.smoothing) or request.group_by is not None
     if request.group_by is not None:
         # As coarse as the grid, because an interval over episodes would show their noise, not the runs'.
@@ -130,7 +130,7 @@ def mean_lines(
     runs of a group have values. With fewer than five runs, the individual lines replace the interval; without
     such a range, they replace the mean too.
     """
-    from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS
+    from mosaic_lab.evaluation.statistics.curves import MIN_RUNS
 
     names = [*(name for name in SEPARATE_SETTINGS if name not in names and _differ(runs, name)), *names]
     groups: dict[str, list[tuple[Run, CurveLine]]] = {}
@@ -157,7 +157,7 @@ def mean_lines(
         parts = [(line.x, line.y) for _, line in members]
         early = ended_early(parts, [run for run, _ in members], [line.label for _, line in members])
         notes += [f"{label}: {note}".removeprefix(": ") for note in early]
-        too_few_runs = mean.runs < FEWEST_RUNS
+        too_few_runs = mean.runs < MIN_RUNS
         label = f"{label} · mean of {mean.runs}".removeprefix(" · ")
         low, high = (None, None) if too_few_runs else (mean.low, mean.high)
         marks = mean_positions([line.marks for _, line in members])

@@ -15,7 +15,7 @@ from mosaic_lab.overview.results import results
 from mosaic_lab.runs import Run
 from mosaic_lab.text_table import shortened
 
-MOST_ROWS = 1_000
+MAX_ROWS = 1_000
 """Maximum number of rows of one section."""
 LONGEST_VALUE = 1_000
 """Maximum number of displayed characters of a value; values are compared in full."""
@@ -67,8 +67,8 @@ def rows_of(first: Mapping[str, Any], second: Mapping[str, Any], text: Callable[
     """Return a row for each fact of either run, with values formatted by ``text``. After the first 1,000, one
     more row states how many are omitted."""
     names = list(dict.fromkeys((*first, *second)))
-    rows = [_row(name, first, second, text) for name in names[:MOST_ROWS]]
-    if omitted := names[MOST_ROWS:]:
+    rows = [_row(name, first, second, text) for name in names[:MAX_ROWS]]
+    if omitted := names[MAX_ROWS:]:
         differing = sum(not _is_equal(first, second, name) for name in omitted)
         rows.append(Row(f"{len(omitted):,} more, {differing:,} of which differ", ("…", "…"), not differing))
     return rows

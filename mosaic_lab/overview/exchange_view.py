@@ -21,7 +21,7 @@ from mosaic_lab.number_format import UNKNOWN, milliseconds, money, number
 
 PROMPT_LENGTH, ANSWER_LENGTH = 24_000, 12_000
 """Maximum number of characters shown of a prompt and an answer; longer texts are shortened in the middle."""
-MOST_TURNS, MOST_CALLS, MOST_MESSAGES, MOST_IMAGES = 24, 4, 16, 4
+MAX_TURNS, MAX_CALLS, MAX_MESSAGES, MAX_IMAGES = 24, 4, 16, 4
 """Maximum numbers of displayed items. The first turn is kept, and the newest of everything else."""
 
 FAULTS = {
@@ -41,7 +41,7 @@ FAULTS = {
 
 Picture = Callable[[Any], Mapping[str, str]]
 """Converts an image of a prompt to {"src": data URL or "", "text"}."""
-MOST_PIXELS = 240
+MAX_PIXELS = 240
 """Maximum length of a thumbnail's longer side."""
 NO_PICTURE = {"src": "", "text": "image"}
 """Stands in for an image that is not available, and for every image where none are shown."""
@@ -84,8 +84,8 @@ def shown_exchanges(lane: Mapping[str, Any], agent: str, picture: Picture) -> di
         "agents": agents,
         "step": f"{number(lane['step'])}" if calls else "",
         "calls": _calls(calls, picture),
-        "earlier": max(0, len(calls) - MOST_CALLS),
-        "messages": messages[-MOST_MESSAGES:],
+        "earlier": max(0, len(calls) - MAX_CALLS),
+        "messages": messages[-MAX_MESSAGES:],
     }
 
 
@@ -125,7 +125,7 @@ def _calls(calls: Sequence[Mapping[str, Any]], picture: Picture) -> list[dict[st
     """Return the newest calls of a step, without the parts of a prompt that repeat the previous one."""
     views: list[dict[str, Any]] = []
     previous_prompt: list[Any] = []
-    for call in calls[-MOST_CALLS:]:
+    for call in calls[-MAX_CALLS:]:
         prompt = _prompt(call)
         repeats = (
             len(previous_prompt)
@@ -141,7 +141,7 @@ def _call(
     call: Mapping[str, Any], turns: list[Mapping[str, Any]], repeats: int, picture: Picture
 ) -> dict[str, Any]:
     note = f"{repeats} turns as above" if repeats else ""
-    if (too_many := len(turns) - MOST_TURNS) > 0:
+    if (too_many := len(turns) - MAX_TURNS) > 0:
         note = f"{too_many} turns after the first one are left out"
         turns = [turns[0], *turns[1 + too_many :]]
     length = PROMPT_LENGTH // max(1, len(turns))
@@ -172,9 +172,7 @@ def _turn(turn: Mapping[str, Any], length: int, picture: Picture) -> dict[str, A
     return {
         "role": str(turn.get("role", ""))[:40],
         "text": without_middle(str(turn.get("text") or ""), length),
-        "images": [dict(picture(image)) for image in images[:MOST_IMAGES]]
-        if isinstance(images, list)
-        else [],
+        "images": [dict(picture(image)) for image in images[:MAX_IMAGES]] if isinstance(images, list) else [],
     }
 
 
@@ -232,7 +230,7 @@ def _thumbnail(path: Path) -> Mapping[str, str]:
     try:
         with open_file(path) as file, Image.open(file, formats=["PNG"]) as image:
             text = f"image {image.width} × {image.height}"
-            image.thumbnail((MOST_PIXELS, MOST_PIXELS))
+            image.thumbnail((MAX_PIXELS, MAX_PIXELS))
             small = image_png(image)
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         return NO_PICTURE

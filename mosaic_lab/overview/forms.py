@@ -31,7 +31,7 @@ _LIMITS = {"minimum": "minimum", "maximum": "maximum", "exclusive_minimum": "exc
 _TRAINING = ("algorithm", "env", "total_timesteps", "checkpoint_every", "films", "threads", "gpus")
 _RUN_ID = re.compile(r"\d{8}-\d{6}-\S+")
 _NUMBERS = ("episodes", "max_steps", "parallel")
-_MOST_ENVIRONMENTS = 2000  # maximum number of suggestions
+_MAX_ENVIRONMENTS = 2000  # maximum number of suggestions
 _STEPS = 100_000
 
 Schema = dict[str, Any]
@@ -253,7 +253,7 @@ def _environments(described: Mapping[str, Any] | None = None) -> list[str]:
     suggested = provided or sorted(
         {env_id for name in families() for env_id in worker_description(name)["environments"]}
     )
-    return list(suggested[:_MOST_ENVIRONMENTS])
+    return list(suggested[:_MAX_ENVIRONMENTS])
 
 
 # ------------------------------------------------------------------------ code

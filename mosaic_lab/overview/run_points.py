@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tsdownsample import MinMaxDownsampler
 
 from mosaic_lab.chart_style import MarkPosition
-from mosaic_lab.overview.curve_model import AXES, FEWEST_POINTS, Curve, CurveRequest, Floats
+from mosaic_lab.overview.curve_model import AXES, MIN_POINTS, Curve, CurveRequest, Floats
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.curriculum import stage_marks
 from mosaic_lab.telemetry.column_chunks import CHUNK_ROWS, Piece
@@ -52,7 +52,7 @@ def read_points(columns: RunColumns, request: CurveRequest, max_points: int, ave
     view = _view(pieces, request, columns.count(request.metric))
     # Powers of two, which seldom change as a run grows. A piece keeps more points than are drawn of it.
     length = _power_of_two(view.points // max_points)
-    limit = max(FEWEST_POINTS, _power_of_two(2 * max_points * CHUNK_ROWS // max(1, view.points)))
+    limit = max(MIN_POINTS, _power_of_two(2 * max_points * CHUNK_ROWS // max(1, view.points)))
 
     def decimated(piece: Piece) -> Points:
         x, y = _curve(piece, request.x)

@@ -22,7 +22,7 @@ from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.keeper.files import check_inside, folder_in
 from mosaic_lab.keeper.run_store import COMPARISONS, RunStore
-from mosaic_lab.overview.chart_export import MOST_CHARTS, ExportedChart, export_charts
+from mosaic_lab.overview.chart_export import MAX_CHARTS, ExportedChart, export_charts
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
 from mosaic_lab.overview.curve_model import ChartRequest, CurveRequest, Name
 from mosaic_lab.overview.curves import curves, metric_names
@@ -40,22 +40,22 @@ from mosaic_lab.sanitize import sanitize
 
 Answer = tuple[dict[str, Any], list[bytes]]
 """An answer as JSON, and the binary parts that it describes."""
-MOST_RUNS = 10_000
+MAX_RUNS = 10_000
 """Maximum number of runs in one request."""
-MOST_AT_FIRST = 1_000
+MAX_FIRST_ROWS = 1_000
 """Maximum number of unread runs in a page's first answer, which has the newest. The second answer has all."""
-MOST_LINES = 100_000
-MOST_NAMES = 100_000
+MAX_LINES = 100_000
+MAX_NAMES = 100_000
 """Maximum number of a notebook's variable names."""
-MOST_DETAILED = 200
+MAX_DETAILED_RUNS = 200
 """Maximum number of runs in one request for details, which take about ten kilobytes per run."""
-MOST_FILMS = 100
+MAX_FILMS = 100
 """Maximum number of a run's films in a strip, which shows the newest."""
 _MAX_CACHED_RUNS = 20_000
 _MODELS_SECONDS = 5.0
 P = TypeVar("P", bound=Struct)
 RunId = Annotated[str, Meta(min_length=1, max_length=255)]
-Runs = Annotated[list[RunId], Meta(min_length=1, max_length=MOST_RUNS)]
+Runs = Annotated[list[RunId], Meta(min_length=1, max_length=MAX_RUNS)]
 
 
 class Params(Struct, forbid_unknown_fields=True):
@@ -79,13 +79,13 @@ class ChartParams(ChartRequest, frozen=True, kw_only=True):
 
 
 class ExportParams(Params):
-    charts: Annotated[list[ChartParams], Meta(max_length=MOST_CHARTS)]
+    charts: Annotated[list[ChartParams], Meta(max_length=MAX_CHARTS)]
     format: Name
 
 
 class LogParams(Params):
     run: RunId
-    lines: Annotated[int, Meta(ge=1, le=MOST_LINES)] = 200
+    lines: Annotated[int, Meta(ge=1, le=MAX_LINES)] = 200
 
 
 class DifferenceParams(Params):
@@ -93,7 +93,7 @@ class DifferenceParams(Params):
 
 
 class DetailsParams(Params):
-    runs: Annotated[list[RunId], Meta(min_length=1, max_length=MOST_DETAILED)]
+    runs: Annotated[list[RunId], Meta(min_length=1, max_length=MAX_DETAILED_RUNS)]
 
 
 class RunParams(Params):
@@ -118,7 +118,7 @@ class CodeParams(Params):
     kind: Name
     values: dict[str, Any]
     lab: Name = "lab"
-    taken: Annotated[frozenset[Name], Meta(max_length=MOST_NAMES)] = frozenset()
+    taken: Annotated[frozenset[Name], Meta(max_length=MAX_NAMES)] = frozenset()
 
 
 class Service:
@@ -160,7 +160,7 @@ class Service:
         with self._index_lock:
             is_known = 0 < index_version <= self._newest
             self._newest, rows, removed = self._index.changes(
-                index_version if is_known else 0, None if params.version else MOST_AT_FIRST
+                index_version if is_known else 0, None if params.version else MAX_FIRST_ROWS
             )
             is_complete = self._index.is_complete
             version = self._version_offset + (self._newest if is_complete else 0)
@@ -204,12 +204,12 @@ class Service:
         return {"text": run.log(params.lines)}, []
 
     def films(self, params: RunParams) -> Answer:
-        """Return the films of a run, at most the newest `MOST_FILMS`, with their first frames as PNG
+        """Return the films of a run, at most the newest `MAX_FILMS`, with their first frames as PNG
         files."""
         run = self.run(params.run)
         films = run.films
         readable, frames = [], []
-        for entry in films[-MOST_FILMS:]:
+        for entry in films[-MAX_FILMS:]:
             with suppress(MosaicError):  # unreadable, or removed meanwhile
                 frames.append(entry.first_frame)
                 readable.append(entry)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 LOG_FROM = 9.99
 """Ratio of the maximum to the minimum value from which a scale is logarithmic."""
 FEW_NUMBERS = 6
-MOST_LETTERS = 16
-MOST_TICKS = 8
+MAX_CHARS = 16
+MAX_TICKS = 8
 _HEIGHT = 3.4  # inches
 _TITLES = {"last_return": "last return", "best_return": "best return", "speed": "steps/s", "step": "steps"}
 
@@ -76,9 +76,9 @@ class Scale:
     def ticks(self) -> list[tuple[float, str]]:
         """The positions of the ticks, with their labels."""
         if self.texts:
-            step = -(-len(self.texts) // MOST_TICKS)
+            step = -(-len(self.texts) // MAX_TICKS)
             labelled = self.texts[::step]
-            return [(self.position(text) or 0.0, shortened(text, MOST_LETTERS)) for text in labelled]
+            return [(self.position(text) or 0.0, shortened(text, MAX_CHARS)) for text in labelled]
         if self.numbers:
             return [(self.position(value) or 0.0, setting_text(value)) for value in self.numbers]
         middle = math.sqrt(self.low * self.high) if self.log else (self.low + self.high) / 2
@@ -126,7 +126,7 @@ def parallel_picture(runs: Sequence[PicturedRun], names: Sequence[str]) -> bytes
         axes.axvline(index, color=INK, linewidth=0.8)
         for height, text in scale.ticks:
             axes.annotate(text, (index, height), (4, 2), textcoords="offset points", color=INK, fontsize=7.5)
-    axes.set_xticks(range(len(names)), [shortened(_TITLES.get(name, name), MOST_LETTERS) for name in names])
+    axes.set_xticks(range(len(names)), [shortened(_TITLES.get(name, name), MAX_CHARS) for name in names])
     axes.set_xlim(-0.1, len(names) - 0.6)
     axes.tick_params(colors=INK, labelsize=8.5, length=0)
     axes.set_yticks([])

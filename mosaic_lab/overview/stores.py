@@ -12,8 +12,8 @@ from mosaic_lab.keeper.run_store import is_run_id
 from mosaic_lab.sanitize import escaped
 
 DEEPEST = 6  # maximum folder depth below the root
-MOST_STORES = 200
-MOST_FOLDERS = 20_000  # maximum number of folders searched
+MAX_STORES = 200
+MAX_FOLDERS = 20_000  # maximum number of folders searched
 SECONDS = 5.0
 _NO_STORES_IN = frozenset({"node_modules", "site-packages", "__pycache__", "comparisons"})
 
@@ -55,10 +55,10 @@ def find_stores(root: Path | str, seconds: float = SECONDS) -> Search:
     deadline = began + seconds
     searched, unnamed, cut_short = 0, 0, ""
     while waiting:
-        if len(stores) >= MOST_STORES:
-            cut_short = f"the first {MOST_STORES} run stores are listed"
-        elif searched >= MOST_FOLDERS:
-            cut_short = f"the first {MOST_FOLDERS:,} folders were searched"
+        if len(stores) >= MAX_STORES:
+            cut_short = f"the first {MAX_STORES} run stores are listed"
+        elif searched >= MAX_FOLDERS:
+            cut_short = f"the first {MAX_FOLDERS:,} folders were searched"
         elif time.monotonic() > deadline:
             cut_short = f"the search ended after {seconds:g} s, at {searched:,} folders"
         if cut_short:

@@ -18,11 +18,11 @@ from mosaic_lab.overview.curve_model import CurveLine, Curves
 from mosaic_lab.overview.exchange_view import shown_call, thumbnail
 
 Answer = tuple[dict[str, Any], list[bytes]]
-MOST_ROWS = 200
+MAX_ROWS = 200
 """Maximum number of exchanges in an answer."""
-MOST_CACHED = 8
+MAX_CACHED = 8
 """Maximum number of transcripts in memory."""
-LARGEST_FILE = 64 << 20
+MAX_FILE = 64 << 20
 """Maximum total size in bytes of the exchanges in a file that a page saves."""
 
 
@@ -35,7 +35,7 @@ class SelectedParams(Struct, forbid_unknown_fields=True, kw_only=True):
 
 class PageParams(SelectedParams, kw_only=True):
     first: Annotated[int, Meta(ge=0)] = 0
-    rows: Annotated[int, Meta(ge=0, le=MOST_ROWS)] = 0
+    rows: Annotated[int, Meta(ge=0, le=MAX_ROWS)] = 0
 
 
 class MeansParams(SelectedParams, kw_only=True):
@@ -94,7 +94,7 @@ class Transcripts:
     def file(self, params: FileParams) -> Answer:
         """Return the selected exchanges as a file. Raises MosaicError if they are too large for a page."""
         transcript = replace(self._transcript(params), selection=params.selection)
-        if (size := transcript.bytes) > LARGEST_FILE:
+        if (size := transcript.bytes) > MAX_FILE:
             raise MosaicError(
                 f"the selected exchanges take {size >> 20:,} MiB, too much for a page: select fewer, or "
                 f'save them in a notebook, ev.transcript().save("{transcript.file_name}.{params.format}")'
@@ -110,6 +110,6 @@ class Transcripts:
             if transcript is None or not transcript.index.folder.is_dir():
                 transcript = self._make(params.run)
             self._cached[params.run] = transcript
-            if len(self._cached) > MOST_CACHED:
+            if len(self._cached) > MAX_CACHED:
                 del self._cached[next(iter(self._cached))]
         return transcript

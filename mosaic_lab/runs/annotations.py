@@ -22,7 +22,7 @@ from mosaic_lab.sanitize import sanitize
 FILE = "annotations.json"
 LONGEST_NAME = 200
 LONGEST_TAG = 50
-MOST_TAGS = 50
+MAX_TAGS = 50
 LONGEST_NOTES = 100_000
 _LOCK_SECONDS = 5.0
 
@@ -83,8 +83,8 @@ def checked_tags(tags: Any) -> tuple[str, ...]:
                 f"tags: {tag!r:.80} is not a tag: it must have 1 to {LONGEST_TAG} characters"
             )
     kept = tuple(dict.fromkeys(sanitize(tag).strip() for tag in texts))
-    if len(kept) > MOST_TAGS:
-        raise ConfigurationError(f"tags: a run can have at most {MOST_TAGS}, not {len(kept)}")
+    if len(kept) > MAX_TAGS:
+        raise ConfigurationError(f"tags: a run can have at most {MAX_TAGS}, not {len(kept)}")
     return kept
 
 
@@ -101,7 +101,7 @@ _CHECKS = {"name": checked_name, "tags": checked_tags, "notes": checked_notes}
 
 
 def _readable(tags: Iterable[Any]) -> Iterator[str]:
-    for tag in list(tags)[:MOST_TAGS]:
+    for tag in list(tags)[:MAX_TAGS]:
         if isinstance(tag, str) and (text := sanitize(tag).strip()[:LONGEST_TAG]):
             yield text
 

@@ -15,7 +15,7 @@ from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training_plan import TrainingPlan
 from mosaic_lab.validation import Problems
 
-MOST_STAGES = 100
+MAX_STAGES = 100
 _KEYWORDS = ("env", "steps", "until", "window")
 _END_KEYWORDS = ("steps", "until")
 _UNKNOWN = re.compile(r"unknown hyperparameter '(\w+)'")
@@ -35,8 +35,8 @@ def check_stages(stages: Sequence[Stage], shared: Collection[str], problems: Pro
     if isinstance(stages, str | Mapping) or not isinstance(stages, Sequence) or not stages:
         problems.add("curriculum", f"curriculum={stages!r:.100}: must be a list of stages, such as {example}")
         return {}
-    if len(stages) > MOST_STAGES:
-        problems.add("curriculum", f"curriculum has {len(stages):,} stages; the maximum is {MOST_STAGES}")
+    if len(stages) > MAX_STAGES:
+        problems.add("curriculum", f"curriculum has {len(stages):,} stages; the maximum is {MAX_STAGES}")
     sound = {}
     for number, stage in enumerate(stages, 1):
         if not isinstance(stage, Stage):

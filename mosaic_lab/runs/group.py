@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mosaic_contract.fastlane import Frame
 
 
-_MOST_WATCHED = 32  # maximum number of runs whose frames are awaited together
+_MAX_WATCHED = 32  # maximum number of runs whose frames are awaited together
 
 
 @checked_methods("group")
@@ -172,7 +172,7 @@ class RunGroup(Sequence[Run]):
                 errors.append(error)
                 return None
 
-        with ThreadPoolExecutor(_MOST_WATCHED) as threads:
+        with ThreadPoolExecutor(_MAX_WATCHED) as threads:
             frames = list(threads.map(frame, self))
         if not any(frames):
             raise errors[0] if errors else MosaicError("there are no runs to take a snapshot of")

@@ -18,8 +18,8 @@ from mosaic_lab.runs.run import Run
 from mosaic_lab.sanitize import sanitize
 from mosaic_lab.text_table import shortened
 
-MOST_SETTINGS = 3
-MOST_LETTERS = 40
+MAX_SETTINGS = 3
+MAX_CHARS = 40
 """Maximum characters of a setting's value in a label."""
 
 
@@ -173,7 +173,7 @@ def differing_settings(runs: Sequence[Run]) -> list[str]:
     settings = [run_settings(run) for run in runs]
     names = dict.fromkeys(name for run in runs for name in (*_named_settings(run), *_hyperparameters(run)))
     different = [name for name in names if len({repr(of_run.get(name)) for of_run in settings}) > 1]
-    keep = different[:MOST_SETTINGS]
+    keep = different[:MAX_SETTINGS]
     return [", ".join(f"{name}={_value(of_run, name)}" for name in keep) for of_run in settings]
 
 
@@ -200,7 +200,7 @@ def _value(settings: Mapping[str, Any], name: str) -> str:
     """Return the value of a setting as text, or ``default`` if only upstream knows it."""
     if name == "resume_from":
         return PurePath(str(settings[name])).name if name in settings else "nothing"
-    return shortened(setting_text(settings.get(name, "default")), MOST_LETTERS)
+    return shortened(setting_text(settings.get(name, "default")), MAX_CHARS)
 
 
 def _words(label: str) -> list[str]:

@@ -18,7 +18,7 @@ from mosaic_lab import __version__
 from mosaic_lab.server.reader_process import Payload, ReaderEnded, ReaderProcess
 from mosaic_lab.server.wire import PayloadKind
 
-LARGEST_REQUEST = 4 << 20
+MAX_REQUEST = 4 << 20
 """Maximum size of a request in bytes; the ids of ten thousand runs take one million."""
 LONGEST_WAIT = 25.0
 """Maximum seconds to wait for changes (``follow``): proxies end requests that are silent for 30 or 60 s."""
@@ -101,9 +101,9 @@ class CallHandler(_Handler):
         await self.answer()
 
     def requested(self) -> tuple[str, str | None, dict[str, Any], float]:
-        if len(self.request.body) > LARGEST_REQUEST:
+        if len(self.request.body) > MAX_REQUEST:
             raise RequestRefused(
-                f"a request may have at most {LARGEST_REQUEST >> 20} MiB", HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+                f"a request may have at most {MAX_REQUEST >> 20} MiB", HTTPStatus.REQUEST_ENTITY_TOO_LARGE
             )
         try:
             body = msgspec.json.decode(self.request.body)  # unlike json's, refuses lone surrogates and NaN

@@ -33,7 +33,7 @@ from mosaic_lab.server.wire import PayloadKind, frame, payload
 logger = logging.getLogger(__name__)
 
 THREADS = 4
-MOST_STORES = 50
+MAX_STORES = 50
 """Maximum number of open stores. Beyond it, the store opened first is closed; its next request reads it from
 the beginning."""
 NICENESS = 10
@@ -44,7 +44,7 @@ Request = Mapping[str, Any]
 class FollowParams(Params):
     """The page's versions of the stores that it shows."""
 
-    stores: Annotated[dict[str, Annotated[int, Meta(ge=0)]], Meta(min_length=1, max_length=MOST_STORES)]
+    stores: Annotated[dict[str, Annotated[int, Meta(ge=0)]], Meta(min_length=1, max_length=MAX_STORES)]
 
 
 class Reader:
@@ -123,7 +123,7 @@ class Reader:
         root = None if path is None else self._checked(path)
         with self._lock:
             if root not in self._stores:
-                if len(self._stores) >= MOST_STORES:
+                if len(self._stores) >= MAX_STORES:
                     del self._stores[next(iter(self._stores))]
                 service = Service(root)
                 self._stores[root] = service, ChangeWatcher(service)

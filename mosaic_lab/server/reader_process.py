@@ -18,7 +18,7 @@ DEADLINE = 60.0
 IDLE_SECONDS = 600.0
 """The process ends after this long without a request, and starts again with the next one."""
 _TRIES = 2
-_MOST_BUFFERED = 4 << 20
+_MAX_BUFFERED = 4 << 20
 
 Payload = tuple[PayloadKind, bytes]
 
@@ -67,7 +67,7 @@ async def _start(root: Path) -> _Running:
     command = [sys.executable, "-P", "-m", "mosaic_lab.server.reader", str(root)]
     try:
         process = await asyncio.create_subprocess_exec(
-            *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=_MOST_BUFFERED
+            *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=_MAX_BUFFERED
         )
     except OSError as error:
         raise ReaderEnded(f"the process that reads run stores cannot be started: {error}") from error

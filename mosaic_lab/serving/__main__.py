@@ -29,7 +29,7 @@ from mosaic_lab.serving.server import ADDRESS
 
 _START_POLL, _METRICS_POLL = 0.1, 2.0  # seconds
 _ANSWER_SECONDS = 5.0
-_MOST_BYTES = 4 << 20  # of an answer
+_MAX_BYTES = 4 << 20  # of an answer
 _PORTS = 3  # attempts, because another program may take a free port first
 _LINES = 400  # of the log, searched for the cause of a failure
 _RATES = {"tokens": "tokens_per_second", "prompt_tokens": "prompt_tokens_per_second"}
@@ -146,7 +146,7 @@ def _get(port: int, path: str) -> tuple[int, str]:
     try:
         connection.request("GET", path)
         answer = connection.getresponse()
-        return answer.status, answer.read(_MOST_BYTES).decode("utf-8", "replace")
+        return answer.status, answer.read(_MAX_BYTES).decode("utf-8", "replace")
     except (OSError, http.client.HTTPException):
         return 0, ""
     finally:

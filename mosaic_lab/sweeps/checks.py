@@ -16,7 +16,7 @@ from mosaic_lab.sweeps.space import Choice, Distribution, Range, Space
 from mosaic_lab.telemetry.metrics import COMMON_NAMES, RETURN_NAMES
 from mosaic_lab.validation import Problems
 
-MOST_EXAMPLES = 200
+MAX_EXAMPLES = 200
 """Maximum number of examples from a search function, whose choices may have any number of values."""
 _TYPES = {type_.__name__: type_ for type_ in (int, float, bool, str, list, dict)}
 _TYPO = 0.9  # minimum similarity of a misspelt metric: one or two letters differ
@@ -55,7 +55,7 @@ def example_trials(space: Space) -> list[dict[str, Any]]:
     """
     examples: list[dict[str, Any]] = []
     number, most_choices = 0, 1
-    while number < min(2 * most_choices, MOST_EXAMPLES):
+    while number < min(2 * most_choices, MAX_EXAMPLES):
         example = Example(number)
         if (sampled := space.sample(example)) not in examples:
             examples.append(sampled)

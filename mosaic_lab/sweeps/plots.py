@@ -16,7 +16,7 @@ from mosaic_lab.sweeps.population_plots import population_plots
 from mosaic_lab.sweeps.space import Choice
 from mosaic_lab.sweeps.trials import Trial, TrialState
 
-MOST_SLICES = 4
+MAX_SLICES = 4
 """Maximum number of parameters with their own facet: the most important ones, if known."""
 PARALLEL_SPACING = 2.0
 WIDE = 100
@@ -53,8 +53,8 @@ def sweep_plots(plan: SweepPlan, trials: Sequence[Trial], importance: Mapping[st
         )
     ]
     if names:
-        slices = tuple(_slice(plan, name, ended, best) for name in names[:MOST_SLICES])
-        left_out = f"; {MOST_SLICES} of {len(names)} are drawn" if len(names) > MOST_SLICES else ""
+        slices = tuple(_slice(plan, name, ended, best) for name in names[:MAX_SLICES])
+        left_out = f"; {MAX_SLICES} of {len(names)} are drawn" if len(names) > MAX_SLICES else ""
         note = _SLICES_NOTE + left_out
         plots.append(Plot("Parameters", note, slices, plan.request.seed, has_legend=False))
     varied = [name for name in names if _values(name, completed) > 1]

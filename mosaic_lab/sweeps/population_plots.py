@@ -16,7 +16,7 @@ from mosaic_lab.sweeps.trials import Trial, TrialSegment
 
 MEMBER, BEST = 0, 1
 """Indices of colours."""
-MOST_SCHEDULES = 4
+MAX_SCHEDULES = 4
 """Maximum number of hyperparameters with their own facet."""
 RAMP = ((59, 111, 216), (138, 99, 201), (201, 89, 155), (226, 105, 79), (214, 150, 40))
 """Colours from worst to best, as in the page's parallel coordinates."""
@@ -34,7 +34,7 @@ def population_plots(plan: SweepPlan, trials: Sequence[Trial]) -> list[Plot]:
     """Return the plots of a population; empty before the first segment has ended."""
     if not any(trial.reports for trial in trials):
         return []
-    names = [*plan.space.parameters][:MOST_SCHEDULES]
+    names = [*plan.space.parameters][:MAX_SCHEDULES]
     left_out = len(plan.space.parameters) - len(names)
     note = _SCHEDULE_NOTE + (f"; {left_out} more are not drawn" if left_out else "")
     ancestors = _ancestors(plan, trials)

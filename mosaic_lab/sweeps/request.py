@@ -33,7 +33,7 @@ Pruner = Literal["asha", "hyperband", "median", "none", "asha-promotion"]
 Aggregate = Literal["mean", "iqm"]
 Mode = Literal["max", "min"]
 
-MOST_TRIALS = 10_000
+MAX_TRIALS = 10_000
 POPULATION = "pbt"
 """The sampler for population-based training (Jaderberg et al. 2017)."""
 _RANGE = ("low", "high", "log", "whole")
@@ -49,7 +49,7 @@ class SweepRequest(Request, kw_only=True, frozen=True):
 
     training: TrainRequest
     search: Annotated[Search, Meta(description="the table of hyperparameters to search")]
-    trials: Annotated[int, Meta(ge=1, le=MOST_TRIALS, description="number of trials")] = 20
+    trials: Annotated[int, Meta(ge=1, le=MAX_TRIALS, description="number of trials")] = 20
     seeds: Annotated[Iterable[int], Meta(description="training seeds of each trial, one run for each")] = (1,)
     metric: Annotated[
         str | None,

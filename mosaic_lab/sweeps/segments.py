@@ -19,7 +19,7 @@ PROMOTION = "asha-promotion"
 FACTOR = 3
 """Reduction factor: about one in three trials that reach a rung of ASHA or Hyperband, at a ninth and a third
 of the steps, continues to the next."""
-MOST_RUNS = 10_000
+MAX_RUNS = 10_000
 """Maximum number of runs of all trials: each segment has one per seed."""
 
 
@@ -77,9 +77,9 @@ def checked_stops(
         problems.add("resume_from", "resume_from: trials in segments begin at step 0; leave it out")
     _check_algorithm(request, space, capabilities, problems)
     stops = _stops(request, problems)
-    if (runs := request.trials * seeds * len(stops)) > MOST_RUNS:
+    if (runs := request.trials * seeds * len(stops)) > MAX_RUNS:
         texts = f"{request.trials:,} trials × {seeds:,} seeds × {len(stops):,} segments are {runs:,} runs"
-        problems.add("interval", f"{texts}; the maximum is {MOST_RUNS:,}")
+        problems.add("interval", f"{texts}; the maximum is {MAX_RUNS:,}")
     return stops
 
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.runs.train_request import json_value
 
-MOST_COMBINATIONS = 100_000
+MAX_COMBINATIONS = 100_000
 """Maximum number of combinations in a grid."""
 
 
@@ -152,7 +152,7 @@ class Space:
         if self.code is not None:
             raise ConfigurationError('sampler="grid" needs a table of parameters as search=, not a function')
         values = {name: _values(name, distribution) for name, distribution in self.parameters.items()}
-        if (count := math.prod(map(len, values.values()))) > MOST_COMBINATIONS:
+        if (count := math.prod(map(len, values.values()))) > MAX_COMBINATIONS:
             raise ConfigurationError(f'sampler="grid": {count:,} combinations; the maximum is 100,000')
         return (
             dict(zip(values, combination, strict=True)) for combination in itertools.product(*values.values())
@@ -236,7 +236,7 @@ def _values(name: str, distribution: Distribution) -> list[Any]:
     if isinstance(distribution, Choice):
         return list(distribution.values)
     low, high = distribution.low, distribution.high
-    if distribution.whole and not distribution.log and high - low < MOST_COMBINATIONS:
+    if distribution.whole and not distribution.log and high - low < MAX_COMBINATIONS:
         return list(range(int(low), int(high) + 1))
     raise ConfigurationError(f'sampler="grid" needs a list of values for {name}, such as [1e-4, 1e-3]')
 

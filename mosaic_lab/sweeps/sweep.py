@@ -27,7 +27,7 @@ from mosaic_lab.runs.run_process import GRACE_SECONDS
 from mosaic_lab.runs.train_request import whole_number
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.sweeps.plan import SweepPlan, plan_sweep
-from mosaic_lab.sweeps.request import MOST_TRIALS, SweepRequest
+from mosaic_lab.sweeps.request import MAX_TRIALS, SweepRequest
 from mosaic_lab.sweeps.trials import Trial, TrialLog, TrialState
 from mosaic_lab.table_files import write_csv, write_parquet
 from mosaic_lab.validation import Problems, checked, checked_methods
@@ -220,9 +220,9 @@ class Sweep(Run):
             raise ConfigurationError(f"trials={trials!r}: the members of a population start together")
         if trials is not None:
             total = self.plan.request.trials + whole_number("trials", trials)
-            if not self.plan.request.trials < total <= MOST_TRIALS:
+            if not self.plan.request.trials < total <= MAX_TRIALS:
                 raise ConfigurationError(
-                    f"trials={trials!r}: must be an integer ≥ 1, {MOST_TRIALS:,} in total"
+                    f"trials={trials!r}: must be an integer ≥ 1, {MAX_TRIALS:,} in total"
                 )
             changes = {"trials": total, "total_trials": total}
         if self.state is State.COMPLETED and not changes and self.done >= self.plan.parts[0]:

@@ -30,7 +30,7 @@ from mosaic_lab.telemetry.progress import StreamFacts
 from mosaic_lab.telemetry.stream import Health
 
 VERSION = 3
-MOST_BYTES = 4 << 30
+MAX_BYTES = 4 << 30
 """Maximum total size of the cache files; a single one may use half of it."""
 SPARE_BYTES = 1 << 30
 """Bytes to leave free on the disk, so that the cache never prevents a training from writing."""
@@ -89,7 +89,7 @@ def users_cache(name: str) -> Path:
 class ColumnCache:
     """The cache files in a folder, created with the first file. Any number of processes may share it."""
 
-    def __init__(self, folder: Path | None = None, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, folder: Path | None = None, most_bytes: int = MAX_BYTES) -> None:
         """``folder`` defaults to ``columns`` in the user's cache folder."""
         self.folder = folder or users_cache("columns")
         self._max_bytes = most_bytes

@@ -25,7 +25,7 @@ CHUNK_ROWS = 1 << 14
 """Maximum rows of a chunk, except for those added by the last slice of the file."""
 CHUNK_VALUES = 1 << 18
 """Maximum total values of a chunk."""
-MOST_REDUCED = 16
+MAX_REDUCED = 16
 """Maximum number of curves of full chunks kept in memory, those drawn last."""
 
 Floats = NDArray[np.float64]
@@ -228,7 +228,7 @@ class MappedChunks:
         """
         results: list[T] = self._reduced.setdefault((name, key), [])
         self._reduced.move_to_end((name, key))
-        if len(self._reduced) > MOST_REDUCED:
+        if len(self._reduced) > MAX_REDUCED:
             self._reduced.popitem(last=False)
         results.extend(map(reduce, self.pieces(name, len(results))))
         return results

@@ -27,7 +27,7 @@ WINDOW_SECONDS = 12.0
 MIN_ADVANCES = 8
 SPACING_SECONDS = 0.25
 """Advances closer together than this are merged, which bounds the window's memory at any rate of lines."""
-LEAST_SECONDS = 2.0
+MIN_SECONDS = 2.0
 """Minimum time span of the advances for an estimate."""
 
 
@@ -110,7 +110,7 @@ class SpeedEstimate(Struct):
         if not self.advances:
             return None
         (first_time, first_step), (last_time, last_step) = self.advances[0], self.advances[-1]
-        if last_time - first_time < LEAST_SECONDS:
+        if last_time - first_time < MIN_SECONDS:
             return None
         times = [time for time, _ in self.advances]
         longest_pause = max(later - earlier for earlier, later in pairwise(times))

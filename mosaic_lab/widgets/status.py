@@ -36,7 +36,7 @@ from mosaic_lab.widgets.page.kernel import (
 from mosaic_lab.widgets.page.saved_form import PanelOutput, SavedForm, described_runs, form_of
 
 TARGET = "mosaic_lab.status"
-MOST_REPORTED = 256
+MAX_REPORTED = 256
 """Maximum number of panels in one report."""
 
 logger = logging.getLogger(__name__)
@@ -109,7 +109,7 @@ def take_report(report: Mapping[str, Any]) -> None:
             form.remove(caption)
     published: set[SavedForm] = set()
     panels = report.get("panels")
-    for panel in panels[:MOST_REPORTED] if isinstance(panels, list) else []:
+    for panel in panels[:MAX_REPORTED] if isinstance(panels, list) else []:
         ids = _texts(panel.get("panel")) if isinstance(panel, Mapping) else []
         if len(ids) != 3:
             continue

@@ -44,7 +44,7 @@ if found.find_spec("mosaic_contract") is None:  # a worker need not have it
 runpy.run_module("mosaic_contract.discovery", run_name="__main__")"""
 _MAX_ERROR_LENGTH = 2000  # characters of an error
 _LONGEST_ANSWER = 4 << 20  # bytes
-_MOST_OUTPUT = 64 << 20  # bytes
+_MAX_OUTPUT = 64 << 20  # bytes
 _POLL = 0.05
 
 
@@ -260,7 +260,7 @@ def _await_end(
             return
         except subprocess.TimeoutExpired:
             size = sum(os.fstat(file.fileno()).st_size for file in files)
-        if size > _MOST_OUTPUT:
+        if size > _MAX_OUTPUT:
             raise WorkerEnvironmentError(
                 f"This printed {size / 1e6:,.0f} MB and was ended before it filled the disk: "
                 + " ".join(command)

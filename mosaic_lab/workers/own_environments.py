@@ -18,7 +18,7 @@ PASS_FOLDER = (
     "Put the folder that holds it in the variable PYTHONPATH, and pass that on with "
     'pass_env_vars=["PYTHONPATH"]'
 )
-_MOST_FILES, _LARGEST = 500, 1 << 20  # files of a folder to search, and bytes of each
+_MAX_FILES, _LARGEST = 500, 1 << 20  # files of a folder to search, and bytes of each
 
 
 def check_environment_id(env: Any) -> None:
@@ -97,7 +97,7 @@ def _module_with(env_id: str) -> str | None:
 def _sources() -> Iterator[Path]:
     folders = ["", *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     for folder in dict.fromkeys(Path(path).resolve() for path in folders):
-        yield from islice(folder.glob("*.py"), _MOST_FILES)
+        yield from islice(folder.glob("*.py"), _MAX_FILES)
 
 
 def _text(path: Path) -> str:

@@ -44,7 +44,7 @@ _NOT_WORKERS = {"contract", "mosaic_platform"}  # bundled folders that are insta
 _NOT_CODE = {"__pycache__", "build", "dist", "node_modules", "tests", "venv"}
 _NOT_COPIED = {"__pycache__", "node_modules"}
 _BUILT = {"build", "dist"}
-_DEEPEST, _MOST_NAMED = 4, 6  # limits of the search below a folder for the intended one
+_DEEPEST, _MAX_NAMED = 4, 6  # limits of the search below a folder for the intended one
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def read_shim(folder: Path) -> Shim:
     folder = folder.expanduser().resolve()
     file = folder / "pyproject.toml"
     if not file.is_file():
-        below = [str(path) for path in islice(_shims_below(folder), _MOST_NAMED)]
+        below = [str(path) for path in islice(_shims_below(folder), _MAX_NAMED)]
         advice = f"Workers are in {', '.join(below)}." if below else "workers/README.md shows what one needs."
         raise WorkerEnvironmentError(f"{folder} is not a worker's folder: it has no pyproject.toml. {advice}")
     try:

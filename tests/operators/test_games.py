@@ -14,7 +14,7 @@ from mosaic_lab import Lab, operators
 from mosaic_lab.runs import Run
 
 PONG = "ALE/Pong-v5"
-MOST_STEPS = 40
+MAX_STEPS = 40
 TINY: dict[str, dict[str, Any]] = {
     "cleanrl": {"num_envs": 2, "num_steps": 32, "update_epochs": 1},
     "sb3": {"num_envs": 2, "n_steps": 32, "batch_size": 16, "n_epochs": 1, "wrappers": ["atari"]},
@@ -52,10 +52,10 @@ def test_pong_is_trained_evaluated_and_compared(
     assert described["wrappers"][0] == "atari"
     policy = operators.rl(run)
     sides = {"PPO": policy, "random": operators.random()}
-    evaluation = lab.evaluate(env=PONG, operators=sides, seeds=[1, 2], max_steps=MOST_STEPS)
+    evaluation = lab.evaluate(env=PONG, operators=sides, seeds=[1, 2], max_steps=MAX_STEPS)
     played = evaluation.wait().results()
     assert len(played) == 4
-    assert set(played["length"]) == {MOST_STEPS}
+    assert set(played["length"]) == {MAX_STEPS}
     comparison = start_comparison(PONG, {"PPO": policy, "again": operators.rl(run)}, [1])
-    comparison.step(MOST_STEPS)
+    comparison.step(MAX_STEPS)
     assert comparison.steps("PPO")["action"].tolist() == comparison.steps("again")["action"].tolist()

@@ -100,7 +100,7 @@ def test_what_cannot_be_exported_is_refused(
             export_charts([chart] * count, "png", pool)
     with pytest.raises(ConfigurationError, match=re.escape("#rrggbb, not 'red;}'")):
         ChartRequest("loss", colors={"run1": "red;}"})
-    monkeypatch.setattr(chart_export, "MOST_ROWS", 599)
+    monkeypatch.setattr(chart_export, "MAX_ROWS", 599)
     with pytest.raises(ConfigurationError, match="at most 599 points"):
         export_charts([chart], "csv", pool)
     monkeypatch.setattr(chart_export, "READ_SECONDS", 0.0)

@@ -14,7 +14,7 @@ from overview.run_folders import START, append, metrics, run_in
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation import learning_curve
 from mosaic_lab.keeper.states import State
-from mosaic_lab.overview.column_pool import MOST_OPEN, ColumnPool, Reading
+from mosaic_lab.overview.column_pool import MAX_OPEN, ColumnPool, Reading
 from mosaic_lab.overview.curves import CurveRequest, Curves, metric_names, smooth
 from mosaic_lab.overview.curves import curves as curves_so_far
 from mosaic_lab.overview.results import results
@@ -286,9 +286,9 @@ def test_what_cannot_be_drawn_is_refused(wrong: dict[str, Any]) -> None:
 
 
 def test_only_so_many_runs_are_open_and_all_are_shown(tmp_path: Path, pool: ColumnPool) -> None:
-    runs = [run_in(tmp_path / f"run{i}", noisy(3, i)) for i in range(MOST_OPEN + 44)]
+    runs = [run_in(tmp_path / f"run{i}", noisy(3, i)) for i in range(MAX_OPEN + 44)]
     for _ in range(2):
         lines = curves(runs, CurveRequest("loss"), pool).lines
-        assert len(lines) == MOST_OPEN + 44
+        assert len(lines) == MAX_OPEN + 44
     mapped = Path("/proc/self/maps").read_text().count(str(tmp_path / "cache"))
-    assert mapped <= MOST_OPEN
+    assert mapped <= MAX_OPEN

@@ -46,7 +46,7 @@ def test_the_newest_runs_of_a_large_store_are_answered_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = [folder.name for folder in write_runs(tmp_path, 5)]
-    monkeypatch.setattr("mosaic_lab.overview.service.MOST_AT_FIRST", 2)
+    monkeypatch.setattr("mosaic_lab.overview.service.MAX_FIRST_ROWS", 2)
     service = Service(tmp_path)
     first = answer(service, "changes", version=0)
     assert [row["id"] for row in first["rows"]] == ids[-2:]

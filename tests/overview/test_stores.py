@@ -49,6 +49,6 @@ def test_a_search_that_is_cut_short_says_so(tmp_path: Path, monkeypatch: pytest.
     for number in range(3):
         (tmp_path / f"{number}" / ".slots").mkdir(parents=True)
     assert "the search ended after 0 s" in find_stores(tmp_path, seconds=0).cut_short
-    monkeypatch.setattr(stores, "MOST_STORES", 2)
+    monkeypatch.setattr(stores, "MAX_STORES", 2)
     search = find_stores(tmp_path)
     assert len(search.stores) == 2 and search.cut_short == "the first 2 run stores are listed"

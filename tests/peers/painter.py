@@ -32,7 +32,7 @@ from mosaic_contract.telemetry import Telemetry
 BITS = 32
 EPISODE_STEPS = 200
 CELLS = 16  # of a grid, along each side
-MOST_SCENES, SCENES_BYTES = 16, 32 << 20
+MAX_SCENES, SCENES_BYTES = 16, 32 << 20
 
 Shape = tuple[int, int, int]
 
@@ -96,7 +96,7 @@ def hud_of(number: int) -> Hud:
 def scenes(pattern: str, shape: Shape) -> list[bytearray]:
     """Frames without a number, to be shown in turn: a few, because painting must cost next to nothing."""
     height, width, channels = shape
-    count = max(1, min(MOST_SCENES, SCENES_BYTES // (height * width * channels)))
+    count = max(1, min(MAX_SCENES, SCENES_BYTES // (height * width * channels)))
     dice = random.Random(1)
     if pattern == "noise":
         return [bytearray(dice.randbytes(height * width * channels)) for _ in range(count)]

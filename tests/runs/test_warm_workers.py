@@ -50,7 +50,7 @@ sys.exit(7)
 def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The folder of the peer and of its library, on the path of its runs. At the end no warm worker is
     left."""
-    monkeypatch.setattr(warm_workers, "LEAST_FREE_MB", 0)
+    monkeypatch.setattr(warm_workers, "MIN_FREE_MB", 0)
     monkeypatch.delattr(
         os, "memfd_create", raising=False
     )  # some builds of Python lack it, such as Anaconda's
@@ -196,7 +196,7 @@ def test_warm_workers_end_with_their_kernel_and_their_runs_do_not(tmp_path: Path
     kernel = (
         "import sys\nsys.path += sys.argv[3:]\nfrom pathlib import Path\n"
         "import runs.test_warm_workers as tests\n"
-        "tests.warm_workers.LEAST_FREE_MB = 0\n"
+        "tests.warm_workers.MIN_FREE_MB = 0\n"
         "supervisor, code = tests.Supervisor(sys.argv[1], warm=True), Path(sys.argv[2])\n"
         "tests.prepared(code)\n"
         "run = tests.at_work(tests.start(supervisor, code, 'stay'))\n"
@@ -239,7 +239,7 @@ def test_a_run_that_a_warm_worker_does_not_fit_is_started_cold(
     assert (changed.state, is_warm(changed)) == ("completed", False)
     prepared(code)
     assert is_warm(start(warm, code).wait(30))
-    monkeypatch.setattr(warm_workers, "LEAST_FREE_MB", 10**9)
+    monkeypatch.setattr(warm_workers, "MIN_FREE_MB", 10**9)
     assert not is_warm(start(warm, code).wait(30))
     wait_until(lambda: not warm_processes(code))
 
@@ -341,7 +341,7 @@ def test_warm_operators_end_with_the_process_that_uses_them(code: Path, tmp_path
     user = (
         "import sys\nsys.path += sys.argv[3:]\nfrom pathlib import Path\n"
         "import runs.test_warm_workers as tests\n"
-        "tests.warm_workers.LEAST_FREE_MB = 0\n"
+        "tests.warm_workers.MIN_FREE_MB = 0\n"
         "policy = tests.acting(Path(sys.argv[1]), Path(sys.argv[2]))\n"
         "print(policy.pid, flush=True)\nsys.stdin.read()"
     )
@@ -366,7 +366,7 @@ def test_a_warm_training_has_the_results_of_a_cold_one(
 ) -> None:
     """To the last bit: each episode but its duration, and the bytes of the weights. So have its policy's
     episodes, in processes that end with their arena."""
-    monkeypatch.setattr(warm_workers, "LEAST_FREE_MB", 0)
+    monkeypatch.setattr(warm_workers, "MIN_FREE_MB", 0)
     lab = Lab(tmp_path, warm=True)
     command, runs = workers.ensure(worker).command(), []
     for warm in (False, True):

@@ -15,7 +15,7 @@ import pytest
 from support import PEERS, at_work, marked_processes, start_peer, wait_until
 
 from mosaic_lab.errors import RunFailed
-from mosaic_lab.keeper.keeper import MOST_TELEMETRY
+from mosaic_lab.keeper.keeper import MAX_TELEMETRY
 from mosaic_lab.runs import Run, Supervisor
 
 
@@ -63,7 +63,7 @@ def test_it_crashes_in_c_code(supervisor: Supervisor) -> None:
 def test_it_fills_the_disk_with_telemetry(supervisor: Supervisor) -> None:
     run = start_peer(supervisor, "spill", grace_seconds=60)
     assert re.search(r"wrote [\d,]+ MB of telemetry in \d+ s and was killed before it filled", failure(run))
-    assert run.folder.telemetry_path.stat().st_size > MOST_TELEMETRY
+    assert run.folder.telemetry_path.stat().st_size > MAX_TELEMETRY
     shutil.rmtree(run.path)
 
 

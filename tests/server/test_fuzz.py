@@ -16,7 +16,7 @@ from browser.server import serving
 from many_runs import write_runs
 from server.pages import CALL, Page
 
-REQUESTS, MOST_SECONDS, MOST_BYTES = 200, 5.0, 400 << 20
+REQUESTS, MAX_SECONDS, MAX_BYTES = 200, 5.0, 400 << 20
 ODD: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1, 2**31, 2**63, -(2**63), 2**64, 10**30, 0.5, -0.0, 1e308, 5e-324),
     *(
@@ -148,9 +148,9 @@ def attack(page: Page, store: Path, runs: list[str], count: int, seed: int) -> N
         answered = page.send(CALL, data)
         about = data[:2000], answered.content[:2000]
         assert answered.status in (200, 400, 413), about
-        assert processor_seconds(reader) - before < MOST_SECONDS, about
+        assert processor_seconds(reader) - before < MAX_SECONDS, about
         assert answered.status == 200 or answered.json["message"], about
-    assert reader.memory_info().rss < MOST_BYTES
+    assert reader.memory_info().rss < MAX_BYTES
 
 
 def processor_seconds(reader: psutil.Process) -> float:

@@ -6,7 +6,7 @@ import { trans } from '../views/translation.ts';
 import type { IEndedRun } from './tokens.ts';
 
 /** JupyterLab displays this many characters of a notification. */
-const MOST_CHARACTERS = 140;
+const MAX_CHARACTERS = 140;
 /** Runs of a group that end within this time of each other share a notice. */
 const TOGETHER_MS = 60_000;
 
@@ -54,12 +54,12 @@ export class Endings {
     const worst = runs.find(({ row }) => isBad(row.state)) ?? runs[0];
     const head = runs.length === 1 ? this._one(runs[0] as IEndedRun) : this._several(runs);
     const reason = worst?.row.state === 'completed' ? '' : (worst?.row.reason.split('\n')[0] ?? '');
-    const message = reason ? `${head}: ${shortened(reason, MOST_CHARACTERS - head.length - 2)}` : head;
+    const message = reason ? `${head}: ${shortened(reason, MAX_CHARACTERS - head.length - 2)}` : head;
     return { message, type, runs };
   }
 
   private _one({ row }: IEndedRun): string {
-    const name = shortened(row.name, MOST_CHARACTERS / 2);
+    const name = shortened(row.name, MAX_CHARACTERS / 2);
     if (row.state === 'completed') return trans.__('%1 completed', name);
     if (row.state === 'failed') return trans.__('%1 failed', name);
     return row.state === 'cancelled' ? trans.__('%1 was stopped', name) : trans.__('%1 was lost', name);
@@ -75,7 +75,7 @@ export class Endings {
       count('cancelled') && trans.__('%1 stopped', count('cancelled')),
       remaining && trans.__('%1 still alive', remaining)
     ];
-    const name = shortened(groupLabel(runs[0]?.row.group ?? ''), MOST_CHARACTERS / 2);
+    const name = shortened(groupLabel(runs[0]?.row.group ?? ''), MAX_CHARACTERS / 2);
     return trans.__('%1, %2 runs: %3', name, runs.length + remaining, parts.filter(Boolean).join(', '));
   }
   private readonly _now: () => number;

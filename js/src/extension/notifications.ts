@@ -10,7 +10,7 @@ import { CommandIDs, type IEndedRun, IRunWatch, ISettings } from './tokens.ts';
 
 const SHOWN_MS = 10_000;
 /** Maximum number of failures that stay until they are dismissed: the newest. */
-const MOST_STAYING = 3;
+const MAX_STAYING_NOTICES = 3;
 
 export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
   id: 'mosaic-lab:notifications',
@@ -44,7 +44,7 @@ export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
       ) {
         ending.shown = Notification.emit(message, type, options);
         if (type === 'error') staying.push(ending.shown);
-        for (const old of staying.splice(0, staying.length - MOST_STAYING)) Notification.dismiss(old);
+        for (const old of staying.splice(0, staying.length - MAX_STAYING_NOTICES)) Notification.dismiss(old);
       }
     });
   }

@@ -25,7 +25,7 @@ const WIDGET_VIEW = 'application/vnd.jupyter.widget-view+json';
 /** Class of a part of a panel whose kernel was restarted (`widgets/panel/header.ts`). */
 const CUT_OFF = '.mosaic-cut-off';
 const LOOK_MS = 1000;
-const MOST_GONE = 1000;
+const MAX_REMOVED_OUTPUTS = 1000;
 
 interface IOutput {
   readonly outputs: IOutputAreaModel;
@@ -88,7 +88,7 @@ export class SavedOutputs {
     this._present = new Set(captions.keys());
     for (const id of gone) this._gone.add(id);
     for (const id of back.keys()) this._gone.delete(id);
-    for (const id of [...this._gone].slice(0, -MOST_GONE)) this._gone.delete(id);
+    for (const id of [...this._gone].slice(0, -MAX_REMOVED_OUTPUTS)) this._gone.delete(id);
     this._report({ gone, panels: [...back.values()] });
   }
 

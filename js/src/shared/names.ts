@@ -8,9 +8,9 @@ export interface NamePart {
 }
 
 /** The most characters of an end besides which the words of a name can still be distinguished. */
-const MOST_END = 12;
+const MAX_END_CHARS = 12;
 /** The most parts of a name that are truncated each. */
-const MOST_PARTS = 4;
+const MAX_PARTS = 4;
 
 const ENDED = /^(.+)(\s[a-hjkmnp-z2-9]{4})$/;
 const SEEDED = /^(.+)(\sseed \d+.*)$/;
@@ -52,15 +52,15 @@ export function nameParts(name: string, common: ReadonlySet<string>): NamePart[]
 export function truncatedParts(name: string, common: ReadonlySet<string>): NamePart[] {
   const parts = nameParts(name, common);
   const end = parts.at(-1);
-  if (end?.kind !== 'end') return parts.length > MOST_PARTS ? [{ text: name, kind: 'own' }] : parts;
-  return !isShortEnd(end) || parts.length > MOST_PARTS + 1
+  if (end?.kind !== 'end') return parts.length > MAX_PARTS ? [{ text: name, kind: 'own' }] : parts;
+  return !isShortEnd(end) || parts.length > MAX_PARTS + 1
     ? [{ text: name.slice(0, -end.text.length), kind: 'own' }, end]
     : parts;
 }
 
 /** Whether a part is an end that is never truncated: the words before it are, to their last letter. */
 export function isShortEnd({ kind, text }: NamePart): boolean {
-  return kind === 'end' && text.length <= MOST_END;
+  return kind === 'end' && text.length <= MAX_END_CHARS;
 }
 
 /** A name without these words. */

@@ -4,7 +4,7 @@ import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 're
 
 /** Margin between a popup and the edges of the workspace, and its minimum height. */
 const MARGIN_PX = 6;
-const LEAST_PX = 80;
+const MIN_PX = 80;
 
 interface MenuProps {
   readonly label: ReactNode;
@@ -89,7 +89,7 @@ function keepInside(popup: HTMLElement, bounds: DOMRect): void {
   const beyond = Math.max(0, right + MARGIN_PX - bounds.right);
   popup.style.translate = `${Math.max(-beyond, bounds.left + MARGIN_PX - left)}px`;
   if (bottom + MARGIN_PX > bounds.bottom) {
-    popup.style.maxHeight = `${Math.max(LEAST_PX, bounds.bottom - top - MARGIN_PX)}px`;
+    popup.style.maxHeight = `${Math.max(MIN_PX, bounds.bottom - top - MARGIN_PX)}px`;
     popup.style.overflow = 'auto';
   }
 }

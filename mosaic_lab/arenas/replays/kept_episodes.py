@@ -35,7 +35,7 @@ EVALUATION, FILM = "evaluation", "film"
 """Sources of kept episodes."""
 KEPT = 50
 """Maximum number of files; those of the newest steps are kept."""
-MOST_BYTES = 32 << 20
+MAX_BYTES = 32 << 20
 """Maximum size of the steps in a file before compression; further episodes are not kept."""
 _NAMED = 5  # steps or seeds in an error
 
@@ -76,7 +76,7 @@ def keep_episodes(
     for arena, episode in episodes:
         steps = logs.setdefault(arena, EpisodeSteps(arena)).lines(episode["index"])
         size += len(steps)
-        if size > MOST_BYTES:
+        if size > MAX_BYTES:
             break
         kept.append(dict(episode))
         lines += steps
@@ -172,7 +172,7 @@ def _files(training: Path) -> list[tuple[int, Path]]:
 def _read(file: Path) -> tuple[_About, list[bytes]]:
     try:
         with gzip.open(file) as packed:
-            first, *lines = packed.read(MOST_BYTES + (1 << 20)).splitlines(keepends=True)
+            first, *lines = packed.read(MAX_BYTES + (1 << 20)).splitlines(keepends=True)
         about = msgspec.convert(decode_line(first), _About)
     except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, BadLine) as error:
         raise MosaicError(f"the recorded episodes {file} cannot be read: {error!r:.200}") from None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-MOST_STEPS = 100_000
+MAX_STEPS = 100_000
 """Maximum number of steps of a replay, over all agents."""
 
 
@@ -126,11 +126,11 @@ def lane_episode(lane: Lane, seed: int, number: int | None = None) -> PlayedEpis
 
 def recorded_steps(table: pd.DataFrame, place: str) -> list[PlayedStep]:
     """Return the steps of an episode from its table; ``place`` names the episode in errors. Raises
-    MosaicError if actions are missing, or if there are more than `MOST_STEPS`."""
-    if len(table) > MOST_STEPS:
+    MosaicError if actions are missing, or if there are more than `MAX_STEPS`."""
+    if len(table) > MAX_STEPS:
         raise MosaicError(
             f"{place} has {len(table):,} recorded steps: a replay is kept in memory, and can have at most "
-            f"{MOST_STEPS:,}. steps() returns all of them as a table"
+            f"{MAX_STEPS:,}. steps() returns all of them as a table"
         )
     steps: dict[int, PlayedStep] = defaultdict(PlayedStep)
     for row in table.to_dict("records"):

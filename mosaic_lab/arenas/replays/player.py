@@ -26,7 +26,7 @@ from mosaic_lab.policies import Assignment
 
 SIDE = 640
 """Length of a picture's longer side in pixels."""
-MOST_PICTURES = 1_500
+MAX_PICTURES = 1_500
 """Maximum number of pictures; a longer episode has one for every second step, or fewer."""
 OBSERVATION_BYTES = 128 << 20
 """Maximum size of the kept observations; later steps have none."""
@@ -80,7 +80,7 @@ class _Player:
         self._state: dict[str, Any] | None = None
         self._failure: ArenaFailed | None = None
         self._unkept: tuple[dict[str, Any], int] = {}, 0
-        self._stride = math.ceil((len(episode.steps) + 1) / MOST_PICTURES)
+        self._stride = math.ceil((len(episode.steps) + 1) / MAX_PICTURES)
         self._room = OBSERVATION_BYTES
         mapping = setup.plan.mapping(episode.label)
         try:

@@ -13,12 +13,12 @@ from mosaic_contract.fastlane import Frame, Hud
 from mosaic_contract.fastlane.frame import CHANNELS
 
 from mosaic_lab.arenas.datasets import RecordedEpisode
-from mosaic_lab.arenas.replays.player import MOST_PICTURES, SIDE, Playback
+from mosaic_lab.arenas.replays.player import MAX_PICTURES, SIDE, Playback
 from mosaic_lab.fastlane.encoding import Packet, compact
 
-MOST_BYTES = 256 << 20
+MAX_BYTES = 256 << 20
 """Maximum size of the observations of an episode, uncompressed; more are not shown."""
-_LEAST_SIDE = 32  # pixels; smaller arrays are grids of numbers
+_MIN_SIDE = 32  # pixels; smaller arrays are grids of numbers
 
 
 def show_recorded(playback: Playback, recorded: RecordedEpisode, steps: int) -> str:
@@ -33,7 +33,7 @@ def show_recorded(playback: Playback, recorded: RecordedEpisode, steps: int) -> 
     playback.observations = {step: {agent: at_step(observed, step)} for step in range(steps + 1)}
     if not _is_pictures(observed):
         return "the recorded observations are shown"
-    stride = math.ceil((steps + 1) / MOST_PICTURES)
+    stride = math.ceil((steps + 1) / MAX_PICTURES)
     pictured = dict.fromkeys([*range(0, steps + 1, stride), steps])
     playback.pictures = {step: _packet(observed[step], step) for step in pictured}
     playback.no_picture = ""
@@ -44,7 +44,7 @@ def _observations(recorded: RecordedEpisode, steps: int) -> Any:
     """Return the recorded observations; None if they cannot be read."""
     path = recorded.recording
     try:
-        if path is None or _size(path) > MOST_BYTES or sha256_of(path) != recorded.sha256:
+        if path is None or _size(path) > MAX_BYTES or sha256_of(path) != recorded.sha256:
             return None
         described, columns = read_recording(path)
         observed = columns[OBSERVATIONS]
@@ -62,7 +62,7 @@ def _size(path: Path) -> int:
 def _is_pictures(observed: Any) -> bool:
     if not isinstance(observed, np.ndarray) or observed.dtype != np.uint8 or observed.ndim != 4:
         return False
-    return min(observed.shape[1:3]) >= _LEAST_SIDE and observed.shape[3] in CHANNELS
+    return min(observed.shape[1:3]) >= _MIN_SIDE and observed.shape[3] in CHANNELS
 
 
 def _packet(picture: Any, step: int) -> Packet:

@@ -40,7 +40,7 @@ ROW_INCHES, AROUND_ROWS_INCHES = 0.3, 0.9
 CAPTION_INCHES, LETTERS = 0.4, 130
 """A picture's caption: its height, and its characters per line."""
 POINT_AREA = 22.0
-MOST_INCHES = 12.0
+MAX_INCHES = 12.0
 """Maximum height of a picture; rows shrink to fit."""
 
 
@@ -155,7 +155,7 @@ def _height(plot: Plot) -> float:
     if not all(facet.rows for facet in plot.facets):
         return SIZE_INCHES[1]
     tallest = max((len(facet.rows) * facet.spacing for facet in plot.facets), default=0.0)
-    return min(MOST_INCHES, AROUND_ROWS_INCHES + ROW_INCHES * tallest) if tallest else SIZE_INCHES[1]
+    return min(MAX_INCHES, AROUND_ROWS_INCHES + ROW_INCHES * tallest) if tallest else SIZE_INCHES[1]
 
 
 def _draw(axes: Axes, facet: Facet, named: bool) -> None:

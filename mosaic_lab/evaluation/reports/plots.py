@@ -23,7 +23,7 @@ from mosaic_lab.evaluation.reports.plot import (
     ReplayEpisode,
 )
 from mosaic_lab.evaluation.statistics.averages import AVERAGES
-from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS, Profile, learning_curve
+from mosaic_lab.evaluation.statistics.curves import MIN_RUNS, Profile, learning_curve
 from mosaic_lab.evaluation.statistics.paired import PairedDifference
 from mosaic_lab.evaluation.statistics.resampling import Floats
 from mosaic_lab.runs import Run, RunGroup
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 STRETCHES = 50
 """Number of equal parts of a training; a learning curve averages a run's values over each part."""
 
-MOST_POINTS = 500
+MAX_POINTS = 500
 """Maximum number of seeds in a paired plot; larger sets are evenly subsampled."""
 
 TICK = np.array([-0.25, 0.25])
@@ -152,7 +152,7 @@ def paired_plot(versus: Versus, title: str, replay: ReplayEpisode | None = None)
     differences = np.array(versus.difference.differences)
     order = np.argsort(differences, kind="stable")
     differences = differences[order]
-    sampled = np.unique(np.linspace(0, len(differences) - 1, MOST_POINTS).round().astype(int))
+    sampled = np.unique(np.linspace(0, len(differences) - 1, MAX_POINTS).round().astype(int))
     x_ends = np.array([0.5, len(differences) + 0.5])
     mean = versus.difference.mean
     level, low, high = (np.full(2, number) for number in (mean.value, mean.low, mean.high))
@@ -217,12 +217,12 @@ def learning_curve_plot(
         counts.append(curve.runs)
         label = f"{name} ({curve.runs} training{'' if curve.runs == 1 else 's'})"
         mark = _curve(label, index, curve.steps, curve.value, curve.low, curve.high)
-        few = 1 < curve.runs < FEWEST_RUNS
+        few = 1 < curve.runs < MIN_RUNS
         marks.append(replace(mark, band=None, thin=tuple(curves)) if few else mark)
     name = "mean" if average == "mean" else "interquartile mean"
     note = f"{name} over trainings, 95% pointwise bootstrap intervals"
     if any(mark.thin for mark in marks):
-        note += f" (of fewer than {FEWEST_RUNS} trainings: each training)"
+        note += f" (of fewer than {MIN_RUNS} trainings: each training)"
     if any(count == 1 for count in counts):
         note += "; one training says nothing about another training seed"
     return Plot(f"Learning curves: {metric}", note, (Facet(metric, "steps", tuple(marks)),), rng)

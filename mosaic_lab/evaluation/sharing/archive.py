@@ -34,7 +34,7 @@ _WINDOWS = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?|.*\.", re.IGNORECAS
 _ENCRYPTED = 0x1
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _BLOCK = 1 << 20
-_LARGEST_MANIFEST = 4 << 20  # bytes; 20,000 files need three MiB
+_MAX_MANIFEST = 4 << 20  # bytes; 20,000 files need three MiB
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the zip format's earliest time: the same content gives the same bytes
 
 
@@ -216,8 +216,8 @@ def _wrong_kind(member: zipfile.ZipInfo) -> str:
 def _manifest(path: Path, archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo]) -> dict[str, Any]:
     if MANIFEST not in members:
         raise MosaicError(f"{path.name} is not a bundle of mosaic-lab: it has no {MANIFEST}")
-    if members[MANIFEST].file_size > _LARGEST_MANIFEST:
-        _refuse(path, MANIFEST, f"is larger than {_LARGEST_MANIFEST >> 20} MiB")
+    if members[MANIFEST].file_size > _MAX_MANIFEST:
+        _refuse(path, MANIFEST, f"is larger than {_MAX_MANIFEST >> 20} MiB")
     try:
         manifest = json.loads(archive.read(members[MANIFEST]))
         files = manifest["files"]

@@ -24,12 +24,12 @@ LAYOUT = rf"{EXCHANGES}/[^/]+\.jsonl|{EXCHANGES}/images/[0-9a-f]{{64}}\.png"
 """Regular expression for the names of the members of a bundle that belong to a recording."""
 
 _PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
-_LARGEST_IMAGE = 16 << 20  # bytes
-_MOST_PIXELS = 1 << 24
+_MAX_IMAGE = 16 << 20  # bytes
+_MAX_PIXELS = 1 << 24
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _ROLES = ("system", "user", "assistant")
 _LONGEST_NAME = 200  # characters, such as of a model's name
-_MOST_FAULTS = 20
+_MAX_FAULTS = 20
 
 
 def recording_files(folder: Path) -> dict[str, bytes | Path]:
@@ -116,8 +116,8 @@ def _wrong_texts(entry: Mapping[str, Any], images: Collection[str]) -> Iterator[
         yield "its answer is not a string"
     if entry["parsed"] is not None and not isinstance(entry["parsed"], str):
         yield "its parsed answer is not a string"
-    if not isinstance(faults, list) or len(faults) > _MOST_FAULTS:
-        yield f"it has more than {_MOST_FAULTS} faults"
+    if not isinstance(faults, list) or len(faults) > _MAX_FAULTS:
+        yield f"it has more than {_MAX_FAULTS} faults"
     if not all(isinstance(fault, str) and re.fullmatch(r"[a-z_]{1,40}", fault) for fault in faults):
         yield "one of its faults has no valid name"
 
@@ -125,16 +125,16 @@ def _wrong_texts(entry: Mapping[str, Any], images: Collection[str]) -> Iterator[
 def _wrong_image(name: str, path: Path) -> str:
     """Return an image's problem, without decoding its pixels; empty if there is none."""
     size = path.stat().st_size
-    if size > _LARGEST_IMAGE:
-        return f"has {size:,} bytes, {_LARGEST_IMAGE:,} at most"
+    if size > _MAX_IMAGE:
+        return f"has {size:,} bytes, {_MAX_IMAGE:,} at most"
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != name:
         return "does not match its name"
     if not content.startswith(_PNG) or len(content) < len(_PNG) + 8:
         return "is not a PNG image"
     width, height = struct.unpack_from(">II", content, len(_PNG))
-    if not 0 < width * height <= _MOST_PIXELS:
-        return f"has {width:,} × {height:,} pixels, {_MOST_PIXELS:,} at most"
+    if not 0 < width * height <= _MAX_PIXELS:
+        return f"has {width:,} × {height:,} pixels, {_MAX_PIXELS:,} at most"
     return ""
 
 

@@ -20,7 +20,7 @@ from mosaic_lab.evaluation.statistics.resampling import (
     read_scores,
 )
 
-FEWEST_RUNS = 5
+MIN_RUNS = 5
 """Minimum number of runs for which charts show an interval. With fewer, they show each run beside the
 average, because resamples of so few runs say little about the spread."""
 

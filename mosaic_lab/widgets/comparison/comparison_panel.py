@@ -29,7 +29,7 @@ from mosaic_lab.widgets.comparison import followed_panel
 from mosaic_lab.widgets.comparison.early_keys import EarlyKeys
 from mosaic_lab.widgets.comparison.exchanges_model import CollapsibleExchanges, ExchangesModel
 from mosaic_lab.widgets.comparison.page_state import (
-    MOST_AGENTS,
+    MAX_AGENTS,
     Y_LABEL,
     episodes_table,
     lane_style,
@@ -56,7 +56,7 @@ CHART_SECONDS = 1.0
 several frames."""
 BEAT_SECONDS = 0.9
 CHART_HEIGHT = "220px"
-MOST_PANELS = 16
+MAX_PANELS = 16
 """Maximum number of live panels. Beyond it, the oldest panels of ended comparisons are replaced by their
 static form."""
 PAGE_SECONDS = 10.0
@@ -293,7 +293,7 @@ def _why_not_now(agent: str, lane: Mapping[str, Any]) -> str:
     if lane["state"] not in ("ready", "stepping"):
         return f"the lane is {lane['state']}"
     if agent not in lane["turn"]:
-        return f"it is {', '.join(lane['turn'][:MOST_AGENTS])}'s turn"
+        return f"it is {', '.join(lane['turn'][:MAX_AGENTS])}'s turn"
     return "this step has your action"
 
 
@@ -325,7 +325,7 @@ def panel_of(comparison: Comparison) -> ComparisonPanel:
         if panel is None or panel.closed:
             panel = _panels[comparison] = ComparisonPanel(comparison)
             _open.append(panel)
-        surplus = [panel for panel in _open if panel.ended][: max(0, len(_open) - MOST_PANELS)]
+        surplus = [panel for panel in _open if panel.ended][: max(0, len(_open) - MAX_PANELS)]
     for old in surplus:
         old.close()
     return panel

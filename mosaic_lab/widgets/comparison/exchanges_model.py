@@ -21,7 +21,7 @@ from mosaic_lab.overview.exchange_view import shown_exchanges, thumbnail
 COLLAPSED_LENGTH, EXPANDED_LENGTH = 400, 20_000
 """Maximum length of a partial answer, of which the last characters are shown: on a collapsed and on an
 expanded card."""
-MOST_WRITERS = 4
+MAX_WRITERS = 4
 LOST_SECONDS = 2.0
 """Seconds after which a missing acknowledgement counts as lost."""
 
@@ -69,4 +69,4 @@ class CollapsibleExchanges:
 
 
 def _writing(partial: Mapping[str, str], max_length: int) -> list[list[str]]:
-    return [[agent, text[-max_length:]] for agent, text in list(partial.items())[:MOST_WRITERS]]
+    return [[agent, text[-max_length:]] for agent, text in list(partial.items())[:MAX_WRITERS]]

@@ -21,12 +21,12 @@ from mosaic_lab.overview.exchange_view import fault_texts, total_facts
 from mosaic_lab.widgets.charts.chart import DISTINCT_STYLES, Line, LineStyle
 from mosaic_lab.workers.families import same_environment
 
-MOST_ACTIONS = 24
+MAX_ACTIONS = 24
 """Maximum number of action buttons for one player. With more actions, only legal ones get a button, or
 actions are typed."""
-MOST_AGENTS = 12
+MAX_AGENTS = 12
 """Maximum number of agents whose last action is displayed."""
-MOST_RETURNS = 4
+MAX_RETURNS = 4
 """Maximum number of agents whose own returns the table shows beside the sum."""
 _LONGEST = 4000  # characters of a reason, a reasoning, a log
 _LONGEST_TEXT = 20_000  # characters of a description
@@ -103,7 +103,7 @@ def _row(row: Mapping[str, Any], lane_color: str) -> list[dict[str, Any]]:
 
 def _returns(total: float, returns: Mapping[str, float]) -> str:
     """Return the sum and the returns of a few agents; in a two-player game the sum is uninformative."""
-    if not 1 < len(returns) <= MOST_RETURNS:
+    if not 1 < len(returns) <= MAX_RETURNS:
         return number(total)
     return f"{number(total)} ({_of_each(returns)})"
 
@@ -140,11 +140,11 @@ def _lane(view: Mapping[str, Any], env_id: str, early: Mapping[tuple[int, str], 
         "speaks": any(operator["category"] in SPEAKERS for operator in operators) or bool(view["spending"]),
         "several": len(view["agents"]) > 1,
         "aec": view["paradigm"] == "aec",
-        "turn": view["turn"][:MOST_AGENTS],
+        "turn": view["turn"][:MAX_AGENTS],
         "facts": _facts(view),
         "totals": total_facts(view["spending"]),
-        "moves": [_move(move, view, passive) for move in moves[:MOST_AGENTS]],
-        "more": max(0, len(moves) - MOST_AGENTS),
+        "moves": [_move(move, view, passive) for move in moves[:MAX_AGENTS]],
+        "more": max(0, len(moves) - MAX_AGENTS),
         "flags": [name for name in ("terminated", "truncated") if view[name]],
         "done": view["done"],
         "thinking": _thinking(view),
@@ -240,7 +240,7 @@ def _person(agent: str, keys: Mapping[str, Any], view: Mapping[str, Any]) -> dic
         "words": space.get("type") == "Text",
         "board": {"fen": described["fen"], "moves": moves or []} if "fen" in described else None,
         "request": None if request is None else str(request["id"]),
-        "legal": legal if legal is None or len(legal) <= MOST_ACTIONS else None,
+        "legal": legal if legal is None or len(legal) <= MAX_ACTIONS else None,
         "turn": agent in view["turn"],
         "realtime": agent in view["realtime"],
     }
@@ -260,15 +260,15 @@ def _actions(space: Mapping[str, Any], keys: Mapping[str, Any], legal: Sequence[
     count = space.get("n")
     if space.get("type") == "Discrete" and isinstance(count, int):
         start = space.get("start", 0)
-        if count <= MOST_ACTIONS:
+        if count <= MAX_ACTIONS:
             return list(range(start, start + count))
-        if legal is not None and len(legal) <= MOST_ACTIONS:
+        if legal is not None and len(legal) <= MAX_ACTIONS:
             return list(legal)
     distinct: list[Any] = []
     for action in keys.values():
         if action not in distinct and _is_plain(action):
             distinct.append(action)
-    return distinct[:MOST_ACTIONS]
+    return distinct[:MAX_ACTIONS]
 
 
 def _is_plain(action: Any) -> bool:

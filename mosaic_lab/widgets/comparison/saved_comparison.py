@@ -39,11 +39,11 @@ RESTING_SECONDS = 2.0
 """Lanes that have not changed for this long are at rest."""
 FRAMES_SECONDS = 1.5
 """Seconds that the end of a cell waits for the frames of its steps."""
-MOST_COLUMNS = 4
-MOST_ROWS = 40
-MOST_LENGTH = 4000
+MAX_COLUMNS = 4
+MAX_ROWS = 40
+MAX_LENGTH = 4000
 """Maximum number of characters of a prompt, and of an answer."""
-MOST_COLLAPSED = 16
+MAX_COLLAPSED_RECORDS = 16
 _PRE = '<pre style="white-space:pre-wrap;max-height:24em;overflow:auto;margin:2px 0 6px">'
 UNSEEN_FPS = 5.0
 """Frames per second requested while no page shows the lane's last step."""
@@ -163,13 +163,13 @@ class SavedComparison:
         text = f"seed {view['seed']}, {view['mode']} when this notebook was saved; it ends with its kernel, "
         text += f"and {SHOW_AGAIN}"
         table = episodes_table(view)
-        rows = table["rows"][:MOST_ROWS]
+        rows = table["rows"][:MAX_ROWS]
         return Caption(text, (table_html(table, rows) if rows else "") + exchanges_html(view))
 
     def picture(self) -> bytes | None:
         """Return the last frames and the returns as PNG."""
         self._read_frames()
-        columns = min(len(self._labels), MOST_COLUMNS)
+        columns = min(len(self._labels), MAX_COLUMNS)
         tiles = [
             MontageTile(label, last.frame) for label, last in zip(self._labels, self._frames, strict=True)
         ]
@@ -204,7 +204,7 @@ def exchanges_html(view: Mapping[str, Any]) -> str:
     if not lanes:
         return ""
     collapsed = [_collapsed(lane, agent) for lane in lanes for agent in speaking_agents(lane["moves"])]
-    return _totals_table(lanes) + "".join(collapsed[:MOST_COLLAPSED])
+    return _totals_table(lanes) + "".join(collapsed[:MAX_COLLAPSED_RECORDS])
 
 
 def _totals_table(lanes: list[Mapping[str, Any]]) -> str:
@@ -229,15 +229,15 @@ def _collapsed(lane: Mapping[str, Any], agent: str) -> str:
 def call_html(call: Mapping[str, Any]) -> str:
     """Return one exchange as escaped HTML, with bounded texts."""
     facts = " · ".join([value for value, _ in call["facts"]] + [words for words, _ in call["faults"]])
-    length = MOST_LENGTH // max(1, len(call["turns"]))
+    length = MAX_LENGTH // max(1, len(call["turns"]))
     turns = "".join(
         f"<b>{escape(turn['role'])}</b>"
         + "".join(f" [{escape(image['text'])}]" for image in turn["images"])
         + f"{_PRE}{escape(without_middle(turn['text'], length))}</pre>"
         for turn in call["turns"]
     )
-    before, marked, after = (escape(without_middle(part, MOST_LENGTH // 3)) for part in call["answer"])
-    parts = {"reasoning": escape(without_middle(call["reasoning"], MOST_LENGTH))} if call["reasoning"] else {}
+    before, marked, after = (escape(without_middle(part, MAX_LENGTH // 3)) for part in call["answer"])
+    parts = {"reasoning": escape(without_middle(call["reasoning"], MAX_LENGTH))} if call["reasoning"] else {}
     parts["answer"] = before + (f"<b>{marked}</b>" if marked else "") + after
     answer_html = "".join(f"<b>{name}</b>{_PRE}{part}</pre>" for name, part in parts.items())
     note = f"<i>{escape(call['note'])}</i><br>" if call["note"] else ""

@@ -21,7 +21,7 @@ from mosaic_lab.widgets.page.panel_widgets import Table
 from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_subshell
 from mosaic_lab.widgets.replays.replay_area import ReplayArea, Say
 
-MOST_ROWS = 500
+MAX_ROWS = 500
 """Maximum number of episodes in the list, which shows the newest."""
 REFRESH_SECONDS = 2.0
 _COLUMNS = {"#": True, "Operator": False, "Seed": True, "Return": True, "Length": True, "End": False}
@@ -81,8 +81,8 @@ class EpisodeList:
         records = [] if self._evaluation.damage else self._evaluation.records()
         several = self._evaluation.plan.request.episodes > 1
         colors = {lane: color(index) for index, lane in enumerate(self._evaluation.plan.lanes)}
-        first = max(0, len(records) - MOST_ROWS)
-        caption = f"The last {MOST_ROWS:,} of {len(records):,} episodes; ev.replay replays any"
+        first = max(0, len(records) - MAX_ROWS)
+        caption = f"The last {MAX_ROWS:,} of {len(records):,} episodes; ev.replay replays any"
         rows = []
         for position, record in enumerate(records[first:], first + 1):
             succeeded = record["status"] == "ok"

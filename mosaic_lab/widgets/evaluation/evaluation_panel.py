@@ -17,8 +17,8 @@ from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames
 from mosaic_lab.widgets.page.saved_form import Caption, html_notes, table_html
 from mosaic_lab.widgets.runs.run_view import Notice, warning_notice
 
-MOST_FAILURES = 5
-MOST_STALLS = 3
+MAX_FAILURES = 5
+MAX_STALLS = 3
 
 
 class EvaluationPanel(ResultPanel[EvaluationSnapshot]):
@@ -83,9 +83,9 @@ class EvaluationPanel(ResultPanel[EvaluationSnapshot]):
     def notices(self) -> list[Notice]:
         notices = super().notices()
         stalls = self._evaluation.stalls
-        notices += [warning_notice(str(stall)) for stall in stalls[:MOST_STALLS]]
-        if len(stalls) > MOST_STALLS:
-            notices.append(warning_notice(f"and {_counted(len(stalls) - MOST_STALLS)} more"))
+        notices += [warning_notice(str(stall)) for stall in stalls[:MAX_STALLS]]
+        if len(stalls) > MAX_STALLS:
+            notices.append(warning_notice(f"and {_counted(len(stalls) - MAX_STALLS)} more"))
         snapshot = self.reader.latest
         if snapshot is not None and snapshot.damage:
             notices.append({"level": "error", "text": snapshot.damage})
@@ -96,9 +96,9 @@ class EvaluationPanel(ResultPanel[EvaluationSnapshot]):
             else [failure for failure in snapshot.failures if not _is_reported(failure, notice_text)]
         )
         notices += [
-            warning_notice(f"{_counted(count)} failed: {text}") for text, count in failures[:MOST_FAILURES]
+            warning_notice(f"{_counted(count)} failed: {text}") for text, count in failures[:MAX_FAILURES]
         ]
-        if omitted := sum(count for _, count in failures[MOST_FAILURES:]):
+        if omitted := sum(count for _, count in failures[MAX_FAILURES:]):
             notices.append(warning_notice(f"and {_counted(omitted)} more failed in other ways"))
         return notices
 

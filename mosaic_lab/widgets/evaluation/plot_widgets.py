@@ -33,13 +33,13 @@ from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_s
 from mosaic_lab.widgets.replays.replay_area import ReplayArea
 
 ROW_PIXELS, AROUND_ROWS_PIXELS = 26, 74
-NAME_PIXELS, MOST_NAME_PIXELS = 7, 170
+NAME_PIXELS, MAX_NAME_PIXELS = 7, 170
 """Width of a character in a row's name, and maximum width of a name."""
-LEAST_PIXELS = 130
+MIN_PIXELS = 130
 """Minimum width of a figure beside its axis; below it, the next figure wraps."""
 FEW_BESIDE = 3
 """Approximate number of x ticks in figures side by side."""
-MOST_SHOWN = 32
+MAX_SHOWN_PLOTS = 32
 """Maximum number of live plots; beyond it the oldest are replaced by their static form."""
 
 
@@ -63,7 +63,7 @@ class FacetFigure:
         self._y_axis = bqplot.Axis(scale=self._y, side="left")
         left = 58
         if rows:
-            names = [shortened(name, MOST_NAME_PIXELS // NAME_PIXELS) if has_names else "" for name in rows]
+            names = [shortened(name, MAX_NAME_PIXELS // NAME_PIXELS) if has_names else "" for name in rows]
             self._y_axis.grid_lines = "none"
             self._y_axis.tick_values = np.arange(len(rows))
             self._y_axis.tick_labels = {str(row): name for row, name in enumerate(names)}
@@ -78,7 +78,7 @@ class FacetFigure:
             layout=Layout(
                 width="auto",
                 height=height,
-                min_width=f"{left + LEAST_PIXELS}px" if wraps else "0",
+                min_width=f"{left + MIN_PIXELS}px" if wraps else "0",
                 flex=f"1 1 {left}px",
             ),
             fig_margin={"top": 28, "bottom": 44, "left": left, "right": 16},
@@ -239,7 +239,7 @@ class PlotStack:
             figures.send_again()
 
 
-_shown = ShownOutputs(MOST_SHOWN)
+_shown = ShownOutputs(MAX_SHOWN_PLOTS)
 
 
 def show(plot: Plot) -> None:

@@ -30,20 +30,20 @@ NOTICE_SECONDS = 1.0
 CALM_SECONDS = 30.0
 """Seconds without a failure of a view after which its next one is reported."""
 SHORTEST_WAIT = 0.001
-MOST_SENDS = 300
+MAX_SENDS = 300
 """Maximum number of frame messages per second over all views: the server drops messages beyond 1,000 per
 second."""
-MOST_VIEWERS = 64
+MAX_VIEWERS = 64
 """Maximum number of views kept, most of which belong to closed pages; those silent longest are dropped
 first."""
-MOST_RECORDED_BYTES = 256 << 20
+MAX_RECORDED_BYTES = 256 << 20
 """Maximum size of all recordings together."""
 
 logger = logging.getLogger(__name__)
-MOST_AT_ONCE = 4
-MOST_BYTES = 64 << 20
+MAX_CONCURRENT_FILES = 4
+MAX_BYTES = 64 << 20
 """Maximum size of a file sent to a page."""
-MOST_SECONDS = 3600.0
+MAX_SECONDS = 3600.0
 
 
 class FrameStream:
@@ -69,7 +69,7 @@ class FrameStream:
                 self._viewers.append(viewer)
                 self._viewers_changed = True
                 by_silence = sorted(self._viewers, key=lambda viewer: viewer.heard_at)
-                forgotten = by_silence[: max(0, len(by_silence) - MOST_VIEWERS)]
+                forgotten = by_silence[: max(0, len(by_silence) - MAX_VIEWERS)]
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._run, name="mosaic-frames", daemon=True)
                     self._thread.start()
@@ -144,7 +144,7 @@ class FrameStream:
             for viewer in visible:
                 self._guard(viewer, partial(viewer.notify, now))
         for viewer in visible:
-            self._serve(viewer, rates, len(visible) / MOST_SENDS, now)
+            self._serve(viewer, rates, len(visible) / MAX_SENDS, now)
         self._idle = not visible
         later = min((self._notices_at, *(self._due_at(viewer, now) for viewer in visible)))
         # Checked last: an acknowledgement wakes this thread only if ``waiting`` is set.
@@ -196,7 +196,7 @@ class FrameStream:
             shown_folders = {tile.feed.folder for viewer in self._viewers for tile in viewer.tiles}
             unused = [self._feeds.pop(folder) for folder in self._feeds.keys() - shown_folders]
             for feed in self._feeds.values():
-                feed.recorder.limit_bytes = min(RECORDED_BYTES, MOST_RECORDED_BYTES // len(self._feeds))
+                feed.recorder.limit_bytes = min(RECORDED_BYTES, MAX_RECORDED_BYTES // len(self._feeds))
         for feed in unused:
             feed.close()
 
@@ -235,7 +235,7 @@ def frame_stream() -> FrameStream:
     return _stream
 
 
-_file_slots = threading.BoundedSemaphore(MOST_AT_ONCE)
+_file_slots = threading.BoundedSemaphore(MAX_CONCURRENT_FILES)
 
 
 class File(NamedTuple):
@@ -261,8 +261,8 @@ def film(feed: FrameFeed, seconds: object, form: object) -> Callable[[], File]:
     shown."""
     if form not in ("gif", "mp4"):
         raise MosaicError(f"A recording must be a gif or an mp4, not {form!r}.")
-    if not isinstance(seconds, int | float) or not 0 < seconds <= MOST_SECONDS:
-        raise MosaicError(f"A recording can have up to {MOST_SECONDS:.0f} seconds, not {seconds!r}.")
+    if not isinstance(seconds, int | float) or not 0 < seconds <= MAX_SECONDS:
+        raise MosaicError(f"A recording can have up to {MAX_SECONDS:.0f} seconds, not {seconds!r}.")
     packets = feed.recorder.last(seconds)
     if not packets:
         raise MosaicError(f"Nothing of run {feed.folder.name} was shown yet, so there is nothing to record.")
@@ -274,7 +274,7 @@ def film(feed: FrameFeed, seconds: object, form: object) -> Callable[[], File]:
 def deliver(viewer: Viewer, make: Callable[[], File]) -> None:
     """Make a file in a thread, and send it to the view. Raises MosaicError if too many are being made."""
     if not _file_slots.acquire(blocking=False):
-        raise MosaicError(f"{MOST_AT_ONCE} files are already being made; try again when one is done.")
+        raise MosaicError(f"{MAX_CONCURRENT_FILES} files are already being made; try again when one is done.")
     threading.Thread(target=_deliver, args=(viewer, make), name="mosaic-frames-file", daemon=True).start()
 
 
@@ -292,9 +292,9 @@ def _deliver(viewer: Viewer, make: Callable[[], File]) -> None:
 
 
 def _bounded(data: bytes) -> bytes:
-    if len(data) > MOST_BYTES:
+    if len(data) > MAX_BYTES:
         raise MosaicError(
-            f"The recording has {len(data) >> 20} MiB; a page can receive {MOST_BYTES >> 20}: "
+            f"The recording has {len(data) >> 20} MiB; a page can receive {MAX_BYTES >> 20}: "
             "record fewer seconds, or in a cell: wall.record(path, seconds)."
         )
     return data

@@ -35,12 +35,12 @@ VERSION = 1
 """Version of the protocol between a view on a page and its `Viewer`."""
 SILENT_SECONDS = 60.0
 """A page that has been silent for this long is gone or asleep. Nothing is sent until its next message."""
-MOST_TILES = 256
-MOST_FPS = 60.0
-MOST_BYTES = 8 << 20
+MAX_TILES = 256
+MAX_FPS = 60.0
+MAX_BYTES = 8 << 20
 """Limit on the bytes of frames in one message before its last frame; the remaining frames come first in the
 next one."""
-MOST_POSTED = 256
+MAX_POSTED = 256
 NOTHING = Notice("info", "")
 GATHER_SECONDS = 0.004
 """Seconds that frames wait for those of other runs that recently had frames, as long as more arrive, because
@@ -176,8 +176,8 @@ class Viewer:
         self._due_at = now
         self._gathered = 0  # frames that wait for more
         self._gathering_since = self._gather_until = -math.inf
-        self._posted: deque[tuple[float, Mapping[str, Any]]] = deque(maxlen=MOST_POSTED)
-        self._credit = Credit(now, 1 / MOST_FPS)
+        self._posted: deque[tuple[float, Mapping[str, Any]]] = deque(maxlen=MAX_POSTED)
+        self._credit = Credit(now, 1 / MAX_FPS)
         self._bandwidth = Bandwidth(now)
         self._update_view(opened)
 
@@ -188,7 +188,7 @@ class Viewer:
 
         Acknowledgements may fill at most half of the queue: a lost one is requested again.
         """
-        if data.get("type") != "ack" or len(self._posted) < MOST_POSTED // 2:
+        if data.get("type") != "ack" or len(self._posted) < MAX_POSTED // 2:
             self._posted.append((now, data))
 
     @property
@@ -242,7 +242,7 @@ class Viewer:
         self._paused = data.get("paused") is True
         fps = data.get("fps")
         requested_fps = float(fps) if isinstance(fps, int | float) and fps > 0 else 30.0
-        self._interval = self._credit.interval = 1 / min(MOST_FPS, max(0.1, requested_fps))
+        self._interval = self._credit.interval = 1 / min(MAX_FPS, max(0.1, requested_fps))
         self._due_at = self.heard_at
 
     def _wake(self, now: float) -> None:
@@ -294,7 +294,7 @@ class Viewer:
         buffers: list[bytes] = []
         size = 0
         for tile in sorted(news, key=lambda tile: tile.sent_at):
-            if size > MOST_BYTES:
+            if size > MAX_BYTES:
                 break
             tile.frame, tile.number, tile.sent_at = tile.feed.frame, tile.feed.number, now
             packet = tile.feed.packet(now, self._bandwidth.low)
@@ -356,8 +356,8 @@ def _integer(value: object) -> int:
 
 
 def _paths(tiles: object) -> list[Path]:
-    if not isinstance(tiles, list) or not 0 < len(tiles) <= MOST_TILES:
-        raise ValueError(f"a view has 1 to {MOST_TILES} tiles, not {tiles!r:.200}")
+    if not isinstance(tiles, list) or not 0 < len(tiles) <= MAX_TILES:
+        raise ValueError(f"a view has 1 to {MAX_TILES} tiles, not {tiles!r:.200}")
     return [_path(tile) for tile in tiles]
 
 

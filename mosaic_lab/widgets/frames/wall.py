@@ -24,7 +24,7 @@ from mosaic_lab.validation import checked_methods
 from mosaic_lab.widgets.frames import register_target
 from mosaic_lab.widgets.frames.frame_stream import frame_stream
 from mosaic_lab.widgets.frames.saved_frames import SavedFrames
-from mosaic_lab.widgets.frames.viewer import MOST_FPS, MOST_TILES
+from mosaic_lab.widgets.frames.viewer import MAX_FPS, MAX_TILES
 from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.saved_form import PanelOutput, describe_panel
 from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_subshell
@@ -45,7 +45,7 @@ class FrameView(anywidget.AnyWidget):
     title = t.Unicode().tag(sync=True)
     tiles: t.List[dict[str, str]] = t.List(t.Dict()).tag(sync=True)
     canvases: t.List[Any] = t.List(t.Instance(Canvas)).tag(sync=True, **widget_serialization)
-    fps = t.Float(FPS, min=MIN_FPS, max=MOST_FPS).tag(sync=True)
+    fps = t.Float(FPS, min=MIN_FPS, max=MAX_FPS).tag(sync=True)
     columns = t.Int(0, min=0, help="0: as many as there is room for").tag(sync=True)
 
 
@@ -61,11 +61,11 @@ class FrameWall:
 
     def __init__(self, runs: AnyRuns, fps: float = FPS, columns: int | None = None) -> None:
         self.runs = find_runs(runs)
-        if not 0 < len(self.runs) <= MOST_TILES:
-            raise ConfigurationError(f"a wall can show 1 to {MOST_TILES} runs, not {len(self.runs)}")
-        if not isinstance(fps, int | float) or not MIN_FPS <= fps <= MOST_FPS:
+        if not 0 < len(self.runs) <= MAX_TILES:
+            raise ConfigurationError(f"a wall can show 1 to {MAX_TILES} runs, not {len(self.runs)}")
+        if not isinstance(fps, int | float) or not MIN_FPS <= fps <= MAX_FPS:
             raise ConfigurationError(
-                f"fps must be from {MIN_FPS} to {MOST_FPS:g} frames per second, not {fps!r}"
+                f"fps must be from {MIN_FPS} to {MAX_FPS:g} frames per second, not {fps!r}"
             )
         if columns is not None and (not isinstance(columns, int) or columns < 1):
             raise ConfigurationError(

@@ -41,17 +41,17 @@ if TYPE_CHECKING:
 Report = Callable[[dict[str, Any]], None]
 """Sends progress to the page."""
 
-MOST_AT_ONCE = 1000
+MAX_RUNS_PER_ACTION = 1000
 """Maximum number of runs in one request."""
 SEEDS = range(5)
 """Episode seeds of a comparison requested by the page."""
-MOST_OPEN = 32
+MAX_OPEN = 32
 """Maximum number of tabs of one store. A reloaded or closed page never closes its tabs, so the oldest is
 dropped."""
 
 
 class ActedOnParams(Params):
-    runs: Annotated[list[RunId], Meta(min_length=1, max_length=MOST_AT_ONCE)]
+    runs: Annotated[list[RunId], Meta(min_length=1, max_length=MAX_RUNS_PER_ACTION)]
 
 
 class RemoveParams(ActedOnParams):
@@ -281,7 +281,7 @@ class Tabs:
         model_id = str(widget.model_id)
         with self._lock:
             self._open[model_id] = close
-            oldest = list(self._open)[:-MOST_OPEN]
+            oldest = list(self._open)[:-MAX_OPEN]
         for old in oldest:
             self.close(old)
         return model_id

@@ -36,7 +36,7 @@ from mosaic_lab.widgets.page.saved_form import Caption, SavedForm, html_table
 from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
 
 FIRST_CHARTS = 4
-MOST_PICTURED = 12
+MAX_PICTURED_CHARTS = 12
 REST_SECONDS = 2.0
 """Seconds without a change before the picture is drawn again."""
 MOMENT_SECONDS = 2.0
@@ -165,7 +165,7 @@ class RunWorkspace:
                     colors=run_colors,
                 ),
             )
-            for chart in state["charts"][:MOST_PICTURED]
+            for chart in state["charts"][:MAX_PICTURED_CHARTS]
         ]
 
     def _visible(self) -> list[Run]:

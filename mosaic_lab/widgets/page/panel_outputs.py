@@ -22,7 +22,7 @@ from mosaic_lab.widgets.page.kernel import cell_number
 from mosaic_lab.widgets.page.live_panel import LivePanel
 from mosaic_lab.widgets.page.saved_form import Caption, PanelOutput, SavedForm, new_id, publish
 
-MOST_PANELS = 16
+MAX_PANELS = 16
 """Maximum number of live panels; beyond it, the oldest panels of ended runs are replaced by their static
 form."""
 MOMENT_SECONDS = 1.0
@@ -150,7 +150,7 @@ def _close_surplus() -> None:
     """Close surplus panels of ended runs, those shown first."""
     with _shown_lock:
         settled = [key for key in _shown if _shown[key].settled]
-        surplus = [_shown.pop(key) for key in settled[: max(0, len(_shown) - MOST_PANELS)]]
+        surplus = [_shown.pop(key) for key in settled[: max(0, len(_shown) - MAX_PANELS)]]
     for shown in surplus:
         shown.close()
 

@@ -15,7 +15,7 @@ import traitlets as t
 from mosaic_lab.widgets.page.page_code import page_code
 
 X_AXES = ("step", "episode", "time")
-MOST_METRICS = 8
+MAX_METRICS = 8
 """Maximum number of metrics in one chart."""
 
 
@@ -43,9 +43,9 @@ class Controls(anywidget.AnyWidget):
 
     names: t.List[str] = t.List(t.Unicode()).tag(sync=True)
     common: t.List[str] = t.List(t.Unicode(), help="names that all workers share").tag(sync=True)
-    chosen: t.List[str] = t.List(t.Unicode(), maxlen=MOST_METRICS).tag(sync=True)
+    chosen: t.List[str] = t.List(t.Unicode(), maxlen=MAX_METRICS).tag(sync=True)
     several = t.Bool(True, help="more than one metric may be chosen").tag(sync=True)
-    most = t.Int(MOST_METRICS).tag(sync=True)
+    most = t.Int(MAX_METRICS).tag(sync=True)
     x = t.Enum(X_AXES, "step").tag(sync=True)
     smoothing = t.Float(0.0, min=0.0, max=0.99).tag(sync=True)
     log_axis = t.Bool(False).tag(sync=True)

@@ -39,8 +39,8 @@ METADATA = "mosaic_lab"
 
 Bundle = dict[str, Any]
 NOTHING: Bundle = {"text/html": "", "text/plain": ""}
-MOST_RUNS = 256
-MOST_OUTPUTS = 16
+MAX_RUNS = 256
+MAX_OUTPUTS = 16
 """Maximum number of outputs that keep a panel up to date; the oldest are no longer updated."""
 
 
@@ -142,7 +142,7 @@ class SavedForm:
     def add(self, output: PanelOutput | None = None) -> PanelOutput:
         """Return a new output, or add the ``output`` of a former kernel's panel."""
         output = output or PanelOutput()
-        self.outputs = (*self.outputs, output)[-MOST_OUTPUTS:]
+        self.outputs = (*self.outputs, output)[-MAX_OUTPUTS:]
         _forms[output.caption] = self
         return output
 
@@ -308,7 +308,7 @@ def describe_panel(kind: str, paths: Iterable[Path], **settings: Any) -> dict[st
 def described_runs(names: object) -> list[Run]:
     """Return the runs that a description names; empty if one of them is not in the store."""
     root = latest_root()
-    if root is None or not isinstance(names, list) or len(names) > MOST_RUNS:
+    if root is None or not isinstance(names, list) or len(names) > MAX_RUNS:
         return []
     paths = [(root / name).resolve() for name in names if isinstance(name, str)]
     runs = [Run(path) for path in paths if root in path.parents and (path / "state.json").is_file()]

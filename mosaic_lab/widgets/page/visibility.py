@@ -18,7 +18,7 @@ UNSEEN_SECONDS = 1.0
 """Interval between updates until a view has reported, since there may be no browser."""
 MAX_SILENCE_SECONDS = 40.0
 """Longest silence that counts as normal: two heartbeats and a margin."""
-MOST_VIEWS = 16
+MAX_VIEWS = 16
 
 
 class Visibility:
@@ -49,7 +49,7 @@ class Visibility:
                     self._visible[view] = self._clock()
                     appeared = appeared or not was_visible
             for views in (self._latest, self._visible):
-                while len(views) > MOST_VIEWS:
+                while len(views) > MAX_VIEWS:
                     del views[next(iter(views))]
         return appeared
 

@@ -14,14 +14,14 @@ from mosaic_lab.fastlane.pictures import evenly_timed, film_speed, mp4
 from mosaic_lab.number_format import number
 from mosaic_lab.overview.exchange_view import NO_PICTURE, fault_texts, shown_exchanges, thumbnail
 
-MOST_STEPS = 3_000
+MAX_STEPS = 3_000
 """Maximum number of steps in a player."""
-MOST_AGENTS = 12
+MAX_AGENTS = 12
 """Maximum number of agents whose actions are shown."""
 _FEW_AGENTS = 4  # whose returns are shown
 _SHORT = 32  # numbers of an observation that is shown as text
 _LONGEST_TEXT = 4_000
-_MOST_TEXT = 2 << 20  # characters of prompts, answers and observations in a player
+_MAX_TEXT = 2 << 20  # characters of prompts, answers and observations in a player
 _QUALITY = {"crf": "20", "preset": "veryfast", "threads": "2", "g": "12"}  # a jump decodes few frames
 
 
@@ -35,8 +35,8 @@ def replay_film(replay: Replay) -> bytes:
 
 def page_replay(replay: Replay) -> dict[str, Any]:
     """Return the replay for a player; see `Replay` in ``js/src/widgets/messages.ts``."""
-    steps, remaining_characters = [], _MOST_TEXT
-    for step in replay[:MOST_STEPS]:
+    steps, remaining_characters = [], _MAX_TEXT
+    for step in replay[:MAX_STEPS]:
         step_content = _step(replay, step, remaining_characters > 0)
         remaining_characters -= len(step_content["text"]) + sum(map(_length, step_content["calls"]))
         steps.append(step_content)
@@ -68,8 +68,8 @@ def _step(replay: Replay, step: ReplayStep, with_texts: bool) -> dict[str, Any]:
     returns_before = {agent: total - step.rewards.get(agent, 0.0) for agent, total in step.returns.items()}
     calls = [call for agent in step.names for call in _calls(replay, step, agent)] if with_texts else []
     return {
-        "moves": [_move(step, agent) for agent in [*step.names][:MOST_AGENTS]],
-        "more": max(0, len(step.names) - MOST_AGENTS),
+        "moves": [_move(step, agent) for agent in [*step.names][:MAX_AGENTS]],
+        "more": max(0, len(step.names) - MAX_AGENTS),
         "facts": _facts(replay, step.index, step.rewards, returns_before),
         "text": _text(step.observations) if with_texts else "",
         "calls": calls,

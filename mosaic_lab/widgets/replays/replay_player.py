@@ -21,7 +21,7 @@ from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_subshell
 from mosaic_lab.widgets.replays.page_replay import page_replay, replay_film
 
-MOST_REPLAYS = 8
+MAX_REPLAYS = 8
 """Maximum number of replays side by side in a player."""
 
 logger = logging.getLogger(__name__)
@@ -126,7 +126,7 @@ class ReplayView:
 
 
 def _as_list(replays: Replay | Replays) -> list[Replay]:
-    return list(replays)[:MOST_REPLAYS] if isinstance(replays, Replays) else [replays]
+    return list(replays)[:MAX_REPLAYS] if isinstance(replays, Replays) else [replays]
 
 
 def _title(replays: Sequence[Replay]) -> str:

@@ -17,7 +17,7 @@ from mosaic_lab.fastlane.pictures import image_png, joined
 from mosaic_lab.widgets.page.saved_form import Caption, ShownOutputs, html_notes, html_table
 from mosaic_lab.widgets.replays.replay_player import PanelOf, ReplayView
 
-MOST_SHOWN = 16
+MAX_SHOWN_REPLAYS = 16
 """Maximum number of players in a kernel's notebooks; beyond it the oldest are replaced by their static
 form."""
 _SAVED_ROWS = 40  # of a replay's table in a saved notebook: half from the beginning, half from the end
@@ -26,7 +26,7 @@ _SAVED_PICTURES, _SAVED_SIDE, _GAP = 6, 160, 4
 _VIDEO = "width:320px; max-width:100%; background:#000"
 
 
-_shown = ShownOutputs(MOST_SHOWN)
+_shown = ShownOutputs(MAX_SHOWN_REPLAYS)
 
 
 def show(replays: Replay | Replays, panel_of: PanelOf) -> None:

@@ -21,7 +21,7 @@ from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_subshell
 from mosaic_lab.widgets.runs.run_view import RunView, film_positions
 
-MOST_FILMS = 100
+MAX_FILMS = 100
 """Maximum number of films in a strip, which shows the newest."""
 REFRESH_SECONDS = 2.0
 
@@ -91,7 +91,7 @@ class CollapsibleFilms:
         if not draw or strip is None:
             return
         films = self._view.run.films
-        film_entries = [self._described(film) for film in films[-MOST_FILMS:] if self._frame(film)]
+        film_entries = [self._described(film) for film in films[-MAX_FILMS:] if self._frame(film)]
         if [film["step"] for film in film_entries] != [film["step"] for film in strip.films]:
             strip.films = film_entries
         self._send_positions(strip)

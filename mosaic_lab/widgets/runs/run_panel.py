@@ -48,7 +48,7 @@ from mosaic_lab.widgets.runs.run_view import (
 from mosaic_lab.widgets.runs.summary import header_summary, runs_table
 from mosaic_lab.widgets.runs.system_charts import SystemCharts
 
-MOST_NOTICES = 8
+MAX_NOTICES = 8
 CATCH_UP_SECONDS = 20.0
 """Time limit for reading the remaining telemetry of all runs when a panel ends."""
 _CUT_SHORT = (
@@ -57,7 +57,7 @@ _CUT_SHORT = (
 _SEVERAL_AGENTS = (
     "returns are means over the agents of an episode; comparisons and evaluations show their sum"
 )
-MOST_BYTES = 8 << 20
+MAX_BYTES = 8 << 20
 """Maximum size in bytes of data sent to the page; larger exports are written to the runs' folders."""
 FILE_NAME = "metrics.csv"
 _SHOWN_FALLBACKS: dict[str, str] = {}
@@ -220,9 +220,9 @@ class RunPanel(FollowingPanel):
             notices.append(info_notice(_SEVERAL_AGENTS))
         notices += map(info_notice, self._fallbacks())
         notices += map(info_notice, self._notes)
-        if len(notices) > MOST_NOTICES:
-            omitted = len(notices) - MOST_NOTICES + 1
-            notices = [*notices[: MOST_NOTICES - 1], info_notice(f"and {omitted} more notices")]
+        if len(notices) > MAX_NOTICES:
+            omitted = len(notices) - MAX_NOTICES + 1
+            notices = [*notices[: MAX_NOTICES - 1], info_notice(f"and {omitted} more notices")]
         return notices
 
     def _fallbacks(self) -> Iterable[str]:
@@ -340,7 +340,7 @@ def _origin(run: Run) -> str:
     return f"{run.id} · continues {name}" + ("" if name == parent_id else f" ({parent_id})") + step
 
 
-def complete_csv(views: Sequence[RunView], names: Sequence[str], limit: int = MOST_BYTES) -> str | list[Path]:
+def complete_csv(views: Sequence[RunView], names: Sequence[str], limit: int = MAX_BYTES) -> str | list[Path]:
     """Return all logged values of the metrics as text, or the written files if the text exceeds ``limit``
     bytes. Raises OSError if a file cannot be read or written."""
     texts: list[str] = []

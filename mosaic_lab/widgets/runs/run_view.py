@@ -57,11 +57,11 @@ _HEALTH_TEXT = {
     "dropped_by_worker": "lines could not be written by the worker (is a disk full?)",
     "missed_by_keeper": "measurements of the system could not be taken or written",
 }
-MOST_LINES = 24
+MAX_LINES = 24
 """Maximum number of lines of a chart."""
-MOST_RAW = 4
+MAX_RAW_LINES = 4
 """Maximum number of smoothed lines drawn with their raw data behind them."""
-MOST_POINTS = 1000
+MAX_POINTS = 1000
 """Approximate maximum number of points of a line."""
 ALL_POINTS = 6000
 """Approximate number of points of all lines together: enough for the eye, with updates that stay small."""
@@ -286,12 +286,14 @@ def chart_content(views: Sequence[RunView], settings: ChartSettings, alone: bool
     if settings.interval and not alone:
         lines, notes = _means(entries, settings, scale)
     else:
-        if len(entries) > MOST_LINES:
-            notes.append(f"{MOST_LINES} of {len(entries)} runs are drawn; Mean includes all of them")
-            entries = entries[:MOST_LINES]
+        if len(entries) > MAX_LINES:
+            notes.append(f"{MAX_LINES} of {len(entries)} runs are drawn; Mean includes all of them")
+            entries = entries[:MAX_LINES]
         visible_count = sum(entry.key not in settings.hidden for entry in entries)
-        points = min(MOST_POINTS, ALL_POINTS // max(1, visible_count * (2 if settings.smoothing else 1)))
-        lines = [_line(entry, settings, scale, points, faint=visible_count <= MOST_RAW) for entry in entries]
+        points = min(MAX_POINTS, ALL_POINTS // max(1, visible_count * (2 if settings.smoothing else 1)))
+        lines = [
+            _line(entry, settings, scale, points, faint=visible_count <= MAX_RAW_LINES) for entry in entries
+        ]
         lines = [line for line in lines if len(line.curve[0])]
     if settings.log:
         below = sum(int(np.sum(line.curve[1] <= 0)) for line in lines if line.key not in settings.hidden)
@@ -339,7 +341,7 @@ def _means(entries: Sequence[_Entry], settings: ChartSettings, scale: float) -> 
         run = entry.view.run
         key = json.dumps([run.worker, run_settings(run)], sort_keys=True, default=str)
         by_configuration.setdefault(key, []).append(entry)
-    drawn_configurations = list(by_configuration.items())[:MOST_LINES]
+    drawn_configurations = list(by_configuration.items())[:MAX_LINES]
     labels = _configuration_labels([[entry.view for entry in members] for _, members in drawn_configurations])
     lines: list[Line] = []
     notes: list[str] = []
@@ -362,7 +364,7 @@ def _mean(
 ) -> Line | None:
     """Return the mean over runs with its interval, or with few runs the mean and each run; None if the runs
     share no part of the x axis."""
-    from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS
+    from mosaic_lab.evaluation.statistics.curves import MIN_RUNS
 
     mean = mean_over_runs(curves)
     if mean is None:
@@ -371,7 +373,7 @@ def _mean(
     if mean.runs == 1:
         return line
     line = replace(line, label=f"{label} · mean of {mean.runs}" if label else f"mean of {mean.runs}")
-    if mean.runs < FEWEST_RUNS:
+    if mean.runs < MIN_RUNS:
         return replace(line, thin=tuple(curves))
     return replace(line, label=f"{line.label}, 95% CI", band=outline(mean.steps, mean.low, mean.high))
 

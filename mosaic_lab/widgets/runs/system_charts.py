@@ -16,7 +16,7 @@ from mosaic_lab.overview.curve_model import Floats
 from mosaic_lab.widgets.charts.chart import Chart, Line
 from mosaic_lab.widgets.frames.collapsible import Collapsible
 from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
-from mosaic_lab.widgets.runs.run_view import MEMORY, MOST_LINES, RunView, x_unit
+from mosaic_lab.widgets.runs.run_view import MAX_LINES, MEMORY, RunView, x_unit
 
 POINTS = 300
 """Points per line, which is a few hundred pixels wide."""
@@ -83,7 +83,7 @@ class SystemCharts:
         scale, x_label = x_unit(self._views, x)
         for quantity, entries in charted:
             lines = []
-            for view, name, line_color in entries[:MOST_LINES]:
+            for view, name, line_color in entries[:MAX_LINES]:
                 steps, values = view.curve(name, x, POINTS)
                 lines.append(Line(f"{view.run.id} {name}", name, line_color, (steps / scale, values)))
             self._chart(quantity).draw(lines, x_label)

@@ -24,7 +24,7 @@ from mosaic_lab.widgets.runs.run_view import Notice, warning_notice
 
 SAVED_ROWS = 20
 """Number of trials in the static form: the best ones."""
-LEAST_BETWEEN, MOST_BETWEEN = 1.0, 10.0
+MIN_INTERVAL, MAX_INTERVAL = 1.0, 10.0
 """Limits on the seconds between readings of the trials, and between their plots. The first plots are slow
 because of imports; the upper limit keeps that from delaying the next ones."""
 
@@ -69,12 +69,12 @@ class SweepReader(ResultReader[SweepSnapshot]):
                 table=trials_table(sweep.plan, trials, self._intervals),
                 plots=() if self.latest is None else self.latest.plots,
             )
-            self._read_at = next_due(began, LEAST_BETWEEN, MOST_BETWEEN)
+            self._read_at = next_due(began, MIN_INTERVAL, MAX_INTERVAL)
             if plots and self._plotted != self.latest.table:
                 began, self._plotted = time.monotonic(), self.latest.table
                 new_plots = tuple(sweep_plots(sweep.plan, trials, sweep.importance()))
                 self.latest = replace(self.latest, plots=new_plots)
-                self._plot_at = next_due(began, LEAST_BETWEEN, MOST_BETWEEN)
+                self._plot_at = next_due(began, MIN_INTERVAL, MAX_INTERVAL)
             return self.latest
 
 

@@ -13,7 +13,7 @@ from support import start_painter, wait_until
 from telemetry.stream_fixtures import View, noise, run_of, shown
 
 from mosaic_lab.fastlane import Packet
-from mosaic_lab.fastlane.encoding import MOST_PIXELS
+from mosaic_lab.fastlane.encoding import MAX_PIXELS
 from mosaic_lab.runs import Run, Supervisor
 from mosaic_lab.widgets.frames import frame_stream as streams
 from mosaic_lab.widgets.frames import viewer
@@ -77,7 +77,7 @@ def test_frames_of_4k_are_reduced_by_a_whole_factor(
         pixels[:, 1920:] = 200
         packet = shown(view, writer, pixels)
         assert (packet.height, packet.width, packet.channels) == (1080, 1920, channels)
-        assert packet.height * packet.width <= MOST_PIXELS
+        assert packet.height * packet.width <= MAX_PIXELS
         assert (packet.decode()[:, ::960] == [[[0], [200]]]).all()
     view.end()
 
@@ -94,7 +94,7 @@ def test_numbers_that_json_cannot_say_come_as_words(
 def test_tiles_travel_together_up_to_a_size_and_none_is_left_out(
     stream: FrameStream, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(viewer, "MOST_BYTES", 2 * 84 * 84 * 3)
+    monkeypatch.setattr(viewer, "MAX_BYTES", 2 * 84 * 84 * 3)
     view = View(stream, [start_painter(supervisor) for _ in range(4)])
     wait_until(lambda: all(sum(tile == i for tile, _ in view.packets) > 20 for i in range(4)))
     assert max(view.sizes) == 3 * 84 * 84 * 3
@@ -133,7 +133,7 @@ def recorded(stream: FrameStream, run: Run) -> list[Packet]:
 def test_recordings_of_all_runs_together_are_bounded(
     stream: FrameStream, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "MOST_RECORDED_BYTES", 10 * 84 * 84 * 3)
+    monkeypatch.setattr(streams, "MAX_RECORDED_BYTES", 10 * 84 * 84 * 3)
     runs = [start_painter(supervisor) for _ in range(2)]
     view = View(stream, runs)
     wait_until(lambda: all(sum(tile == i for tile, _ in view.packets) > 10 for i in range(2)))

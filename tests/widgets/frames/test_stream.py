@@ -17,7 +17,7 @@ from mosaic_lab.runs import Supervisor
 from mosaic_lab.widgets.frames import flow_control
 from mosaic_lab.widgets.frames import frame_stream as streams
 from mosaic_lab.widgets.frames.flow_control import MIN_WINDOW
-from mosaic_lab.widgets.frames.frame_stream import MOST_VIEWERS, FrameStream
+from mosaic_lab.widgets.frames.frame_stream import MAX_VIEWERS, FrameStream
 from mosaic_lab.widgets.frames.viewer import GATHER_SECONDS, SILENT_SECONDS, VERSION, FrameFeed, Viewer
 
 
@@ -178,7 +178,7 @@ def test_frames_of_lanes_that_step_together_are_one_message(supervisor: Supervis
 
 def test_views_of_pages_that_are_gone_give_way(stream: FrameStream, supervisor: Supervisor) -> None:
     run = start_painter(supervisor)
-    views = [View(stream, [run]) for _ in range(MOST_VIEWERS + 1)]
+    views = [View(stream, [run]) for _ in range(MAX_VIEWERS + 1)]
     wait_until(lambda: sum(view.closed.is_set() for view in views) == 1)
     views[-1].more()
     for view in views:

@@ -24,7 +24,7 @@ from mosaic_contract.spaces import make_space
 ATARI = "atari"
 """The wrapper's name."""
 
-HELD, STACKED, SIZE, MOST_NOOPS = 4, 4, 84, 30
+HELD, STACKED, SIZE, MAX_NOOPS = 4, 4, 84, 30
 """Frames per action, images per observation, image height and width in pixels, and the maximum number of
 no-ops at the start of an episode (Mnih et al., 2015, doi:10.1038/nature14236)."""
 
@@ -50,7 +50,7 @@ def record(env_id: str, settings: Mapping[str, Any], *, restarts: bool = False) 
         "grey": True,
         "stacked": STACKED,
         "signs_of_rewards": True,
-        "most_noops": MOST_NOOPS,
+        "most_noops": MAX_NOOPS,
         "restarts": restarts,
         "fires": restarts and _fires(env_id),
         "sticky_actions": settings.get(_STICKY, _sticky_by_default(env_id)),
@@ -133,7 +133,7 @@ def _game_class() -> Any:
 
         def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
             frame, info = self.env.reset(**options)
-            for _ in range(int(self.unwrapped.np_random.integers(1, MOST_NOOPS + 1))):
+            for _ in range(int(self.unwrapped.np_random.integers(1, MAX_NOOPS + 1))):
                 frame, _, terminated, truncated, info = self.env.step(_NOOP)
                 if terminated or truncated:
                     frame, info = self.env.reset()

@@ -26,7 +26,7 @@ from mosaic_contract.observation_check import Convert, Misfit, NotFinite, conver
 
 _FORMS = {"reset": "(observation, info)", "step": "(observation, reward, terminated, truncated, info)"}
 _VALUES = {"reset": 2, "step": 5}
-_LARGEST_REWARD = 3.4e38
+_MAX_REWARD = 3.4e38
 """Libraries store rewards in 32 bits, where anything larger is infinite."""
 
 log = logging.getLogger("mosaic_contract")
@@ -270,8 +270,8 @@ class EpisodeCheck:
             raise EnvironmentFault(
                 f"step() of {self.env_id} returns {quoted(value)} as the reward{owner}; a number is needed"
             ) from None
-        if not abs(reward) <= _LARGEST_REWARD:
-            beyond = f", beyond the {_LARGEST_REWARD} of 32-bit numbers" if math.isfinite(reward) else ""
+        if not abs(reward) <= _MAX_REWARD:
+            beyond = f", beyond the {_MAX_REWARD} of 32-bit numbers" if math.isfinite(reward) else ""
             raise EnvironmentFault(f"{self.not_finite(f'reward{owner}', reward)}{beyond}")
         return reward
 
@@ -312,7 +312,7 @@ class ReturnsCheck(EpisodeCheck):
         """Return the result of `step`, converted. Raises `EnvironmentFault`."""
         self.steps += 1
         observation, reward, terminated, truncated, info = returned
-        if type(reward) is not float or not abs(reward) <= _LARGEST_REWARD:
+        if type(reward) is not float or not abs(reward) <= _MAX_REWARD:
             reward = self.reward(reward)
         if type(terminated) is not bool:
             terminated = self.flag("terminated", terminated)
@@ -372,9 +372,7 @@ class TeamCheck(EpisodeCheck):
         """Return the values by agent, converted by `read` unless they are of this kind already."""
         self._check_mapping("step", name, values)
         return {
-            agent: value
-            if type(value) is kind and abs(value) <= _LARGEST_REWARD
-            else read(value, f" of {agent}")
+            agent: value if type(value) is kind and abs(value) <= _MAX_REWARD else read(value, f" of {agent}")
             for agent, value in values.items()
         }
 

@@ -6,7 +6,7 @@ import select
 import time
 
 _AWAKE_SECONDS = 4e-4  # a small network, and a few light environments, take less
-_MOST_SKIPPED = 8  # powers of two
+_MAX_SKIPPED = 8  # powers of two
 
 
 class Readable:
@@ -33,7 +33,7 @@ class Readable:
             if self._comes_soon():
                 self._failures = max(0, self._failures - 1)
                 return True
-            self._failures = min(self._failures + 1, _MOST_SKIPPED)
+            self._failures = min(self._failures + 1, _MAX_SKIPPED)
             self._skipped = (1 << self._failures) - 1
         return bool(self._poll(None if seconds is None else 1e3 * seconds))
 

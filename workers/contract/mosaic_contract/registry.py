@@ -15,7 +15,7 @@ from typing import Any, Mapping
 
 _GAMES = "ale_py"
 _SERVER = "MOSAIC_ENVIRONMENT_SERVER"  # the environment variable, which the training's processes inherit
-_MOST_PROCESSES = 4
+_MAX_PROCESSES = 4
 _VERSION = re.compile(r"-v\d+$")
 _PACKAGES = {r"(MiniGrid|BabyAI)-.*": "minigrid", r"ALE/.*|\w+NoFrameskip-v\d": _GAMES}
 
@@ -38,7 +38,7 @@ def assigned(env_id: str) -> Mapping[str, Any] | None:
 def most_processes() -> int:
     """Return the default number of processes of a training's server: one per CPU core, at most 4."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(_MOST_PROCESSES, cores)
+    return min(_MAX_PROCESSES, cores)
 
 
 def variables_of_server() -> dict[str, str]:

@@ -17,7 +17,7 @@ from mosaic_contract.arrays import ARRAY_LIMIT
 from mosaic_contract.codec import as_number, finite
 from mosaic_contract.errors import BadMessage
 
-_MOST_TEXT = 4096  # characters of a Text space without an explicit limit
+_MAX_TEXT = 4096  # characters of a Text space without an explicit limit
 
 
 def describe_space(space: Any) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def _multi_binary(space: Any) -> dict[str, Any]:
 def _text(space: Any) -> dict[str, Any]:
     return {
         "min_length": int(getattr(space, "min_length", 0)),
-        "max_length": int(getattr(space, "max_length", _MOST_TEXT)),
+        "max_length": int(getattr(space, "max_length", _MAX_TEXT)),
         "characters": "".join(sorted(getattr(space, "characters", string.printable))),
     }
 
@@ -131,7 +131,7 @@ def _make_multi_discrete(description: Mapping[str, Any], spaces: Any, numpy: Any
 
 def _make_text(description: Mapping[str, Any], spaces: Any, numpy: Any) -> Any:
     return spaces.Text(
-        description.get("max_length", _MOST_TEXT),
+        description.get("max_length", _MAX_TEXT),
         min_length=description.get("min_length", 0),
         charset=description.get("characters", string.printable),
     )
@@ -158,5 +158,5 @@ _MAKERS: dict[str, Callable[[Mapping[str, Any], Any, Any], Any]] = {
     "Tuple": lambda d, spaces, numpy: spaces.Tuple([make_space(part) for part in d["spaces"]]),
     "Dict": lambda d, spaces, numpy: spaces.Dict({k: make_space(part) for k, part in d["spaces"].items()}),
     "Text": _make_text,
-    "MissionSpace": lambda d, spaces, numpy: _mission_class()(_MOST_TEXT, min_length=0),
+    "MissionSpace": lambda d, spaces, numpy: _mission_class()(_MAX_TEXT, min_length=0),
 }

@@ -53,7 +53,7 @@ class PlannedTraining:
 
     FORMAT: ClassVar[str]
     ALGORITHMS: ClassVar[Mapping[str, Any]]
-    LARGEST_SEED: ClassVar[int] = 2**32 - 1 - 1024  # NumPy's maximum, minus room for one seed per environment
+    MAX_SEED: ClassVar[int] = 2**32 - 1 - 1024  # NumPy's maximum, minus room for one seed per environment
     GAME_WRAPPERS: ClassVar[Tuple[str, ...]] = ()
 
     config: TrainingConfig
@@ -201,8 +201,8 @@ class PlannedTraining:
     def _start_problems(self, config: TrainingConfig) -> Iterator[str]:
         """Yield the reasons why the training cannot start with its seed or resume from its checkpoint.
         `config` has the given hyperparameters, without the checkpoint's."""
-        if config.seed > self.LARGEST_SEED:
-            yield f"seed must be at most {self.LARGEST_SEED}, got {config.seed}"
+        if config.seed > self.MAX_SEED:
+            yield f"seed must be at most {self.MAX_SEED}, got {config.seed}"
         if self.resume_from is not None:
             spaces = None if self.own_spec is None else self.own_spec.describe_spaces()
             yield from resume_misfits(config, *self.resume_from, self.bound, spaces)

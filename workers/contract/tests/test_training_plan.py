@@ -17,7 +17,7 @@ KNOWN = {"learning_rate": Parameter("learning_rate", float, 0.1, maximum=1)}
 class Plan(PlannedTraining):
     FORMAT = "mosaic-test/1"
     ALGORITHMS = {"ppo": "PPO of a library"}
-    LARGEST_SEED = 10
+    MAX_SEED = 10
 
     bound = {}
     parameters = KNOWN

@@ -22,7 +22,7 @@ class JumanjiPlan(PlannedTraining):
 
     FORMAT = "mosaic-jumanji/1"
     ALGORITHMS = ALGORITHMS
-    LARGEST_SEED = 2**32 - 1
+    MAX_SEED = 2**32 - 1
 
     @classmethod
     def probed(

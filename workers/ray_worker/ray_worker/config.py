@@ -36,7 +36,7 @@ class RllibPlan(PlannedTraining):
 
     FORMAT = "mosaic-rllib/1"
     ALGORITHMS = ALGORITHMS
-    LARGEST_SEED = 2**31 - 1  # upstream adds each runner's index and seeds NumPy with the sum
+    MAX_SEED = 2**31 - 1  # upstream adds each runner's index and seeds NumPy with the sum
     GAME_WRAPPERS = (CHANNELS_LAST, SCALED)
 
     algorithm: RllibAlgorithm

@@ -15,7 +15,7 @@ from mosaic_contract.wrappers import advice
 
 from .algorithms import ALGORITHMS, Sb3Algorithm
 
-SMALLEST_IMAGE = 36
+MIN_IMAGE = 36
 """Minimum height and width for upstream's convolutions."""
 
 _OBSERVATIONS = ("Box", "Discrete", "MultiDiscrete", "MultiBinary")
@@ -64,7 +64,7 @@ def is_image(space: Any) -> bool:
 def is_small(space: Any) -> bool:
     """Return whether an image is too small for upstream's convolutions."""
     height, width = sorted(space.shape)[-2:]
-    return bool(min(height, width) < SMALLEST_IMAGE)
+    return bool(min(height, width) < MIN_IMAGE)
 
 
 def in_short(space: Any) -> str:
@@ -89,10 +89,7 @@ def _observation_problem(space: Any) -> str:
             return "that are single numbers"
     for key, part in parts.items():
         if key and is_image(part) and is_small(part):
-            return (
-                f"with an image of less than {SMALLEST_IMAGE}×{SMALLEST_IMAGE} pixels beside other parts "
-                f"({key!r})"
-            )
+            return f"with an image of less than {MIN_IMAGE}×{MIN_IMAGE} pixels beside other parts ({key!r})"
     return ""
 
 

@@ -3,10 +3,10 @@
 import type { RunRow } from '../../shared/run-api.ts';
 import { trans } from '../../views/translation.ts';
 
-const MOST_SIMILAR = 4;
-const MOST_TRAININGS = 100;
+const MAX_SIMILAR = 4;
+const MAX_TRAININGS = 100;
 /** Length at which `mosaic_lab/overview/forms.py` truncates a list of suggestions. */
-const MOST_LISTED = 2000;
+const MAX_LISTED = 2000;
 
 export type Values = Readonly<Record<string, unknown>>;
 
@@ -72,7 +72,7 @@ export function missing(schema: FormSchema, values: Values): string[] {
 /** The schema of operators with the latest of these trainings as suggestions for a trained policy, and the
  * servers that are alive for a language model. */
 export function withRuns(schema: FormSchema, rows: readonly RunRow[]): FormSchema {
-  const trainings = rows.filter(({ kind, step }) => kind === 'training' && step).slice(0, MOST_TRAININGS);
+  const trainings = rows.filter(({ kind, step }) => kind === 'training' && step).slice(0, MAX_TRAININGS);
   const servers = rows.filter(({ kind, alive }) => kind === 'server' && alive);
   return withSuggestions(withSuggestions(schema, 'run', idsOf(trainings)), 'model', idsOf(servers));
 }
@@ -192,7 +192,7 @@ export function unlisted(
 ): { readonly value: string; readonly similar: readonly string[] } | null {
   const examples = (properties.env?.examples ?? []).map(String);
   const value = typeof env === 'string' ? env.trim() : '';
-  const isWhole = examples.length > 0 && examples.length < MOST_LISTED;
+  const isWhole = examples.length > 0 && examples.length < MAX_LISTED;
   if (value === '' || !isWhole || examples.includes(value)) return null;
   const stem = (id: string) =>
     id
@@ -201,7 +201,7 @@ export function unlisted(
       .replace(/[^a-z0-9]/g, '');
   const typed = stem(value);
   const similar = examples.filter(id => typed.length > 2 && stem(id).startsWith(typed.slice(0, 6)));
-  return { value, similar: similar.slice(0, MOST_SIMILAR) };
+  return { value, similar: similar.slice(0, MAX_SIMILAR) };
 }
 
 function table(value: unknown): Values {

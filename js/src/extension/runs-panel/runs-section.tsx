@@ -22,7 +22,7 @@ import './runs-panel.css';
 import { trans } from '../../views/translation.ts';
 
 /** With more stores, only one is shown initially. */
-const MOST_STORES = 8;
+const MAX_STORES = 8;
 /** Interval between searches for new stores while the panel is visible. */
 const SEARCH_MS = 15_000;
 const REASON_MS = 5000;
@@ -140,7 +140,7 @@ export class RunsSection extends ReactWidget {
     const isThere = (store: string) => store === ALL || sources.some(source => source.store === store);
     if (this._chosen !== null && isThere(this._chosen)) return this._chosen;
     if (this._first !== null && isThere(this._first)) return this._first;
-    return sources.length > MOST_STORES ? (sources[0]?.store ?? ALL) : ALL;
+    return sources.length > MAX_STORES ? (sources[0]?.store ?? ALL) : ALL;
   }
 
   private _follow(): void {

@@ -12,7 +12,7 @@ import type { ServerTransport } from './server-transport.ts';
  * Minimum pause between two searches. The pause is also a multiple of the last search's duration, which
  * limits the cost to 1% of the server's time.
  */
-const LEAST_PAUSE_MS = 2000;
+const MIN_PAUSE_MS = 2000;
 const PAUSE_PER_SEARCH = 100;
 
 export class RunSources {
@@ -99,7 +99,7 @@ export class RunSources {
   };
 
   private async _searchOnce(): Promise<void> {
-    let pause = LEAST_PAUSE_MS;
+    let pause = MIN_PAUSE_MS;
     try {
       const { stores, cut_short, seconds } = await this._server.stores();
       const paths = stores.map(store => store.path);

@@ -11,7 +11,7 @@ const WAIT_SECONDS = 15;
 /** Interval between two requests of a hidden page: it keeps no connection, and its data may be this old. */
 const HIDDEN_MS = 5000;
 /** Maximum interval between two attempts to reach a server. */
-const MOST_PAUSE_MS = 5000;
+const MAX_PAUSE_MS = 5000;
 /** A request for changes without an answer this long after it was due is sent again. */
 const LATE_MS = 10_000;
 /** Deadline of the first bytes of other answers: the server itself refuses what takes a minute. */
@@ -93,7 +93,7 @@ export class ServerTransport {
   private async _watch(): Promise<void> {
     if (this._watching) return;
     this._watching = true;
-    const backOff = new BackOff(MOST_PAUSE_MS);
+    const backOff = new BackOff(MAX_PAUSE_MS);
     while (this._followers.size) {
       this._renew = new AbortController();
       const { signal } = this._renew;
@@ -130,7 +130,7 @@ export class ServerTransport {
 
   /** Look whether the server is back, while no store is followed through it. */
   private async _awaitReturn(): Promise<void> {
-    const backOff = new BackOff(MOST_PAUSE_MS);
+    const backOff = new BackOff(MAX_PAUSE_MS);
     const { signal } = new AbortController();
     while (this._away) {
       await pause(backOff.next(), signal);

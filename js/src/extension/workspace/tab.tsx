@@ -67,11 +67,11 @@ export async function openedTab(
   return new WorkspaceTab(source, restoredState(remembered ?? initial, initialRuns), saved);
 }
 
-const MOST_LATEST = 50;
+const MAX_LATEST_RUNS = 50;
 
 /** The runs of a workspace opened without a selection: the latest ones. */
 async function latestRuns(source: RunSource): Promise<readonly string[]> {
   const rows = await latestRows(source);
   const latest = rows.map(({ id }) => id);
-  return chartedRuns(latest, rows).slice(0, MOST_LATEST);
+  return chartedRuns(latest, rows).slice(0, MAX_LATEST_RUNS);
 }

@@ -8,7 +8,7 @@ import { nearestPoint } from './nearest.ts';
 
 /** Maximum distance, in CSS pixels, between the pointer and a line's nearest point. */
 export const REACH = 16;
-export const MOST_DOTS = 12;
+export const MAX_DOTS = 12;
 const VEIL = 0.55;
 
 interface Marked {
@@ -125,7 +125,7 @@ function linkedPoints(
   { lines, scales: [{ min, max }] }: Marked,
   x: number
 ): { line: ChartLine; x: number; y: number }[] {
-  if (lines.length > MOST_DOTS) return [];
+  if (lines.length > MAX_DOTS) return [];
   const reach = (REACH * (max - min)) / Math.max(1, plot.over.clientWidth);
   return lines.flatMap(line => {
     const point = nearestPoint(line.data, x, reach);

@@ -8,7 +8,7 @@ import 'uplot/dist/uPlot.min.css';
 import uPlot from 'uplot';
 import type { Axis } from '../../shared/run-api.ts';
 import { chartAxes } from './chart-axes.ts';
-import { CursorOverlay, MOST_DOTS, REACH } from './cursor-overlay.ts';
+import { CursorOverlay, MAX_DOTS, REACH } from './cursor-overlay.ts';
 import { LinePainter, type Scale } from './line-painter.ts';
 import type { ChartLine } from './lines.ts';
 import { type Mark, paintMarks, withMarks } from './marks.ts';
@@ -135,7 +135,7 @@ export class LineChart {
       line = points[Math.max(0, Math.min(points.length - 1, index))] ?? line;
     } else return false;
     this.chosen = line?.line.data.key ?? null;
-    const nearby = readout(this.lines, x, REACH * pixel, () => 0, MOST_DOTS, this.chosen);
+    const nearby = readout(this.lines, x, REACH * pixel, () => 0, MAX_DOTS, this.chosen);
     this.setCursor({ x, readout: nearby, pointer: null });
     return true;
   }
@@ -271,7 +271,7 @@ export class LineChart {
     const x = plot.posToVal(left, 'x');
     const reach = Math.abs(plot.posToVal(left + REACH, 'x') - x);
     const distance = (value: number) => Math.abs(plot.valToPos(value, 'y') - top);
-    const nearby = readout(this.lines, x, reach, distance, MOST_DOTS);
+    const nearby = readout(this.lines, x, reach, distance, MAX_DOTS);
     const pointer = { left: left + plot.over.offsetLeft, top: top + plot.over.offsetTop };
     this.setCursor({ x, readout: nearby, pointer });
   }

@@ -16,7 +16,7 @@ export interface Mark extends Place {
 }
 
 /** Maximum number of lines whose marks a chart shows; more could not be distinguished. */
-const MOST_MARKED = 4;
+const MAX_MARKED = 4;
 /** Labels alternate between this many rows. */
 const LABEL_ROWS = 3;
 const ROW = 12;
@@ -31,7 +31,7 @@ export function marksOf(lines: readonly ChartLine[]): Mark[] {
   );
   const shared = (marked[0]?.marks ?? []).filter(mark => marked.every(({ marks }) => has(marks, mark)));
   const distinct: Mark[] = shared.map(({ x, label }) => ({ x, label, color: null }));
-  if (marked.length <= MOST_MARKED) {
+  if (marked.length <= MAX_MARKED) {
     for (const { marks, color } of marked) {
       for (const mark of marks) if (!has(shared, mark)) distinct.push({ ...mark, color });
     }

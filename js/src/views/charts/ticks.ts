@@ -8,15 +8,15 @@ import { trans } from '../translation.ts';
 const FEW_DECADES = [[1, 2, 5], [1, 3], [1]];
 const WITHIN_A_DECADE = [[1, 2, 3, 5, 7], ...FEW_DECADES];
 /** This many even steps, rounded, leave at least two ticks. */
-const LEAST_STEPS = 5;
+const MIN_STEPS = 5;
 
 /** Minimum distance between the ticks of an x axis, in CSS pixels, and that of short labels in narrow charts. */
 export const X_SPACE = 64;
-const LEAST_X_SPACE = 40;
+const MIN_X_SPACE = 40;
 
 /** The minimum distance of ticks in this width: steps of 1, 2 and 5 then have at least two ticks in it. */
 export function xSpace(width: number): number {
-  return Math.max(LEAST_X_SPACE, Math.min(X_SPACE, width / 5));
+  return Math.max(MIN_X_SPACE, Math.min(X_SPACE, width / 5));
 }
 
 /** Round ticks of a logarithmic axis: about `most`, at least two, at powers of ten if these suffice. */
@@ -27,7 +27,7 @@ export function logTicks(low: number, high: number, maxTicks: number): number[] 
     if (ticks.length >= 2 && ticks.length <= count) return ticks;
   }
   const powers = multiples(low, high, [1]);
-  if (powers.length <= count) return evenTicks(low, high, Math.max(LEAST_STEPS, count));
+  if (powers.length <= count) return evenTicks(low, high, Math.max(MIN_STEPS, count));
   const every = Math.ceil(powers.length / count);
   return powers.filter((_, i) => i % every === 0);
 }
@@ -59,7 +59,7 @@ function multiples(low: number, high: number, factors: readonly number[]): numbe
 }
 
 /** The precision of a number. */
-const MOST_DIGITS = 15;
+const MAX_DIGITS = 15;
 
 /** The labels of an axis' ticks, all with the same unit and enough digits to distinguish them. */
 export function tickTexts(ticks: readonly (number | null)[], step: number): string[] {
@@ -139,7 +139,7 @@ function digitsOf(ticks: readonly (number | null)[], minimum: number): number {
   const largest = Math.max(...numbers.map(Math.abs));
   const step = Math.min(...numbers.slice(1).map((tick, i) => tick - (numbers[i] as number)));
   const digits = Math.floor(Math.log10(largest)) - Math.floor(Math.log10(step)) + 2;
-  return Number.isFinite(digits) ? Math.max(minimum, Math.min(MOST_DIGITS, digits)) : minimum;
+  return Number.isFinite(digits) ? Math.max(minimum, Math.min(MAX_DIGITS, digits)) : minimum;
 }
 
 function minus(text: string): string {

@@ -138,7 +138,7 @@ function numberOf(text: string): number {
   return Number(text.replaceAll('_', ''));
 }
 
-const MOST_NAMED = 3;
+const MAX_NAMED = 3;
 
 /** The first problem as a sentence, given the names of the runs' hyperparameters; "" for none. */
 export function filterProblem(text: string, hyperparameters: readonly string[]): string {
@@ -157,7 +157,7 @@ export function filterProblem(text: string, hyperparameters: readonly string[]):
     if (![name, SHORT_NAMES[name]].some(field => field !== undefined && names.includes(field))) {
       const similar = names.filter(field => field.includes(name) || field.startsWith(name.slice(0, 3)));
       return similar.length
-        ? trans.__('No run has the setting %1. Similar: %2.', name, similar.slice(0, MOST_NAMED).join(', '))
+        ? trans.__('No run has the setting %1. Similar: %2.', name, similar.slice(0, MAX_NAMED).join(', '))
         : trans.__('No run has the setting %1.', name);
     }
     if (/[<>]/.test(sign) && Number.isNaN(numberOf(operand))) {

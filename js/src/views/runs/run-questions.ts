@@ -3,7 +3,7 @@
 import { trans } from '../translation.ts';
 import { nameOf, type Target } from './targets.ts';
 
-const MOST_NAMED = 8;
+const MAX_NAMED = 8;
 
 export interface TextQuestion {
   readonly title: string;
@@ -80,7 +80,7 @@ export function removalQuestion(
   trials: number,
   continuations: number
 ): Confirmation {
-  const names = targets.slice(0, MOST_NAMED).map(nameOf);
+  const names = targets.slice(0, MAX_NAMED).map(nameOf);
   const more = targets.length - names.length;
   return {
     title: trans._n('Remove a run?', 'Remove %1 runs?', targets.length),

@@ -57,7 +57,7 @@ export interface Snapshot extends SavedTable {
 }
 
 const TYPE_AHEAD_MS = 800;
-const MOST_REMEMBERED = 500;
+const MAX_REMEMBERED = 500;
 
 export class RunTable {
   /** The state to store. */
@@ -143,7 +143,7 @@ export class RunTable {
     if (line && line.open !== null) {
       const opened = Object.entries(this.saved.opened).filter(([other]) => other !== key);
       const all = [...opened, [key, open ?? !line.open] as const];
-      this._change({ opened: Object.fromEntries(all.slice(-MOST_REMEMBERED)) });
+      this._change({ opened: Object.fromEntries(all.slice(-MAX_REMEMBERED)) });
     }
   }
 

@@ -29,7 +29,7 @@ import type { Line, Sort } from './tree.ts';
 const COMPACT_HEIGHT = 40;
 const LINE_HEIGHT = 26;
 const HEADER_HEIGHT = 26;
-const LEAST_NAME = 240;
+const MIN_NAME_PX = 240;
 
 interface RunsGridProps {
   readonly table: RunTable;
@@ -115,7 +115,7 @@ export function RunsGrid({ table, snapshot, compact, label, readOnly, onOpen }: 
       : index % slots.current;
 
   const otherWidths = shown.flatMap(column => (column.id === 'name' ? [] : column.width));
-  const name = fittingWidth(available, otherWidths, LEAST_NAME);
+  const name = fittingWidth(available, otherWidths, MIN_NAME_PX);
   const template = shown.map(column => `${column.id === 'name' ? name : column.width}px`);
   const width = otherWidths.reduce((sum, other) => sum + other, name);
   const style = { '--mosaic-runs-columns': template.join(' ') } as CSSProperties;

@@ -18,7 +18,7 @@ export interface Sort {
 export const NEWEST_FIRST: Sort = { column: 'age', descending: false };
 
 /** The most hyperparameters in a title. */
-const MOST_SETTINGS = 2;
+const MAX_SETTINGS = 2;
 
 /** One line: a store, a group of runs started together, or a run. */
 export interface Line {
@@ -150,7 +150,7 @@ function nameGroup(group: Writable<Node>): void {
 }
 
 /**
- * Extend equal titles, unless given by users, by at most `MOST_SETTINGS` hyperparameters if these distinguish
+ * Extend equal titles, unless given by users, by at most `MAX_SETTINGS` hyperparameters if these distinguish
  * them, all others by the ends of their ids. `lab.run` accepts these titles.
  */
 function distinguish(nodes: readonly Writable<Node>[]): void {
@@ -160,7 +160,7 @@ function distinguish(nodes: readonly Writable<Node>[]): void {
     const [first = {}] = settings;
     const names = [...new Set(settings.flatMap(Object.keys))]
       .filter(name => settings.some(other => settingText(other[name]) !== settingText(first[name])))
-      .slice(0, MOST_SETTINGS);
+      .slice(0, MAX_SETTINGS);
     const texts = settings.map(values => names.map(name => `${name}=${settingText(values[name])}`).join(' '));
     namesakes.forEach((node, index) => {
       const text = texts[index];

@@ -8,7 +8,7 @@ import { type Filter, type Results, valueNamed } from './settings.ts';
 const LOG_FROM = 9.99;
 /** An axis with at most this many distinct numbers has its ticks at these. */
 const FEW_NUMBERS = 6;
-const MOST_TEXTS = 40;
+const MAX_TEXTS = 40;
 
 export interface ValueAxis {
   readonly name: string;
@@ -33,7 +33,7 @@ export function axisOf(name: string, rows: readonly RunRow[], results: Results, 
     );
     return {
       name,
-      texts: texts.slice(0, MOST_TEXTS),
+      texts: texts.slice(0, MAX_TEXTS),
       low: 0,
       high: Math.max(1, texts.length - 1),
       log: false

@@ -26,8 +26,8 @@ import type { Contents } from './contents.ts';
 import { type ChartState, changeChart, moveChart, removeChart } from './state.ts';
 
 const POINTS_STEP = 200;
-const FEWEST_POINTS = 200;
-const MOST_POINTS = 2000;
+const MIN_POINTS = 200;
+const MAX_POINTS = 2000;
 const KEY_STEP = 20;
 
 interface ChartPanelProps extends Contents {
@@ -55,7 +55,7 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
   }, [source]);
   useEffect(() => runs.onGrown(grown => data.current?.grown(grown)), [runs.onGrown]);
 
-  const points = Math.max(FEWEST_POINTS, Math.min(MOST_POINTS, Math.ceil(width / POINTS_STEP) * POINTS_STEP));
+  const points = Math.max(MIN_POINTS, Math.min(MAX_POINTS, Math.ceil(width / POINTS_STEP) * POINTS_STEP));
   const settings = useMemo<CurveSettings>(
     () => ({
       metric: chart.metric,

@@ -4,9 +4,9 @@ import { type PointerEvent, type ReactNode, useRef, useState } from 'react';
 import { trans } from '../translation.ts';
 import { useWidth } from '../use-size.ts';
 
-const LEAST_TABLE = 160;
+const MIN_TABLE_PX = 160;
 const KEY_STEP = 20;
-const LEAST_COLUMN = 360;
+const MIN_COLUMN = 360;
 
 /** A handle to resize the table of runs by dragging or with arrow keys. */
 export function Splitter(props: {
@@ -15,9 +15,9 @@ export function Splitter(props: {
 }): ReactNode {
   const { width, set } = props;
   const start = useRef<{ x: number; width: number } | null>(null);
-  const now = (el: Element) => width ?? el.previousElementSibling?.clientWidth ?? LEAST_TABLE;
+  const now = (el: Element) => width ?? el.previousElementSibling?.clientWidth ?? MIN_TABLE_PX;
   const move = (event: PointerEvent) => {
-    if (start.current) set(Math.max(LEAST_TABLE, start.current.width + event.clientX - start.current.x));
+    if (start.current) set(Math.max(MIN_TABLE_PX, start.current.width + event.clientX - start.current.x));
   };
   return (
     // biome-ignore lint/a11y/useSemanticElements: a separator that is dragged
@@ -27,13 +27,13 @@ export function Splitter(props: {
       tabIndex={0}
       aria-orientation="vertical"
       aria-label={trans.__('Width of the table of runs')}
-      aria-valuenow={width ?? LEAST_TABLE}
-      aria-valuemin={LEAST_TABLE}
+      aria-valuenow={width ?? MIN_TABLE_PX}
+      aria-valuemin={MIN_TABLE_PX}
       onKeyDown={event => {
         const by = { ArrowLeft: -KEY_STEP, ArrowRight: KEY_STEP }[event.key];
         if (by !== undefined) {
           event.preventDefault();
-          set(Math.max(LEAST_TABLE, now(event.currentTarget) + by));
+          set(Math.max(MIN_TABLE_PX, now(event.currentTarget) + by));
         }
       }}
       onPointerDown={event => {
@@ -59,7 +59,7 @@ interface Item {
 export function ChartGrid({ children }: { children: (columns: number) => readonly Item[] }): ReactNode {
   const grid = useRef<HTMLDivElement>(null);
   const width = useWidth(grid);
-  const columns = width > 0 ? Math.max(1, Math.min(4, Math.floor(width / LEAST_COLUMN))) : 2;
+  const columns = width > 0 ? Math.max(1, Math.min(4, Math.floor(width / MIN_COLUMN))) : 2;
   const [dragged, setDragged] = useState<string | null>(null);
   const [over, setOver] = useState<string | null>(null);
   return (

@@ -6,7 +6,7 @@ import { Check } from '../controls.tsx';
 import { trans } from '../translation.ts';
 import { TypedRange } from '../typed-range.tsx';
 import { brushed, brushOf, ticksOf, type ValueAxis } from './axes.ts';
-import { MOST_LETTERS, pixels } from './parallel-layout.ts';
+import { MAX_CHARS, pixels } from './parallel-layout.ts';
 import type { Filter } from './settings.ts';
 
 export const TICKS = 8;
@@ -34,7 +34,7 @@ export function Axis(
   return (
     <g>
       <text x={x} y={18} textAnchor="middle" className="mosaic-axis-title">
-        {shortened(title, MOST_LETTERS.title)}
+        {shortened(title, MAX_CHARS.title)}
         <title>{title}</title>
       </text>
       <line x1={x} x2={x} y1={top(0)} y2={top(1)} className="mosaic-axis" />
@@ -42,13 +42,13 @@ export function Axis(
         <g key={text} style={{ pointerEvents: 'none' }}>
           <rect
             className="mosaic-axis-back"
-            x={last ? x + 5 : x - 11 - pixels(text, MOST_LETTERS.tick)}
-            width={pixels(text, MOST_LETTERS.tick) + 6}
+            x={last ? x + 5 : x - 11 - pixels(text, MAX_CHARS.tick)}
+            width={pixels(text, MAX_CHARS.tick) + 6}
             y={top(place) - 7}
             height={14}
           />
           <text x={last ? x + 8 : x - 8} y={top(place) + 4} textAnchor={last ? 'start' : 'end'}>
-            {shortened(text, MOST_LETTERS.tick)}
+            {shortened(text, MAX_CHARS.tick)}
           </text>
         </g>
       ))}

@@ -1,10 +1,10 @@
 /** The layout of parallel coordinates: titles do not overlap, nor do numbers and axes. */
 
 /** Maximum number of displayed letters of a label. */
-export const MOST_LETTERS = { title: 22, tick: 16 };
+export const MAX_CHARS = { title: 22, tick: 16 };
 const LETTER_PX = 6.6;
 /** Minimum distance between two axes; with less space they scroll. */
-const LEAST_GAP = 72;
+const MIN_GAP = 72;
 
 interface AxisTexts {
   readonly title: string;
@@ -24,8 +24,8 @@ export function pixels(text: string, maximum: number): number {
 
 /** The layout in `room` pixels, or more if needed. Ticks are left of their axis, those of the last right. */
 export function parallelLayout(axes: readonly AxisTexts[], available: number): ParallelLayout {
-  const titles = axes.map(({ title }) => pixels(title, MOST_LETTERS.title));
-  const ticks = axes.map(axis => Math.max(0, ...axis.ticks.map(tick => pixels(tick, MOST_LETTERS.tick))));
+  const titles = axes.map(({ title }) => pixels(title, MAX_CHARS.title));
+  const ticks = axes.map(axis => Math.max(0, ...axis.ticks.map(tick => pixels(tick, MAX_CHARS.tick))));
   const last = axes.length - 1;
   const half = (i: number) => (titles[i] ?? 0) / 2;
   const tick = (i: number) => ticks[i] ?? 0;
@@ -33,7 +33,7 @@ export function parallelLayout(axes: readonly AxisTexts[], available: number): P
   const after = Math.max(half(last) + 6, tick(last) + 16);
   const gaps = titles
     .slice(1)
-    .map((_, i) => Math.max(LEAST_GAP, half(i) + half(i + 1) + 14, i + 1 < last ? tick(i + 1) + 22 : 0));
+    .map((_, i) => Math.max(MIN_GAP, half(i) + half(i + 1) + 14, i + 1 < last ? tick(i + 1) + 22 : 0));
   const needed = before + after + gaps.reduce((sum, gap) => sum + gap, 0);
   const width = Math.max(available, Math.ceil(needed));
   const spare = (width - needed) / Math.max(1, gaps.length);

@@ -17,7 +17,7 @@ const HEIGHT = 420;
 const TOP = 34;
 const BOTTOM = 16;
 /** With more runs, individual colours are not distinguishable: the colour shows the result. */
-const MOST_OWN_COLORS = 12;
+const MAX_OWN_COLORS = 12;
 
 interface ParallelProps extends Contents {
   readonly axes: readonly string[];
@@ -52,7 +52,7 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
     change({ filters: filter ? { ...filters, [name]: filter } : filters });
   };
   const visible = rows.filter(({ id }) => !hidden.has(id));
-  const byResult = visible.length > MOST_OWN_COLORS;
+  const byResult = visible.length > MAX_OWN_COLORS;
   const colorOf = (row: RunRow) => {
     const axis = axes.at(-1);
     const part = byResult && axis ? placeOn(axis, valueNamed(row, axis.name, results)) : null;

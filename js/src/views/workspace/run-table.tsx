@@ -13,7 +13,7 @@ import { showOnly, toggleRun, type WorkspaceState } from './state.ts';
 
 const ROW_PX = 26;
 /** Room for what distinguishes a name, such as "sb3 … trial 0 seed 1". */
-const LEAST_NAME_PX = 180;
+const MIN_NAME_PX = 180;
 
 interface RunTableProps extends Contents {
   /** The names of the results in the table. */
@@ -164,7 +164,7 @@ function useNameWidth(scroll: RefObject<HTMLElement | null>): number | null {
   useLayoutEffect(() => {
     const heads = [...(scroll.current?.querySelectorAll('thead th') ?? [])];
     const [eye = 0, , ...otherWidths] = heads.map(head => head.getBoundingClientRect().width);
-    const next = Math.floor(fittingWidth(available - eye, otherWidths, LEAST_NAME_PX));
+    const next = Math.floor(fittingWidth(available - eye, otherWidths, MIN_NAME_PX));
     if (available > 0 && Math.abs(next - (width ?? 0)) > 1) setWidth(next);
   });
   return width;

@@ -49,10 +49,10 @@ export interface WorkspaceState {
   readonly tableWidth: number | null;
 }
 
-const LEAST_HEIGHT = 140;
-const MOST_HEIGHT = 900;
-const MOST_SPAN = 4;
-const MOST_CHARTS = 60;
+const MIN_HEIGHT = 140;
+const MAX_HEIGHT = 900;
+const MAX_SPAN = 4;
+const MAX_CHARTS = 60;
 const DEFAULT_CHARTS = 4;
 const SYSTEM = 'system/';
 
@@ -157,7 +157,7 @@ export function defaultCharts(metrics: readonly string[]): readonly ChartState[]
 
 export function addChart(state: WorkspaceState, metric: string): WorkspaceState {
   const charts = state.charts ?? [];
-  if (charts.length >= MOST_CHARTS) return state;
+  if (charts.length >= MAX_CHARTS) return state;
   const numbers = charts.map(({ id }) => Number(id)).filter(Number.isFinite);
   return { ...state, charts: [...charts, newChart(metric, String(Math.max(-1, ...numbers) + 1))] };
 }
@@ -192,7 +192,7 @@ function newChart(metric: string, id: string): ChartState {
 }
 
 function sized(chart: ChartState): ChartState {
-  const height = Math.max(LEAST_HEIGHT, Math.min(MOST_HEIGHT, Math.round(chart.height)));
-  const span = Math.max(1, Math.min(MOST_SPAN, Math.round(chart.span)));
+  const height = Math.max(MIN_HEIGHT, Math.min(MAX_HEIGHT, Math.round(chart.height)));
+  const span = Math.max(1, Math.min(MAX_SPAN, Math.round(chart.span)));
   return { ...chart, height, span };
 }

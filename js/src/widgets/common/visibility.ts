@@ -7,7 +7,7 @@ import { type Model, send, viewName } from '../host/anywidget.ts';
 import type { PanelTraits } from '../messages.ts';
 
 const REPORT_MS = 15_000;
-const MOST_REPORTS = 16;
+const MAX_REPORTS = 16;
 
 export interface Visibility {
   /** The indices of the visible elements. */
@@ -58,7 +58,7 @@ export function reportVisibility<Traits extends PanelTraits>(
   const report = (visible: boolean) => {
     reported = visible;
     // Several reports, from all views of this model: a later value replaces one not sent yet.
-    const reports = [...model.get('presence'), [view, number++, visible] as const].slice(-MOST_REPORTS);
+    const reports = [...model.get('presence'), [view, number++, visible] as const].slice(-MAX_REPORTS);
     send(model, 'presence', reports as Traits['presence']);
   };
   const visibility = watchVisibility(() => {

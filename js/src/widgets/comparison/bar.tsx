@@ -8,7 +8,7 @@ import { useTrait } from '../host/react.ts';
 import type { ComparisonState, ComparisonTraits } from '../messages.ts';
 import { nearestSpeed } from './card-text.ts';
 
-const MOST_SEED = 2 ** 32 - 1;
+const MAX_SEED = 2 ** 32 - 1;
 
 /** A method of the comparison, with its arguments. */
 export type CallComparison = (name: string, args?: object) => void;
@@ -40,7 +40,7 @@ export function Bar({ model, state, call, say, size, resize }: BarProps) {
     const { value = '' } = field.current ?? {};
     const valid = field.current?.checkValidity() ?? true;
     say(
-      valid ? '' : `A seed is an integer from 0 to ${MOST_SEED}; the lanes are still on seed ${seed}.`,
+      valid ? '' : `A seed is an integer from 0 to ${MAX_SEED}; the lanes are still on seed ${seed}.`,
       true
     );
     if (valid) call('reset', { seed: value === '' ? null : Number(value) });
@@ -125,7 +125,7 @@ function Seeds({ state: { mode, seed, seeds }, field, begin, call }: SeedsProps)
           className="mosaic-number"
           type="number"
           min="0"
-          max={MOST_SEED}
+          max={MAX_SEED}
           step="1"
           title="Enter starts an episode on this seed"
           disabled={disabled}

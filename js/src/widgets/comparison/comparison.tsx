@@ -19,7 +19,7 @@ import { Bar, type CallComparison } from './bar.tsx';
 import { Card, LaneTile } from './card.tsx';
 import { keepFocusOnKeys } from './keys.ts';
 
-const MOST_CALLS = 24;
+const MAX_CALLS = 24;
 const SAID_MS = 15_000;
 const FPS = 60; // every step up to the fastest speed offered, also if lanes step at this rate with some jitter
 const FASTEST_FPS = 30; // of lanes that play as fast as possible: each frame delays their next step
@@ -104,7 +104,7 @@ function Comparison({ model, el }: RenderContext<ComparisonTraits>) {
       ...model.get('calls'),
       [calls.view, calls.count, name, args] as ComparisonTraits['calls'][number]
     ];
-    send(model, 'calls', all.slice(-MOST_CALLS));
+    send(model, 'calls', all.slice(-MAX_CALLS));
   };
   const bind = (lane: number, agent: string, keys: KeyBinding[] | null) => {
     const all = model.get('bindings');

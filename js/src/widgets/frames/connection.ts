@@ -15,7 +15,7 @@ const TARGET = 'mosaic_lab.frames';
 const LAB_TARGET = 'mosaic_lab.status';
 const TICK_MS = 1000;
 const BEAT_MS = 5000;
-const MOST_MISSED = 3;
+const MAX_MISSED = 3;
 const FORGOTTEN_MS = 50_000; // the kernel forgets a view after a minute of silence
 const LONGEST_RETRY_MS = 30_000;
 const SUBSHELL_MS = 10_000;
@@ -84,7 +84,7 @@ export class Connection {
     } else if (elapsed > FORGOTTEN_MS) {
       this.open(this.kernel);
     } else if (elapsed >= BEAT_MS) {
-      if (this.missed < MOST_MISSED) {
+      if (this.missed < MAX_MISSED) {
         this.beat();
         return;
       }

@@ -22,7 +22,7 @@ import { Screen } from './screen.ts';
 import type { Settings } from './settings.ts';
 import type { Tile } from './tile.ts';
 
-const MOST_AGES = 1000;
+const MAX_AGES = 1000;
 const HUD_MS = 100; // between two updates of the numbers below frames, each of which lays out the page again
 const SAVING = { snapshot: 'Saving the frame…', record: 'Saving the last seconds…', enable: '' };
 
@@ -178,7 +178,7 @@ export class Frames {
       drawn[i] = (drawn[i] ?? 0) + 1;
       steps[i] = packet.hud.step ?? null;
       ages.push(Date.now() - 1000 * packet.published);
-      if (ages.length > MOST_AGES) ages.shift();
+      if (ages.length > MAX_AGES) ages.shift();
     });
     this.hudTimer ??= setTimeout(this.showHuds, HUD_MS);
     const done = this.credit.due(oldest);

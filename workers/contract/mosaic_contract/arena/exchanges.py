@@ -14,7 +14,7 @@ MOVE_BYTES = 256 << 10
 _MAX_EXCHANGES = 200  # exchanges per action; the newest are kept
 _TEXT_CHARACTERS = (16_000, 4_000, 1_000, 200)  # limits per text, tried until all fit
 _NUMBERS = ("input_tokens", "output_tokens", "cost_usd", "latency_ms")
-_MOST_LATENCIES = 2_000
+_MAX_LATENCIES = 2_000
 _NO_FAILURE = {"repair", "default"}  # marks that accompany the faults of an answer
 
 Exchange = Mapping[str, Any]
@@ -51,7 +51,7 @@ class ExchangeSums:
         self.amounts: dict[str, float | None] = dict.fromkeys(
             ("input_tokens", "output_tokens", "cost_usd"), 0
         )
-        self.latencies: deque[float] = deque(maxlen=_MOST_LATENCIES)
+        self.latencies: deque[float] = deque(maxlen=_MAX_LATENCIES)
 
     def add(self, exchanges: Iterable[Exchange]) -> None:
         """Count exchanges reported by an operator."""

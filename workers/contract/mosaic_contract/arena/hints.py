@@ -16,10 +16,10 @@ from mosaic_contract.arrays import pack
 
 EVERYONE = "all"
 """The recipient of a message to all other agents."""
-MOST_MESSAGES = 8
+MAX_MESSAGES = 8
 """Maximum number of messages of one agent per action."""
-MOST_CHARACTERS = 500
-_MOST_KEPT = 64  # for an agent that does not act; the newest are kept
+MAX_CHARACTERS = 500
+_MAX_KEPT = 64  # for an agent that does not act; the newest are kept
 FRAME, TEAMMATES, DESCRIPTION = "frame", "teammates", "description"
 NEEDS = (FRAME, TEAMMATES, DESCRIPTION)
 
@@ -53,7 +53,7 @@ class Mailboxes:
             call.messages, problems = self._validate(call.agent, call.answer["messages"])
             for message in call.messages:
                 for receiver in self._receivers(call.agent, message["to"]):
-                    box = self._boxes.setdefault(receiver, deque(maxlen=_MOST_KEPT))
+                    box = self._boxes.setdefault(receiver, deque(maxlen=_MAX_KEPT))
                     box.append({"from": call.agent, "text": message["text"], "step_index": step_index})
             if problems:
                 call.fault_text = "; ".join([call.fault_text, *problems] if call.fault_text else problems)
@@ -63,7 +63,7 @@ class Mailboxes:
         if not isinstance(outgoing, list):
             return [], [f"its messages are not a list: {outgoing!r:.100}"]
         messages, problems = [], []
-        for message in outgoing[:MOST_MESSAGES]:
+        for message in outgoing[:MAX_MESSAGES]:
             fields = message if isinstance(message, dict) else {}
             receiver, text = fields.get("to"), fields.get("text")
             if not (isinstance(receiver, str) and isinstance(text, str) and text):
@@ -72,11 +72,11 @@ class Mailboxes:
                 receivers = ", ".join(agent for agent in self._agents if agent != sender) or "no other agents"
                 problems.append(f"a message to {receiver!r:.100} was not delivered: there are {receivers}")
             else:
-                if len(text) > MOST_CHARACTERS:
-                    problems.append(f"a message of {len(text)} characters was cut to {MOST_CHARACTERS}")
-                messages.append({"to": receiver, "text": text[:MOST_CHARACTERS]})
-        if len(outgoing) > MOST_MESSAGES:
-            problems.append(f"{len(outgoing) - MOST_MESSAGES} messages beyond {MOST_MESSAGES} were dropped")
+                if len(text) > MAX_CHARACTERS:
+                    problems.append(f"a message of {len(text)} characters was cut to {MAX_CHARACTERS}")
+                messages.append({"to": receiver, "text": text[:MAX_CHARACTERS]})
+        if len(outgoing) > MAX_MESSAGES:
+            problems.append(f"{len(outgoing) - MAX_MESSAGES} messages beyond {MAX_MESSAGES} were dropped")
         return messages, problems
 
     def _receivers(self, sender: str, receiver: str) -> list[str]:

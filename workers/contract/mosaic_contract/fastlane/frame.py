@@ -6,7 +6,7 @@ import sys
 from typing import Any, NamedTuple, Optional
 
 from mosaic_contract.errors import FrameError
-from mosaic_contract.fastlane.layout import LARGEST_FRAME
+from mosaic_contract.fastlane.layout import MAX_FRAME
 
 CHANNELS = (1, 3, 4)
 
@@ -72,8 +72,8 @@ def _size(shape: tuple[int, ...]) -> tuple[int, int, int]:
         raise FrameError(f"a frame must have the shape (height, width, channels), not {shape}") from None
     if height < 1 or width < 1 or channels not in CHANNELS:
         raise FrameError(f"a frame must have at least one pixel of 1, 3 or 4 channels; its shape is {shape}")
-    if height * width * channels > LARGEST_FRAME:
-        raise FrameError(f"a frame of the shape {shape} is larger than {LARGEST_FRAME >> 20} MiB")
+    if height * width * channels > MAX_FRAME:
+        raise FrameError(f"a frame of the shape {shape} is larger than {MAX_FRAME >> 20} MiB")
     return height, width, channels
 
 

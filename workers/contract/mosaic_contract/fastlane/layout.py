@@ -57,7 +57,7 @@ AGENT_LIMIT, TEXT_LIMIT = 100, 300  # bytes of UTF-8
 RECORD = struct.Struct("@d3Q Q2q3d 2Q")
 assert RECORD_AT + RECORD.size == TEXTS_AT and TEXTS_AT + AGENT_LIMIT + TEXT_LIMIT == PIXELS_AT
 
-LARGEST_FRAME = 64 << 20  # bytes
+MAX_FRAME = 64 << 20  # bytes
 SUFFIX = ".ring"
 
 

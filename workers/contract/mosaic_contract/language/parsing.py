@@ -18,7 +18,7 @@ from mosaic_contract.action_reader import action_reader
 from mosaic_contract.language.exchange import Parsed, TextForm
 
 MESSAGE_LIMIT = 500  # characters, the limit of arenas
-MOST_MESSAGES = 8  # per answer
+MAX_MESSAGES = 8  # per answer
 
 _ACTION = re.compile(r"^[\W_]*action[*_`]*[ \t]*[:：][*_`]*[ \t]*(.*?)[ \t]*$", re.I | re.M)
 _MESSAGE = re.compile(
@@ -202,7 +202,7 @@ def action_text(answer: str) -> str:
     return next(map(_stripped, _ACTION.findall(answer)), "")[:_MAX_QUOTED]
 
 
-def messages_in(answer: str, agents: Sequence[str], limit: int = MOST_MESSAGES) -> list[dict[str, str]]:
+def messages_in(answer: str, agents: Sequence[str], limit: int = MAX_MESSAGES) -> list[dict[str, str]]:
     """Return the messages {"to", "text"} in an answer, from lines such as `MESSAGE agent_1: text`, to these
     agents or to "all". Messages longer than `MESSAGE_LIMIT` are truncated; those after the first `limit` are
     dropped."""

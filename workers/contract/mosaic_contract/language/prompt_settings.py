@@ -13,7 +13,7 @@ from mosaic_contract.language.strategies import STRATEGIES, strategy_of
 COORDINATION = ("rules", "advice", "roles")
 PLACEHOLDERS = ("advice", "agent", "answering", "game", "others", "role", "rules", "teammates")
 """The names that a user's system prompt may contain in braces."""
-MOST_STEPS = 256
+MAX_STEPS = 256
 """Maximum number of latest turns in a prompt."""
 _MAX_TOKENS = 1_000_000
 _MAX_SYSTEM_CHARS = 100_000
@@ -64,7 +64,7 @@ class PromptSettings:
         """The maximum length of the history, in turns and in tokens."""
         if not isinstance(self.history, Mapping):
             return self.history, None
-        return self.history.get("steps", MOST_STEPS), self.history.get("tokens")
+        return self.history.get("steps", MAX_STEPS), self.history.get("tokens")
 
 
 @dataclass(frozen=True)
@@ -117,11 +117,11 @@ def _wrong_number(name: str, value: Any, low: int, high: int) -> Iterator[str]:
 
 def _wrong_history(history: Any) -> Iterator[str]:
     if not isinstance(history, Mapping):
-        yield from _wrong_number("history", history, 0, MOST_STEPS)
+        yield from _wrong_number("history", history, 0, MAX_STEPS)
         return
     if not history or not history.keys() <= {"steps", "tokens"}:
         yield f'history={dict(history)!r:.100}: must be {{"steps": …}}, {{"tokens": …}} or both'
-    for name, maximum in (("steps", MOST_STEPS), ("tokens", _MAX_TOKENS)):
+    for name, maximum in (("steps", MAX_STEPS), ("tokens", _MAX_TOKENS)):
         yield from _wrong_number(f"history[{name!r}]", history.get(name, 0), 0, maximum)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Iterator, Mapping, Sequence
 from mosaic_contract.codec import as_number
 from mosaic_contract.language.describers.environment_describer import EnvironmentDescriber, number
 
-MOST_NUMBERS = 200
+MAX_NUMBERS = 200
 """Maximum number of elements of an array that are written out."""
 
 _MAX_TEXT_CHARS = 20_000  # of a text observation
@@ -57,7 +57,7 @@ def _numbers(label: str, value: Any, space: Mapping[str, Any]) -> Iterator[str]:
     flat = list(_flat(nested))
     if not isinstance(nested, (list, tuple)):
         yield f"{label}{_format(nested)}{_range(space)}"
-    elif len(flat) > MOST_NUMBERS:
+    elif len(flat) > MAX_NUMBERS:
         yield (
             f"{label}an array of shape {_shape(nested)} with values from {_format(min(flat))} to "
             f"{_format(max(flat))}, mean {_format(sum(flat) / len(flat))}: too large to be written out"
