@@ -28,7 +28,7 @@ PICTURES: list[list[Any]] = [["grey", {"resize": [32, 32]}, "flat"], ["flat"]]
 WRAPPERS: dict[str, list[list[Any]]] = {
     "Atari": [["atari"]],
     "ViZDoom": [["image", *wrappers] for wrappers in PICTURES],
-    **dict.fromkeys(("Crafter", "MiniWorld", "Procgen", "stable-retro"), PICTURES),
+    **dict.fromkeys(("Crafter", "MiniWorld", "PettingZoo butterfly", "Procgen", "stable-retro"), PICTURES),
 }
 """The wrappers to try, in this order; by default none, then ``flat``."""
 TEAMS = (

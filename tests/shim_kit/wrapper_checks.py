@@ -16,7 +16,7 @@ from mosaic_contract import ConfigError, describe_space
 from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.gymnasium_wrappers import Statistics, limited, outside_class, training_statistics
 from mosaic_contract.played_wrappers import as_policy_sees, through_wrappers
-from mosaic_contract.wrappers import wrap
+from mosaic_contract.wrappers import observation_transform, wrap
 
 OWN = """
 import gymnasium
@@ -135,6 +135,9 @@ def check_pictures() -> None:
     names = ["grey", {"resize": [20, 30]}, {"frame_stack": 4}]
     wrapped = wrap(outside, names, "Pictures-v0", Statistics())
     assert wrapped.observation_space == gymnasium.spaces.Box(0, 255, (20, 30, 4), np.uint8)
+    outside.observation = picture = np.random.default_rng(0).integers(0, 256, space.shape, np.uint8)
+    of_agent = observation_transform(describe_space(space), names[:2], "Pictures-v0")  # of each in a team
+    assert (of_agent.observe(picture)[..., 0] == wrapped.reset()[0][..., -1]).all()
 
 
 if __name__ == "__main__":

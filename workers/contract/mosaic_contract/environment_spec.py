@@ -12,7 +12,14 @@ from mosaic_contract.gymnasium_wrappers import Statistics, Wrapper, in_short, li
 from mosaic_contract.messages import ALONE
 from mosaic_contract.space_compatibility import text_of
 from mosaic_contract.spaces import describe_space, from_zero, make_space
-from mosaic_contract.wrappers import advice, check_names, is_plain, observation_transform, wrap
+from mosaic_contract.wrappers import (
+    advice,
+    check_names,
+    is_of_observations,
+    is_plain,
+    observation_transform,
+    wrap,
+)
 
 DISCRETE, CONTINUOUS = "discrete", "continuous"
 
@@ -76,14 +83,14 @@ class EnvironmentSpec:
         if not wrappers:
             return replace(self, actions=actions)
         check_names(wrappers)
-        if single_agent := [in_short(wrapper) for wrapper in wrappers if not is_plain(wrapper)]:
-            if self.several:
-                raise ConfigError(f"wrappers: {', '.join(single_agent)}: only for environments of one agent")
+        if not self.several and not all(map(is_plain, wrappers)):
             outside = outside_class()(self.observation_space, actions[ALONE])
             env = wrap(limited(outside, wrappers), wrappers, self.env_id, Statistics())
             return replace(
                 self, observations={ALONE: env.observation_space}, actions={ALONE: env.action_space}
             )
+        if single_agent := [in_short(wrapper) for wrapper in wrappers if not is_of_observations(wrapper)]:
+            raise ConfigError(f"wrappers: {', '.join(single_agent)}: only for environments of one agent")
         transforms = {
             agent: observation_transform(describe_space(space), wrappers, self.env_id)
             for agent, space in self.observations.items()

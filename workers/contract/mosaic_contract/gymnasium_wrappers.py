@@ -24,6 +24,8 @@ TIME_LIMIT = "time_limit"
 NORMALIZE_OBSERVATION, NORMALIZE_REWARD = "normalize_observation", "normalize_reward"
 TRAINING_ONLY = (TIME_LIMIT, NORMALIZE_REWARD)
 """Wrappers that change no observation and no action, so that a policy plays without them."""
+PICTURE_WRAPPERS = ("grey", "resize")
+"""Wrappers of a picture by itself."""
 _NORMALIZING = {
     NORMALIZE_OBSERVATION: ("NormalizeObservation", "obs_rms"),
     NORMALIZE_REWARD: ("NormalizeReward", "return_rms"),

@@ -27,7 +27,7 @@ def as_policy_sees(described: Mapping[str, Any]) -> dict[str, Any]:
     """Return a description with the spaces that its policy sees. If all wrappers are transforms of single
     observations, which operators apply, they remain its "wrappers"."""
     wrappers = [wrapper for wrapper in wrappers_of(described) if name_of(wrapper) not in TRAINING_ONLY]
-    if all(map(is_plain, wrappers)):
+    if "agents" in described or all(map(is_plain, wrappers)):
         return {**described, "wrappers": wrappers}
     env, _ = _environment(described)
     return {

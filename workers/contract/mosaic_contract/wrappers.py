@@ -30,6 +30,7 @@ from mosaic_contract.environment_check import offers
 from mosaic_contract.errors import ConfigError
 from mosaic_contract.gymnasium_wrappers import (
     NAMES,
+    PICTURE_WRAPPERS,
     TIME_LIMIT,
     TRAINING_ONLY,
     Statistics,
@@ -38,6 +39,7 @@ from mosaic_contract.gymnasium_wrappers import (
     is_own,
     name_of,
     observing_class,
+    outside_class,
     training_statistics,
 )
 from mosaic_contract.registry import is_game
@@ -83,7 +85,8 @@ class _Misfit(Exception):
 def observation_transform(
     space: Description, wrappers: Sequence[Wrapper], env_id: str
 ) -> ObservationTransform:
-    """Return the transform of the named wrappers, applied in this order; the identity for no names.
+    """Return the transform of wrappers of single observations (`is_of_observations`), applied in this order;
+    the identity for none.
 
     `space` is a description (`describe_space`); `env_id` appears in errors. Raises `ConfigError` for an
     unknown wrapper, and for a wrapper that cannot be used on the space.
@@ -96,23 +99,29 @@ def observation_transform(
             f"{list(names)} for {env_id}"
         )
     steps: list[Observe] = []
-    for index, name in enumerate(names):
+    for index, (name, wrapper) in enumerate(zip(names, wrappers)):
         try:
-            wrapper = _MAKERS[name](space)
+            transform = _MAKERS[name](space) if is_plain(wrapper) else _of_picture(space, wrapper)
         except _Misfit as misfit:
             previous = f" after {', '.join(names[:index])}" if index else ""
             raise ConfigError(
                 f"the observation wrapper {name!r} {misfit}; the observations of {env_id}{previous} are "
                 f"{text_of(space)}"
             ) from None
-        space = wrapper.space
-        steps.append(wrapper.observe)
+        space = transform.space
+        steps.append(transform.observe)
     return ObservationTransform(space, steps[0] if len(steps) == 1 else functools.partial(_apply, steps))
 
 
 def is_plain(wrapper: Wrapper) -> bool:
     """Return whether a wrapper is a transform of single observations, which `observation_transform` makes."""
     return isinstance(wrapper, str) and wrapper in _MAKERS
+
+
+def is_of_observations(wrapper: Wrapper) -> bool:
+    """Return whether a wrapper changes each observation by itself, so that it can be used on each agent of a
+    team: a plain one, or one of Gymnasium's for pictures."""
+    return is_plain(wrapper) or name_of(wrapper) in PICTURE_WRAPPERS
 
 
 def wrap(env: Any, wrappers: Sequence[Wrapper], env_id: str, statistics: Optional[Statistics] = None) -> Any:
@@ -197,6 +206,18 @@ class WrappedTeam(TeamWrapper):
 
     def _transformed(self, observations: Mapping[Any, Any]) -> dict[Any, Any]:
         return {agent: self._transforms[agent].observe(value) for agent, value in observations.items()}
+
+
+def _of_picture(space: Description, wrapper: Wrapper) -> ObservationTransform:
+    """Return the transform of one of Gymnasium's wrappers of pictures."""
+    outside = outside_class()(make_space(space), make_space({"type": "Discrete", "n": 1}))
+    env = apply(outside, wrapper, Statistics(plays=True))
+
+    def observe(observation: Any) -> Any:
+        outside.observation = observation
+        return env.reset()[0]
+
+    return ObservationTransform(describe_space(env.observation_space), observe)
 
 
 def _one_hot(space: Description) -> ObservationTransform:
