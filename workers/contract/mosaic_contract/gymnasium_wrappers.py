@@ -235,8 +235,10 @@ def _grey(env: Any, statistics: Statistics) -> Any:
 
 def _resize(env: Any, statistics: Statistics, height: int = 84, width: int = 84) -> Any:
     resized = _gymnasium_class("ResizeObservation")(env, (height, width))
-    lost_channel = len(resized.observation_space.shape) < len(env.observation_space.shape)
-    return _reshaped(resized, lambda picture: picture[..., None]) if lost_channel else resized
+    if env.observation_space.shape[2:] != (1,):
+        return resized
+    # OpenCV drops a single channel, which some versions of Gymnasium restore, in the space or the pictures.
+    return _reshaped(resized, lambda picture: picture.reshape(height, width, 1))
 
 
 def _rescale_action(env: Any, statistics: Statistics, low: float = -1.0, high: float = 1.0) -> Any:
