@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Mapping
 
+from mosaic_contract.atari import STACKED
 from mosaic_contract.metadata import Algorithm
 
 
@@ -15,9 +16,10 @@ class ScriptAlgorithm(Algorithm):
     An on-policy script counts the steps of all its environments and learns once per rollout; the others count
     one step for all environments together and may learn at each.
 
-    A script for `games` preprocesses the observations of Atari games itself. A `single` script supports only
-    `num_envs` 1. `also_bound` are further hyperparameters that a resumed training cannot change, each with
-    the reason.
+    A script for `games` preprocesses the observations of Atari games itself; it observes the last `pictures`.
+    A `recurrent` script has a network with memory, and minibatches of whole environments. A `single` script
+    supports only `num_envs` 1. `also_bound` are further hyperparameters that a resumed training cannot
+    change, each with the reason.
     """
 
     name: str
@@ -25,6 +27,8 @@ class ScriptAlgorithm(Algorithm):
     action: str
     on_policy: bool = False
     games: bool = False
+    pictures: int = STACKED
+    recurrent: bool = False
     single: bool = False
     also_bound: Mapping[str, str] = field(default_factory=dict)
 
@@ -56,6 +60,15 @@ ALGORITHMS = {
         ScriptAlgorithm("rpo", "rpo_continuous_action", "continuous", on_policy=True),
         ScriptAlgorithm("pqn", "pqn", "discrete", on_policy=True),
         ScriptAlgorithm("ppo_atari", "ppo_atari", "discrete", on_policy=True, games=True),
+        ScriptAlgorithm(
+            "ppo_atari_lstm",
+            "ppo_atari_lstm",
+            "discrete",
+            on_policy=True,
+            games=True,
+            pictures=1,
+            recurrent=True,
+        ),
         ScriptAlgorithm("dqn_atari", "dqn_atari", "discrete", games=True, single=True),
         ScriptAlgorithm("c51_atari", "c51_atari", "discrete", games=True, single=True, also_bound=_ATOMS),
         ScriptAlgorithm(
@@ -68,7 +81,7 @@ ALGORITHMS = {
 NO_GAMES_IN_RELEASE = (
     "the scripts of the release 0.4.8 need the old gym's Atari, which is no longer available; those of "
     "current upstream run (`mosaic-lab workers install cleanrl --source git`), and sb3, tianshou, xuance "
-    "and rllib train on games with wrappers=['atari']"
+    "and rllib train on games with wrappers=['atari'] (sb3 with an LSTM too: recurrent_ppo)"
 )
 """Why no algorithm for games is available with the release in the registry."""
 
@@ -88,8 +101,6 @@ REFUSED_SCRIPTS = {
     "ppo_pettingzoo_ma_atari": "needs SuperSuit and PettingZoo 1.18 with the old gym",
     "ppo_atari_multigpu": "is started by torchrun, a process for each GPU",
     "qdagger_dqn_atari_impalacnn": "downloads the policy that it begins with from the Hugging Face Hub",
-    "ppo_atari_lstm": "is not in the release 0.4.8 and has a recurrent policy, which this worker "
-    "cannot run: train with ppo_atari, or with recurrent_ppo of sb3",
 }  # fmt: skip
 """Why a script of current upstream is not an algorithm of this worker, as the end of a sentence."""
 

@@ -209,6 +209,11 @@ def _rollout_problem(algorithm: ScriptAlgorithm, values: Mapping[str, Any], roll
     if algorithm.single and num_envs > 1:
         return f"{algorithm.name} trains on one environment only: num_envs must be 1, got {num_envs}"
     minibatches = values.get("num_minibatches", values.get("n_minibatch", 1))
+    if algorithm.recurrent and num_envs % minibatches:
+        return (
+            f"{algorithm.name} learns from whole environments: num_envs must be a multiple of "
+            f"num_minibatches ({minibatches}), got {num_envs}"
+        )
     if algorithm.on_policy and minibatches > rollout:
         return f"a rollout of {rollout} steps (num_envs × num_steps) does not make {minibatches} minibatches"
     return ""

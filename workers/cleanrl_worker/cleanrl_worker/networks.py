@@ -15,8 +15,16 @@ from typing import Any, Callable, Mapping, Sequence
 import torch
 from mosaic_contract.pytorch import in_sequence
 
+from .algorithms import ALGORITHMS
+
 Scores = Callable[[torch.Tensor], torch.Tensor]
 """N observations (N, n) → a score for each action (N, actions): logits or values."""
+
+Memory = tuple[torch.Tensor, torch.Tensor]
+"""The state of an LSTM."""
+
+RecurrentScores = Callable[[torch.Tensor, "Memory | None"], tuple[torch.Tensor, Memory]]
+"""N observations and the memory before them (None: they begin episodes) → scores and the memory after."""
 
 Acts = Callable[[torch.Tensor, "torch.Tensor | None"], torch.Tensor]
 """N observations and standard normal noise (or None for the best actions) → N actions (N, m)."""
@@ -32,6 +40,7 @@ _CLASSES = {
     "rpo": "Agent",
     "pqn": "QNetwork",
     "ppo_atari": "Agent",
+    "ppo_atari_lstm": "Agent",
     "dqn_atari": "QNetwork",
     "c51_atari": "QNetwork",
     "rainbow_atari": "NoisyDuelingDistributionalNetwork",
@@ -46,8 +55,6 @@ copy of this network that is a few steps old.)"""
 _CRITICS = {"ddpg": "QNetwork", "td3": "QNetwork", "sac": "SoftQNetwork"}
 """The classes of critics that value an observation and an action."""
 _CPU = torch.device("cpu")
-_SAMPLING = ("ppo", "ppo_atari", "sac_atari")
-"""The algorithms with discrete actions whose scores are logits."""
 
 
 def make_networks(
@@ -112,7 +119,7 @@ def class_of(script: Path, name: str, hyperparameters: Mapping[str, Any]) -> Any
 
 def scores_of(network: Any, algorithm: str, *, legacy: bool) -> Scores:
     """Return the function that computes the script's score of each action."""
-    if algorithm.endswith("_atari"):
+    if ALGORITHMS[algorithm].games:
         return _scores_of_game(network, algorithm)
     if algorithm == "ppo":
         return in_sequence(network.actor)
@@ -127,22 +134,38 @@ def scores_of(network: Any, algorithm: str, *, legacy: bool) -> Scores:
     return expected
 
 
+def recurrent_scores_of(network: Any) -> RecurrentScores:
+    """Return the function that computes the logits of the script's recurrent network."""
+    lstm = network.lstm
+
+    @torch.inference_mode()
+    def scores(x: torch.Tensor, memory: Memory | None) -> tuple[torch.Tensor, Memory]:
+        if memory is None:
+            memory = (torch.zeros(lstm.num_layers, len(x), lstm.hidden_size),) * 2
+        hidden, memory = network.get_states(x, memory, torch.zeros(len(x)))
+        return network.actor(hidden), memory
+
+    return scores
+
+
 def answers_of(network: Any, algorithm: str, scores: Scores | None) -> dict[str, Scores]:
-    """Return the answers of the networks to N observations besides actions.
+    """Return the answers of the networks to N observations besides actions; none for games, whose policies
+    are not asked.
 
     These are the probabilities and logits of policies that sample by their scores, the values of actions of
     others, and the value of the state if the algorithm learns one.
     """
     answers: dict[str, Scores] = {}
-    if scores is not None and algorithm in _SAMPLING:
+    if ALGORITHMS[algorithm].games:
+        return answers
+    if scores is not None and algorithm == "ppo":
         answers["probabilities"] = lambda x: torch.softmax(scores(x), dim=1)
         answers["logits"] = scores
     elif scores is not None:
         answers["action_values"] = scores
         answers["value"] = lambda x: scores(x).amax(1)
     if hasattr(network, "critic"):
-        games = algorithm.endswith("_atari")
-        answers["value"] = lambda x: network.critic(network.network(x / 255.0) if games else x)[:, 0]
+        answers["value"] = lambda x: network.critic(x)[:, 0]
     return {name: torch.inference_mode()(answer) for name, answer in answers.items()}
 
 
@@ -186,7 +209,12 @@ def _scores_of_game(network: Any, algorithm: str) -> Scores:
         expected: torch.Tensor = (network(x) * network.support).sum(2)
         return expected
 
-    functions = {"ppo_atari": ppo, "sac_atari": sac, "c51_atari": c51, "rainbow_atari": rainbow}
+    def lstm(x: torch.Tensor) -> torch.Tensor:
+        return recurrent_scores_of(network)(x, None)[0]
+
+    functions = {
+        "ppo_atari": ppo, "ppo_atari_lstm": lstm, "sac_atari": sac, "c51_atari": c51, "rainbow_atari": rainbow
+    }  # fmt: skip
     return functions.get(algorithm, network.forward)
 
 

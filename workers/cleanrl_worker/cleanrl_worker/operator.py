@@ -8,7 +8,7 @@ agent's random numbers depend only on its seed.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Callable, Mapping, Sequence
 
@@ -25,7 +25,19 @@ from mosaic_contract.wrappers import ObservationTransform
 
 from .algorithms import ALGORITHMS
 from .config import ScriptPlan
-from .networks import Acts, Scores, acts_of, answers_of, exploration, make_networks, scores_of, value_of
+from .networks import (
+    Acts,
+    Memory,
+    RecurrentScores,
+    Scores,
+    acts_of,
+    answers_of,
+    exploration,
+    make_networks,
+    recurrent_scores_of,
+    scores_of,
+    value_of,
+)
 from .upstream import Upstream, required
 
 _DESCRIBED = {"legacy", "upstream", "preprocessing"}
@@ -35,12 +47,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class CleanRLPolicy:
-    """A checkpoint that is ready to act. `scores` is set for discrete actions, `acts` for continuous ones."""
+    """A checkpoint that is ready to act. `scores` is set for discrete actions, `acts` for continuous ones,
+    `recurrent_scores` for a network with memory, whose `scores` are those of an episode's first observations.
+    """
 
     description: dict[str, Any]
     observe: Observe
     action_space: Any
     scores: Scores | None
+    recurrent_scores: RecurrentScores | None
     acts: Acts | None
     answers: Mapping[str, Scores]
 
@@ -49,8 +64,13 @@ def operate(setup: AgentSetup) -> Operator:
     """Return the operator of one agent. Raises `ConfigError` for an unusable checkpoint."""
     prepare_acting()
     policy, described, deterministic = trained_policy(setup, ScriptPlan.FORMAT, ALGORITHMS, _make)
-    operator_class = DiscreteOperator if policy.scores is not None else ContinuousOperator
-    return through_wrappers(described, operator_class(policy, deterministic, setup.seed))
+    return through_wrappers(described, _operator_class(policy)(policy, deterministic, setup.seed))
+
+
+def _operator_class(policy: CleanRLPolicy) -> type[DiscreteOperator] | type[ContinuousOperator]:
+    if policy.recurrent_scores is not None:
+        return RecurrentOperator
+    return DiscreteOperator if policy.scores is not None else ContinuousOperator
 
 
 class ScriptOperator:
@@ -108,6 +128,20 @@ class DiscreteOperator(ScriptOperator):
         if count := int(explores.sum()):
             best[explores] = torch.randint(self._count, (count,), generator=self._generator)
         return best
+
+
+class RecurrentOperator(DiscreteOperator):
+    """An operator whose network remembers what it has observed since the episode began. It plays games,
+    whose policies answer no queries."""
+
+    def episode_begin(self, seed: int | None, episode_index: int) -> None:
+        super().episode_begin(seed, episode_index)
+        self._memory: Memory | None = None
+
+    def select_action(self, observation: Any) -> int:
+        assert self._policy.recurrent_scores is not None
+        scores, self._memory = self._policy.recurrent_scores(self._observe(observation), self._memory)
+        return self._start + int(self._choose(scores)[0])
 
 
 class ContinuousOperator(ScriptOperator):
@@ -190,9 +224,10 @@ def _make(path: Path, description: dict[str, Any]) -> CleanRLPolicy:
     algorithm, legacy = ALGORITHMS[description["algorithm"]], description["legacy"]
     hyperparameters = description["hyperparameters"]
     action_space = make_space(description["action_space"])
-    observe = Observe(
-        transform_of(description), description["preprocessing"], wrapped=bool(wrappers_of(description))
-    )
+    view = transform_of(description)
+    if algorithm.games:
+        view = replace(view, space={**view.space, "shape": [algorithm.pictures, *view.space["shape"][1:]]})
+    observe = Observe(view, description["preprocessing"], wrapped=bool(wrappers_of(description)))
     network, critics = make_networks(
         upstream.script(algorithm.script),
         algorithm.name,
@@ -202,10 +237,11 @@ def _make(path: Path, description: dict[str, Any]) -> CleanRLPolicy:
         hyperparameters=hyperparameters,
         modules=load_torch(path, "modules")["modules"],
     )
-    scores = acts = None
+    scores = recurrent_scores = acts = None
     nothing = torch.zeros(1, *observe.space.shape)
     with torch.inference_mode():  # a network's first action takes ten times as long: not in an episode
         if algorithm.action == "discrete":
+            recurrent_scores = recurrent_scores_of(network) if algorithm.recurrent else None
             scores = scores_of(network, algorithm.name, legacy=legacy)
             scores(nothing)
         else:
@@ -215,7 +251,7 @@ def _make(path: Path, description: dict[str, Any]) -> CleanRLPolicy:
     answers = answers_of(network, algorithm.name, scores)
     if critics and acts is not None:
         answers["value"] = value_of(critics, acts, legacy=legacy)
-    return CleanRLPolicy(description, observe, action_space, scores, acts, answers)
+    return CleanRLPolicy(description, observe, action_space, scores, recurrent_scores, acts, answers)
 
 
 def _fitting_upstream(path: Path, description: Mapping[str, Any]) -> Upstream:

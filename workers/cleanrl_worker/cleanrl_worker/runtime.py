@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import Cancelled, ConfigError, Telemetry, UpstreamFailed, fastlane
+from mosaic_contract.atari import ATARI
 from mosaic_contract.checkpoints import environment_described
 from mosaic_contract.programs import exit_text
 from mosaic_contract.ready_process import PythonProcess, start_python
@@ -84,9 +85,16 @@ def hook_settings(plan: ScriptPlan, fd: int) -> dict[str, Any]:
             "legacy": plan.upstream.legacy,
             "upstream": plan.upstream.describe(algorithm.script),
             "hyperparameters": plan.hyperparameters,
-            **environment_described(config, restarts=algorithm.games),
+            **_environment_described(plan),
         },
     }
+
+
+def _environment_described(plan: ScriptPlan) -> dict[str, Any]:
+    fields = environment_described(plan.config, restarts=plan.algorithm.games)
+    if ATARI in fields:
+        fields[ATARI]["stacked"] = plan.algorithm.pictures
+    return fields
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """The standard preprocessing of Atari games: the wrapper "atari".
 
-Each action is repeated for four frames of the emulator. A policy observes the last four images, one per
-decision; each image is the pixel-wise maximum of two consecutive frames, in grayscale, 84×84 pixels.
-Trainings use the signs of rewards.
+Each action is repeated for four frames of the emulator. A policy observes the last four images (CleanRL's
+recurrent policy: the last one), one per decision; each image is the pixel-wise maximum of two consecutive
+frames, in grayscale, 84×84 pixels. Trainings use the signs of rewards.
 
 For a training, `preprocessed` and `wrappers.wrap` preprocess the environment. An operator receives whole
 frames from an arena, and `as_trained` applies the same preprocessing to it. NumPy, Gymnasium and OpenCV are
@@ -77,7 +77,8 @@ def _sticky_by_default(env_id: str) -> float | None:
 class Pictures:
     """The observation of a policy, built from the frames at which it decides."""
 
-    def __init__(self) -> None:
+    def __init__(self, stacked: int = STACKED) -> None:
+        self._stacked = stacked
         try:
             self._cv2 = import_module("cv2")
         except ModuleNotFoundError:
@@ -89,9 +90,9 @@ class Pictures:
         self._stack: Any = None
 
     def begin(self, frame: Any, previous: Any = None) -> Any:
-        """Return the observation at the start of an episode, uint8 of shape (4, 84, 84). Arguments as in
-        `add`."""
-        self._stack = self._numpy.stack([self._reduced(frame, previous)] * STACKED)
+        """Return the observation at the start of an episode, uint8 of shape (stacked, 84, 84). Arguments as
+        in `add`."""
+        self._stack = self._numpy.stack([self._reduced(frame, previous)] * self._stacked)
         return self._stack
 
     def add(self, frame: Any, previous: Any = None) -> Any:
@@ -162,6 +163,7 @@ def as_trained(described: Mapping[str, Any], operator: Operator) -> Operator:
         return operator
     return _Player(
         operator,
+        stacked=int(recorded["stacked"]),
         most_noops=int(recorded["most_noops"]),
         restarts=bool(recorded["restarts"]),
         fires=bool(recorded["fires"]),
@@ -174,17 +176,20 @@ class _Player:
     An episode begins with 1 to `most_noops` no-ops, drawn from its seed: without sticky actions a game would
     be the same for every seed. With `restarts`, the player repeats the training's behaviour after the loss of
     a life: a no-op and then, as at the start of an episode, FIRE and the next action in games that have them
-    (`fires`).
+    (`fires`). For its operator, the next life is another episode.
     """
 
-    def __init__(self, operator: Operator, *, most_noops: int, restarts: bool, fires: bool) -> None:
+    def __init__(
+        self, operator: Operator, *, stacked: int, most_noops: int, restarts: bool, fires: bool
+    ) -> None:
         self._operator, self._most_noops = operator, most_noops
         self._generator = random.Random(0)
         self._restarts, self._opening = restarts, [_FIRE, _AFTER_FIRE] if fires else []
-        self._pictures = Pictures()
-        self._begin()
+        self._pictures = Pictures(stacked)
+        self._begin(0)
 
-    def _begin(self) -> None:
+    def _begin(self, episode_index: int) -> None:
+        self._episode_index = episode_index
         self._noops = self._generator.randint(1, self._most_noops)
         self._prepared: Sequence[int] = self._opening
         self._begins = True
@@ -195,7 +200,7 @@ class _Player:
     def episode_begin(self, seed: int | None, episode_index: int) -> None:
         if seed is not None:
             self._generator.seed(seed)
-        self._begin()
+        self._begin(episode_index)
         self._pass_on("episode_begin", seed, episode_index)
 
     def episode_end(self, total_reward: float, steps: int) -> None:
@@ -230,6 +235,7 @@ class _Player:
     def _next_action(self, frame: Any, previous: Any, lives: int) -> Any:
         if self._restarts and 0 < lives < self._lives:
             self._prepared, self._begins = [_NOOP, *self._opening], True
+            self._pass_on("episode_begin", None, self._episode_index)
         self._lives = lives
         if self._prepared:
             action, *self._prepared = self._prepared
