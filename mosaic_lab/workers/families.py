@@ -23,7 +23,7 @@ from mosaic_lab.workers.worker_environment import RECORD, WorkerEnvironment, let
 _LONG_ENOUGH = 6  # minimum length of a glob's prefix for similarity matches
 _MIN_SIMILARITY = 0.85  # minimum similarity, of 1
 _VERSION = re.compile(r"-v(\d+)$")
-_TEAM = re.compile(r"[\w./]*\w_v\d+")  # PettingZoo's ids
+_TEAM = re.compile(r"([\w.]+:)?[\w./]*\w_v\d+")  # PettingZoo's ids
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _FAMILY = re.compile(r"(atari|classic|butterfly|sisl|mpe2?|jumanji)/")  # optional prefixes
 
@@ -148,7 +148,19 @@ def remedy(refusal: str, env_id: str | None, worker: WorkerEnvironment) -> str:
     """
     if env_id is None or f"{env_id!r} cannot be made" not in refusal:
         return ""
-    if ":" in env_id and (missing := _NO_MODULE.search(refusal)):
+    missing = _NO_MODULE.search(refusal) if ":" in env_id else None
+    reason = _unavailable(env_id)
+    trains_teams = "parallel" in worker.capabilities.supported_paradigms
+    no_teams = (
+        f", and worker '{worker.name}' trains no teams: train them with worker 'xuance' or 'rllib', games in "
+        "turns with 'rllib' or 'tianshou'"
+    )
+    if missing and missing[1] == "pettingzoo" and not trains_teams:
+        return (
+            f". PettingZoo's environments have several agents{no_teams}. If this one has a single agent: "
+            f"mosaic-lab workers install {worker.name} --with pettingzoo"
+        )
+    if missing:
         lacks, env_module = missing[1].partition(".")[0], re.split(r"[.:]", env_id)[0]
         if lacks != env_module:
             install = f"mosaic-lab workers install {worker.name} --with {lacks}"
@@ -157,12 +169,8 @@ def remedy(refusal: str, env_id: str | None, worker: WorkerEnvironment) -> str:
             f" The Python of the worker '{worker.name}', {worker.python}, has no module {missing[1]!r}. "
             f"{PASS_FOLDER}"
         )
-    reason = _unavailable(env_id)
-    if _TEAM.fullmatch(env_id) and not reason and "parallel" not in worker.capabilities.supported_paradigms:
-        return (
-            f". It is named like PettingZoo's environments, and worker '{worker.name}' trains no teams: "
-            "train them with worker 'xuance' or 'rllib'"
-        )
+    if _TEAM.fullmatch(env_id) and not reason and not trains_teams:
+        return f". It is named like PettingZoo's environments{no_teams}"
     if advice := own_id(env_id):
         return f".{advice}"
     if (provider := _other_provider(env_id, worker)) is not None:

@@ -136,7 +136,8 @@ def test_a_worker_for_one_agent_refuses_a_team_with_the_workers_that_train_it(
     lab: mosaic.Lab, tmp_path: Path
 ) -> None:
     (tmp_path / "own" / "convoy_v0.py").write_text("def parallel_env(render_mode=None): ...\n")
-    for env in ("convoy_v0", "simple_tag_v3"):
+    (tmp_path / "own" / "fleet.py").write_text("from pettingzoo import ParallelEnv\n")
+    for env in ("convoy_v0", "simple_tag_v3", "convoy_v0:convoy_v0", "fleet:Fleet"):
         with pytest.raises(ConfigurationError) as caught:
             lab.train(
                 "cleanrl", algorithm="ppo", env=env, total_timesteps=1_024, pass_env_vars=["PYTHONPATH"]
