@@ -14,7 +14,7 @@ def text_table(rows: Iterable[Sequence[str]], indent: str = "") -> str:
     return "\n".join(indent + line for line in lines)
 
 
-def shortened(text: str, most: int) -> str:
-    """Shorten the text in its middle to at most ``most`` characters, because names differ at both ends."""
-    end = (most - 1) // 2
-    return text if len(text) <= most else f"{text[: most - 1 - end]}…{text[-end:]}"
+def shortened(text: str, max_length: int) -> str:
+    """Shorten the text in its middle to ``max_length`` characters: names differ at both ends."""
+    end = (max_length - 1) // 2
+    return text if len(text) <= max_length else f"{text[: max_length - 1 - end]}…{text[-end:]}"

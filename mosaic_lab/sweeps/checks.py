@@ -38,13 +38,13 @@ class Example:
 
     def __init__(self, number: int) -> None:
         self._number = number
-        self.most_choices = 1
+        self.max_choices = 1
         """The length of the longest list it has chosen from."""
 
     def suggest(self, name: str, distribution: Distribution) -> Any:
         if isinstance(distribution, Range):
             return distribution.high if self._number % 2 else distribution.low
-        self.most_choices = max(self.most_choices, len(distribution.values))
+        self.max_choices = max(self.max_choices, len(distribution.values))
         return distribution.values[self._number // 2 % len(distribution.values)]
 
 
@@ -54,12 +54,12 @@ def example_trials(space: Space) -> list[dict[str, Any]]:
     Raises ConfigurationError if a search function fails.
     """
     examples: list[dict[str, Any]] = []
-    number, most_choices = 0, 1
-    while number < min(2 * most_choices, MAX_EXAMPLES):
+    number, max_choices = 0, 1
+    while number < min(2 * max_choices, MAX_EXAMPLES):
         example = Example(number)
         if (sampled := space.sample(example)) not in examples:
             examples.append(sampled)
-        number, most_choices = number + 1, max(most_choices, example.most_choices)
+        number, max_choices = number + 1, max(max_choices, example.max_choices)
     return examples
 
 

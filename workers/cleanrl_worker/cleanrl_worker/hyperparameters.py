@@ -40,7 +40,7 @@ def parameters_of(script: Path) -> dict[str, Parameter]:
     if video is not None:
         parameters["capture_video"] = Parameter(video.name, bool, False, video.help)
     parameters[ENV_KWARGS.name] = ENV_KWARGS
-    return with_limits(parameters, least=_MINIMA, above_zero=_ABOVE_ZERO, to_one=_AT_MOST_ONE)
+    return with_limits(parameters, minima=_MINIMA, above_zero=_ABOVE_ZERO, to_one=_AT_MOST_ONE)
 
 
 def _dataclass_fields(tree: ast.Module, script: Path) -> Iterator[Parameter]:

@@ -36,7 +36,7 @@ from mosaic_contract.process_exits import (
     watch_parent,
 )
 from mosaic_contract.pytorch import defer_compiler
-from mosaic_contract.registry import assign, most_processes
+from mosaic_contract.registry import assign, max_processes
 from mosaic_contract.signals import CancelOnSignal
 from mosaic_contract.stdio import reserve_standard_streams
 from mosaic_contract.telemetry import Telemetry
@@ -202,7 +202,7 @@ def _dispatch(worker: Worker, arguments: argparse.Namespace, telemetry: Telemetr
         assign(
             config.env_id,
             {
-                "processes": most_processes() if capabilities.steps_together else 1,
+                "processes": max_processes() if capabilities.steps_together else 1,
                 **config.environment_server,
                 "paradigms": capabilities.supported_paradigms,
             },

@@ -122,19 +122,19 @@ def merged(kinds: Mapping[str, Mapping[str, Parameter]]) -> Iterator[Parameter]:
 def with_limits(
     parameters: Mapping[str, Parameter],
     *,
-    least: Mapping[str, float | None] = MappingProxyType({}),
+    minima: Mapping[str, float | None] = MappingProxyType({}),
     above_zero: Collection[str] = (),
     to_one: Collection[str] = (),
 ) -> dict[str, Parameter]:
     """Return the parameters by name, with limits on numbers.
 
-    Integers are at least 1 and other numbers at least 0, unless `least` sets another minimum (None: no
+    Integers are at least 1 and other numbers at least 0, unless `minima` sets another minimum (None: no
     minimum). Parameters in `above_zero` must be greater than 0, those in `to_one` at most 1.
     """
 
     def limited(parameter: Parameter) -> Parameter:
         above = 0 if parameter.name in above_zero else None
-        minimum = least.get(parameter.name, 1 if parameter.type is int else 0) if above is None else None
+        minimum = minima.get(parameter.name, 1 if parameter.type is int else 0) if above is None else None
         maximum = 1 if parameter.name in to_one else None
         return replace(parameter, minimum=minimum, maximum=maximum, exclusive_minimum=above)
 

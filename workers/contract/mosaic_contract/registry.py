@@ -35,7 +35,7 @@ def assigned(env_id: str) -> Mapping[str, Any] | None:
     return server if server.get("env_id") == env_id else None
 
 
-def most_processes() -> int:
+def max_processes() -> int:
     """Return the default number of processes of a training's server: one per CPU core, at most 4."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(_MAX_PROCESSES, cores)

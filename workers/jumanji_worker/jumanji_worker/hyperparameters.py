@@ -114,4 +114,4 @@ def _ppo_parameters() -> dict[str, Parameter]:
 
 
 def _limited(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
-    return with_limits(parameters, least=_MINIMA, above_zero=_ABOVE_ZERO, to_one=_AT_MOST_ONE)
+    return with_limits(parameters, minima=_MINIMA, above_zero=_ABOVE_ZERO, to_one=_AT_MOST_ONE)

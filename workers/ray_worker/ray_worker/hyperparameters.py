@@ -82,7 +82,7 @@ def parameters_of(name: str) -> dict[str, Parameter]:
     algorithm = ALGORITHMS[name]
     parameters = {**dict(_settings(algorithm)), **dict(_model_parameters(algorithm))}
     parameters.update((parameter.name, parameter) for parameter in _OWN_PARAMETERS)
-    return with_limits(parameters, least=_MINIMA, above_zero=_ABOVE_ZERO, to_one=_AT_MOST_ONE)
+    return with_limits(parameters, minima=_MINIMA, above_zero=_ABOVE_ZERO, to_one=_AT_MOST_ONE)
 
 
 def _settings(algorithm: RllibAlgorithm) -> Iterator[tuple[str, Parameter]]:

@@ -96,7 +96,7 @@ def policy_keywords(name: str) -> tuple[str, ...]:
 
 
 def _limited(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
-    return with_limits(parameters, least=_MINIMA, above_zero=_ABOVE_ZERO, to_one=_AT_MOST_ONE)
+    return with_limits(parameters, minima=_MINIMA, above_zero=_ABOVE_ZERO, to_one=_AT_MOST_ONE)
 
 
 def _class_parameters(file: str, name: str) -> Iterator[tuple[str, Parameter]]:

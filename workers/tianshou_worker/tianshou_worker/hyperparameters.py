@@ -68,7 +68,7 @@ def parameters_of(name: str) -> dict[str, Parameter]:
         for key, parameter in parameters.items()
     }
     parameters[ENV_KWARGS.name] = ENV_KWARGS
-    return with_limits(parameters, least=_MINIMA, above_zero=_ABOVE_ZERO, to_one=_AT_MOST_ONE)
+    return with_limits(parameters, minima=_MINIMA, above_zero=_ABOVE_ZERO, to_one=_AT_MOST_ONE)
 
 
 def _algorithm_parameters(algorithm: TianshouAlgorithm) -> Iterator[tuple[str, Parameter]]:

@@ -77,7 +77,7 @@ def parameters_of(name: str, config_key: str) -> dict[str, Parameter]:
     if algorithm.on_policy:
         parameters["batch_size"] = _MINIBATCH
     parameters |= {"device": _DEVICE, "backend": _BACKEND, ENV_KWARGS.name: ENV_KWARGS}
-    return with_limits(parameters, least=_MINIMA, above_zero=_ABOVE_ZERO, to_one=_AT_MOST_ONE)
+    return with_limits(parameters, minima=_MINIMA, above_zero=_ABOVE_ZERO, to_one=_AT_MOST_ONE)
 
 
 def configuration(name: str, config_key: str) -> dict[str, Any]:
