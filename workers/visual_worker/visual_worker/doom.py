@@ -57,7 +57,7 @@ def ids() -> tuple[str, ...]:
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
     check_settings(env_id, settings, lambda: None, also=_settings())
     env = gymnasium.make(env_id, **{"disable_env_checker": True, **settings}, render_mode=render_mode)
-    return LastPicture(env)
+    return Game(env)
 
 
 def _settings() -> list[str]:
@@ -133,12 +133,21 @@ def _variables(inner: Any) -> str:
     return "\n".join(f"{name}: {value:g}" for name, value in zip(names, values)) or "no numbers are shown"
 
 
-class LastPicture(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Repeats ViZDoom's last picture after the final state, for which upstream renders black."""
+class Game(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Mends two pictures of upstream: the one after the final state, which is black, and the first automap of
+    a process, which differs from that of later episodes with the same seed."""
 
+    _has_begun = False
     _picture: Any = None
 
+    def reset(self, **options: Any) -> Any:
+        if not self._has_begun and "automap" in self.observation_space.spaces:
+            self.env.reset(**options)
+        self._has_begun = True
+        return self.env.reset(**options)
+
     def render(self) -> Any:
+        """Return the picture of the state, after the final one the last picture."""
         if self.unwrapped.state is not None or self._picture is None:
             self._picture = self.env.render()
         return self._picture
