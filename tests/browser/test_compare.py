@@ -1,4 +1,4 @@
-"""Comparisons as users see them in JupyterLab: lanes side by side, buttons, a page that comes and goes."""
+"""Comparisons in JupyterLab: lanes side by side, buttons, a page that comes and goes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from pathlib import Path
 
 import pytest
 from browser.comparison import TWO, at_step, compare, drawn, fact, lane, press, printed, seed, widget
-from browser.jupyter import JupyterLab
+from browser.jupyter import JupyterLab, Notebook
 from playwright.sync_api import Page, expect
 from support import marked_processes, wait_until
 
 
-def test_the_buttons_do_what_they_say(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
-    notebook = compare(page, jupyterlab, folder, TWO, "print(cmp.mode)")
+def test_the_buttons_do_what_they_say_and_episodes_are_listed(
+    page: Page, jupyterlab: JupyterLab, folder: Path
+) -> None:
+    notebook = compare(
+        page, jupyterlab, folder, TWO, "print(cmp.mode)", "print(cmp.results()['length'].tolist())"
+    )
     at_step(page, lean=0, random=0)
     alive = page.locator("#jp-main-statusbar .mosaic-RunsAlive")
     expect(alive).to_have_text("1 comparison alive")
@@ -56,16 +60,18 @@ def test_the_buttons_do_what_they_say(page: Page, jupyterlab: JupyterLab, folder
     seed(page).fill("-5")
     press(page, "Reset")
     expect(widget(page).get_by_role("status").filter(has_text="still on seed 7")).to_be_visible()
-    widget(page).get_by_label("Seeds of the list").select_option("44")
-    expect(seed(page)).to_have_value("44")
+    widget(page).get_by_label("Seeds of the list").select_option("42")
+    expect(seed(page)).to_have_value("42")
+    at_step(page, lean=0, random=0)
+    run_to_the_end(page, notebook)
     press(page, "End comparison")
     expect(widget(page).get_by_role("button", name="Ended", exact=True)).to_be_disabled()
     assert printed(notebook, 1) == "closed"
     expect(alive).to_have_text("0 runs alive")
 
 
-def test_episodes_run_to_their_end_and_are_listed(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
-    notebook = compare(page, jupyterlab, folder, TWO, "print(cmp.results()['length'].tolist())")
+def run_to_the_end(page: Page, notebook: Notebook) -> None:
+    """Play two episodes to their end: they are listed, can be replayed, and will be saved."""
     slider = widget(page).get_by_label("Steps per second")
     slider.press("End")
     expect(widget(page).get_by_text("max", exact=True)).to_be_visible()
@@ -78,7 +84,7 @@ def test_episodes_run_to_their_end_and_are_listed(page: Page, jupyterlab: Jupyte
     assert ended.evaluate(green) != ended.evaluate(green.replace("good", "tone")), "no sign of success"
     expect(widget(page).locator(".bqplot .axislabel", has_text="return")).to_be_visible()
     lengths = [int(row.locator("td").nth(4).inner_text()) for row in rows.all()]
-    assert sorted(lengths) == sorted(map(int, re.findall(r"\d+", printed(notebook, 1))))
+    assert sorted(lengths) == sorted(map(int, re.findall(r"\d+", printed(notebook, 2))))
     expect(widget(page).get_by_role("button", name="Step all")).to_be_disabled()
     expect(widget(page).locator("caption")).to_have_text("Finished episodes: 2")
     press(page, "Replay")

@@ -1,4 +1,4 @@
-"""Frames as users watch them in JupyterLab: what runs publish moves on a canvas, and can be kept."""
+"""Frames in JupyterLab: what runs publish moves on a canvas, and can be saved."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ def pause(page: Page) -> None:
                and counters(page)["drawn"] == before)  # fmt: skip
 
 
-def test_frames_move_while_another_cell_computes(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
-    start(folder)
+def test_frames_move_while_a_cell_computes_with_their_own_numbers_and_are_turned_off_and_on(
+    page: Page, jupyterlab: JupyterLab, folder: Path
+) -> None:
+    start(folder, (400, 600, 3), pattern="flat")
     notebook = opened(page, jupyterlab, folder, SHOW, COMPUTING)
     notebook.run(0)
     flows(page)
@@ -33,15 +35,8 @@ def test_frames_move_while_another_cell_computes(page: Page, jupyterlab: Jupyter
     view(page).get_by_role("button", name="Play").click()
     flows(page)
     expect(notebook.cell(1).locator(".jp-InputPrompt")).to_have_text("[*]:")
+    (folder / "go").touch()
 
-
-def test_the_numbers_on_a_frame_are_its_own_and_frames_are_turned_off_and_on(
-    page: Page, jupyterlab: JupyterLab, folder: Path
-) -> None:
-    start(folder, (400, 600, 3), pattern="flat")
-    notebook = opened(page, jupyterlab, folder, SHOW)
-    notebook.run(0)
-    flows(page)
     hud = view(page).locator(".mosaic-hud")
     expect(hud).to_contain_text("painter")
     mask = visible_bits((400, 600, 3))

@@ -1,4 +1,4 @@
-"""Live panels as users meet them in JupyterLab: charts that grow, controls that answer while a cell runs."""
+"""Live panels in JupyterLab: charts that grow, controls that answer while a cell runs."""
 
 from __future__ import annotations
 
