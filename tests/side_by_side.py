@@ -1,8 +1,9 @@
 """Assign tests to processes when several share the work (``pytest -n 4``).
 
-What is built or trained once a session is built once a process: the tests of a worker stay together, those
-that look at the executed examples and those of clusters too, and else the tests of a file. The longest groups
-begin first: at the end, short ones fill all processes.
+What is built, trained or started once a session exists once in each process: the tests of a worker stay
+together, as do those of the executed examples, of clusters, and of pages, in two halves, each with its
+JupyterLab server; all others by file. The longest groups begin first: at the end, short ones fill all
+processes.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
 EXAMPLES = {"test_demo.py", "test_examples.py", "test_readme.py"}
+PLAYED = ("test_compare", "test_evaluation", "test_forms", "test_sweeps", "test_transcript")
+"""Files of pages that show environments being played, about half of all."""
 SECONDS = {
-    5: ("examples", "engines", "tests/browser", "tests/filming", "tests/operators"),
+    15: ("pages",),
+    5: ("examples", "engines", "tests/filming", "tests/operators"),
     3: ("workers", "tests/runs", "tests/sweeps", "tests/curricula", "tests/language", "tests/evaluation"),
     1: ("tests/arenas", "tests/cli", "tests/workers", "tests/test_"),
 }
@@ -24,7 +28,7 @@ SECONDS = {
 
 
 class SharedSessions(LoadScopeScheduling):
-    """Hands out the tests of a worker, of the examples, of clusters, of a file as one piece."""
+    """Assigns the tests of a worker, the examples, clusters, half of the pages, or a file together."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = PurePosixPath(nodeid.split("::")[0])
@@ -32,6 +36,8 @@ class SharedSessions(LoadScopeScheduling):
             return "/".join(file.parts[:2])
         if file.parts[:2] == ("tests", "engines"):
             return "engines"
+        if file.parts[:2] == ("tests", "browser"):
+            return "pages, played" if file.name.startswith(PLAYED) else "pages"
         return "examples" if file.name in EXAMPLES else str(file)
 
     def _assign_work_unit(self, node: WorkerController) -> None:

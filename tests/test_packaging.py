@@ -61,8 +61,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT, checkout, ignore=built_here)
     tools.mkdir()
     (tools / "sh").symlink_to("/bin/sh")
-    command = [sys.executable, "-m", "build", "--outdir", folder, checkout]
-    run(*command, folder=folder, path=str(tools))
+    command = [sys.executable, "-m", "build", "--installer", "uv", "--outdir", folder, checkout]
+    run(*command, folder=folder, path=str(tools), settings=uv_environment())
     return folder
 
 

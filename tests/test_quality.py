@@ -85,7 +85,7 @@ def test_biome_finds_nothing_in_the_pages_code(npm_packages: Path) -> None:
 
 
 def test_unit_tests_of_the_pages_code() -> None:
-    run(NODE, "--test", "tests/*.test.ts", folder=JS)
+    run(NODE, "--test", "--test-isolation=none", "tests/*.test.ts", folder=JS)
 
 
 def modules() -> Iterator[tuple[str, Path]]:

@@ -70,27 +70,28 @@ def present() -> "dict[tuple[int, int], str]":
 @pytest.mark.parametrize(
     "which", [pytest.param(min, id="oldest"), pytest.param(max, id="newest", marks=pytest.mark.extended)]
 )
-def test_contract_on(which, record_property, capsys):
+def test_contract_on(which, record_property, capsys, tmp_path):
     interpreters = present()
     version = which(interpreters)
     record_property("python", ".".join(map(str, version)))
     with capsys.disabled():
         print(f" [Python {'.'.join(map(str, version))}] ", end="")
-    run_tests(interpreters[version], *TESTED)
+    run_tests(tmp_path, interpreters[version], *TESTED)
 
 
 @pytest.mark.extended
-def test_frames_on_every_other_python():
+def test_frames_on_every_other_python(tmp_path):
     for version, python in present().items():
         if version != sys.version_info[:2]:
-            run_tests(python, *FRAMES)
+            run_tests(tmp_path, python, *FRAMES)
 
 
-def run_tests(python, *names):
+def run_tests(compiled, python, *names):
+    """Run unit tests with an interpreter, which keeps its compiled files in a folder of the test's own."""
     done = subprocess.run(
         [python, "-W", "error", "-m", "unittest", *names],
         cwd=TESTS,
-        env={**os.environ, "PYTHONPATH": str(TESTS.parent), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**os.environ, "PYTHONPATH": str(TESTS.parent), "PYTHONPYCACHEPREFIX": str(compiled)},
         capture_output=True,
         text=True,
         timeout=500,
