@@ -123,7 +123,11 @@ if __name__ == "__main__":
 def hiker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The worker "hiker", installed: "hike" resumes in any environment with the same spaces, "climb" in its
     own with other hyperparameters, "jump" with its own only, "roll" not at all."""
-    shim = write_shim(tmp_path_factory.mktemp("hiker") / "shim", "hiker")
+    yield from home_with("hiker", _write, tmp_path_factory)
+
+
+def _write(folder: Path) -> Path:
+    shim = write_shim(folder, "hiker")
     (shim / "hiker_worker" / "__init__.py").write_text(_METADATA)
     (shim / "hiker_worker" / "cli.py").write_text(_CLI)
-    yield from home_with(shim)
+    return shim

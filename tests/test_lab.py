@@ -15,6 +15,7 @@ from support import PEERS, at_work, marked_processes, start_peer, wait_until
 from worker_fixtures import write_shim
 
 import mosaic_lab as mosaic
+from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError, RunFailed, RunTimeout, UnknownRun
 from mosaic_lab.run_table import RunList
 from mosaic_lab.runs import Checkpoint, Run, RunGroup
@@ -176,9 +177,11 @@ def test_frames_are_a_boolean_or_settings(lab: mosaic.Lab, frames: Any, section:
 
 
 def test_a_changed_worker_is_brought_up_to_date_with_progress(
-    lab: mosaic.Lab, toy: Path, capsys: pytest.CaptureFixture[str]
+    lab: mosaic.Lab, own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_shim(toy, learning_rate=2.0)
+    shim = write_shim(tmp_path / "shim")
+    workers.install(shim)
+    write_shim(shim, learning_rate=2.0)
     run = lab.train("toy", **WALK)
     assert "bringing it up to date" in capsys.readouterr().out
     assert isinstance(run, Run)

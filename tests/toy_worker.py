@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from worker_fixtures import write_shim
-
-from mosaic_lab import workers
+from worker_fixtures import home_with, write_shim
 
 
 @pytest.fixture(scope="module")
-def toy() -> Iterator[Path]:
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The worker "toy" (algorithm "walk", hyperparameter learning_rate), installed; its shim's folder."""
-    home = Path(tempfile.mkdtemp(prefix="mosaic-toy-"))
-    before = os.environ.get("MOSAIC_LAB_HOME")
-    os.environ["MOSAIC_LAB_HOME"] = str(home / "home")
-    try:
-        shim = write_shim(home / "shim")
-        workers.install(shim)
-        yield shim
-    finally:
-        del os.environ["MOSAIC_LAB_HOME"]
-        if before is not None:
-            os.environ["MOSAIC_LAB_HOME"] = before
-        shutil.rmtree(home)
+    for home in home_with("toy", write_shim, tmp_path_factory):
+        yield home / "shim"

@@ -1,4 +1,4 @@
-"""Worker environments for tests: one home a session for the expensive ones, and small shims.
+"""Worker environments for tests: a home for the real workers, and one for each small one.
 
 ``cleanrl_environment`` builds the real CleanRL worker once a session; every process that a test starts finds
 it, since ``MOSAIC_LAB_HOME`` names one temporary folder for the whole session (or the user's choice).
@@ -11,7 +11,7 @@ import os
 import shutil
 import tempfile
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -61,10 +61,11 @@ def cleanrl_environment(mosaic_home: Path) -> WorkerEnvironment:
 
 
 @pytest.fixture(scope="module")
-def cinema() -> Iterator[Path]:
-    """A home with the worker "cinema" alone, which trains, acts and draws in an instant; the policy of its
-    nth checkpoint has the return 6 * n."""
-    yield from home_with(Path(__file__).with_name("peers") / "cinema_family")
+def cinema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home with the worker "cinema", which trains, acts and draws in an instant; the policy of its nth
+    checkpoint has the return 6 * n."""
+    family = Path(__file__).with_name("peers") / "cinema_family"
+    yield from home_with("cinema", lambda _: family, tmp_path_factory)
 
 
 @pytest.fixture
@@ -75,14 +76,23 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-def home_with(shim: Path) -> Iterator[Path]:
-    """A home with the worker of this folder alone, for as long as the fixture that yields from this."""
-    home = Path(tempfile.mkdtemp(prefix=f"mosaic-{shim.name}-"))
+def home_with(worker: str, write: Callable[[Path], Path], factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Use a home with this worker, in the fixture that yields from this; its tests do not change the home.
+
+    It is built once a session for all processes. ``write`` returns the folder of the shim, for which it may
+    write into the folder that it is given.
+    """
+    base = factory.getbasetemp()
+    home = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / f"home-{worker}"
+    home.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MOSAIC_LAB_HOME", str(home))
-        workers.install(shim)
+        with (home / ".building").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (home / ".built").exists():
+                workers.install(write(home / "shim"))
+                (home / ".built").touch()
         yield home
-    shutil.rmtree(home)
 
 
 def write_upstream(folder: Path, version: str = "1.0", *, requires_python: str = ">=3.7,<3.9") -> Path:

@@ -34,9 +34,9 @@ def start_comparison(tmp_path: Path) -> Iterator[Compare]:
 
 
 @pytest.fixture(scope="module")
-def odd_home() -> Iterator[Path]:
-    """A home with the worker "odd" alone, whose environments and operators misbehave on demand."""
-    yield from home_with(ODD_FAMILY)
+def odd_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home with the worker "odd", whose environments and operators misbehave on demand."""
+    yield from home_with("odd", lambda _: ODD_FAMILY, tmp_path_factory)
 
 
 def states(comparison: Comparison) -> list[tuple[str, int]]:

@@ -157,7 +157,8 @@ def test_workers_that_train_are_known_before_they_are_installed(toy: Path) -> No
     }
 
 
-def test_the_list_of_workers_has_versions_and_the_latest_check(toy: Path) -> None:
+def test_the_list_of_workers_has_versions_and_the_latest_check(toy: Path, own_home: Path) -> None:
+    workers.install(toy)
     row = {one["name"]: one for one in worker_rows()}["toy"]
     assert (row["state"], row["algorithms"], row["checked"], row["checks"]) == (
         "installed",
