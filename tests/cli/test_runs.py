@@ -333,12 +333,15 @@ def test_words_after_wrappers_are_their_parameters_and_evaluate_takes_seeds() ->
     assert _parser().parse_args(asked).evaluate == {"seeds": [1, 2], "until": 9}
 
 
-@pytest.mark.usefixtures("cleanrl_environment")
-def test_keyword_arguments_of_the_environment_have_dotted_names(supervisor: Supervisor) -> None:
-    training = "train cleanrl --algorithm=ppo --env MountainCar-v0 --total-timesteps 256 num_steps=64"
-    assert main([*training.split(), "env_kwargs.goal_velocity=0.01"]) == 0
-    (run,) = supervisor.runs()
-    assert run.hyperparameters["env_kwargs"] == {"goal_velocity": 0.01}
+def test_keyword_arguments_of_the_environment_have_dotted_names() -> None:
+    from mosaic_lab.cli import _parser
+    from mosaic_lab.cli.train import with_options
+    from mosaic_lab.runs.train_request import nested_hyperparameters
+
+    typed = ["train", "cleanrl", "num_steps=64", "env_kwargs.size=[3,4]", "env_kwargs.goal_velocity=0.01"]
+    given = dict(_parser().parse_args(with_options(typed)).hyperparameters)
+    nested = {"num_steps": 64, "env_kwargs": {"size": [3, 4], "goal_velocity": 0.01}}
+    assert nested_hyperparameters(given) == nested
 
 
 def test_tuples_are_shown_as_such(supervisor: Supervisor, capsys: pytest.CaptureFixture[str]) -> None:

@@ -161,6 +161,7 @@ def test_a_resumed_training_leaves_no_checkpoint_of_the_stopped_one_behind(
         assert list(one.metrics("evaluation/return")["step"]) == [100, 200, 300], "once each"
 
 
+@pytest.mark.extended
 def test_a_curriculum_resumed_at_once_after_a_stop_is_filmed_and_evaluated_to_its_end(
     lab: mosaic.Lab, tmp_path: Path
 ) -> None:

@@ -162,11 +162,10 @@ CELLS = (
     """,
     """
     cmp.stop()
-    for name, key in ("fake:legal", "WRONG_KEY"), ("fake:500", "LAKE_KEY"), ("fake:malformed", "LAKE_KEY"):
-        try:
-            lab.evaluate(operators={"LLM": model(name, key)}, **lake).wait()
-        except mosaic.RunFailed as error:
-            print(error)
+    try:
+        lab.evaluate(operators={"LLM": model("fake:legal", "WRONG_KEY")}, **lake).wait()
+    except mosaic.RunFailed as error:
+        print(error)
     """,
 )
 WRONG = "sk-wrong-fedcba9876543210"

