@@ -129,7 +129,8 @@ REFUSED = {
     "qtran is QTRAN_base",
     "ppo_kl": "a resumed training would lose the coefficient of its KL penalty, which upstream's learner "
     "adapts and does not save; ppo clips instead",
-    "drqn": "its recurrent state is not that of the other agents; tianshou has layer_num for dqn",
+    "drqn": "its recurrent state is not that of the other agents; recurrent policies of one agent train with "
+    "sb3 (recurrent_ppo), rllib (use_lstm) and tianshou (layer_num of dqn)",
     "npg": "upstream's update takes gigabytes of memory in CartPole, and more with each",
     "dreamerv2": _MODEL, "dreamerv3": _MODEL, "pdqn": _PARAMETERS, "mpdqn": _PARAMETERS, "spdqn": _PARAMETERS,
     "td3bc": "it learns from a dataset, as bcq, cql and il of tianshou do", "curl": _PIXELS, "spr": _PIXELS,
