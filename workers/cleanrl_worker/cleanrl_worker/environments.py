@@ -16,6 +16,8 @@ from mosaic_contract.gymnasium_wrappers import Wrapper
 from .algorithms import ALGORITHMS, ScriptAlgorithm
 from .upstream import installed
 
+_CONVOLVES = "; for convolutional networks train ppo of sb3, xuance or rllib"
+
 
 @dataclass(frozen=True)
 class RenderableSpec(EnvironmentSpec):
@@ -116,7 +118,7 @@ def misfits(
     actions_of = {name: [ALGORITHMS[name].action] for name in available}
     problems = [*environment.action_problems(algorithm.name, actions_of, bounded=not algorithm.on_policy)]
     if not algorithm.games and not _encodes(algorithm, environment.observation_space, legacy):
-        problems += environment.observation_problems(algorithm.name, wraps=True)
+        problems += environment.observation_problems(algorithm.name, wraps=True, convolves=_CONVOLVES)
     return problems
 
 

@@ -18,6 +18,7 @@ from shim_kit.promise_checks import (  # noqa: F401
 from shim_kit.training_worker import WRAPPER_CHECKS, assert_refused
 
 CARTPOLE = {"algorithm": "ppo", "env_id": "CartPole-v1"}
+PICTURES = {"env_id": "CarRacing-v2", "env_kwargs": {"continuous": False}}
 
 
 def test_hyperparameters_by_upstreams_names_with_its_defaults(worker: Any) -> None:
@@ -93,6 +94,11 @@ def bad_configurations(legacy: bool) -> dict[str, tuple[dict[str, Any], str]]:
             {"env_id": "MiniGrid-Empty-5x5-v0"},
             "-v0 has Dict(direction: Discrete(4), image: Box(7×7×3), mission: MissionSpace)",
         ),
+        "pictures": (
+            PICTURES,
+            "has Box(96×96×3); lab.train's wrappers= makes vectors of them: ['grey', {'resize': [32, 32]}, "
+            "'flat'] or ['flat']; for convolutional networks train ppo of sb3, xuance or rllib",
+        ),
         "short": ({"total_timesteps": 500}, "less than one rollout"),
         "minibatches": ({"num_envs": 1, "num_steps": 2, minibatches: 4}, "does not make 4 minibatches"),
     }
@@ -100,6 +106,15 @@ def bad_configurations(legacy: bool) -> dict[str, tuple[dict[str, Any], str]]:
 
 def test_bad_configurations(worker: Any, subtests: pytest.Subtests) -> None:
     assert_refused(worker, bad_configurations(worker.legacy), subtests, **CARTPOLE)
+
+
+def test_pictures_are_observed_through_the_wrappers_that_the_refusal_names(worker: Any) -> None:
+    small = {"num_envs": 1, "num_steps": 16, "total_timesteps": 16, "num_minibatches": 1, "n_minibatch": 1}
+    unknown = "num_minibatches" if worker.legacy else "n_minibatch"
+    wrappers = ["grey", {"resize": [32, 32]}, "flat"]
+    small = {name: value for name, value in small.items() if name != unknown}
+    run = worker.train(algorithm="ppo", wrappers=wrappers, **PICTURES, **small)
+    assert run.code == 0, run.log
 
 
 def test_where_no_name_is_near_exactly_those_there_are_are_listed(worker: Any) -> None:

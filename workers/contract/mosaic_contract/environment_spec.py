@@ -10,12 +10,14 @@ from mosaic_contract.environment_check import offers
 from mosaic_contract.errors import ConfigError
 from mosaic_contract.gymnasium_wrappers import Statistics, Wrapper, in_short, limited, outside_class
 from mosaic_contract.messages import ALONE
+from mosaic_contract.registry import is_game
 from mosaic_contract.space_compatibility import text_of
 from mosaic_contract.spaces import describe_space, from_zero, make_space
 from mosaic_contract.wrappers import (
     advice,
     check_names,
     is_of_observations,
+    is_picture,
     is_plain,
     observation_transform,
     wrap,
@@ -98,12 +100,16 @@ class EnvironmentSpec:
         observations = {agent: make_space(transform.space) for agent, transform in transforms.items()}
         return replace(self, observations=observations, actions=actions)
 
-    def observation_problems(self, algorithm: str, *, wraps: bool = False) -> Iterator[str]:
+    def observation_problems(
+        self, algorithm: str, *, wraps: bool = False, convolves: str = ""
+    ) -> Iterator[str]:
         """Yield why an algorithm with networks for vectors cannot use the observations, at most once. If the
-        worker `wraps` environments, suggest the wrappers that produce vectors."""
+        worker `wraps` environments, suggest the wrappers that produce vectors; for pictures, also what
+        `convolves` them, as the end of a sentence."""
         for agent, space in self.observations.items():
             if type(space).__name__ != "Box" or len(space.shape) != 1:
                 hint = advice(space, self.env_id) if wraps else ""
+                hint += convolves if is_picture(space) and not is_game(self.env_id) else ""
                 yield (
                     f"{algorithm} needs vectors (a Box of one dimension) as observations; "
                     f"{self._owner(agent)} has {text_of(describe_space(space))}{hint}"

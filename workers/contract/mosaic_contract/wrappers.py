@@ -51,7 +51,10 @@ CHANNELS_LAST, SCALED = "channels_last", "scaled"
 Description = Mapping[str, Any]
 Observe = Callable[[Any], Any]
 
-_ADVISED = (("one_hot", "flat"), ("flat",))
+_ADVISED: tuple[tuple[Wrapper, ...], ...] = (("one_hot", "flat"), ("flat",))
+_REDUCED_SIDE = 32
+_REDUCED: tuple[Wrapper, ...] = ("grey", {"resize": [_REDUCED_SIDE, _REDUCED_SIDE]}, "flat")
+"""Of a large picture, about a thousand numbers."""
 _CELLS: Mapping[str, tuple[Sequence[int], ...]] = {
     "uint8": (range(11), range(6), range(3)),
     "int64": (range(14), range(6), (*range(4), *range(100, 104))),
@@ -164,11 +167,18 @@ def advice(space: Any, env_id: str) -> str:
     observations into vectors, the wrapper for Atari games, or ""."""
     if is_game(env_id):
         return f"; lab.train's wrappers={[ATARI]} turns them into images for convolutional networks"
-    usable = [repr(list(names)) for names in _ADVISED if _can_apply(describe_space(space), names)]
+    reduces = is_picture(space) and min(space.shape[:2]) > _REDUCED_SIDE
+    advised = (_REDUCED, *_ADVISED) if reduces else _ADVISED
+    usable = [repr(list(names)) for names in advised if _can_apply(describe_space(space), names)]
     return f"; lab.train's wrappers= makes vectors of them: {' or '.join(usable)}" if usable else ""
 
 
-def _can_apply(space: Description, names: Sequence[str]) -> bool:
+def is_picture(space: Any) -> bool:
+    """Return whether observations are pictures, channels last or first."""
+    return type(space).__name__ == "Box" and len(space.shape) == 3
+
+
+def _can_apply(space: Description, names: Sequence[Wrapper]) -> bool:
     try:
         observation_transform(space, names, "")
     except ConfigError:

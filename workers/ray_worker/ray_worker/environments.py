@@ -92,6 +92,8 @@ def misfits(algorithm: RllibAlgorithm, spec: RllibEnvironmentSpec, *, filters: b
                 "[[16, 8, 4], [32, 4, 2]] (channels, kernel, stride), or wrappers=[{'resize': [84, 84]}]"
             )
     else:
-        yield from spec.observation_problems(algorithm.name, wraps=True)
+        convolved = ", ".join(name for name, candidate in ALGORITHMS.items() if candidate.sees_pictures)
+        convolves = f"; for convolutional networks train {convolved}"
+        yield from spec.observation_problems(algorithm.name, wraps=True, convolves=convolves)
     actions_of = {name: candidate.actions for name, candidate in ALGORITHMS.items()}
     yield from spec.action_problems(algorithm.name, actions_of)

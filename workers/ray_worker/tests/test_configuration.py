@@ -39,6 +39,10 @@ BAD = {
         "dqn needs discrete actions; Pendulum-v1 has Box(-2.0, 2.0, (1,), float32) (for those",
     ),
     "observations": ({"env_id": "FrozenLake-v1"}, "needs vectors (a Box of one dimension) as observations"),
+    "pictures": (
+        {"algorithm": "sac", "env_id": "CarRacing-v3"},
+        "'flat'] or ['flat']; for convolutional networks train ppo, ",
+    ),
     "shared": (
         {"env_id": TAG},
         "agent_0 and adversary_0 of simple_tag_v3 have different spaces and cannot share the policy 'shared'",

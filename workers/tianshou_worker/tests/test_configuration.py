@@ -27,6 +27,10 @@ BAD = {
         "sac needs continuous actions; CartPole-v1 has Discrete(2) (for those: dqn, c51",
     ),
     "observations": ({"env_id": "FrozenLake-v1"}, "ppo needs vectors (a Box of one dimension)"),
+    "pictures": (
+        {"env_id": "CarRacing-v3"},
+        "'flat'] or ['flat']; [{'resize': [32, 32]}] makes images for its convolutions",
+    ),
     "range": ({"gamma": 1.5}, "hyperparameter 'gamma': 1.5 is more than 1"),
     "widths": ({"hidden_sizes": []}, "'hidden_sizes' must be a list of widths, such as [64, 64], got []"),
     "lstm": ({"algorithm": "dqn", "layer_num": 1, "save_buffer": True}, "the buffer of an LSTM has no next"),

@@ -59,8 +59,11 @@ def misfits(algorithm: TianshouAlgorithm, spec: EnvironmentSpec) -> list[str]:
     actions_of = {name: candidate.actions for name, candidate in ALGORITHMS.items()}
     space = spec.observation_space
     sees_image = algorithm.sees_pictures and (is_pictures(space) or is_small_image(space))
+    convolves = (
+        "; [{'resize': [32, 32]}] makes images for its convolutions" if algorithm.sees_pictures else ""
+    )
     return [
-        *(() if sees_image else spec.observation_problems(algorithm.name, wraps=True)),
+        *(() if sees_image else spec.observation_problems(algorithm.name, wraps=True, convolves=convolves)),
         *spec.action_problems(algorithm.name, actions_of, bounded=True),
     ]
 

@@ -53,6 +53,10 @@ BAD = {
         "maddpg needs continuous actions; agent_0 of simple_spread_v3 has Discrete(5) (for those: mappo",
     ),
     "observations": ({"env_id": "classic/rps_v2"}, "needs vectors (a Box of one dimension) as observations"),
+    "pictures": (
+        {"algorithm": "sac", "env_id": "CarRacing-v3"},
+        "; for convolutional networks train ppo; lab.",
+    ),
     "mixed spaces": ({"env_id": "simple_tag_v3"}, "give use_parameter_sharing=False"),
     "mixed sizes": (
         {"env_id": "simple_tag_v3", "use_parameter_sharing": False},

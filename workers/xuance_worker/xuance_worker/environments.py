@@ -172,7 +172,8 @@ def _observation_problems(
     image = getattr(own, "spaces", {}).get("image")
     convolved = algorithm.games and image is not None and is_pictures(image)
     images = "; ['image'] makes images for its convolutions" if convolved else ""
-    for problem in spec.observation_problems(algorithm.name):
+    convolves = "" if algorithm.games else "; for convolutional networks train ppo"
+    for problem in spec.observation_problems(algorithm.name, convolves=convolves):
         yield f"{problem}{advice(own, spec.env_id)}{images}"
 
 
