@@ -62,6 +62,14 @@ SMALL_CRAFTER = {
 }
 SMALL_BATCHES = ONE_RUNNER | {"train_batch_size_per_learner": 1_000}
 
+FEW_BATCHES = SMALL_BATCHES | {
+    "env_kwargs": {"max_episode_steps": 50},
+    "wrappers": ["flat"],
+    "minibatch_size": 250,
+    "num_epochs": 10,
+    "lr": 1e-3,
+}
+
 LONG = [
     # Beside each: the returns that seeds 1 to 5 reached, and that of the untrained policy.
     ("cleanrl", "ppo", "CartPole-v1", 50_000, {}, 100),  # 178 to 239, 22
@@ -86,6 +94,7 @@ SHORT = [
     ("sb3", "ppo", "VizdoomBasic-v1", 8_192, DOOM),  # -44 to 73; -167
     ("sb3", "ppo", "CrafterReward-v1", 16_384, SMALL_CRAFTER),  # 2.75 to 3.22; 1.5 to 2.0
     ("sb3", "ppo", "MiniHack-Room-5x5-v0", 12_288, SMALL_ROOM),  # 0.957 to 0.966; 0.06 to 0.25
+    ("rllib", "ppo", "MiniHack-Room-5x5-v0", 6_000, FEW_BATCHES),  # 0.68 to 0.94; 0.06 to 0.25
     ("sb3", "ppo", "highway-fast-v0", 2_048, FLAT | SHORT_BATCHES),  # 15.5 to 19.3; 7.4 to 9.9
 ]
 
