@@ -1,21 +1,10 @@
-"""The live models of runs (`RunFeed`), and the single thread that updates all watched ones (`Watcher`).
-
-A feed is polled every 100 ms, and every 25 ms while it changes; the files beside the worker's once a second.
-A poll reads a bounded amount, so a run with a million unread lines delays the others by milliseconds only.
-The thread sleeps at least as long as it worked, so the kernel's main thread keeps at least half of the
-interpreter's time.
-"""
+"""The live models of runs (`RunFeed`), which all viewers of a run share (`feed_of`)."""
 
 from __future__ import annotations
 
-import atexit
-import logging
 import os
 import threading
-import time
-from collections.abc import Callable
 from contextlib import suppress
-from functools import cache, partial
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -23,15 +12,6 @@ from mosaic_lab.telemetry.column_cache import ColumnCache
 from mosaic_lab.telemetry.columns import RunColumns
 from mosaic_lab.telemetry.metrics import ReturnMeans, episodes_return
 from mosaic_lab.telemetry.progress import StepProgress
-
-IDLE_SECONDS = 0.1
-"""Polling interval of an idle run."""
-BUSY_SECONDS = 0.025
-"""Polling interval of a run that is changing."""
-BUSY_FOR_SECONDS = 1.0
-"""Time for which a run counts as changing after a change."""
-
-logger = logging.getLogger(__name__)
 
 
 class RunFeed(RunColumns):
@@ -46,6 +26,8 @@ class RunFeed(RunColumns):
         self._polling = threading.Lock()
         self._side_files = tuple(str(self.folder / name) for name in ("state.json", "worker.log"))
         self._polled: tuple[object, ...] = (self.position, None, None)
+        self.changes = 0
+        """The number of polls that have found a change."""
 
     @property
     def progress(self) -> StepProgress:
@@ -114,152 +96,27 @@ class RunFeed(RunColumns):
             stamp = (self.position, _stamp(state), _stamp(log))
             changed = stamp != self._polled
             self._polled = stamp
+            self.changes += changed
             return changed
 
 
-Callback = Callable[[RunFeed], None]
+_feeds: WeakValueDictionary[Path, RunFeed] = WeakValueDictionary()
+_feeds_lock = threading.Lock()
 
 
-class _Subscription:
-    def __init__(self, callback: Callback) -> None:
-        self.callback = callback
-        self.pending = True  # a new subscriber receives the current data first
-        self.called_at = float("-inf")
-        self.error_logged = False
-
-
-class _Watched:
-    """A feed and its subscriptions."""
-
-    def __init__(self, feed: RunFeed) -> None:
-        self.feed = feed
-        self.subscriptions: tuple[_Subscription, ...] = ()
-        self.next_poll = float("-inf")
-        self.changed_at = float("-inf")
-        self.side_files_second = -1
-        self.error_logged = False
-
-
-class Watcher:
-    """Polls the feeds that have subscribers, and notifies them. `watcher()` returns the process's
-    instance."""
-
-    def __init__(self) -> None:
-        self._watched: dict[RunFeed, _Watched] = {}  # replaced rather than modified, under the lock
-        self._feeds: WeakValueDictionary[Path, RunFeed] = WeakValueDictionary()
-        self._lock = threading.Lock()
-        self._wake = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._closed = False
-
-    def feed(self, folder: Path | str) -> RunFeed:
-        """Return the feed of a run folder, shared by all current viewers of that run."""
-        path = Path(folder).resolve()
-        with self._lock:
-            feed = self._feeds.get(path)
-            if feed is None:
-                feed = self._feeds[path] = RunFeed(path)
-            return feed
-
-    def subscribe(self, feed: RunFeed, callback: Callback) -> Callable[[], None]:
-        """Call ``callback(feed)`` on the watcher's thread soon, and again after every change.
-
-        The callback blocks all others, so it must be fast. An exception in it is logged once and does not end
-        the subscription. Returns a function that ends it.
-        """
-        subscription = _Subscription(callback)
-        with self._lock:
-            watched = self._watched.get(feed) or _Watched(feed)
-            watched.subscriptions = (*watched.subscriptions, subscription)
-            watched.next_poll = float("-inf")
-            self._watched = {**self._watched, feed: watched}
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="mosaic-watcher", daemon=True)
-                self._thread.start()
-        self._wake.set()
-        return partial(self._unsubscribe, watched, subscription)
-
-    def close(self, timeout: float = 1.0) -> None:
-        """Stop the thread permanently, waiting at most ``timeout`` seconds for a running callback."""
-        self._closed = True
-        self._wake.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(timeout)
-
-    def _unsubscribe(self, watched: _Watched, subscription: _Subscription) -> None:
-        with self._lock:
-            remaining = (other for other in watched.subscriptions if other is not subscription)
-            watched.subscriptions = tuple(remaining)
-            self._watched = {feed: run for feed, run in self._watched.items() if run.subscriptions}
-
-    def _run(self) -> None:
-        while not self._closed:
-            self._wake.clear()
-            began = time.monotonic()
-            watched = tuple(self._watched.values())
-            for run in watched:
-                if run.next_poll <= began:
-                    self._update(run)
-            now = time.monotonic()
-            # If nothing is watched, this waits for the next subscription.
-            until_next = min((run.next_poll - now for run in watched), default=None)
-            self._wake.wait(None if until_next is None else max(until_next, now - began))
-
-    def _update(self, run: _Watched) -> None:
-        now = time.monotonic()
-        side_files_due = run.feed.behind or int(now) != run.side_files_second
-        run.side_files_second = int(now)
-        changed = self._poll(run, side_files_due)
-        if changed:
-            run.changed_at = now
-        busy = now - run.changed_at < BUSY_FOR_SECONDS
-        unread = changed and run.feed.behind
-        interval = BUSY_SECONDS if busy else IDLE_SECONDS
-        # Aligned to a time grid, so that one wake-up serves all runs.
-        run.next_poll = now if unread else (now // interval + 1) * interval
-        for subscription in run.subscriptions:
-            subscription.pending = subscription.pending or changed
-            if subscription.pending and now - subscription.called_at >= BUSY_SECONDS / 2:
-                subscription.pending, subscription.called_at = False, now
-                _notify(subscription, run.feed)
-
-    def _poll(self, run: _Watched, side_files: bool) -> bool:
-        try:
-            changed = run.feed.poll(side_files=side_files)
-        except Exception:
-            if not run.error_logged:
-                run.error_logged = True
-                folder = run.feed.folder
-                logger.exception("Cannot read the telemetry in %s; trying again.", folder)
-            return False
-        run.error_logged = False
-        return changed
+def feed_of(folder: Path | str) -> RunFeed:
+    """Return the feed of a run folder, shared by all current viewers of that run."""
+    path = Path(folder).resolve()
+    with _feeds_lock:
+        feed = _feeds.get(path)
+        if feed is None:
+            feed = _feeds[path] = RunFeed(path)
+        return feed
 
 
 def _stamp(path: str) -> object:
     try:
-        status = os.stat(path)  # noqa: PTH116 - twenty runs are polled ten times a second
+        status = os.stat(path)  # noqa: PTH116 - twenty runs are polled twenty times a second
     except OSError:
         return None
     return status.st_mtime_ns, status.st_size
-
-
-def _notify(subscription: _Subscription, feed: RunFeed) -> None:
-    try:
-        subscription.callback(feed)
-    except Exception:
-        if not subscription.error_logged:
-            subscription.error_logged = True
-            logger.exception(
-                "%r failed on an update of %s; it will still be called, without showing further errors.",
-                subscription.callback,
-                feed.folder,
-            )
-
-
-@cache
-def watcher() -> Watcher:
-    """Return the process's only watcher."""
-    watcher = Watcher()
-    atexit.register(watcher.close)  # before the interpreter unloads numpy under a running thread
-    return watcher

@@ -14,7 +14,8 @@ from benchmarks.measuring import cpu_seconds, judged, print_table, size
 from benchmarks.page import count_what_is_sent
 
 from mosaic_lab.runs import Run, Supervisor
-from mosaic_lab.telemetry import RunFeed, watcher
+from mosaic_lab.telemetry import feed_of
+from mosaic_lab.widgets.page.live_panel import refresh_scheduler
 from mosaic_lab.widgets.runs.run_panel import RunPanel
 
 RUNS = size(10, 3)
@@ -60,7 +61,7 @@ def test_line_to_chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [start(label=f"run {index}") for index in range(RUNS)]
     try:
         rows = [
-            _measure("the watcher's callback", runs, began, _callback),
+            _measure("a poll", runs, began, _poll),
             _measure("chart data, one panel of all", runs, began, _one_panel),
             _measure("chart data, a panel each", runs, began, _panel_each),
         ]
@@ -89,13 +90,17 @@ def _measure(name: str, runs: list[Run], began: float, viewing: Viewing) -> list
     return [name, str(len(late)), middle, most, f"{cpu / SECONDS:.1%}", *judged(float(middle), "<= 150 ms")]
 
 
-def _callback(runs: list[Run], latency: Latency) -> Callable[[], None]:
-    def see(feed: RunFeed) -> None:
-        for piece in map(feed.pieces, feed.names):
-            latency.see(piece[-1].value)
+def _poll(runs: list[Run], latency: Latency) -> Callable[[], None]:
+    feeds = [feed_of(run.path) for run in runs]
 
-    ends = [watcher().subscribe(watcher().feed(run.path), see) for run in runs]
-    return lambda: [end() for end in ends].clear()
+    def poll() -> bool:
+        for feed in feeds:
+            if feed.poll():
+                for piece in map(feed.pieces, feed.names):
+                    latency.see(piece[-1].value)
+        return any(feed.behind for feed in feeds)
+
+    return refresh_scheduler().add_poll(poll)
 
 
 def _one_panel(runs: list[Run], latency: Latency) -> Callable[[], None]:

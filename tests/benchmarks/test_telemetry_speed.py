@@ -6,8 +6,8 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +16,10 @@ from benchmarks.measuring import cpu_seconds, judged, print_table, size
 from benchmarks.telemetry_files import RETURN, write_run
 from overview.run_folders import run_in
 
-from mosaic_lab.telemetry import Watcher, metrics_table
+from mosaic_lab.telemetry import RunFeed, metrics_table
 from mosaic_lab.telemetry.column_cache import ColumnCache
 from mosaic_lab.telemetry.columns import RunColumns
+from mosaic_lab.widgets.page.live_panel import RefreshScheduler
 
 LINES = size(1_000_000, 10_000)
 LONG, LONGEST = size((4_000_000, 12_000_000), (1000, 3000))
@@ -104,36 +105,33 @@ def test_an_ended_run_of_millions_of_lines(tmp_path: Path) -> None:
     )
 
 
-def test_watching_idle_runs(tmp_path: Path) -> None:
-    watcher = Watcher()
+def test_polling_idle_runs(tmp_path: Path) -> None:
     rows = []
     for runs in (0, 20):
-        caught_up = [threading.Event() for _ in range(runs)]
-        for index, event in enumerate(caught_up):
-            feed = watcher.feed(write_run(tmp_path / f"run{index}", 1000))
-            watcher.subscribe(feed, lambda feed, event=event: None if feed.behind else event.set())
-        assert all(event.wait(60) for event in caught_up)
+        scheduler = RefreshScheduler()
+        feeds = [RunFeed(write_run(tmp_path / f"run{index}", 1000)) for index in range(runs)]
+        for feed in feeds:
+            scheduler.add_poll(partial(_poll, feed))
+        while any(feed.health.lines < 1000 for feed in feeds):
+            time.sleep(0.01)
         time.sleep(0.5)
         began = time.monotonic()
         cpu = cpu_seconds(lambda: time.sleep(SECONDS))
         share = cpu / (time.monotonic() - began)
+        scheduler.close()
         rows.append([f"{runs} idle runs", f"{share:.3%}", *judged(100 * share, "<= 1 %")])
-    watcher.close()
-    print_table(f"CPU of the reader over {SECONDS:g} s", ["watched", "CPU", "target", "verdict"], rows)
+    print_table(f"CPU of the reader over {SECONDS:g} s", ["polled", "CPU", "target", "verdict"], rows)
 
 
 def test_attaching_to_a_long_run_while_the_main_thread_works(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", LINES)
     gaps = {"alone": _gaps_of_the_main_thread(lambda elapsed: elapsed > 2)}
-    watcher = Watcher()
-    done = threading.Event()
+    scheduler, feed = RefreshScheduler(), RunFeed(folder)
     began = time.monotonic()
-    feed = watcher.feed(folder)
-    watcher.subscribe(feed, lambda feed: None if feed.behind else done.set())
-    late = _gaps_of_the_main_thread(lambda elapsed: done.is_set())
+    scheduler.add_poll(partial(_poll, feed))
+    late = _gaps_of_the_main_thread(lambda elapsed: feed.health.lines == LINES)
     gaps[f"while catching up, {time.monotonic() - began:.1f} s"] = late
-    watcher.close()
-    assert feed.health.lines == LINES
+    scheduler.close()
     print_table(
         f"The main thread wakes every ms while a run with {LINES:,} lines is caught up on",
         ["", "median ms late", "99% ms late", "most ms late"],
@@ -142,6 +140,11 @@ def test_attaching_to_a_long_run_while_the_main_thread_works(tmp_path: Path) -> 
             for name, late in gaps.items()
         ],
     )
+
+
+def _poll(feed: RunFeed) -> bool:
+    feed.poll(side_files=False)
+    return feed.behind
 
 
 def _gaps_of_the_main_thread(ended: object) -> list[float]:

@@ -1,7 +1,8 @@
 """The life cycle of all live panels (attach, refresh while visible, end, settle, close), and their refresh.
 
-One thread, the refresh scheduler's, refreshes the panels: soon after a change (`RefreshScheduler.notify`), as
-often as a panel's visibility allows, and at least once a second, to update its clock and to notice an end.
+One thread, the refresh scheduler's, polls the sources of visible panels (`RefreshScheduler.add_poll`) and
+refreshes the panels: soon after a change (`RefreshScheduler.notify`), as often as a panel's visibility
+allows, and at least once a second, to update its clock and to notice an end.
 
 Three kinds of threads enter a panel: the refresh scheduler's thread, the threads that handle the page's
 updates while a cell runs, and the one that creates the static form. The panel's lock synchronises them. Slow
@@ -10,6 +11,7 @@ work does not hold the lock, and none of these threads is the kernel's main thre
 
 from __future__ import annotations
 
+import atexit
 import logging
 import math
 import threading
@@ -28,6 +30,8 @@ from mosaic_lab.widgets.page.widget_tree import close_widgets
 
 IDLE_SECONDS = 1.0
 """Maximum interval between two refreshes of a panel."""
+POLL_SECONDS = 0.05
+"""Interval between two polls of sources without unread data."""
 
 logger = logging.getLogger(__name__)
 Unsubscribe = Callable[[], None]
@@ -65,17 +69,30 @@ class RefreshScheduler:
 
     def __init__(self) -> None:
         self._schedules: dict[Refreshable, _Schedule] = {}
+        self._polls: tuple[Callable[[], bool], ...] = ()
+        self._poll_at = -math.inf
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
+        self._closed = False
 
     def add(self, panel: Refreshable) -> None:
         """Refresh a panel until it is removed."""
         with self._changed:
             self._schedules.setdefault(panel, _Schedule())
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="mosaic-refresh", daemon=True)
-                self._thread.start()
-            self._changed.notify()
+            self._wake()
+
+    def add_poll(self, poll: Callable[[], bool]) -> Unsubscribe:
+        """Call ``poll`` many times a second, to read new data for a few milliseconds; it returns whether more
+        is unread, and must not raise. Return a function that ends this."""
+        with self._changed:
+            self._polls = (*self._polls, poll)
+            self._wake()
+
+        def remove() -> None:
+            with self._changed:
+                self._polls = tuple(other for other in self._polls if other is not poll)
+
+        return remove
 
     def remove(self, panel: Refreshable) -> None:
         """Stop refreshing a panel."""
@@ -90,8 +107,22 @@ class RefreshScheduler:
                 schedule.notified = True
                 self._changed.notify()
 
+    def close(self, timeout: float = 1.0) -> None:
+        """Stop the thread permanently, waiting at most ``timeout`` seconds for it."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join(timeout)
+
+    def _wake(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="mosaic-refresh", daemon=True)
+            self._thread.start()
+        self._changed.notify()
+
     def _run(self) -> None:
-        while True:
+        while not self._closed:
             for panel, schedule, draw in self._wait_for_due():
                 try:
                     panel.refresh(draw=draw)
@@ -99,11 +130,21 @@ class RefreshScheduler:
                     if not schedule.failed:
                         schedule.failed = True
                         logger.exception("A panel could not be refreshed; trying again.")
+            self._poll()
+
+    def _poll(self) -> None:
+        """Poll all sources if that is due. The next poll is not due before as much time has passed as this
+        one took, so that the kernel's main thread keeps at least half of the interpreter's time."""
+        began = time.monotonic()
+        if began >= self._poll_at:
+            unread = [poll() for poll in self._polls]
+            seconds = time.monotonic() - began
+            self._poll_at = began + max(0.0 if any(unread) else POLL_SECONDS, 2 * seconds)
 
     def _wait_for_due(self) -> list[tuple[Refreshable, _Schedule, bool]]:
-        """Wait until panels are due; return them with whether they draw."""
+        """Wait until panels or polls are due; return due panels with whether they draw."""
         with self._changed:
-            while True:
+            while not self._closed:
                 now = time.monotonic()
                 intervals = {panel: panel.interval() for panel in self._schedules}
                 waits = {panel: self._schedules[panel].due_at(intervals[panel]) - now for panel in intervals}
@@ -113,13 +154,19 @@ class RefreshScheduler:
                         (panel, schedule, schedule.begin(now, intervals[panel]))
                         for panel, schedule in schedules
                     ]
-                self._changed.wait(min(waits.values(), default=None))
+                until_poll = [self._poll_at - now] if self._polls else []
+                if any(wait <= 0 for wait in until_poll):
+                    break
+                self._changed.wait(min([*waits.values(), *until_poll], default=None))
+            return []
 
 
 @cache
 def refresh_scheduler() -> RefreshScheduler:
     """Return the refresh scheduler of this process."""
-    return RefreshScheduler()
+    scheduler = RefreshScheduler()
+    atexit.register(scheduler.close)  # before the interpreter unloads numpy under a running thread
+    return scheduler
 
 
 class LivePanel(ABC):

@@ -5,12 +5,10 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Any
 
-from mosaic_lab.telemetry import watcher
 from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames
-from mosaic_lab.widgets.page.live_panel import LivePanel, Unsubscribe
+from mosaic_lab.widgets.page.live_panel import LivePanel, Unsubscribe, refresh_scheduler
 from mosaic_lab.widgets.page.panel_widgets import Footer, Header
 from mosaic_lab.widgets.page.saved_form import html_notes
 from mosaic_lab.widgets.runs.run_view import Notice, RunView
@@ -59,7 +57,7 @@ class FollowingPanel(LivePanel):
     def subscribe(self) -> Iterable[Unsubscribe]:
         for view in self.views:
             view.news_at = time.monotonic()
-            yield watcher().subscribe(view.feed, partial(self._on_news, view))
+        yield refresh_scheduler().add_poll(self._poll)
 
     def draw(self) -> None:
         self.header.summary = self.summary()
@@ -97,9 +95,12 @@ class FollowingPanel(LivePanel):
             lines = LOG_LINES if self.footer.opened else 1
             self.footer.lines = self.views[0].run.log(lines).splitlines()
 
-    def _on_news(self, view: RunView, _: object) -> None:
-        view.news_at = time.monotonic()
-        self.notify()
+    def _poll(self) -> bool:
+        """Read new telemetry; return whether more is unread."""
+        changes = [view.poll() for view in self.views]
+        if any(changes):
+            self.notify()
+        return any(view.feed.behind for view in self.views)
 
     def _stop(self, _: int) -> None:
         self.header.summary = {

@@ -7,6 +7,7 @@ cost depends on the number of lines, not on the length of the runs.
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -35,7 +36,7 @@ from mosaic_lab.runs.run_labels import (
 )
 from mosaic_lab.runs.run_names import resumed_title
 from mosaic_lab.runs.run_record import training_phase, with_duration
-from mosaic_lab.telemetry import RunFeed, watcher
+from mosaic_lab.telemetry import RunFeed, feed_of
 from mosaic_lab.telemetry.metrics import charted
 from mosaic_lab.widgets.charts.chart import Line
 
@@ -66,6 +67,7 @@ MAX_POINTS = 1000
 ALL_POINTS = 6000
 """Approximate number of points of all lines together: enough for the eye, with updates that stay small."""
 
+logger = logging.getLogger(__name__)
 Notice = dict[str, str]
 
 
@@ -89,9 +91,12 @@ class RunView:
     reason: str = field(init=False)
     news_at: float = field(init=False)
     """Monotonic time of the last sign of life."""
+    _changes: int = field(init=False, default=-1)
+    _side_files_second: int = field(init=False, default=-1)
+    _failed: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
-        self.feed = watcher().feed(self.run.path)
+        self.feed = feed_of(self.run.path)
         self.status = self.run.status
         self.reason = self.run.explained(self.status)
         self.news_at = time.monotonic()
@@ -128,6 +133,25 @@ class RunView:
         learns = any(not name.startswith(SYSTEM_PREFIX) for name in self.feed.names)
         phase = training_phase(self.status.state, self.feed.step, learns=learns)
         return with_duration(phase, self.run.session_seconds(self.status))
+
+    def poll(self) -> bool:
+        """Read a bounded amount of new telemetry, and once a second that of the files beside the worker's;
+        return whether the run has changed since the last call. A failure is logged once while it persists."""
+        second = int(time.monotonic())
+        side_files = self.feed.behind or second != self._side_files_second
+        self._side_files_second = second
+        try:
+            self.feed.poll(side_files=side_files)
+        except Exception:
+            if not self._failed:
+                self._failed = True
+                logger.exception("Cannot read the telemetry in %s; trying again.", self.feed.folder)
+            return False
+        self._failed = False
+        changed, self._changes = self.feed.changes != self._changes, self.feed.changes
+        if changed:
+            self.news_at = time.monotonic()
+        return changed
 
     def catch_up(self, seconds: float = 20.0) -> None:
         """Read all remaining telemetry, or as much as ``seconds`` allow."""

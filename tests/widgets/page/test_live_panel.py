@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import pytest
@@ -143,3 +145,37 @@ def test_one_scheduler_keeps_the_interval_of_each_panel(caplog: pytest.LogCaptur
     assert all(draw for _, draw in fast.refreshed)
     assert not any(draw for _, draw in hidden.refreshed), "nothing is drawn out of sight"
     assert caplog.text.count("A panel could not be refreshed; trying again.") == 2, "once a panel"
+
+
+def test_sources_are_polled_until_removed_and_at_once_while_data_are_unread() -> None:
+    scheduler, polled = RefreshScheduler(), [0, 0]
+
+    def counter(index: int) -> Callable[[], bool]:
+        def poll() -> bool:
+            polled[index] += 1
+            return polled[0] < 100
+
+        return poll
+
+    removals = [scheduler.add_poll(counter(index)) for index in range(2)]
+    wait_until(lambda: min(polled) > 100)
+    removals[0]()
+    removals[0]()  # harmless
+    before = polled[1]
+    wait_until(lambda: polled[1] > before + 2)
+    counts = polled[0], polled[1]
+    wait_until(lambda: polled[1] > counts[1])
+    assert polled[0] == counts[0]
+    scheduler.close()
+
+
+def test_the_interpreter_ends_while_sources_are_polled() -> None:
+    script = """
+import threading
+from mosaic_lab.widgets.page.live_panel import refresh_scheduler
+called = threading.Event()
+refresh_scheduler().add_poll(lambda: called.set() or threading.Event().wait())
+assert called.wait(60)
+"""
+    done = subprocess.run([sys.executable, "-c", script], timeout=60, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
