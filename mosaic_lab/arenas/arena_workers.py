@@ -30,9 +30,9 @@ from mosaic_lab.workers import WorkerEnvironment
 from mosaic_lab.workers.families import claims, same_environment
 from mosaic_lab.workers.own_environments import own_id
 
-_TRIED = 3  # seeds
+_MAX_TRIED_SEEDS = 3
 
-_made: dict[tuple[str, str], EnvironmentInfo] = {}
+_environments: dict[tuple[str, str], EnvironmentInfo] = {}
 """Environments that this process has created, by their worker's Python, id, settings and variables."""
 
 R = TypeVar("R", bound=ArenaPlan)
@@ -62,10 +62,10 @@ def _provider_of(plan: ArenaPlan, progress: Callable[[str], None]) -> str:
         for spec in plan.operators.values()
         if spec.worker is not None and spec.trained_on and same_environment(spec.trained_on, env_id)
     }
-    others = {info.name: info.worker_environment for info in workers.catalog() if info.name != family}
+    environments = {info.name: info.worker_environment for info in workers.catalog() if info.name != family}
     candidates = [
         candidate
-        for candidate in others.values()
+        for candidate in environments.values()
         if candidate is not None and "arena" in candidate.capabilities.modes
     ]
     with ThreadPoolExecutor(max_workers=4) as pool:
@@ -106,12 +106,12 @@ def _info(worker: WorkerEnvironment, plan: ArenaPlan) -> EnvironmentInfo | str:
     variables = {**plan.passed, **plan.env_vars}
     begins = plan.request.start, _tried_seeds(plan)
     key = (str(worker.python), json.dumps([plan.env_id, plan.settings, variables, begins]))
-    if key not in _made:
+    if key not in _environments:
         answer = _trial(worker, plan)
         if isinstance(answer, str):
             return answer
-        _made[key] = answer
-    return _made[key]
+        _environments[key] = answer
+    return _environments[key]
 
 
 def _trial(worker: WorkerEnvironment, plan: ArenaPlan) -> EnvironmentInfo | str:
@@ -130,8 +130,8 @@ def _trial(worker: WorkerEnvironment, plan: ArenaPlan) -> EnvironmentInfo | str:
                 text=True,
                 timeout=OPEN_SECONDS * (1 + len(seeds)),
             )
-            opened, *begun = map(json.loads, done.stdout.splitlines())
-            answer = next((one for one in (opened, *begun) if one.get("type") == "error"), opened)
+            opened, *replayed = map(json.loads, done.stdout.splitlines())
+            answer = next((reply for reply in (opened, *replayed) if reply.get("type") == "error"), opened)
             if answer.get("type") == "opened":
                 return EnvironmentInfo.from_message(answer)
         except subprocess.TimeoutExpired:
@@ -145,7 +145,7 @@ def _tried_seeds(plan: ArenaPlan) -> list[int]:
     """Return the seeds on which a trial begins episodes: some of the plan's, if its start plays actions."""
     if not Start.of(plan.request.start).actions:
         return []
-    return [plan.episode_seed(seed, 0) for seed in plan.seeds[:_TRIED]]
+    return [plan.episode_seed(seed, 0) for seed in plan.seeds[:_MAX_TRIED_SEEDS]]
 
 
 def environment_worker(family: str, progress: Callable[[str], None]) -> WorkerEnvironment:

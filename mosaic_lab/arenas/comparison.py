@@ -155,7 +155,7 @@ class Comparison:
         chosen = list(dict.fromkeys(map(self._lane, lanes)))
         if not chosen:
             raise ConfigurationError(f"lane={lane!r}: give one lane or more, or None for all")
-        episodes = [lane_episode(one, number, episode_index) for one in chosen]
+        episodes = [lane_episode(chosen_lane, number, episode_index) for chosen_lane in chosen]
         replays = [replay_episode(self._plan, episode, progress=progress) for episode in episodes]
         return replays[0] if len(replays) == 1 and lanes is not lane else Replays(replays)
 
@@ -170,8 +170,8 @@ class Comparison:
         def replay(lane: str, number: int, index: int, _: object, progress: Progress) -> Replay | Replays:
             return self.replay(lane, number, index, progress)
 
-        whole = replace(comparison_transcript(self._folder), replay=replay)
-        return whole.select(operator, seed, fault, text)
+        transcript = replace(comparison_transcript(self._folder), replay=replay)
+        return transcript.select(operator, seed, fault, text)
 
     def dataset(self, path: Path | str, operators: str | Iterable[str] | None = None) -> Path:
         """Write the finished episodes, played with ``record="observations"``, as a Minari dataset.
@@ -331,8 +331,8 @@ class Comparison:
         for lane in lanes:
             if lane.state is LaneState.FAILED and lane.reason != self._warned.get(lane.index):
                 self._warned[lane.index] = lane.reason
-                then = f"cmp.restart({lane.label!r}) reopens it"
-                warn_user(f"{lane.label} has failed: {lane.reason}; {then}", RuntimeWarning)
+                hint = f"cmp.restart({lane.label!r}) reopens it"
+                warn_user(f"{lane.label} has failed: {lane.reason}; {hint}", RuntimeWarning)
 
     def _lane(self, which: int | str | Lane) -> Lane:
         lanes = self._lockstep.lanes

@@ -32,7 +32,7 @@ from mosaic_lab.runs import Run
 from mosaic_lab.telemetry import JsonlFollower
 
 _DATA_FILE = Path("data", "metadata.json")
-_OWN = "mosaic_lab"
+_OUR_KEY = "mosaic_lab"
 """The metadata key by which our datasets are recognized."""
 _NAME = re.compile(r"[-\w]+?-v\d+", re.ASCII)
 _LOG_LINES = 15
@@ -147,22 +147,22 @@ def warn_of_size(request: CompareRequest, environment: EnvironmentInfo, episodes
 def _chosen(
     episodes: Sequence[RecordedEpisode], operators: str | Iterable[str] | None
 ) -> list[RecordedEpisode]:
-    known = list(dict.fromkeys(episode.operator for episode in episodes))
-    wanted = known if operators is None else [operators] if isinstance(operators, str) else list(operators)
-    for name in wanted:
-        if name not in known:
-            others = ", ".join(map(repr, known)) or "none"
+    names = list(dict.fromkeys(episode.operator for episode in episodes))
+    requested = names if operators is None else [operators] if isinstance(operators, str) else list(operators)
+    for name in requested:
+        if name not in names:
+            listed = ", ".join(map(repr, names)) or "none"
             raise ConfigurationError(
-                f"operators: {name!r} has no finished episode; operators with finished episodes: {others}"
+                f"operators: {name!r} has no finished episode; operators with finished episodes: {listed}"
             )
-    return [episode for episode in episodes if episode.operator in wanted]
+    return [episode for episode in episodes if episode.operator in requested]
 
 
 def _check_recorded(played: int, failed: int, recorded: int) -> None:
     if not recorded:
-        none = f"none of the {played:,} ended episodes has" if played else "no ended episode has"
+        subject = f"none of the {played:,} ended episodes has" if played else "no ended episode has"
         raise ConfigurationError(
-            f"{none} recorded observations: a dataset needs episodes that were played with "
+            f"{subject} recorded observations: a dataset needs episodes that were played with "
             f'record="{OBSERVATIONS}"'
         )
     if failed:
@@ -188,7 +188,7 @@ def _folder_of(path: Path | str) -> Path:
 
 def _is_ours(folder: Path) -> bool:
     try:
-        return _OWN in json.loads((folder / _DATA_FILE).read_bytes())
+        return _OUR_KEY in json.loads((folder / _DATA_FILE).read_bytes())
     except (OSError, ValueError):
         return False
 
@@ -199,8 +199,8 @@ def _table(episode: RecordedEpisode) -> dict[str, Any]:
 
 
 def _run(command: Sequence[str], request: Mapping[str, Any], seconds: float) -> None:
-    with tempfile.TemporaryDirectory(prefix="mosaic-dataset-") as place:
-        log = Path(place, "log")
+    with tempfile.TemporaryDirectory(prefix="mosaic-dataset-") as folder:
+        log = Path(folder, "log")
         try:
             with log.open("wb") as errors:
                 done = subprocess.run(
@@ -208,7 +208,7 @@ def _run(command: Sequence[str], request: Mapping[str, Any], seconds: float) -> 
                     input=json.dumps(request).encode(),
                     stdout=subprocess.DEVNULL,
                     stderr=errors,
-                    cwd=place,
+                    cwd=folder,
                     env=compose_variables(os.environ),
                     timeout=seconds,
                 )
@@ -217,5 +217,5 @@ def _run(command: Sequence[str], request: Mapping[str, Any], seconds: float) -> 
                 f"the dataset {request['out']} was not written within {seconds:.0f} s"
             ) from None
         if done.returncode:
-            said = "\n".join(last_lines(log, _LOG_LINES if done.returncode != 2 else 1))
-            raise MosaicError(f"the dataset {request['out']} was not written: {said}")
+            log_text = "\n".join(last_lines(log, _LOG_LINES if done.returncode != 2 else 1))
+            raise MosaicError(f"the dataset {request['out']} was not written: {log_text}")

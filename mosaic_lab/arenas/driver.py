@@ -101,14 +101,14 @@ class Lockstep:
 
     def next_seed(self) -> int:
         """Reset to the next seed in the list, or the first after the last."""
-        at = self.seeds.index(self.seed) + 1 if self.seed in self.seeds else 0
-        self.reset(self.seeds[at % len(self.seeds)])
+        index = self.seeds.index(self.seed) + 1 if self.seed in self.seeds else 0
+        self.reset(self.seeds[index % len(self.seeds)])
         return self.seed
 
     def restart(self, lane: Lane) -> None:
         """Reopen a lane. It then catches up with the others."""
-        others = [other.step for other in self.lanes if other is not lane and other.state in _UNDER_WAY]
-        lane.open(self.seed, self.episode, min(others, default=0))
+        other_steps = [other.step for other in self.lanes if other is not lane and other.state in _UNDER_WAY]
+        lane.open(self.seed, self.episode, min(other_steps, default=0))
 
     def close(self) -> None:
         """End all lanes. No further actions are possible."""
@@ -302,10 +302,10 @@ class Driver:
         if now - self._looked_at >= LOOK_SECONDS:  # a slow step is reported while it lasts
             self._looked_at = now
             self._changed = self._changed or any(lane.moving for lane in self._lockstep.lanes)
-        due = self._lockstep.advance(now)
+        next_step = self._lockstep.advance(now)
         self._pending = [command for command in self._pending if not self._is_done(command)]
         self._over = self._lockstep.closed and not self.loop.arenas and not self._pending
-        return LOOK_SECONDS if due is None else min(LOOK_SECONDS, due - now)
+        return LOOK_SECONDS if next_step is None else min(LOOK_SECONDS, next_step - now)
 
     def _begin(self, action: Command | Callable[[], None]) -> None:
         self._changed = True

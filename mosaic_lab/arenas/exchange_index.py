@@ -51,7 +51,7 @@ _CHECK_EVERY = 64  # lines between two checks of the deadline while indexing
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 Range = tuple[float | None, float | None]
-Whole = Annotated[int, Meta(ge=-(1 << 62), le=1 << 62)]
+Integer = Annotated[int, Meta(ge=-(1 << 62), le=1 << 62)]
 Amount = float | None
 
 
@@ -88,7 +88,7 @@ class Entry(Struct):
     agent: str
     episode_index: Annotated[int, Meta(ge=0, le=1 << 62)]
     step_index: Annotated[int, Meta(ge=0, le=1 << 62)]
-    call: Whole
+    call: Integer
     started: float
     prompt: list[PromptTurn]
     answer: str
@@ -110,8 +110,8 @@ class Entry(Struct):
 
 
 _decode = msgspec.json.Decoder(Entry, strict=False).decode
-_WHOLE = ("file", "offset", "size", "lane", "episode", "step", "call", "seed", "faults", "prompt", "answer")
-_INDEX = np.dtype([*((name, "i8") for name in _WHOLE), *((name, "f8") for name in ("started", *AMOUNTS))])
+_INTS = ("file", "offset", "size", "lane", "episode", "step", "call", "seed", "faults", "prompt", "answer")
+_INDEX = np.dtype([*((name, "i8") for name in _INTS), *((name, "f8") for name in ("started", *AMOUNTS))])
 _NO_SEED = -1
 
 
@@ -133,7 +133,7 @@ class _Search:
 
 
 @dataclass(frozen=True)
-class Found:
+class Matches:
     """The numbers of the selected exchanges found so far, in the order of play. ``indexed`` and ``searched``
     are the fractions of the recording processed so far, from 0 to 1."""
 
@@ -174,14 +174,14 @@ class ExchangeIndex:
         self._searches: OrderedDict[Selection, _Search] = OrderedDict()
         self._lock = threading.Lock()
 
-    def find(self, selection: Selection = EVERYTHING, seconds: float = STEP_SECONDS) -> Found:
+    def find(self, selection: Selection = EVERYTHING, seconds: float = STEP_SECONDS) -> Matches:
         """Index new lines of the recording and continue the search, for about ``seconds`` at most."""
         deadline = time.monotonic() + seconds
         with self._lock:
             indexed = self._read(deadline)
             search = self._search(selection, deadline)
             numbers = self._order[(search.matches & (np.arange(len(self._index)) < search.done))[self._order]]
-            return Found(numbers, indexed, search.done / len(self._index) if len(self._index) else 1.0)
+            return Matches(numbers, indexed, search.done / len(self._index) if len(self._index) else 1.0)
 
     def facets(self) -> dict[str, Any]:
         """Return the operators' indices, and the number of exchanges with each fault."""
@@ -205,8 +205,8 @@ class ExchangeIndex:
     def span(self, numbers: Numbers) -> tuple[float, float]:
         """Return when the first of these exchanges began and the last one ended, in Unix seconds."""
         chosen = self._index[numbers]
-        ends = chosen["started"] + np.nan_to_num(chosen["latency_ms"]) / 1000
-        return float(chosen["started"].min()), float(ends.max())
+        end_times = chosen["started"] + np.nan_to_num(chosen["latency_ms"]) / 1000
+        return float(chosen["started"].min()), float(end_times.max())
 
     def rows(self, numbers: Numbers) -> list[dict[str, Any]]:
         """Return these exchanges as rows of a table, with the beginnings of their answers."""
@@ -216,7 +216,7 @@ class ExchangeIndex:
                 "answer": entry.answer[:EXCERPT],
                 "action": entry.parsed,
                 "faults": entry.faults,
-                **{name: _known(self._index[number][name]) for name in AMOUNTS},
+                **{name: _as_json(self._index[number][name]) for name in AMOUNTS},
             }
             for number, entry in self.entries(numbers)
         ]
@@ -226,10 +226,10 @@ class ExchangeIndex:
         not, or no longer, in the recording."""
         name, _, offset = id.rpartition(":")
         index, numbers = self._index, {name: number for number, name in enumerate(self._files)}
-        at = (index["file"] == numbers.get(name, -1)) & (
+        mask = (index["file"] == numbers.get(name, -1)) & (
             index["offset"] == (int(offset) if offset.isdigit() else -1)
         )
-        for number, line in self._lines(np.flatnonzero(at)):
+        for number, line in self._lines(np.flatnonzero(mask)):
             return self.place(number), decode_line(line)
         raise ConfigurationError(f"the exchange {id!r:.100} is not in the recording (any more)")
 
@@ -247,9 +247,11 @@ class ExchangeIndex:
         width = int(chosen["step"].max(initial=0)) // MAX_POINTS + 1
         lines = {}
         for lane in np.unique(chosen["lane"]):
-            own = chosen[(chosen["lane"] == lane) & ~np.isnan(chosen[amount])]
-            groups, members, counts = np.unique(own["step"] // width, return_inverse=True, return_counts=True)
-            sums = np.bincount(members, own[amount], len(groups))
+            rows = chosen[(chosen["lane"] == lane) & ~np.isnan(chosen[amount])]
+            groups, members, counts = np.unique(
+                rows["step"] // width, return_inverse=True, return_counts=True
+            )
+            sums = np.bincount(members, rows[amount], len(groups))
             lines[names[lane]] = ((groups * width).astype(np.float64), sums / counts)
         return lines
 
@@ -267,8 +269,8 @@ class ExchangeIndex:
                 if file.read < file.size:
                     self._read_file(number, file, rows, deadline)
         if rows:
-            new, known = np.array(rows, _INDEX), len(self._index)
-            for number, key in enumerate(new[["lane", "episode"]].tolist(), known):
+            new, count = np.array(rows, _INDEX), len(self._index)
+            for number, key in enumerate(new[["lane", "episode"]].tolist(), count):
                 self._without_seed.setdefault(key, []).append(number)
             self._index = np.concatenate([self._index, new])
             self._order = np.lexsort([self._index[key] for key in ("started", "step", "episode", "lane")])
@@ -310,9 +312,9 @@ class ExchangeIndex:
             lengths = sum(len(turn.text) for turn in entry.prompt), len(entry.answer)
             tokens = _amount(entry.input_tokens) + _amount(entry.output_tokens)
             amounts = tokens, _amount(entry.latency_ms), _amount(entry.cost_usd)
-            where = file, offset, len(line), self._lanes.setdefault(entry.lane, len(self._lanes))
-            which = entry.episode_index, entry.step_index, entry.call, _NO_SEED
-            row = (*where, *which, faults, *lengths, entry.started, *amounts)
+            location = file, offset, len(line), self._lanes.setdefault(entry.lane, len(self._lanes))
+            position = entry.episode_index, entry.step_index, entry.call, _NO_SEED
+            row = (*location, *position, faults, *lengths, entry.started, *amounts)
         except ValueError:
             self.damaged += 1
         else:
@@ -356,7 +358,7 @@ class ExchangeIndex:
 
     def _search_text(self, search: _Search, words: str, deadline: float) -> None:
         """Remove the matches without these words, in the order of the index, until the deadline."""
-        written = dumps(words, ensure_ascii=False)[1:-1].encode() if words.isascii() else b""
+        encoded = dumps(words, ensure_ascii=False)[1:-1].encode() if words.isascii() else b""
         start = search.done
         search.done = len(self._index)
         for numbers, block in self._blocks(start + np.flatnonzero(search.matches[start:])):
@@ -364,9 +366,9 @@ class ExchangeIndex:
                 search.done = int(numbers[0])
                 return
             search.matches[numbers] = False
-            if written in block.lower():
+            if encoded in block.lower():
                 for number, line in self._cut(numbers, block):
-                    search.matches[number] = written in line.lower() and _decode(line).contains(words)
+                    search.matches[number] = encoded in line.lower() and _decode(line).contains(words)
 
     def _lines(self, numbers: Numbers) -> Iterator[tuple[int, bytes]]:
         """Yield the lines of these exchanges as written, without those whose files are gone."""
@@ -407,7 +409,7 @@ class ExchangeIndex:
         return {
             "id": f"{list(self._files)[row['file']]}:{row['offset']}",
             "operator": list(self._lanes)[row["lane"]],
-            "seed": _known(row["seed"]),
+            "seed": _as_json(row["seed"]),
             "episode": episode % self._episodes if self._episodes else episode,
             "step": int(row["step"]),
             "call": int(row["call"]),
@@ -418,7 +420,7 @@ def _amount(value: Amount) -> float:
     return math.nan if value is None else value
 
 
-def _known(value: Any) -> float | int | None:
+def _as_json(value: Any) -> float | int | None:
     """Return a number of the index for JSON; None if it is unknown."""
     number: float | int = value.item()
     return None if number == _NO_SEED or number != number else number

@@ -337,9 +337,9 @@ class OperatorThread:
         """Append the traceback to the operator's log; return the error as one line."""
         with suppress(OSError), self._log.open("a", encoding="utf-8") as log:
             log.write("".join(traceback.format_exception(error)))
-        place = traceback.extract_tb(error.__traceback__)[-1:]
-        where = f" (line {place[0].lineno} of {place[0].name})" if place else ""
-        return f"{type(error).__name__}: {error}{where}"[:_TEXT_LIMIT]
+        last_frame = traceback.extract_tb(error.__traceback__)[-1:]
+        location = f" (line {last_frame[0].lineno} of {last_frame[0].name})" if last_frame else ""
+        return f"{type(error).__name__}: {error}{location}"[:_TEXT_LIMIT]
 
 
 def _decision(answer: Any) -> dict[str, Any]:

@@ -284,8 +284,8 @@ class Lane:
         """Play a human's action for an agent; return whether one was due. Raises ConfigurationError."""
         people = list(self._opened.kernel_operators.people) if self._opened else []
         if self._opened is None or agent not in people:
-            who = f"human operators act for {', '.join(people)}" if people else "it has no human operators"
-            raise ConfigurationError(f"no human operator acts for {agent!r} in {self.label}: {who}")
+            acting = f"human operators act for {', '.join(people)}" if people else "it has no human operators"
+            raise ConfigurationError(f"no human operator acts for {agent!r} in {self.label}: {acting}")
         moves = self.now.described.get(agent, {}).get("legal_moves")
         names = moves or self._opened.environment.named_actions(agent)
         return self._opened.kernel_operators.act(agent, action, names)

@@ -73,10 +73,10 @@ def _settings(
         if spec.trained_on is not None and same_environment(spec.trained_on, request.env)
     ]
     if any(settings != trained[0][1] for _, settings in trained):
-        each = ", ".join(f"{name} with {with_tuples(settings)!r:.200}" for name, settings in trained)
+        listed = ", ".join(f"{name} with {with_tuples(settings)!r:.200}" for name, settings in trained)
         problems.add(
             "env_kwargs",
-            f"policies were trained with different keyword arguments of {request.env} ({each}): give "
+            f"policies were trained with different keyword arguments of {request.env} ({listed}): give "
             "those to play with as env_kwargs=",
         )
     return trained[0][1] if trained else {}
@@ -136,10 +136,10 @@ class LaneOperators:
         else:
             self._add_lane(POLICIES, "policies", policies)
 
-    def _add_lane(self, label: str, place: str, mapping: Mapping[Any, Any]) -> None:
+    def _add_lane(self, label: str, field: str, mapping: Mapping[Any, Any]) -> None:
         if not mapping:
             self._problems.add(
-                place, f'{label}: no operators given: pass one, such as {{"{DEFAULT}": operators.random()}}'
+                field, f'{label}: no operators given: pass one, such as {{"{DEFAULT}": operators.random()}}'
             )
         lane = self.lanes[label] = {}
         for pattern, value in mapping.items():
@@ -150,7 +150,7 @@ class LaneOperators:
                     )
                 lane[pattern] = self._key_of(value, label, alone=len(mapping) == 1)
             except ConfigurationError as error:
-                self._problems.add(f"{place}.{pattern}", f"{label}: {error}")
+                self._problems.add(f"{field}.{pattern}", f"{label}: {error}")
 
     def _key_of(self, value: Any, label: str, alone: bool) -> str:
         """Return the key of an operator, creating the operator from ``value`` if new."""
@@ -206,10 +206,10 @@ def _check_seeds(seeds: Any, problems: Problems) -> list[int]:
     if len(numbers) > MAX_EPISODES:
         problems.add("seeds", f"seeds has more than {MAX_EPISODES:,} seeds, the maximum")
     elif twice := sorted(number for number, times in Counter(numbers).items() if times > 1):
-        more = f" and {len(twice) - _NAMED:,} others" if len(twice) > _NAMED else ""
+        omitted = f" and {len(twice) - _NAMED:,} others" if len(twice) > _NAMED else ""
         problems.add(
             "seeds",
-            f"seeds has duplicates: {', '.join(map(str, twice[:_NAMED]))}{more}. "
+            f"seeds has duplicates: {', '.join(map(str, twice[:_NAMED]))}{omitted}. "
             "For several episodes per seed use lab.evaluate's episodes=; "
             'seed_sequence="fixed" repeats the same environment',
         )
@@ -256,10 +256,10 @@ def _check_pass_env_vars(pass_env_vars: Any, problems: Problems) -> list[str]:
         return []
 
 
-def _check_variables(whose: str, names: Iterable[str]) -> None:
+def _check_variables(owner: str, names: Iterable[str]) -> None:
     """Raise ConfigurationError if a variable is not set in this process."""
     if missing := [name for name in names if name not in os.environ]:
         are = "is" if len(missing) == 1 else "are"
         raise ConfigurationError(
-            f"pass_env_vars of {whose} names {', '.join(missing)}, which {are} not set in this process"
+            f"pass_env_vars of {owner} names {', '.join(missing)}, which {are} not set in this process"
         )

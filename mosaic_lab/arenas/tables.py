@@ -60,12 +60,12 @@ def episode_rows(lanes: Sequence[Lane], newest: int = 0) -> list[dict[str, Any]]
     return [_episode_row(lane, episode) for lane, episode in ended[-newest:]]
 
 
-def table_of(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, str]) -> pd.DataFrame:
+def table_of(rows: Sequence[Mapping[str, Any]], dtypes: Mapping[str, str]) -> pd.DataFrame:
     """Return rows as a table with columns of these dtypes; `agent_returns` become the last columns."""
     import pandas as pd
 
-    columns = {name: pd.Series([row[name] for row in rows], dtype=kind) for name, kind in kinds.items()}
-    agents = dict.fromkeys(name for row in rows for name in row if name not in kinds)
+    columns = {name: pd.Series([row[name] for row in rows], dtype=dtype) for name, dtype in dtypes.items()}
+    agents = dict.fromkeys(name for row in rows for name in row if name not in dtypes)
     agent_columns = {name: pd.Series([row.get(name) for row in rows], dtype="float64") for name in agents}
     return pd.DataFrame(columns | agent_columns)
 
@@ -121,8 +121,8 @@ class EpisodeSteps:
         with self._path.open("rb") as file:
             file.seek(first)
             lines = file.read(end - first).splitlines(keepends=True)
-        own = b'"episode_index":%d,' % episode_index
-        return b"".join(line for line in lines if own in line)
+        marker = b'"episode_index":%d,' % episode_index
+        return b"".join(line for line in lines if marker in line)
 
     def _look_on(self) -> None:
         if not self._path.is_file():

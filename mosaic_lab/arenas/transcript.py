@@ -144,8 +144,8 @@ class Transcript:
         numbers = self._found()
         exchanges = ((self.index.place(number), entry) for number, entry in self.index.entries(numbers))
         if kind == "jsonl":
-            for place, entry in exchanges:
-                row = _row(place, entry) | {"prompt": entry.prompt, "faults": entry.faults}
+            for position, entry in exchanges:
+                row = _row(position, entry) | {"prompt": entry.prompt, "faults": entry.faults}
                 output.write(msgspec.json.encode(row).decode() + "\n")
         elif kind == "csv":
             _write_csv(exchanges, output)
@@ -218,15 +218,15 @@ def comparison_transcript(folder: Path) -> Transcript:
     )
 
 
-def _row(place: Mapping[str, Any], entry: Entry) -> dict[str, Any]:
+def _row(position: Mapping[str, Any], entry: Entry) -> dict[str, Any]:
     """Return an exchange with the columns of `Transcript.table`."""
     return {
-        "operator": place["operator"],
+        "operator": position["operator"],
         "agent": entry.agent,
-        "seed": place["seed"],
-        "episode": place["episode"],
-        "step": place["step"],
-        "call": place["call"],
+        "seed": position["seed"],
+        "episode": position["episode"],
+        "step": position["step"],
+        "call": position["call"],
         "prompt": prompt_text(msgspec.to_builtins(entry.prompt)),
         "answer": entry.answer,
         "parsed": entry.parsed,
@@ -244,8 +244,8 @@ def _row(place: Mapping[str, Any], entry: Entry) -> dict[str, Any]:
 
 def _write_csv(exchanges: Exchanges, output: IO[str]) -> None:
     writer = None
-    for place, entry in exchanges:
-        row = {name: as_cell(value) for name, value in _row(place, entry).items()}
+    for position, entry in exchanges:
+        row = {name: as_cell(value) for name, value in _row(position, entry).items()}
         if writer is None:
             writer = csv.DictWriter(output, [*row])
             writer.writeheader()
@@ -262,15 +262,15 @@ def _samples(
         return place["operator"], place["seed"], place["episode"]
 
     for key, group in groupby(exchanges, episode):
-        played = list(group)
-        first, last = played[0][1], played[-1][1]
+        episode_exchanges = list(group)
+        first, last = episode_exchanges[0][1], episode_exchanges[-1][1]
         seconds = last.started + _seconds(last) - first.started
         usage: dict[str, Counter[str]] = defaultdict(Counter)
-        for _, entry in played:
+        for _, entry in episode_exchanges:
             usage[entry.model].update(_usage(entry))
         messages = [
             message
-            for _, entry in played
+            for _, entry in episode_exchanges
             for message in (*map(_message, entry.prompt[-1:]), _output(entry)["choices"][0]["message"])
         ]
         value = returns.get(key)
@@ -287,13 +287,18 @@ def _samples(
             "started_at": _time(first.started),
             "completed_at": _time(first.started + seconds),
             "total_time": seconds,
-            "events": [_event(place, entry, first.started) for place, entry in played],
-            "attachments": _attachments((entry for _, entry in played), images),
+            "events": [_event(place, entry, first.started) for place, entry in episode_exchanges],
+            "attachments": _attachments((entry for _, entry in episode_exchanges), images),
         }
 
 
-def _event(place: Mapping[str, Any], entry: Entry, start: float) -> dict[str, Any]:
-    known = {"agent": entry.agent, "step": place["step"], "call": place["call"], "action": entry.parsed}
+def _event(position: Mapping[str, Any], entry: Entry, start: float) -> dict[str, Any]:
+    metadata = {
+        "agent": entry.agent,
+        "step": position["step"],
+        "call": position["call"],
+        "action": entry.parsed,
+    }
     seconds = _seconds(entry)
     return {
         "event": "model",
@@ -307,7 +312,7 @@ def _event(place: Mapping[str, Any], entry: Entry, start: float) -> dict[str, An
         "tool_choice": "none",
         "config": {},
         "output": _output(entry),
-        "metadata": {**known, "faults": entry.faults},
+        "metadata": {**metadata, "faults": entry.faults},
     }
 
 
@@ -348,11 +353,11 @@ def _message(turn: PromptTurn) -> dict[str, Any]:
 def _attachments(entries: Iterable[Entry], images: Path) -> dict[str, str]:
     """Return the images of prompts as data URLs, without any that are missing from the recording."""
     names = {name for entry in entries for turn in entry.prompt for name in turn.images}
-    found = {}
+    attachments = {}
     for name in names:
         with suppress(OSError, ValueError), open_file(images / f"{Path(name).name}.png") as file:
-            found[name[:32]] = f"data:image/png;base64,{b64encode(file.read()).decode()}"
-    return found
+            attachments[name[:32]] = f"data:image/png;base64,{b64encode(file.read()).decode()}"
+    return attachments
 
 
 def _time(seconds: float) -> str:

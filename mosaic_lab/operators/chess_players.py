@@ -114,10 +114,10 @@ def engine(
     problems.check()
     if nodes is None and depth is None:
         limits["nodes"] = NODES
-    called = Path(program).stem + (f" {elo}" if elo is not None else "")
+    default_name = Path(program).stem + (f" {elo}" if elo is not None else "")
     return OperatorSpec(
         "engine",
-        name or called,
+        name or default_name,
         _WORKER,
         settings={"program": str(program), **limits},
         deadline=deadline,
@@ -139,12 +139,12 @@ def engine_problem(settings: Mapping[str, Any]) -> str:
     if elo is None:
         return ""
     try:
-        said = subprocess.run(
+        output = subprocess.run(
             [path], input="uci\nquit\n", capture_output=True, text=True, timeout=_ANSWER_SECONDS, check=False
         ).stdout
     except (OSError, UnicodeError, subprocess.TimeoutExpired) as error:
         return f"{path} did not start as a UCI engine: {error}"
-    match = _ELO.search(said)
+    match = _ELO.search(output)
     if match is None:
         return f"{program} has no option UCI_Elo: leave elo out, and limit it by nodes or depth"
     low, high = int(match[1]), int(match[2])

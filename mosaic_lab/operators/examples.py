@@ -88,14 +88,14 @@ def is_examples_file(value: Any) -> bool:
 
 
 def _recorded(source: Any) -> Sequence[EndedEpisode]:
-    played: Any = run_or_path(source)
-    played = as_kind(played) if isinstance(played, Run) else played
-    if not hasattr(played, "recorded_episodes"):
+    owner: Any = run_or_path(source)
+    owner = as_kind(owner) if isinstance(owner, Run) else owner
+    if not hasattr(owner, "recorded_episodes"):
         raise ConfigurationError(
             f"{source!r:.200} has no episodes: give an evaluation or a comparison with "
             'record="observations", or a list of {"observations": [text, …], "actions": [text, …]}'
         )
-    episodes: Sequence[EndedEpisode] = played.recorded_episodes()
+    episodes: Sequence[EndedEpisode] = owner.recorded_episodes()
     return episodes
 
 
@@ -117,13 +117,13 @@ def _texts(episode: EndedEpisode, steps: int) -> dict[str, Any]:
             f"{episode.recording} was recorded by an earlier version, without the names of actions: play the "
             "episode again"
         )
-    shown, taken = range(min(steps, described["steps"])), columns["actions"]
+    visible, played = range(min(steps, described["steps"])), columns["actions"]
     return {
         "observations": [
-            describer.text(at_step(columns["observations"], step), step_index=step) for step in shown
+            describer.text(at_step(columns["observations"], step), step_index=step) for step in visible
         ],
         "actions": [
-            actions.name(int(taken[step]) if actions.discrete else at_step(taken, step)) for step in shown
+            actions.name(int(played[step]) if actions.discrete else at_step(played, step)) for step in visible
         ],
         "operator": episode.operator,
         "return": episode.total,

@@ -57,7 +57,7 @@ def llm(model: str | Path | Server = LOCAL, **options: Unpack[PromptOptions]) ->
 def _prompt_settings(problems: Problems, options: PromptOptions, always: Container[str]) -> dict[str, Any]:
     """Return the prompt's settings that differ from the default, and those in ``always``, which earlier
     versions always recorded."""
-    given = {name: options.get(name, default) for name, default in PROMPT_DEFAULTS.items()}
+    values = {name: options.get(name, default) for name, default in PROMPT_DEFAULTS.items()}
     for name, read in (
         ("system", _system_text),
         ("strategy", _strategy),
@@ -65,21 +65,21 @@ def _prompt_settings(problems: Problems, options: PromptOptions, always: Contain
         ("describe", lambda value: user_code(value, "describe")),
     ):
         try:
-            given[name] = PROMPT_DEFAULTS[name] if given[name] is None else read(given[name])
+            values[name] = PROMPT_DEFAULTS[name] if values[name] is None else read(values[name])
         except ConfigurationError as error:
             problems.add("", f"{name}: {error}")
-            given[name] = PROMPT_DEFAULTS[name]
+            values[name] = PROMPT_DEFAULTS[name]
     try:
-        PromptSettings.read(given)
+        PromptSettings.read(values)
     except ConfigError as error:
         for text in error.problems:
             problems.add("", text)
-    folders = {code["folder"] for name in CODE if isinstance(code := given[name], Mapping)}
+    folders = {code["folder"] for name in CODE if isinstance(code := values[name], Mapping)}
     if len(folders) > 1:
         problems.add(
             "", f"strategy= and describe= must be in the same folder, not in {' and '.join(sorted(folders))}"
         )
-    return {name: value for name, value in given.items() if name in always or value != PROMPT_DEFAULTS[name]}
+    return {name: value for name, value in values.items() if name in always or value != PROMPT_DEFAULTS[name]}
 
 
 def _system_text(system: Any) -> Any:
@@ -163,13 +163,13 @@ def _at_provider(
 ) -> tuple[str, ModelOptions]:
     """Return the provider's API, and the options completed with the provider's defaults."""
     name = options["provider"] or _provider_of(model)
-    known = providers.providers()
+    by_name = providers.providers()
     if name == LOCAL:
         return LOCAL, options
-    if name not in known:
-        problems.add("", providers.unknown(name, [*known, LOCAL]))
+    if name not in by_name:
+        problems.add("", providers.unknown(name, [*by_name, LOCAL]))
         return OPENAI, options
-    provider, base_url = known[name], options["base_url"]
+    provider, base_url = by_name[name], options["base_url"]
     if base_url is None and (wrong := misdirected(str(model), name, worker)):
         problems.add("", wrong)
     key = options["api_key_env"]
@@ -182,11 +182,11 @@ def _at_provider(
 
 def _check_refused(problems: Problems, options: ModelOptions, given: Mapping[str, Any]) -> None:
     """Record a problem for each ``given`` argument that the server does not accept as a request parameter."""
-    where = options["base_url"] or options["provider"]
-    for parameter in sorted(name for name, other in options["parameters"].items() if other == ""):
+    endpoint = options["base_url"] or options["provider"]
+    for parameter in sorted(name for name, alias in options["parameters"].items() if alias == ""):
         name = "structured" if parameter == "response_format" else parameter
         if given.get(name) is not None and given[name] is not False:
-            problems.add("", f"{name}={given[name]!r:.100}: {where} has no {parameter}: leave it out")
+            problems.add("", f"{name}={given[name]!r:.100}: {endpoint} has no {parameter}: leave it out")
 
 
 def is_model_file(model: Any) -> bool:

@@ -26,7 +26,7 @@ from mosaic_lab.workers.home import home
 _TOKEN = "ANTHROPIC_AUTH_TOKEN"
 _KEY = re.compile(r"(sk|gsk|pk|hf|xai|r8|nvapi|pplx|key)[-_](?=[\w-]*\d)[\w-]{12,}|AIza[\w-]{20,}", re.A)
 _SECRET_HEADER = re.compile(r"authorization|cookie|key$|token$|secret|password", re.I)
-_PLACES = ("ANTHROPIC_CONFIG_DIR", "ANTHROPIC_PROFILE")  # where Anthropic's SDK looks for its files
+_SDK_LOCATIONS = ("ANTHROPIC_CONFIG_DIR", "ANTHROPIC_PROFILE")  # where Anthropic's SDK looks for its files
 FILE = "providers.toml"
 
 
@@ -51,18 +51,18 @@ class Provider(NamedTuple):
 
 def _read(tables: Mapping[str, Any], problems: Problems) -> dict[str, Provider]:
     """Return the providers in the tables of a file. Raises ConfigurationError."""
-    found: dict[str, Provider] = {}
+    by_name: dict[str, Provider] = {}
     for name, table in tables.items():
         try:
-            found[name] = Provider(**table)
+            by_name[name] = Provider(**table)
         except TypeError:
             fields = ", ".join(Provider._fields)
             problems.add(name, f"[{name}]: must be a table with base_url, and no keys other than {fields}")
             continue
-        if problem := _problem(found[name]):
+        if problem := _problem(by_name[name]):
             problems.add(name, f"[{name}] {problem}")
     problems.check()
-    return found
+    return by_name
 
 
 def _problem(provider: Provider) -> str:
@@ -84,18 +84,18 @@ _BUNDLED = _read(tomllib.loads((Path(__file__).parent / FILE).read_text(encoding
 
 def providers() -> dict[str, Provider]:
     """Return all providers by name. Raises ConfigurationError if the user's own file is not valid."""
-    own = home() / FILE
-    if not own.is_file():
+    path = home() / FILE
+    if not path.is_file():
         return _BUNDLED
-    tables, lines = read_document(own)
-    return _BUNDLED | _read(tables, Problems(str(own), lines))
+    tables, lines = read_document(path)
+    return _BUNDLED | _read(tables, Problems(str(path), lines))
 
 
-def unknown(name: object, known: Sequence[str]) -> str:
+def unknown(name: object, names: Sequence[str]) -> str:
     """Return the error message for an unknown provider, with the nearest name and all names."""
-    near = get_close_matches(str(name).lower(), known, n=1)
-    meant = f" (did you mean {near[0]!r}?)" if near else ""
-    return f"provider={name!r:.100}{meant}: must be one of {', '.join(known)}, or a table in {home() / FILE}"
+    near = get_close_matches(str(name).lower(), names, n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    return f"provider={name!r:.100}{hint}: must be one of {', '.join(names)}, or a table in {home() / FILE}"
 
 
 _MAKERS = {  # by a pattern that matches the start of a model's name; the first match counts
@@ -122,17 +122,17 @@ def misdirected(model: str, name: str, operator: str) -> str:
     """Return what to type for a model that the provider ``name`` does not serve at its own address; empty if
     it serves the model, or the maker is unknown. ``operator`` is the name of the factory in
     `mosaic_lab.operators`."""
-    known = providers()
-    serves = known[name].maker if name in known else ""
+    by_name = providers()
+    serves = by_name[name].maker if name in by_name else ""
     makers = (maker for begins, maker in _MAKERS.items() if re.match(begins, model, re.I))
     maker = "" if "/" in model else next(makers, serves)
     if not serves or maker == serves:
         return ""
     line = f'mosaic.operators.{operator}("{model}", provider='
-    its_own = next((name for name, provider in known.items() if maker and provider.maker == maker), None)
+    its_own = next((name for name, provider in by_name.items() if maker and provider.maker == maker), None)
     step = f'type {line}"{its_own}")'
     if its_own is None:
-        address = known["vllm"].base_url
+        address = by_name["vllm"].base_url
         step = f'type {line}"openrouter"), {line}"vllm") for a server at {address}, or give base_url='
     fact = f"is a model of {maker}" if maker else "is the name of a model on other servers"
     return f'model="{model}" {fact}, and provider="{name}" serves models of {serves} only: {step}'
@@ -153,7 +153,7 @@ def variables(provider: str, base_url: str | None, key: str | None) -> Sequence[
         return (key,)
     if provider != "anthropic" or base_url is not None:
         return ()
-    return tuple(name for name in (_TOKEN, *_PLACES) if name in os.environ)
+    return tuple(name for name in (_TOKEN, *_SDK_LOCATIONS) if name in os.environ)
 
 
 def missing_key(spec: OperatorSpec, name: str) -> str:
@@ -208,5 +208,5 @@ def _sdk_has_credentials() -> bool:
     """Return whether Anthropic's SDK has a token, or a profile in its files, and so needs no key."""
     if os.environ.get(_TOKEN):
         return True
-    folder = Path(os.environ.get(_PLACES[0]) or Path.home() / ".config" / "anthropic")
+    folder = Path(os.environ.get(_SDK_LOCATIONS[0]) or Path.home() / ".config" / "anthropic")
     return any((folder / "configs").glob("*.json"))

@@ -183,14 +183,14 @@ def reference_of(policy: Any) -> str | None:
 
 def how_to_import(policy: Any) -> str:
     """Return the lines to write so that a function or an object of the notebook can be imported."""
-    kind = type(policy)
-    if hasattr(policy, "predict") and hasattr(policy, "save") and hasattr(kind, "load"):
-        package = kind.__module__.partition(".")[0]
-        module = package if getattr(sys.modules[package], kind.__name__, None) is kind else kind.__module__
+    cls = type(policy)
+    if hasattr(policy, "predict") and hasattr(policy, "save") and hasattr(cls, "load"):
+        package = cls.__module__.partition(".")[0]
+        module = package if getattr(sys.modules[package], cls.__name__, None) is cls else cls.__module__
         return (
             'model.save("policy.zip"), then these lines in a file, policy.py:\n\n'
-            f"    from {module} import {kind.__name__}\n"
-            f'    policy = {kind.__name__}.load("policy.zip")\n\n'
+            f"    from {module} import {cls.__name__}\n"
+            f'    policy = {cls.__name__}.load("policy.zip")\n\n'
             'and mosaic.operators.python("policy.py:policy", files=["policy.zip"]) in its place'
         )
     name = _function_name(policy, "act")
@@ -211,14 +211,14 @@ def _lines_to_write(code: str, file: str, argument: str) -> str:
 
 
 def _located(source: str) -> tuple[Path, str]:
-    place, _, attribute = source.rpartition(":")
-    if not place or not attribute.isidentifier():
+    module, _, attribute = source.rpartition(":")
+    if not module or not attribute.isidentifier():
         raise ConfigurationError(
             f'{source!r}: must be a file or a module, and the name in it, such as "policy.py:act"'
         )
-    if not place.endswith(".py"):
-        return _file_of_module(place), attribute
-    file = Path(place).expanduser().resolve()
+    if not module.endswith(".py"):
+        return _file_of_module(module), attribute
+    file = Path(module).expanduser().resolve()
     if not file.is_file():
         raise ConfigurationError(f"{source!r}: there is no file {file}")
     return file, attribute

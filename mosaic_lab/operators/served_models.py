@@ -91,13 +91,13 @@ def _requested(provider: Provider, timeout: float) -> Any:
         with opener.open(urllib.request.Request(url, headers=headers), timeout=timeout) as response:
             return json.loads(response.read(_MAX_BYTES))
     except urllib.error.HTTPError as error:
-        said = error.read(1000).decode("utf-8", "replace")
-        said = sanitize(said.replace(key, "[key]") if key else said)[:_LONGEST_ERROR]
+        reason = error.read(1000).decode("utf-8", "replace")
+        reason = sanitize(reason.replace(key, "[key]") if key else reason)[:_LONGEST_ERROR]
         if error.code in (401, 403):
             step = f"set {provider.key} to a valid key" if provider.key else "it needs a key"
-            refusal = f"{url} refuses the request (status {error.code}: {said}): {step}"
+            refusal = f"{url} refuses the request (status {error.code}: {reason}): {step}"
             raise ConfigurationError(refusal) from None
-        raise MosaicError(f"{url} answers with status {error.code}: {said}") from None
+        raise MosaicError(f"{url} answers with status {error.code}: {reason}") from None
     except ValueError as error:
         raise MosaicError(f"{url} did not answer with JSON: {error}") from None
     except (OSError, http.client.HTTPException) as error:

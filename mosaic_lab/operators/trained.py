@@ -217,7 +217,7 @@ def _agents(path: Path, agents: Mapping[str, Any]) -> dict[str, tuple[Space, Spa
     for agent, spaces in agents.items():
         spaces = spaces if isinstance(spaces, dict) else {}
         observation, action = (
-            _space(path, spaces.get(f"{what}_space")) for what in ("observation", "action")
+            _space(path, spaces.get(f"{part}_space")) for part in ("observation", "action")
         )
         if observation is None or action is None:
             raise ConfigurationError(f"the description of {path} does not have the spaces of {agent!r}")
@@ -283,8 +283,8 @@ def is_model_zip(file: Path) -> bool:
 def _not_a_model(file: Path) -> str:
     """Return why a file was not written by `model.save()`; empty if it may have been."""
     if not file.is_file():
-        others = ", ".join(sorted(zip_file.name for zip_file in file.parent.glob("*.zip"))[:10])
-        return f"there is no file {file}{f'; {file.parent} has {others}' if others else ''}"
+        siblings = ", ".join(sorted(zip_file.name for zip_file in file.parent.glob("*.zip"))[:10])
+        return f"there is no file {file}{f'; {file.parent} has {siblings}' if siblings else ''}"
     try:
         with zipfile.ZipFile(file) as archive:
             missing = sorted(_MEMBERS - set(archive.namelist()))

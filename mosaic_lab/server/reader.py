@@ -133,16 +133,16 @@ class Reader:
         """Return the real path of a store. Raises ConfigurationError if it is not a folder below root."""
         try:
             store = Path(path).resolve()
-            inside = Path(path).is_absolute() and store.is_relative_to(self.root)
-            there = inside and store.is_dir()
+            is_inside = Path(path).is_absolute() and store.is_relative_to(self.root)
+            exists = is_inside and store.is_dir()
         except (OSError, ValueError, RuntimeError):
-            inside = there = False
-        if not inside:
+            is_inside = exists = False
+        if not is_inside:
             raise ConfigurationError(
                 f"{path!r:.300} is not below the folder that this Jupyter server serves, so it can be "
                 "read only through a kernel: run mosaic_lab.Lab() on it in a notebook"
             )
-        if not there:
+        if not exists:
             raise ConfigurationError(f"there is no folder {path!r:.300} (any more)")
         return store
 

@@ -48,14 +48,14 @@ class ServingEngine:
 
     def failure(self, lines: Sequence[str], ending: str) -> str:
         """Return why the program ended, from the last lines of its log and its exit described in words."""
-        said = f"{self.name} ended with {ending}"
+        ended = f"{self.name} ended with {ending}"
         for reason, pattern in self.faults.items():
-            if found := [line for line in lines if re.search(pattern, line, re.I)]:
-                return f"{said}: {reason} ({found[0].strip():.{_LONGEST_LINE}})"
+            if matches := [line for line in lines if re.search(pattern, line, re.I)]:
+                return f"{ended}: {reason} ({matches[0].strip():.{_LONGEST_LINE}})"
         if "SIGKILL" in ending:
-            return f"{said}: probably {_SMALLER}"
+            return f"{ended}: probably {_SMALLER}"
         last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        return f"{said}; last log line: {last:.{_LONGEST_LINE}}" if last else said
+        return f"{ended}; last log line: {last:.{_LONGEST_LINE}}" if last else ended
 
 
 def _words(option: str, value: Any) -> list[str]:
@@ -140,12 +140,12 @@ ENGINES = {engine.name: engine for engine in (LLAMA_CPP, VLLM)}
 
 def read_metrics(text: str, names: Mapping[str, str]) -> dict[str, float]:
     """Return the numbers in Prometheus's text format under our names, summed over labels."""
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for line in text.splitlines():
         metric, _, value = line.rpartition(" ")
         if (name := names.get(metric.partition("{")[0])) is not None:
             try:
-                found[name] = found.get(name, 0.0) + float(value)
+                numbers[name] = numbers.get(name, 0.0) + float(value)
             except ValueError:
                 continue
-    return found
+    return numbers

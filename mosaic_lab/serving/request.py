@@ -21,7 +21,7 @@ from mosaic_lab.validation import Problems
 EngineName = Literal["llama.cpp", "vllm"]
 LOCAL = "local"
 _OPTION = re.compile(r"[a-z][a-z0-9_]*")
-_OWN = {  # options that have their own argument
+_RESERVED = {  # options that have their own argument
     "host": "the server answers on this machine only",
     "api_key": "keys are written to run folders, and the server answers on this machine only",
     "hf_token": 'keys are written to run folders; pass_env_vars=["HF_TOKEN"] passes it on',
@@ -57,16 +57,16 @@ class ServeRequest(Request, kw_only=True, frozen=True):
         problems = Problems()
         if self.engine not in ENGINES:
             near = difflib.get_close_matches(str(self.engine), get_args(EngineName), n=1, cutoff=0.4)
-            meant = f"; did you mean {near[0]!r}?" if near else ""
-            problems.add("", f"engine={self.engine!r:.100}: must be one of {', '.join(ENGINES)}{meant}")
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            problems.add("", f"engine={self.engine!r:.100}: must be one of {', '.join(ENGINES)}{hint}")
             problems.check()
         request = self.checked(problems)
         model = _model(request, problems)
         program = None if request.program is None else _program(request.program, problems)
         for name, value in request.options.items():
-            if name in _OWN or not _OPTION.fullmatch(name):
+            if name in _RESERVED or not _OPTION.fullmatch(name):
                 problems.add(
-                    "", f"{name}=: {_OWN.get(name, 'must be an option in lower case')}; leave it out"
+                    "", f"{name}=: {_RESERVED.get(name, 'must be an option in lower case')}; leave it out"
                 )
             elif not isinstance(value, bool | int | float | str | list | tuple | dict):
                 problems.add("", f"{name}={value!r:.100}: must be a string, a number, True, False or a list")
@@ -130,7 +130,7 @@ def _model(request: ServeRequest, problems: Problems) -> str:
 
 
 def _program(program: Path | str, problems: Problems) -> str:
-    found = shutil.which(Path(program).expanduser())
-    if found is None:
+    path = shutil.which(Path(program).expanduser())
+    if path is None:
         problems.add("", f"program={str(program)!r}: neither a program on the PATH nor an executable file")
-    return found or str(program)
+    return path or str(program)

@@ -33,7 +33,7 @@ FOLDER = "replays"
 """Subfolder of a training's folder for its kept episodes."""
 EVALUATION, FILM = "evaluation", "film"
 """Sources of kept episodes."""
-KEPT = 50
+MAX_FILES = 50
 """Maximum number of files; those of the newest steps are kept."""
 MAX_BYTES = 32 << 20
 """Maximum size of the steps in a file before compression; further episodes are not kept."""
@@ -46,7 +46,7 @@ class _Episode(msgspec.Struct):
     complete: bool
 
 
-class _About(msgspec.Struct):
+class _FileHead(msgspec.Struct):
     """The first line of a file."""
 
     env_id: str
@@ -71,30 +71,30 @@ def keep_episodes(
     ``variables`` names the variables of this process that the environment received. Nothing is kept if the
     training's folder was removed, or the disk is full.
     """
-    kept, lines, size = [], b"", 0
+    kept_episodes, lines, size = [], b"", 0
     logs: dict[Path, EpisodeSteps] = {}
     for arena, episode in episodes:
         steps = logs.setdefault(arena, EpisodeSteps(arena)).lines(episode["index"])
         size += len(steps)
         if size > MAX_BYTES:
             break
-        kept.append(dict(episode))
+        kept_episodes.append(dict(episode))
         lines += steps
-    if not kept:
+    if not kept_episodes:
         return
-    about = {
+    head = {
         "env_id": plan.env_id,
         "settings": plan.settings,
         "family": plan.family,
         "max_steps": plan.request.max_steps,
         "variables": list(variables),
-        "episodes": kept,
+        "episodes": kept_episodes,
     }
     folder = training / FOLDER
     with suppress(OSError):
         folder.mkdir(exist_ok=True)
-        (folder / f"{step}-{source}.jsonl.gz").write_bytes(gzip.compress(encode_line(about) + lines, 6))
-        for old in sorted(_files(training), reverse=True)[KEPT:]:
+        (folder / f"{step}-{source}.jsonl.gz").write_bytes(gzip.compress(encode_line(head) + lines, 6))
+        for old in sorted(_files(training), reverse=True)[MAX_FILES:]:
             old[1].unlink()
 
 
@@ -109,16 +109,18 @@ def replay_checkpoint(training: Path, step: int | None, seed: int | None) -> Rep
             f"run {training.name} has no recorded episodes of its checkpoints: train with evaluate= or "
             "films=, or call lab.evaluate_checkpoints(run) or lab.make_films(run)"
         )
-    chosen = [file for at, file in files if at == (files[0][0] if step is None else step)]
+    chosen = [file for file_step, file in files if file_step == (files[0][0] if step is None else step)]
     if not chosen:
-        steps = _listed([f"{at:,}" for at in dict.fromkeys(at for at, _ in files)])
+        steps = _listed(
+            [f"{file_step:,}" for file_step in dict.fromkeys(file_step for file_step, _ in files)]
+        )
         raise ConfigurationError(f"no episode of step {step:,} was recorded: the newest are at steps {steps}")
     seeds = []
     for file in chosen:
-        about, lines = _read(file)
-        for episode in about.episodes:
+        head, lines = _read(file)
+        for episode in head.episodes:
             if seed in (None, episode.seed):
-                return _replay(file, about, episode, lines)
+                return _replay(file, head, episode, lines)
             seeds.append(episode.seed)
     listed = _listed([str(seed) for seed in seeds])
     raise ConfigurationError(f"no episode on seed {seed} was recorded: the recorded seeds are {listed}")
@@ -128,23 +130,23 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
 
 
-def _replay(file: Path, about: _About, episode: _Episode, lines: list[bytes]) -> Replay:
+def _replay(file: Path, head: _FileHead, episode: _Episode, lines: list[bytes]) -> Replay:
     step, _, source = file.name.partition(".")[0].partition("-")
     label = f"step {int(step):,} ({source})"
     plan = ArenaPlan(
-        request=CompareRequest(max_steps=about.max_steps),
-        env_id=about.env_id,
-        settings=about.settings,
-        family=about.family,
+        request=CompareRequest(max_steps=head.max_steps),
+        env_id=head.env_id,
+        settings=head.settings,
+        family=head.family,
         operators={"1": passive().with_(name=label)},
         lanes={label: {"*": "1"}},
         seeds=[episode.seed],
-        pass_env_vars=[name for name in about.variables if name in os.environ],
+        pass_env_vars=[name for name in head.variables if name in os.environ],
     )
     seed, index = episode.seed, episode.index
     steps = recorded_steps(steps_of(lines, index), f"{label}, seed {seed}")
-    played = PlayedEpisode(label, seed, 0, seed, index, steps, episode.complete)
-    replay = replay_episode(plan, played, players=_players(file.parents[1], int(step), label))
+    recorded_episode = PlayedEpisode(label, seed, 0, seed, index, steps, episode.complete)
+    replay = replay_episode(plan, recorded_episode, players=_players(file.parents[1], int(step), label))
     if replay.difference is not None and source == FILM:
         replay.note = f"run.films.at({step}) shows it as it was played"
     return replay
@@ -161,19 +163,19 @@ def _players(training: Path, step: int, label: str) -> dict[str, OperatorSpec]:
 
 def _files(training: Path) -> list[tuple[int, Path]]:
     """Return the kept files with the steps of their checkpoints."""
-    found = []
+    files = []
     for file in (training / FOLDER).glob("*-*.jsonl.gz"):
         step = file.name.partition("-")[0]
         if step.isdigit() and not file.is_symlink():
-            found.append((int(step), file))
-    return found
+            files.append((int(step), file))
+    return files
 
 
-def _read(file: Path) -> tuple[_About, list[bytes]]:
+def _read(file: Path) -> tuple[_FileHead, list[bytes]]:
     try:
         with gzip.open(file) as packed:
             first, *lines = packed.read(MAX_BYTES + (1 << 20)).splitlines(keepends=True)
-        about = msgspec.convert(decode_line(first), _About)
+        head = msgspec.convert(decode_line(first), _FileHead)
     except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, BadLine) as error:
         raise MosaicError(f"the recorded episodes {file} cannot be read: {error!r:.200}") from None
-    return about, lines
+    return head, lines

@@ -91,12 +91,14 @@ def lane_episode(lane: Lane, seed: int, number: int | None = None) -> PlayedEpis
     Raises ConfigurationError if the lane has made no step on this seed, and MosaicError without recorded
     actions.
     """
-    now, ended = lane.now, {int(row["episode_index"]): row for row in lane.rows}
+    current, ended = lane.now, {int(row["episode_index"]): row for row in lane.rows}
     seeds = {index: int(row["seed"]) for index, row in ended.items()}
-    if now.step:
-        seeds[now.episode] = now.seed
-    found = [index for index, own in seeds.items() if own == seed and number in (None, index)]
-    index = max(found, default=None)
+    if current.step:
+        seeds[current.episode] = current.seed
+    indices = [
+        index for index, played_seed in seeds.items() if played_seed == seed and number in (None, index)
+    ]
+    index = max(indices, default=None)
     if index is None:
         listed = ", ".join(map(str, dict.fromkeys(seeds.values()))) or "none yet"
         which = "" if number is None else f" in an episode {number}"
@@ -124,12 +126,12 @@ def lane_episode(lane: Lane, seed: int, number: int | None = None) -> PlayedEpis
     )
 
 
-def recorded_steps(table: pd.DataFrame, place: str) -> list[PlayedStep]:
+def recorded_steps(table: pd.DataFrame, name: str) -> list[PlayedStep]:
     """Return the steps of an episode from its table; ``place`` names the episode in errors. Raises
     MosaicError if actions are missing, or if there are more than `MAX_STEPS`."""
     if len(table) > MAX_STEPS:
         raise MosaicError(
-            f"{place} has {len(table):,} recorded steps: a replay is kept in memory, and can have at most "
+            f"{name} has {len(table):,} recorded steps: a replay is kept in memory, and can have at most "
             f"{MAX_STEPS:,}. steps() returns all of them as a table"
         )
     steps: dict[int, PlayedStep] = defaultdict(PlayedStep)
@@ -147,7 +149,7 @@ def recorded_steps(table: pd.DataFrame, place: str) -> list[PlayedStep]:
             step.faults[agent] = row["fault"]
     if not steps or sorted(steps) != list(range(len(steps))) or not all(s.actions for s in steps.values()):
         raise MosaicError(
-            f"{place} has no recorded actions: it was forfeited before its first step, or played by a "
+            f"{name} has no recorded actions: it was forfeited before its first step, or played by a "
             "version that did not record them, or its arena's files were removed. Play it again to replay it"
         )
     return [steps[index] for index in range(len(steps))]
@@ -156,11 +158,11 @@ def recorded_steps(table: pd.DataFrame, place: str) -> list[PlayedStep]:
 def add_exchanges(steps: list[PlayedStep], recording: Path, lane: str, index: int) -> None:
     """Add the exchanges of a lane's episode, in the order of the calls."""
     begins = encode_line({"lane": lane})[:-2] + b","
-    found: dict[tuple[int, str, int], StepExchange] = {}
+    exchanges: dict[tuple[int, str, int], StepExchange] = {}
     for _, _, entry in read(recording).located(begins):
         step = entry["step_index"]
         if entry["episode_index"] == index and step < len(steps):
-            found[step, entry["agent"], entry["call"]] = StepExchange(  # the latest, if called again
+            exchanges[step, entry["agent"], entry["call"]] = StepExchange(  # the latest, if called again
                 entry["agent"],
                 str(entry.get("model", "")),
                 prompt_text(entry["prompt"]),
@@ -169,5 +171,5 @@ def add_exchanges(steps: list[PlayedStep], recording: Path, lane: str, index: in
                 tuple(entry["faults"]),
                 entry,
             )
-    for (step, _, _), exchange in sorted(found.items(), key=lambda pair: pair[0]):
+    for (step, _, _), exchange in sorted(exchanges.items(), key=lambda pair: pair[0]):
         steps[step].exchanges.append(exchange)

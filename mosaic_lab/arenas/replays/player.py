@@ -30,7 +30,7 @@ MAX_PICTURES = 1_500
 """Maximum number of pictures; a longer episode has one for every second step, or fewer."""
 OBSERVATION_BYTES = 128 << 20
 """Maximum size of the kept observations; later steps have none."""
-_KEPT = 0.1  # a picture compressed to less than this share of its size is kept as received
+_MAX_COMPRESSED_SHARE = 0.1  # a picture compressed to less than this share of its size is kept as received
 
 
 @dataclass(frozen=True)
@@ -127,41 +127,41 @@ class _Player:
         self._keep(playback)
         return playback
 
-    def _differs(self, playback: Playback, what: str, step: int | None = None) -> None:
+    def _differs(self, playback: Playback, difference: str, step: int | None = None) -> None:
         """Note the first difference."""
-        if what and playback.difference is None:
-            playback.difference = Difference(playback.played if step is None else step, what)
+        if difference and playback.difference is None:
+            playback.difference = Difference(playback.played if step is None else step, difference)
 
     def _request(self, command: Mapping[str, Any], playback: Playback) -> dict[str, Any]:
         """Send a "replay" command and return the resulting state, whose picture and observations `_keep`
         keeps later. Raises `_Refused` if recorded actions do not fit the state."""
-        at = playback.played + ("actions" in command)
-        last = at == len(self._episode.steps)
-        picture = not playback.no_picture and (last or at % self._stride == 0)
-        wanted = {"picture": picture, "observations": self._room > 0}
+        index = playback.played + ("actions" in command)
+        last = index == len(self._episode.steps)
+        picture = not playback.no_picture and (last or index % self._stride == 0)
+        requested = {"picture": picture, "observations": self._room > 0}
         self._state = None
-        self._arena.request({"cmd": "replay", **command, **wanted})
+        self._arena.request({"cmd": "replay", **command, **requested})
         self._keep(playback)  # while the arena works
         while self._state is None:
-            what = f"the replay of {self._episode.label} failed at step {playback.played:,}"
-            self._work(what, playback if "actions" in command else None)
+            summary = f"the replay of {self._episode.label} failed at step {playback.played:,}"
+            self._work(summary, playback if "actions" in command else None)
         state = self._state
         state["rewards"] = {agent: as_number(value) for agent, value in state["rewards"].items()}
         playback.no_picture = state.get("no_picture") or playback.no_picture
-        self._unkept = state, at
+        self._unkept = state, index
         return state
 
     def _keep(self, playback: Playback) -> None:
         """Keep the picture and the observations of the last state."""
-        state, at = self._unkept
+        state, index = self._unkept
         if (picture := state.pop("picture", None)) is not None:
-            playback.pictures[at] = _packet(picture, at)
+            playback.pictures[index] = _packet(picture, index)
         if observed := state.pop("observations", None):
             observations = {agent: unpack(value) for agent, value in observed.items()}
             self._room -= sum(map(_size, observations.values()))
-            playback.observations[at] = observations
+            playback.observations[index] = observations
 
-    def _work(self, what: str, playback: Playback | None = None) -> None:
+    def _work(self, summary: str, playback: Playback | None = None) -> None:
         """Wait for the arena. Raises MosaicError for a failure, `_Refused` for actions that do not fit."""
         self.loop.work(self.loop.wait())
         failure, self._failure = self._failure, None
@@ -169,8 +169,8 @@ class _Player:
             return
         if playback is not None and (failure.usable or playback.difference is not None):
             raise _Refused(str(failure).partition("\n")[0])
-        kind = ConfigurationError if failure.refused else MosaicError
-        raise kind("\n".join([f"{what}: {failure}", *failure.log]))
+        error_class = ConfigurationError if failure.refused else MosaicError
+        raise error_class("\n".join([f"{summary}: {failure}", *failure.log]))
 
 
 class _Refused(Exception):
@@ -191,12 +191,12 @@ def _difference_before(step: PlayedStep, state: Mapping[str, Any]) -> str:
 
 def _difference_after(step: PlayedStep, state: Mapping[str, Any]) -> str:
     for agent, reward in step.rewards.items():
-        whose = "" if len(state["rewards"]) == 1 else f" of {agent}"
-        if repr(now := state["rewards"][agent]) != repr(reward):  # repr: NaN equals NaN
-            return f"the reward{whose} is {now:g}, not {reward:g}"
-        for name, then in (("terminated", step.terminated), ("truncated", step.truncated)):
-            if state[name][agent] != then[agent]:
-                return f"it is {'' if state[name][agent] else 'not '}{name}{whose}"
+        of_agent = "" if len(state["rewards"]) == 1 else f" of {agent}"
+        if repr(replayed := state["rewards"][agent]) != repr(reward):  # repr: NaN equals NaN
+            return f"the reward{of_agent} is {replayed:g}, not {reward:g}"
+        for name, recorded_flags in (("terminated", step.terminated), ("truncated", step.truncated)):
+            if state[name][agent] != recorded_flags[agent]:
+                return f"it is {'' if state[name][agent] else 'not '}{name}{of_agent}"
     for agent, recorded in step.end_hashes.items():
         if state["hashes"].get(agent) != recorded:
             return "the last observation" + ("" if len(state["rewards"]) == 1 else f" of {agent}")
@@ -207,7 +207,7 @@ def _packet(picture: Mapping[str, Any], step: int) -> Packet:
     """Return a picture as received if it is small enough, which is faster than encoding it again."""
     height, width, channels = picture["shape"]
     size, data, hud = height * width * channels, binascii.a2b_base64(picture["data"]), Hud(step=step)
-    if max(height, width) <= SIDE and len(data) <= _KEPT * size:
+    if max(height, width) <= SIDE and len(data) <= _MAX_COMPRESSED_SHARE * size:
         return Packet(step, 0.0, width, height, channels, "deflate", data, hud)
     pixels = zlib.decompressobj().decompress(data, size)
     return compact(Frame(step, 0.0, height, width, channels, pixels, hud), SIDE)

@@ -125,11 +125,11 @@ class Replay(Sequence[ReplayStep]):
         """Whether observations were compared; otherwise only rewards and ends were."""
         self.no_picture = playback.no_picture
         """Why there are no pictures; empty if there are."""
-        now = playback.environment.versions
+        installed = playback.environment.versions
         self.versions = {
-            name: (then, now[name])
-            for name, then in episode.versions.items()
-            if name in now and now[name] != then
+            name: (recorded, installed[name])
+            for name, recorded in episode.versions.items()
+            if name in installed and installed[name] != recorded
         }
         """Packages that have changed since: {name: (then, now)}."""
         self.last_observations: dict[str, Any] = playback.observations.get(len(episode.steps), {})
@@ -175,8 +175,8 @@ class Replay(Sequence[ReplayStep]):
 
     def shown(self, step: int) -> Packet | None:
         """Return the picture of the state after ``step`` steps, or the latest one before it, as kept."""
-        known = [at for at in self._pictures if at <= step]
-        return self._pictures[max(known)] if known else None
+        pictured_steps = [pictured for pictured in self._pictures if pictured <= step]
+        return self._pictures[max(pictured_steps)] if pictured_steps else None
 
     def picture(self, step: int) -> bytes:
         """Return the picture of the state after ``step`` steps as PNG; `len` is the end. In a long episode,
@@ -194,10 +194,10 @@ class Replay(Sequence[ReplayStep]):
         """
         if type(step) is not int or not 0 <= step < len(self):
             raise ConfigurationError(f"step={step!r}: must be an integer from 0 to {len(self) - 1}")
-        before = Start.of(self._request.start)
-        start: Any = [*before.actions, *(taken.actions for taken in self._steps[:step])]
-        if before.position is not None:
-            start = {"position": before.position, "actions": start}
+        origin = Start.of(self._request.start)
+        start: Any = [*origin.actions, *(played_step.actions for played_step in self._steps[:step])]
+        if origin.position is not None:
+            start = {"position": origin.position, "actions": start}
         return {"seeds": [self._episode_seed], "start": start}
 
     @property
@@ -276,7 +276,7 @@ class Replays(Sequence[Replay]):
             if replayed.operator == index:
                 return replayed
         raise ConfigurationError(
-            f"no replay of {index!r}: there are {', '.join(one.operator for one in self._replays)}"
+            f"no replay of {index!r}: there are {', '.join(replayed.operator for replayed in self._replays)}"
         )
 
     def __len__(self) -> int:
@@ -311,8 +311,8 @@ class Replays(Sequence[Replay]):
         earlier keeps showing its end."""
         longest = max(self._replays, key=len)
         rows = [[replayed.shown(step) for replayed in self._replays] for step in longest.pictured]
-        shown = [[packet for packet in row if packet is not None] for row in rows]
-        return _save([_beside(row) for row in shown if row], self._replays[0], path, fps)
+        pictures = [[packet for packet in row if packet is not None] for row in rows]
+        return _save([_joined(row) for row in pictures if row], self._replays[0], path, fps)
 
     def __repr__(self) -> str:
         step = self.first_difference
@@ -348,10 +348,10 @@ def _name(environment: EnvironmentInfo, agent: str, action: Any) -> str:
 
 
 def _last_exchange(step: ReplayStep, agent: str) -> dict[str, Any]:
-    own = [exchange for exchange in step.exchanges if exchange.agent == agent]
-    if not own:
+    exchanges = [exchange for exchange in step.exchanges if exchange.agent == agent]
+    if not exchanges:
         return dict.fromkeys(_EXCHANGES)
-    last = own[-1]
+    last = exchanges[-1]
     return {"prompt": last.prompt, "answer": last.answer, "answer_faults": ", ".join(last.faults)}
 
 
@@ -359,11 +359,11 @@ def _compared(replayed: Replay, step: int) -> str:
     """Return what is compared between replays at a step."""
     if step >= len(replayed):
         return "ended"
-    one = replayed[step]
-    return repr((sorted(one.actions.items()), sorted(one.rewards.items())))
+    compared = replayed[step]
+    return repr((sorted(compared.actions.items()), sorted(compared.rewards.items())))
 
 
-def _beside(row: Sequence[Packet]) -> Packet:
+def _joined(row: Sequence[Packet]) -> Packet:
     """Return pictures joined in a row, compressed because a film has many."""
     pictures = [rgb(packet.decode()) for packet in row]
     height = max(picture.shape[0] for picture in pictures)
@@ -371,9 +371,9 @@ def _beside(row: Sequence[Packet]) -> Packet:
         np.pad(picture, ((0, height - picture.shape[0]), (0, _GAP), (0, 0)), constant_values=255)
         for picture in pictures
     ]
-    whole = np.concatenate(padded, axis=1)[:, :-_GAP]
-    height, width, _ = whole.shape
-    return compact(Frame(row[0].sequence, 0.0, height, width, 3, whole.tobytes(), row[0].hud), width)
+    joined = np.concatenate(padded, axis=1)[:, :-_GAP]
+    height, width, _ = joined.shape
+    return compact(Frame(row[0].sequence, 0.0, height, width, 3, joined.tobytes(), row[0].hud), width)
 
 
 def _save(packets: Sequence[Packet], replayed: Replay, path: Path | str, fps: float | None) -> Path:

@@ -49,25 +49,25 @@ def replay_episode(
     environment = shown_as(plan.env_id, plan.family)
     if players is None:
         players = {label: plan.mapping(label) for label in plan.lanes}
-    playback = play(episode, setup, progress or _shown())
-    shown = ""
+    playback = play(episode, setup, progress or _progress_line())
+    note = ""
     if playback.difference is not None and episode.observed is not None:
-        shown = show_recorded(playback, episode.observed, len(episode.steps))
+        note = show_recorded(playback, episode.observed, len(episode.steps))
     replay = Replay(environment, episode, playback, _comparison(plan, players))
-    replay.note = "; ".join(filter(None, [replay.note, shown]))
+    replay.note = "; ".join(filter(None, [replay.note, note]))
     return replay
 
 
-def _shown() -> Progress:
+def _progress_line() -> Progress:
     """Return a function that shows the progress on the display of the latest `Lab`, if any."""
     if (display := latest_display()) is None:
         return lambda played, total: None
-    at = 0, 0
-    show = display.progress(lambda: f"replaying: step {at[0]:,} of {at[1]:,}")
+    position = 0, 0
+    show = display.progress(lambda: f"replaying: step {position[0]:,} of {position[1]:,}")
 
     def report(played: int, total: int) -> None:
-        nonlocal at
-        at = played, total
+        nonlocal position
+        position = played, total
         show(played == total)
 
     return report
