@@ -38,6 +38,7 @@ FLOORS = {
     "mosaic_lab.operators": 2,
     "mosaic_lab.policies": 2,
     "mosaic_lab.evaluation": 3,
+    "mosaic_lab.evaluator": 3,
     "mosaic_lab.overview": 3,
     "mosaic_lab.checkpoint_evaluation": 3,
     "mosaic_lab.filming": 3,
