@@ -22,39 +22,39 @@ _BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 class Problems:
     """Problems with a user's input, raised as one error.
 
-    Each problem has a place, such as "seeds" or "operators.PPO.kind". If the input is a file, ``source`` is
-    its name and ``lines`` has the line of each place, which the error includes.
+    Each problem has a field, such as "seeds" or "operators.PPO.kind". If the input is a file, ``source`` is
+    its name and ``lines`` has the line of each field, which the error includes.
     """
 
     def __init__(self, source: str = "", lines: Mapping[str, int] | None = None) -> None:
         self._source = source
         self._lines = lines or {}
-        self._found: list[tuple[int, str]] = []
+        self._problems: list[tuple[int, str]] = []
 
-    def add(self, place: str, text: str) -> None:
+    def add(self, field: str, text: str) -> None:
         """Add a problem; ``text`` describes it, with the value."""
-        line = self._line_of(place)
-        self._found.append((line, f"line {line}: {text}" if line else text))
+        line = self._line_of(field)
+        self._problems.append((line, f"line {line}: {text}" if line else text))
 
     @property
     def found(self) -> bool:
         """Whether there are any problems so far."""
-        return bool(self._found)
+        return bool(self._problems)
 
     def check(self) -> None:
         """Raise ConfigurationError with all problems, if there are any."""
-        texts = [text for _, text in sorted(self._found, key=lambda found: found[0])]
+        texts = [text for _, text in sorted(self._problems, key=lambda problem: problem[0])]
         if len(texts) == 1:
             raise ConfigurationError(f"{self._source}, {texts[0]}" if self._source else texts[0])
         if texts:
             head = f"{self._source} has {len(texts)} problems:" if self._source else f"{len(texts)} problems:"
             raise ConfigurationError("\n".join([head, *(f"  {text}" for text in texts)]))
 
-    def _line_of(self, place: str) -> int:
-        """Return the line of a place or of its nearest known parent; 0 if unknown."""
-        while place and place not in self._lines:
-            place = place.rpartition(".")[0]
-        return self._lines.get(place, 0)
+    def _line_of(self, field: str) -> int:
+        """Return the line of a field or of its nearest known parent; 0 if unknown."""
+        while field and field not in self._lines:
+            field = field.rpartition(".")[0]
+        return self._lines.get(field, 0)
 
 
 def no_seeds(seeds: object) -> str:

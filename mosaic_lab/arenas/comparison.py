@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 STEP_SECONDS = 60.0
 _RESET_MARGIN = 5.0  # seconds beyond a step's limit, after which a lane that has not reset has failed
 _CLOSE_SECONDS = CLOSE_SECONDS + 6.0
-KEPT = 20
+MAX_KEPT = 20
 """Number of ended comparisons whose folders are kept in a store."""
 _NAME = re.compile(r"\d{8}-\d{6}-.+-[0-9a-f]{4}")
 
@@ -420,7 +420,7 @@ def _delete_old(folder: Path) -> None:
     folders = (
         path for path in folder.glob("*") if _NAME.fullmatch(path.name) and (path / DESCRIPTION).is_file()
     )
-    for old in sorted(path for path in folders if not comparison_lives(path))[:-KEPT]:
+    for old in sorted(path for path in folders if not comparison_lives(path))[:-MAX_KEPT]:
         shutil.rmtree(old, ignore_errors=True)
 
 

@@ -44,7 +44,7 @@ class Lockstep:
         self.closed = False
         self._rounds: float = 0  # remaining steps of all lanes
         self._playing = False
-        self._due = 0.0
+        self._next_step_at = 0.0
 
     @property
     def mode(self) -> str:
@@ -65,7 +65,7 @@ class Lockstep:
     def step(self, count: int) -> None:
         """Step all lanes ``count`` times."""
         self._refuse_if_over()
-        self._rounds, self._playing, self._due = count, False, 0.0
+        self._rounds, self._playing, self._next_step_at = count, False, 0.0
 
     def step_lane(self, lane: Lane, count: int) -> None:
         """Step a single lane ``count`` times. Raises MosaicError if it cannot step."""
@@ -78,7 +78,7 @@ class Lockstep:
         """Step all lanes until each has finished its episode or ``steps`` steps have been made."""
         self._refuse_if_over()
         self._rounds, self._playing, self.speed = steps or math.inf, True, speed
-        self._due = 0.0
+        self._next_step_at = 0.0
 
     def pause(self) -> None:
         """Stop after the steps under way."""
@@ -127,8 +127,8 @@ class Lockstep:
             waiting = waiting or lane.busy
         if not self._rounds or waiting:
             return None
-        if now < self._due:
-            return self._due
+        if now < self._next_step_at:
+            return self._next_step_at
         ready = [lane for lane in self.lanes if lane.state is LaneState.READY]
         if ready:
             behind = min(lane.step for lane in ready)
@@ -136,19 +136,19 @@ class Lockstep:
                 if lane.step == behind:
                     lane.go()
             self._rounds -= 1
-            self._due = self._next(now)
+            self._next_step_at = self._next_step_after(now)
         else:
             self._rounds = 0
         if not self._rounds:
             self._playing = False
         return None
 
-    def _next(self, now: float) -> float:
+    def _next_step_after(self, now: float) -> float:
         """Return the time of the next step: a steady beat that does not make up for missed steps."""
         if not self._playing or not self.speed:
             return 0.0
         period = 1 / self.speed
-        return (self._due if now - self._due < period else now) + period
+        return (self._next_step_at if now - self._next_step_at < period else now) + period
 
     def _refuse_if_over(self) -> None:
         if not any(lane.busy or lane.state is LaneState.READY for lane in self.lanes):
@@ -208,7 +208,7 @@ class Driver:
         self.loop = ArenaLoop(self._awake)
         self._changed = False
         self._reported_at = self._looked_at = 0.0
-        self._over = False
+        self._ended = False
         self.pid = os.getpid()
         self._thread = threading.Thread(target=self._run, name="mosaic-comparison", daemon=True)
 
@@ -224,7 +224,7 @@ class Driver:
         """Schedule ``action`` in the driver's thread."""
         self._inbox.append(action)
         with self._bell_lock, suppress(BlockingIOError):  # a full pipe has woken it already
-            if not self._over:
+            if not self._ended:
                 os.write(self._bell, b"!")
 
     def call(
@@ -234,7 +234,7 @@ class Driver:
         what ``begin`` raises, RunTimeout, and MosaicError if the comparison has ended."""
         command = Command(begin, done if done and timeout > 0 else lambda: True)
         alone = threading.current_thread() is self._thread  # a listener must not wait for its own thread
-        if self._over:
+        if self._ended:
             raise MosaicError(f"{what}: this comparison was ended")
         self.post(command)
         if alone:
@@ -262,7 +262,7 @@ class Driver:
 
     def close(self, timeout: float) -> None:
         """End all lanes and the thread. Raises RunTimeout if they do not end in time."""
-        if not self._over:
+        if not self._ended:
             self.call(self._lockstep.close, lambda: not self.loop.arenas, timeout, "ending the comparison")
 
     def abandon(self) -> None:
@@ -279,7 +279,7 @@ class Driver:
     def _run(self) -> None:
         timeout = 0.0
         try:
-            while not self._over:
+            while not self._ended:
                 ready = self.loop.wait(timeout)
                 with self.lock:
                     timeout = self._work(ready)
@@ -304,7 +304,7 @@ class Driver:
             self._changed = self._changed or any(lane.moving for lane in self._lockstep.lanes)
         next_step = self._lockstep.advance(now)
         self._pending = [command for command in self._pending if not self._is_done(command)]
-        self._over = self._lockstep.closed and not self.loop.arenas and not self._pending
+        self._ended = self._lockstep.closed and not self.loop.arenas and not self._pending
         return LOOK_SECONDS if next_step is None else min(LOOK_SECONDS, next_step - now)
 
     def _begin(self, action: Command | Callable[[], None]) -> None:
@@ -336,7 +336,7 @@ class Driver:
         if not self._changed:
             return timeout
         now = time.monotonic()
-        if now - self._reported_at < CHANGE_SECONDS and not self._over:
+        if now - self._reported_at < CHANGE_SECONDS and not self._ended:
             return min(timeout, self._reported_at + CHANGE_SECONDS - now)
         self._changed, self._reported_at = False, now
         for listener in self._listeners:
@@ -348,7 +348,7 @@ class Driver:
 
     def _finish(self) -> None:
         with self._bell_lock:  # its descriptor may be reused from now on
-            self._over = True
+            self._ended = True
             os.close(self._awake)
             os.close(self._bell)
         error = MosaicError("this comparison was ended")

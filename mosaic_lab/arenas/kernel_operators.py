@@ -117,7 +117,7 @@ class KernelOperators:
     def held(self, turn: Collection[str]) -> dict[str, dict[str, Any]]:
         """Return the next step's answers of the agents in ``turn`` that are played in real time."""
         self._held = {
-            agent: self._now(agent, spec)
+            agent: self._held_answer(agent, spec)
             for agent, spec in self.people.items()
             if agent in turn and spec.settings.get("realtime")
         }
@@ -210,7 +210,7 @@ class KernelOperators:
             if spec.function is not None
         ]
 
-    def _now(self, agent: str, spec: OperatorSpec) -> dict[str, Any]:
+    def _held_answer(self, agent: str, spec: OperatorSpec) -> dict[str, Any]:
         """Return an agent's answer in real time: the held key's action, else the default."""
         action = self._held_keys[agent].play()
         if action is not None:
@@ -248,16 +248,16 @@ class OperatorThread:
 
     def request(self, message: Mapping[str, Any]) -> None:
         """Queue a request from the arena."""
-        self._put(message["id"], lambda: self._select(message))
+        self._add_job(message["id"], lambda: self._select(message))
 
     def begin(self, seed: int, episode_index: int) -> None:
         """Begin an episode."""
-        self._put(None, self._memory.clear)
-        self._put(None, lambda: self._report(self._operator.episode_begin, (seed, episode_index)))
+        self._add_job(None, self._memory.clear)
+        self._add_job(None, lambda: self._report(self._operator.episode_begin, (seed, episode_index)))
 
     def end(self, total_reward: float, steps: int) -> None:
         """End the episode."""
-        self._put(None, lambda: self._report(self._operator.episode_end, (total_reward, steps)))
+        self._add_job(None, lambda: self._report(self._operator.episode_end, (total_reward, steps)))
 
     def withdraw(self, request_id: Any) -> bool:
         """Drop a request. Return whether user code is processing it: the thread is then no longer usable."""
@@ -278,7 +278,7 @@ class OperatorThread:
         self._jobs = deque(job for job in self._jobs if job[0] is None)
         self._lock.notify()
 
-    def _put(self, request_id: Any, job: Callable[[], None]) -> None:
+    def _add_job(self, request_id: Any, job: Callable[[], None]) -> None:
         with self._lock:
             self._jobs.append((request_id, job))
             self._lock.notify()

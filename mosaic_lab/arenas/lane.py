@@ -61,7 +61,7 @@ class Progress:
         """The operator that takes a long time: {"agent", "operator", "seconds"}."""
         self.partial: dict[str, str] = {}
         """Text received so far from an agent's model during the current call."""
-        self.since = 0.0
+        self.started_at = 0.0
         """Start of the current step or reset, on the monotonic clock."""
         self.series = ReturnSeries()
 
@@ -87,16 +87,16 @@ class ReturnSeries:
     def __init__(self) -> None:
         self._points: list[tuple[int, float]] = [(0, 0.0)]
         self._last = (0, 0.0)
-        self._every = 1
+        self._interval = 1
 
     def add(self, step: int, total: float) -> None:
         """Add the return after ``step`` steps."""
         self._last = (step, total)
-        if step % self._every == 0:
+        if step % self._interval == 0:
             self._points.append(self._last)
             if len(self._points) >= MAX_POINTS:
-                self._every *= 2
-                self._points = [point for point in self._points if point[0] % self._every == 0]
+                self._interval *= 2
+                self._points = [point for point in self._points if point[0] % self._interval == 0]
 
     def points(self) -> list[tuple[int, float]]:
         """Return the points kept, oldest first, always including the newest."""
@@ -183,14 +183,14 @@ class Lane:
         self._setup = setup
         self._loop = loop
         self._post = post
-        self._wanted = (0, 0)  # seed and index of the episode
+        self._requested_episode = (0, 0)  # seed and index of the episode
         self._clear()
 
     def _clear(self) -> None:
         """Clear the state of the last arena."""
         self._arena: ArenaClient | None = None
         self._opened: _Opened | None = None
-        self.now = Progress(*self._wanted)
+        self.progress = Progress(*self._requested_episode)
         self.target = 0
         """The step up to which the lane advances automatically."""
 
@@ -217,7 +217,7 @@ class Lane:
     @property
     def step(self) -> int:
         """The number of steps of the episode so far."""
-        return self.now.step
+        return self.progress.step
 
     @property
     def folder(self) -> Path | None:
@@ -228,7 +228,7 @@ class Lane:
     def busy(self) -> bool:
         """Whether the lane is opening, resetting or catching up."""
         if self.state is LaneState.READY:
-            return self.now.step < self.target
+            return self.progress.step < self.target
         return self.state is LaneState.OPENING or self.state is LaneState.STEPPING
 
     @property
@@ -246,14 +246,14 @@ class Lane:
     def open(self, seed: int, episode: int, target: int = 0) -> None:
         """Start an arena, replacing the previous one, and advance to step ``target`` of an episode."""
         self._end(State.CANCELLED, "it was restarted")
-        self._wanted = (seed, episode)
+        self._requested_episode = (seed, episode)
         self._clear()
         self.target = target
         self.log, self.misfit, self.refused = "", None, False
         self._move(LaneState.OPENING, "its environment is being made")
         name, opened = folder_name(self.index, self.label), len(self.folders)
         self.folders.append(self._setup.folder / (f"{name}.{opened + 1}" if opened else name))
-        self.now.since = time.monotonic()
+        self.progress.started_at = time.monotonic()
         try:
             arena = ArenaClient(self, self._setup, self.label, self.mapping, self.folders[-1], seed)
             self._arena = self._loop.add(arena)
@@ -262,11 +262,11 @@ class Lane:
 
     def reset(self, seed: int, episode: int) -> None:
         """Reset to the first step of another episode, from any state."""
-        self._wanted = (seed, episode)
+        self._requested_episode = (seed, episode)
         self.target = 0
         if self._opened and self._arena and self._arena.seated:
-            self.now = Progress(seed, episode)
-            self.now.since = time.monotonic()
+            self.progress = Progress(seed, episode)
+            self.progress.started_at = time.monotonic()
             self.log, self.refused = "", False
             self._move(LaneState.OPENING, f"it is reset to seed {seed}")
             self._opened.kernel_operators.begin(seed, episode)
@@ -277,8 +277,8 @@ class Lane:
         if self.arena is not None and self.state is LaneState.READY:
             assert self._opened is not None
             self.state = LaneState.STEPPING
-            self.now.since = time.monotonic()
-            self.arena.step(self._opened.kernel_operators.held(self.now.turn))
+            self.progress.started_at = time.monotonic()
+            self.arena.step(self._opened.kernel_operators.held(self.progress.turn))
 
     def act(self, agent: str, action: Any) -> bool:
         """Play a human's action for an agent; return whether one was due. Raises ConfigurationError."""
@@ -286,7 +286,7 @@ class Lane:
         if self._opened is None or agent not in people:
             acting = f"human operators act for {', '.join(people)}" if people else "it has no human operators"
             raise ConfigurationError(f"no human operator acts for {agent!r} in {self.label}: {acting}")
-        moves = self.now.described.get(agent, {}).get("legal_moves")
+        moves = self.progress.described.get(agent, {}).get("legal_moves")
         names = moves or self._opened.environment.named_actions(agent)
         return self._opened.kernel_operators.act(agent, action, names)
 
@@ -305,12 +305,12 @@ class Lane:
         )
         self._opened = _Opened(environment, assignment, operators)
         self._move(LaneState.OPENING, "its operators are being started")
-        self.now.since = time.monotonic()
+        self.progress.started_at = time.monotonic()
         arena.seat(assignment)
 
     def received(self, arena: ArenaClient, message: dict[str, Any]) -> None:
         """Process a message. Messages from a step or reset before the last reset are ignored."""
-        now, operators, stepping = self.now, self.kernel_operators, arena.awaiting == "step"
+        now, operators, stepping = self.progress, self.kernel_operators, arena.awaiting == "step"
         match message.get("type"):
             case "stepped" if stepping and message["episode_index"] == now.episode:
                 arena.answered()
@@ -325,7 +325,7 @@ class Lane:
                 operators.withdraw(message["id"])
             case "beat" if self.moving and message["doing"] != "operators":
                 now.thinking = None
-                now.since = time.monotonic() - message["seconds"]
+                now.started_at = time.monotonic() - message["seconds"]
             case "ready" if message["episode_index"] == now.episode:
                 now.turn, now.described = list(message["turn"]), dict(message.get("descriptions") or {})
                 arena.answered()
@@ -333,7 +333,7 @@ class Lane:
             case "seated":
                 arena.seated = True
                 target = self.target
-                self.reset(*self._wanted)
+                self.reset(*self._requested_episode)
                 self.target = target
 
     def failed(self, failure: ArenaFailed) -> None:
@@ -341,8 +341,8 @@ class Lane:
         self.log = "\n".join(failure.log)
         self.misfit, self.refused = failure.misfit, failure.refused
         self._move(LaneState.FAILED, str(failure))
-        self.now.thinking = None
-        self.now.partial = {}
+        self.progress.thinking = None
+        self.progress.partial = {}
         if self._opened is not None:
             self._opened.kernel_operators.open.clear()
         if not failure.usable:
@@ -362,19 +362,19 @@ class Lane:
             arena.send({"cmd": "answer", "id": message["id"], "error": refusal})
 
     def _on_stepped(self, message: dict[str, Any]) -> None:
-        self.now.record_step(message)
-        self.usage.add(self.now.moves)
+        self.progress.record_step(message)
+        self.usage.add(self.progress.moves)
         if not message["done"]:
             self.state = LaneState.READY
             return
-        self.state, self.now.turn, self.now.described = LaneState.FINISHED, [], {}
+        self.state, self.progress.turn, self.progress.described = LaneState.FINISHED, [], {}
         if episode := message["episode"]:
             if self.rows and self.rows[-1]["episode_index"] == episode["episode_index"]:
                 self.rows.pop()  # replayed after a restart
             folder = {"folder": self.folder}
             self.rows.append({**episode, "returns": numbers(episode["returns"]), **folder})
         if self._opened is not None:
-            self._opened.kernel_operators.end(self.now.returns, self.now.step)
+            self._opened.kernel_operators.end(self.progress.returns, self.progress.step)
 
     def _move(self, state: LaneState, reason: str) -> None:
         self.state, self.reason = state, reason

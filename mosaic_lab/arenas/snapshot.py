@@ -68,7 +68,7 @@ def lane_snapshot(lane: Lane) -> dict[str, Any]:
         "spending": lane.usage.to_dict(),
         "operators": _operators(lane),
         **_environment(lane.environment),
-        **_progress(lane.now),
+        **_progress(lane.progress),
         **_people(lane),
     }
 
@@ -138,10 +138,10 @@ def _people(lane: Lane) -> dict[str, Any]:
 
 
 def _thinking(lane: Lane) -> dict[str, Any] | None:
-    now = lane.now
+    now = lane.progress
     if now.thinking is not None or not lane.moving:
         return None if now.thinking is None else dict(now.thinking)
-    seconds = time.monotonic() - now.since
+    seconds = time.monotonic() - now.started_at
     if seconds < _THINKING_SECONDS or (lane.kernel_operators and lane.kernel_operators.open):
         return None
     return {"agent": "", "operator": "the environment", "seconds": seconds}

@@ -102,7 +102,7 @@ class Transcript:
     @property
     def bytes(self) -> int:
         """The size of the selected exchanges in the recording."""
-        return self.index.bytes_of(self._found())
+        return self.index.bytes_of(self._numbers())
 
     @property
     def file_name(self) -> str:
@@ -110,7 +110,7 @@ class Transcript:
         return re.sub(r"[^A-Za-z0-9._-]+", "-", f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S}_{self.name}")
 
     def __len__(self) -> int:
-        return len(self._found())
+        return len(self._numbers())
 
     def __repr__(self) -> str:
         return f"<Transcript of {self.name}: {len(self):,} exchanges>"
@@ -120,7 +120,7 @@ class Transcript:
         `mosaic_lab.evaluation.Evaluation.exchanges` and the model's reasoning."""
         import pandas as pd
 
-        entries = self.index.entries(self._found())
+        entries = self.index.entries(self._numbers())
         return pd.DataFrame(_row(self.index.place(number), entry) for number, entry in entries)
 
     def save(self, path: Path | str) -> Path:
@@ -141,7 +141,7 @@ class Transcript:
 
     def write(self, kind: str, output: IO[str]) -> None:
         """Write the selected exchanges in one of the `FORMATS`."""
-        numbers = self._found()
+        numbers = self._numbers()
         exchanges = ((self.index.place(number), entry) for number, entry in self.index.entries(numbers))
         if kind == "jsonl":
             for position, entry in exchanges:
@@ -153,7 +153,7 @@ class Transcript:
             start, end = map(_time, self.index.span(numbers)) if len(numbers) else ("", "")
             self._write_inspect_log(exchanges, start, end, output)
 
-    def _found(self) -> Numbers:
+    def _numbers(self) -> Numbers:
         return self.index.find(self.selection, math.inf).numbers
 
     def _write_inspect_log(self, exchanges: Exchanges, start: str, end: str, output: IO[str]) -> None:
@@ -186,12 +186,12 @@ class EpisodeSeeds:
         self._folder, self._lanes = folder, lanes
         self._steps: dict[Path, JsonlFollower] = {}
         self._seeds: dict[tuple[str, int], int] = {}
-        self._due = 0.0
+        self._next_read = 0.0
 
     def __call__(self, lane: str, episode: int) -> int | None:
-        if (lane, episode) not in self._seeds and time.monotonic() >= self._due:
+        if (lane, episode) not in self._seeds and time.monotonic() >= self._next_read:
             self._read()
-            self._due = time.monotonic() + _SEED_SECONDS
+            self._next_read = time.monotonic() + _SEED_SECONDS
         return self._seeds.get((lane, episode))
 
     def _read(self) -> None:

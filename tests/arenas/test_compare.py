@@ -133,7 +133,7 @@ def test_resets_and_seeds(start_comparison: Compare) -> None:
     comparison = start_comparison(CARTPOLE, {"a": operators.random()}, [3, 5])
     comparison.step(2)
     comparison.reset()
-    assert (comparison.seed, comparison.lanes[0].step, comparison.lanes[0].now.episode) == (3, 0, 1)
+    assert (comparison.seed, comparison.lanes[0].step, comparison.lanes[0].progress.episode) == (3, 0, 1)
     assert comparison.next_seed() == 5
     assert comparison.next_seed() == 3
     comparison.reset(seed=99)

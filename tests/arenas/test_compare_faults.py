@@ -106,12 +106,12 @@ def test_what_a_model_writes_is_there_while_it_writes(start_comparison: Compare,
     comparison = start_comparison("Odd-v0", {"a": odd("write", at=1, finished=str(finished)), "b": odd()})
     lane = comparison.lanes[0]
     comparison.step(timeout=0)
-    wait_until(lambda: lane.now.partial)
-    assert lane.now.partial == {"agent_0": "I could go on"}
+    wait_until(lambda: lane.progress.partial)
+    assert lane.progress.partial == {"agent_0": "I could go on"}
     finished.touch()
     comparison.wait(30)
-    assert (lane.now.partial, lane.step) == ({}, 1)
-    (move,) = lane.now.moves
+    assert (lane.progress.partial, lane.step) == ({}, 1)
+    (move,) = lane.progress.moves
     assert move["exchanges"] == [{"prompt": "go on?", "answer": "I could go on", "cost_usd": None}]
     assert move["fault_text"].startswith("a message to 'all' was not delivered: there are no other agents")
 

@@ -12,7 +12,7 @@ from evaluation.evaluation_fixtures import Evaluate, odd
 from support import start_peer, store, wait_until
 
 from mosaic_lab import operators
-from mosaic_lab.arenas.comparison import KEPT
+from mosaic_lab.arenas.comparison import MAX_KEPT
 from mosaic_lab.keeper import logs
 
 WRITER = """
@@ -115,7 +115,7 @@ def test_a_store_keeps_the_newest_of_the_comparisons_that_have_ended(
     alive = start_comparison("Odd-v0", {"a": operators.worker("odd")})
     folder = alive.lanes[0].folder
     assert folder is not None
-    later = [folder.parents[1] / f"20990101-0000{number:02}-Odd-v0-abcd" for number in range(KEPT + 3)]
+    later = [folder.parents[1] / f"20990101-0000{number:02}-Odd-v0-abcd" for number in range(MAX_KEPT + 3)]
     foreign = [folder.parents[1] / name for name in ("my notes", f"best {later[0].name}")]
     for one in (*later, *foreign):
         (one / "0-a").mkdir(parents=True)
@@ -124,4 +124,4 @@ def test_a_store_keeps_the_newest_of_the_comparisons_that_have_ended(
     start_comparison("Odd-v0", {"a": operators.worker("odd")})
     assert folder.exists(), "its lane lives"
     assert all(one.exists() for one in foreign), "what a user has put or renamed there"
-    assert [one.exists() for one in later] == [False] * 3 + [True] * KEPT
+    assert [one.exists() for one in later] == [False] * 3 + [True] * MAX_KEPT

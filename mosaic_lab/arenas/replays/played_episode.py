@@ -91,7 +91,7 @@ def lane_episode(lane: Lane, seed: int, number: int | None = None) -> PlayedEpis
     Raises ConfigurationError if the lane has made no step on this seed, and MosaicError without recorded
     actions.
     """
-    current, ended = lane.now, {int(row["episode_index"]): row for row in lane.rows}
+    current, ended = lane.progress, {int(row["episode_index"]): row for row in lane.rows}
     seeds = {index: int(row["seed"]) for index, row in ended.items()}
     if current.step:
         seeds[current.episode] = current.seed

@@ -47,7 +47,7 @@ class Difference:
 @dataclass
 class Playback:
     """Pictures and observations of the state before each step, and of the last state. ``names`` are of
-    actions that the state names; ``played`` is the number of steps that could be played."""
+    actions that the state names; ``played_steps`` is the number of steps that could be played."""
 
     environment: EnvironmentInfo
     assignment: Assignment
@@ -56,7 +56,7 @@ class Playback:
     names: dict[int, dict[str, str]] = field(default_factory=dict)
     difference: Difference | None = None
     no_picture: str = ""
-    played: int = 0
+    played_steps: int = 0
 
 
 def play(episode: PlayedEpisode, setup: ArenaSetup, progress: Callable[[int, int], None]) -> Playback:
@@ -81,7 +81,7 @@ class _Player:
         self._failure: ArenaFailed | None = None
         self._unkept: tuple[dict[str, Any], int] = {}, 0
         self._stride = math.ceil((len(episode.steps) + 1) / MAX_PICTURES)
-        self._room = OBSERVATION_BYTES
+        self._free_bytes = OBSERVATION_BYTES
         mapping = setup.plan.mapping(episode.label)
         try:
             self._arena = self.loop.add(ArenaClient(self, setup, episode.label, mapping, folder))
@@ -118,10 +118,10 @@ class _Player:
             except _Refused as refusal:
                 self._differs(playback, str(refusal))
                 break
-            playback.played = index + 1
+            playback.played_steps = index + 1
             playback.names[index] = state.get("names", {})
             self._differs(playback, _difference_after(step, state), index)
-            progress(playback.played, len(self._episode.steps))
+            progress(playback.played_steps, len(self._episode.steps))
         if self._episode.complete and not state["done"]:
             self._differs(playback, "the episode does not end")
         self._keep(playback)
@@ -130,20 +130,20 @@ class _Player:
     def _differs(self, playback: Playback, difference: str, step: int | None = None) -> None:
         """Note the first difference."""
         if difference and playback.difference is None:
-            playback.difference = Difference(playback.played if step is None else step, difference)
+            playback.difference = Difference(playback.played_steps if step is None else step, difference)
 
     def _request(self, command: Mapping[str, Any], playback: Playback) -> dict[str, Any]:
         """Send a "replay" command and return the resulting state, whose picture and observations `_keep`
         keeps later. Raises `_Refused` if recorded actions do not fit the state."""
-        index = playback.played + ("actions" in command)
+        index = playback.played_steps + ("actions" in command)
         last = index == len(self._episode.steps)
         picture = not playback.no_picture and (last or index % self._stride == 0)
-        requested = {"picture": picture, "observations": self._room > 0}
+        requested = {"picture": picture, "observations": self._free_bytes > 0}
         self._state = None
         self._arena.request({"cmd": "replay", **command, **requested})
         self._keep(playback)  # while the arena works
         while self._state is None:
-            summary = f"the replay of {self._episode.label} failed at step {playback.played:,}"
+            summary = f"the replay of {self._episode.label} failed at step {playback.played_steps:,}"
             self._work(summary, playback if "actions" in command else None)
         state = self._state
         state["rewards"] = {agent: as_number(value) for agent, value in state["rewards"].items()}
@@ -158,7 +158,7 @@ class _Player:
             playback.pictures[index] = _packet(picture, index)
         if observed := state.pop("observations", None):
             observations = {agent: unpack(value) for agent, value in observed.items()}
-            self._room -= sum(map(_size, observations.values()))
+            self._free_bytes -= sum(map(_size, observations.values()))
             playback.observations[index] = observations
 
     def _work(self, summary: str, playback: Playback | None = None) -> None:
