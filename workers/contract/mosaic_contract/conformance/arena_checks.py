@@ -4,7 +4,7 @@ is the operator of every agent. It plays the first legal action of Discrete spac
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Mapping
+from typing import Any, Mapping
 
 from mosaic_contract.arrays import unpack
 from mosaic_contract.conformance.operator_checks import zero_of
@@ -12,6 +12,7 @@ from mosaic_contract.conformance.subject import (
     START_SECONDS,
     Answer,
     CheckFailed,
+    Checks,
     Conversation,
     Subject,
     check_ends,
@@ -33,7 +34,7 @@ class ArenaChecks:
         self.env_id = str(subject.config.get("environment") or "")
         self.lanes = 0
 
-    def checks(self) -> dict[str, Callable[[], str]]:
+    def checks(self) -> Checks:
         return {
             "environments": self.environments,
             "arena": self.arena,

@@ -102,6 +102,12 @@ class ObservedProcess:
             time.sleep(_POLL_SECONDS)
         return True
 
+    def feed(self, data: bytes) -> None:
+        """Write the last input, and close stdin."""
+        assert self.popen.stdin is not None
+        self.popen.stdin.write(data)
+        self.popen.stdin.close()
+
     def lines(self) -> list[bytes]:
         """Return the non-empty lines of stdout so far."""
         with self.stdout_path.open("rb") as file:

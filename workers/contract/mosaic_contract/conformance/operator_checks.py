@@ -6,7 +6,7 @@ from __future__ import annotations
 import binascii
 import math
 import signal
-from typing import Any, Callable, Mapping, Union
+from typing import Any, ContextManager, Mapping, Union
 
 from mosaic_contract.action_reader import action_reader
 from mosaic_contract.arena import plain
@@ -16,6 +16,7 @@ from mosaic_contract.conformance.subject import (
     START_SECONDS,
     Answer,
     CheckFailed,
+    Checks,
     Conversation,
     Subject,
     check_ends,
@@ -37,6 +38,7 @@ PLAIN = "plain "
 """Prefix of the names of the checks of the plain protocol."""
 _MODE = ("--interactive", "--run-id", "conformance")
 _GREETINGS = ("init", "ready")
+_READY = ("agent_ready", "agent_initialized")
 _PLAIN_GAME = "CartPole-v1"
 _PLAIN_OBSERVATIONS = {"type": "Box", "shape": [4], "dtype": "float32", "low": -5.0, "high": 5.0}
 _PLAIN_ACTIONS = {"type": "Discrete", "shape": [], "dtype": "int64", "n": 2, "start": 0}
@@ -50,7 +52,7 @@ class OperatorChecks:
         self.subject = subject
         self.config = dict(subject.config.get("operate") or {})
 
-    def checks(self) -> dict[str, Callable[[], str]]:
+    def checks(self) -> Checks:
         return {"operating": self.operating, "operating errors": self.errors, "operating ends": self.ends}
 
     def operating(self) -> str:
@@ -104,7 +106,7 @@ class OperatorChecks:
             "settings": self._settings(),
         }
         hint = 'init_agent; the needs of its operators are listed under "operate" in conformance.json'
-        ready = talk.request(setup, ("agent_ready", "agent_initialized"), self.subject.deadline, hint)
+        ready = talk.request(setup, _READY, self.subject.deadline, hint)
         is_addressed = ready.get("player_id") == player
         talk.require(is_addressed, f"the player_id {player!r} in the answer to init_agent", ready)
         begin = {"cmd": "episode_begin", "player_id": player, "seed": 2, "episode_index": 0}
@@ -119,12 +121,30 @@ class OperatorChecks:
                 "step_index": step,
                 **self.config.get("hints", {}),
             }
-            answer = talk.request(command, "action_selected", self.subject.deadline)
-            problem = _problem_of_answer(answer, player) or problem_of_action(answer["action"], space)
-            expected = f"an action for {player} in {dict(space)}"
-            talk.require(not problem, expected, f"{problem}: {answer!r:.500}")
+            self._select_action(talk, player, space, command)
         end = {"cmd": "episode_end", "player_id": player, "total_reward": 1.5, "steps": _STEPS}
         talk.request(end, "ok", START_SECONDS)
+
+    def _select_action(
+        self, talk: Conversation, player: str, space: Mapping[str, Any], command: Mapping[str, Any]
+    ) -> None:
+        answer = talk.request(command, "action_selected", self.subject.deadline)
+        problem = self._problem_of_answer(answer, player) or problem_of_action(answer["action"], space)
+        talk.require(not problem, f"an action for {player} in {dict(space)}", f"{problem}: {answer!r:.500}")
+
+    def _problem_of_answer(self, answer: Answer, player: str) -> str:
+        if answer.get("player_id") != player:
+            return "the answer is for another agent"
+        if "action" not in answer:
+            return "there is no action"
+        for name in ("action_str", "reasoning"):
+            if not isinstance(answer.get(name, ""), str):
+                return f"{name} is not a string"
+        for name in ("input_tokens", "output_tokens", "latency_ms"):
+            number = answer.get(name, 0)
+            if type(number) not in (int, float) or number < 0:
+                return f"{name} is not a number from 0"
+        return ""
 
     def _action_spaces(self) -> list[dict[str, Any]]:
         names = [str(name).lower() for name in self.subject.capabilities.get("action_spaces", [])]
@@ -146,36 +166,21 @@ class OperatorChecks:
         return settings
 
 
-def is_plain(subject: Subject) -> bool:
-    """Return whether operators answer "ping" but not "hello"; False if they answer neither."""
-    ping = b'{"cmd":"ping"}\n'  # answered even without "hello", as by an arena's operators
-    try:
-        with subject.conversation("level", *_MODE, unsolicited=(*_GREETINGS, "error")) as talk:
-            hello = encode_line({"cmd": "hello", "protocol": PROTOCOL}, OPERATING_LINE_LIMIT)
-            answer = talk.request(hello + ping, ("hello", "pong"), START_SECONDS, "hello")
-            return bool(answer["type"] == "pong")
-    except CheckFailed:
-        return False
-
-
-class PlainChecks:
+class PlainChecks(OperatorChecks):
     """Checks with an agent of CartPole-v1, which a worker may make to learn its actions. `operate` of the
     subject's configuration may override this: `game_name`, `observation_space`, `action_space`, `settings`,
     `observation`."""
 
-    def __init__(self, subject: Subject) -> None:
-        self.subject = subject
-        self.config = dict(subject.config.get("operate") or {})
-
-    def checks(self) -> dict[str, Callable[[], str]]:
+    def checks(self) -> Checks:
         return {f"{PLAIN}operating": self.operating, f"{PLAIN}errors": self.errors, f"{PLAIN}ends": self.ends}
 
     def operating(self) -> str:
+        game = str(self.config.get("game_name", _PLAIN_GAME))
         with self._talk("operating") as talk:
             for number in range(2):  # a second agent, or the same one again
-                self._agent(talk, f"agent_{number}")
+                self._act(talk, f"agent_{number}", game)
             _stop(talk, self.subject.grace)
-        return f"{self._game}, {_STEPS} steps each"
+        return f"{game}, {_STEPS} steps each"
 
     def errors(self) -> str:
         with self._talk("errors") as talk:
@@ -186,7 +191,7 @@ class PlainChecks:
     def ends(self) -> str:
         with self._talk("end-of-input") as talk:
             talk.request({"cmd": "ping"}, "pong", START_SECONDS)
-            talk.close_input()
+            talk.process.feed(b"")
             talk.expect_end(0, self.subject.grace, "at the end of stdin")
         with self._talk("SIGTERM") as talk:
             talk.request({"cmd": "ping"}, "pong", START_SECONDS)
@@ -195,41 +200,46 @@ class PlainChecks:
             talk.require(ended, f"its end within {self.subject.grace:g} s of SIGTERM", "still running")
         return "at the end of stdin, and by SIGTERM"
 
-    @property
-    def _game(self) -> str:
-        return str(self.config.get("game_name", _PLAIN_GAME))
-
-    def _talk(self, name: str) -> Any:
+    def _talk(self, name: str) -> ContextManager[Conversation]:
         return self.subject.conversation(f"plain-{name}", *_MODE, unsolicited=_GREETINGS)
 
-    def _agent(self, talk: Conversation, player: str) -> None:
+    def _act(self, talk: Conversation, player: str, game: str) -> None:
         space = self.config.get("action_space", _PLAIN_ACTIONS)
         setup = {
             "cmd": "init_agent",
-            "game_name": self._game,
+            "game_name": game,
             "player_id": player,
             "observation_space": self.config.get("observation_space", _PLAIN_OBSERVATIONS),
             "action_space": space,
             "settings": dict(self.config.get("settings") or {}),
         }
-        answer_types = ("agent_ready", "agent_initialized")
-        talk.request(plain.introduction(setup), answer_types, self.subject.deadline)
-        for _ in range(_STEPS):
-            answer = talk.request(self._question(player), "action_selected", self.subject.deadline)
-            problem = self._problem(answer, player, space)
-            expected = f"an action for {player} in {dict(space)}"
-            talk.require(not problem, expected, f"{problem}: {answer!r:.500}")
-
-    def _question(self, player: str) -> dict[str, Any]:
+        talk.request(plain.introduction(setup), _READY, self.subject.deadline)
         observation = self.config.get("observation", [0.0] * 4)
-        return {"cmd": "select_action", "player_id": player, "observation": observation}
+        for _ in range(_STEPS):
+            command = {"cmd": "select_action", "player_id": player, "observation": observation}
+            self._select_action(talk, player, space, command)
 
-    def _problem(self, answer: Mapping[str, Any], player: str, space: Mapping[str, Any]) -> str:
+    def _problem_of_answer(self, answer: Answer, player: str) -> str:
         if answer.get("player_id", player) != player:
             return "the answer is for another agent"
-        if "action" not in answer:
-            return "there is no action"
-        return problem_of_action(answer["action"], space)
+        return "" if "action" in answer else "there is no action"
+
+
+def operator_checks(subject: Subject) -> Checks:
+    """Return the checks of a worker's operators, at their level of the protocol."""
+    return (PlainChecks if _is_plain(subject) else OperatorChecks)(subject).checks()
+
+
+def _is_plain(subject: Subject) -> bool:
+    """Return whether operators answer "ping" but not "hello"; False if they answer neither."""
+    ping = b'{"cmd":"ping"}\n'  # answered even without "hello", as by an arena's operators
+    try:
+        with subject.conversation("level", *_MODE, unsolicited=(*_GREETINGS, "error")) as talk:
+            hello = encode_line({"cmd": "hello", "protocol": PROTOCOL}, OPERATING_LINE_LIMIT)
+            answer = talk.request(hello + ping, ("hello", "pong"), START_SECONDS, "hello")
+            return bool(answer["type"] == "pong")
+    except CheckFailed:
+        return False
 
 
 def _stop(talk: Conversation, grace: float) -> None:
@@ -244,21 +254,6 @@ def problem_of_action(action: Any, space: Mapping[str, Any]) -> str:
         action_reader(space)(unpack(action))
     except (BadMessage, ValueError) as error:
         return str(error)
-    return ""
-
-
-def _problem_of_answer(answer: Answer, player: str) -> str:
-    if answer.get("player_id") != player:
-        return "the answer is for another agent"
-    if "action" not in answer:
-        return "there is no action"
-    for name in ("action_str", "reasoning"):
-        if not isinstance(answer.get(name, ""), str):
-            return f"{name} is not a string"
-    for name in ("input_tokens", "output_tokens", "latency_ms"):
-        number = answer.get(name, 0)
-        if type(number) not in (int, float) or number < 0:
-            return f"{name} is not a number from 0"
     return ""
 
 

@@ -20,6 +20,8 @@ from mosaic_contract.errors import BadLine
 START_SECONDS = 120.0  # for a command that only checks: imports of a large library from a slow disk
 _POLL_SECONDS = 0.002  # between reads of the answers, which are many and fast
 Answer = dict[str, Any]
+Checks = Mapping[str, Callable[[], str]]
+"""Checks by name. Each returns what it has found, or raises `CheckFailed`."""
 
 
 class CheckFailed(Exception):
@@ -126,10 +128,6 @@ class Conversation:
         """Raise `CheckFailed`, with the last log lines of the process, unless `met` is true."""
         require(met, expected, observed, self.process)
 
-    def close_input(self) -> None:
-        assert self.process.popen.stdin is not None
-        self.process.popen.stdin.close()
-
     def expect_end(self, code: int, seconds: float, when: str) -> None:
         """Wait for the process to exit. Raises `CheckFailed` if it does not exit in time with this code, or
         if stdout has more lines than answers."""
@@ -159,12 +157,11 @@ def check_ends(
 ) -> str:
     """Check that the worker exits at the end of its stdin and on SIGTERM, without further lines on stdout.
 
-    Before that, it answers the command returned by `question` with a message of type `kind`. Raises
-    `CheckFailed`.
+    Before that, it answers `command()` with a message of type `answer_type`. Raises `CheckFailed`.
     """
     with subject.conversation(f"end-of-input{mode}", mode) as talk:
         talk.request(command(), answer_type, START_SECONDS)
-        talk.close_input()
+        talk.process.feed(b"")
         talk.expect_end(0, subject.grace, "at the end of stdin")
     with subject.conversation(f"SIGTERM{mode}", mode) as talk:
         talk.request(command(), answer_type, START_SECONDS)

@@ -20,8 +20,15 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_contract.conformance.arena_checks import ArenaChecks
-from mosaic_contract.conformance.operator_checks import PLAIN, OperatorChecks, PlainChecks, is_plain
-from mosaic_contract.conformance.subject import START_SECONDS, CheckFailed, Subject, expect_exit, require
+from mosaic_contract.conformance.operator_checks import PLAIN, operator_checks
+from mosaic_contract.conformance.subject import (
+    START_SECONDS,
+    CheckFailed,
+    Checks,
+    Subject,
+    expect_exit,
+    require,
+)
 from mosaic_contract.conformance.training_checks import TrainingChecks
 from mosaic_contract.fastlane import LINK, clear
 from mosaic_contract.stdio import reserve_standard_streams
@@ -31,89 +38,59 @@ _POLL_SECONDS = 0.05  # between requests to a server that loads its model
 _POINTS = [[0, 1000.0, {"loss": 1.0}], [1, None, {"loss": float("nan"), "return": 2.0}]]
 
 
-class ExportChecks:
-    """Checks of exporters. `formats` of the subject's configuration are the worker's values of `--export`."""
-
-    def __init__(self, subject: Subject) -> None:
-        self.subject = subject
-
-    def checks(self) -> dict[str, Callable[[], str]]:
-        formats = map(str, self.subject.config.get("formats", []))
-        return {f"export {form}": partial(self.export, form) for form in formats}
-
-    def export(self, form: str) -> str:
-        out = self.subject.empty_folder(f"exported-{form}")
-        process = self.subject.start(form, "--export", form, "--out", str(out), talks=True)
-        with process:
-            assert process.popen.stdin is not None
-            process.popen.stdin.write("".join(f"{json.dumps(line)}\n" for line in (_RUN, *_POINTS)).encode())
-            process.popen.stdin.close()
-            expect_exit(process, 0, self.subject.deadline)
-            answers = process.messages()
-        is_answered = [answer.get("run") for answer in answers] == ["conformance"]
-        require(is_answered, 'one line on stdout: {"run": "conformance", "path"}', answers, process)
-        path = Path(str(answers[0].get("path")))
-        require(out in path.parents and path.exists(), f"a path below {out} that exists", str(path), process)
-        return path.name
+def export_checks(subject: Subject) -> Checks:
+    """Return the checks of an exporter. `formats` of the subject's configuration are its values of
+    `--export`."""
+    formats = map(str, subject.config.get("formats", []))
+    return {f"export {form}": partial(_export, subject, form) for form in formats}
 
 
-class DatasetChecks:
-    """Checks of workers that write datasets of recorded episodes."""
-
-    def __init__(self, subject: Subject) -> None:
-        self.subject = subject
-
-    def checks(self) -> dict[str, Callable[[], str]]:
-        return {"a missing recording": self.missing}
-
-    def missing(self) -> str:
-        folder = self.subject.empty_folder("dataset")
-        recording = folder / "missing.npz"
-        episode = {"file": str(recording), "sha256": "", "metadata": {}}
-        out = folder / "conformance-v0"
-        request = {
-            "out": str(out),
-            "dataset_id": out.name,
-            "metadata": {},
-            "facts": {},
-            "episodes": [episode],
-        }
-        process = self.subject.start("dataset", "--dataset", talks=True)
-        with process:
-            assert process.popen.stdin is not None
-            process.popen.stdin.write(json.dumps(request).encode())
-            process.popen.stdin.close()
-            expect_exit(process, 2, self.subject.deadline, "for a recording that is missing")
-        require(not out.exists(), "no dataset of a missing recording", str(out), process)
-        return f"refused: {recording.name}"
+def _export(subject: Subject, form: str) -> str:
+    out = subject.empty_folder(f"exported-{form}")
+    with subject.start(form, "--export", form, "--out", str(out), talks=True) as process:
+        process.feed("".join(f"{json.dumps(line)}\n" for line in (_RUN, *_POINTS)).encode())
+        expect_exit(process, 0, subject.deadline)
+        answers = process.messages()
+    is_answered = [answer.get("run") for answer in answers] == ["conformance"]
+    require(is_answered, 'one line on stdout: {"run": "conformance", "path"}', answers, process)
+    path = Path(str(answers[0].get("path")))
+    require(out in path.parents and path.exists(), f"a path below {out} that exists", str(path), process)
+    return path.name
 
 
-class ServeChecks:
-    """Checks of servers of language models. The subject's configuration has the arguments of one at "serve";
-    without them, such as of a server that needs a GPU, nothing is checked."""
+def _refuse_missing_recording(subject: Subject) -> str:
+    """Check that a worker that writes datasets of recorded episodes refuses a missing recording."""
+    folder = subject.empty_folder("dataset")
+    recording, out = folder / "missing.npz", folder / "conformance-v0"
+    episode = {"file": str(recording), "sha256": "", "metadata": {}}
+    request = {"out": str(out), "dataset_id": out.name, "metadata": {}, "facts": {}, "episodes": [episode]}
+    with subject.start("dataset", "--dataset", talks=True) as process:
+        process.feed(json.dumps(request).encode())
+        expect_exit(process, 2, subject.deadline, "for a recording that is missing")
+    require(not out.exists(), "no dataset of a missing recording", str(out), process)
+    return f"refused: {recording.name}"
 
-    def __init__(self, subject: Subject) -> None:
-        self.subject = subject
 
-    def checks(self) -> dict[str, Callable[[], str]]:
-        return {"serving": self.serve} if "serve" in self.subject.config else {}
+def serve_checks(subject: Subject) -> Checks:
+    """Return the checks of a server of language models. The subject's configuration has its arguments at
+    "serve"; without them, such as of a server that needs a GPU, nothing is checked."""
+    return {"serving": partial(_serve, subject)} if "serve" in subject.config else {}
 
-    def serve(self) -> str:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        address = ["--host", "127.0.0.1", "--port", str(port)]
-        process = self.subject.start("serve", "--serve", *address, *self.subject.config["serve"])
-        with process:
-            deadline = time.monotonic() + self.subject.deadline
-            while (status := _status(port)) != 200:
-                is_starting = process.code is None and time.monotonic() <= deadline
-                observed = f"{process.ending}, status {status}"
-                require(is_starting, "an answer at /v1/models", observed, process)
-                time.sleep(_POLL_SECONDS)
-            process.signal(signal.SIGTERM)
-            ended = process.wait(self.subject.grace)
-            require(ended, f"its end {self.subject.grace:g} s after SIGTERM", process.ending, process)
-        return f"answers at port {port}, and ends by SIGTERM"
+
+def _serve(subject: Subject) -> str:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    address = ["--host", "127.0.0.1", "--port", str(port)]
+    with subject.start("serve", "--serve", *address, *subject.config["serve"]) as process:
+        deadline = time.monotonic() + subject.deadline
+        while (status := _status(port)) != 200:
+            is_starting = process.code is None and time.monotonic() <= deadline
+            require(is_starting, "an answer at /v1/models", f"{process.ending}, status {status}", process)
+            time.sleep(_POLL_SECONDS)
+        process.signal(signal.SIGTERM)
+        ended = process.wait(subject.grace)
+        require(ended, f"its end {subject.grace:g} s after SIGTERM", process.ending, process)
+    return f"answers at port {port}, and ends by SIGTERM"
 
 
 def _status(port: int) -> int | None:
@@ -212,13 +189,13 @@ def level(results: Sequence[CheckResult]) -> str:
     return "the plain protocol" if plain else "the whole protocol"
 
 
-_PARTS: dict[str, Callable[[Subject], Any]] = {
-    "train": TrainingChecks,
-    "operate": lambda subject: (PlainChecks if is_plain(subject) else OperatorChecks)(subject),
-    "arena": ArenaChecks,
-    "export": ExportChecks,
-    "dataset": DatasetChecks,
-    "serve": ServeChecks,
+_PARTS: dict[str, Callable[[Subject], Checks]] = {  # by mode
+    "train": lambda subject: TrainingChecks(subject).checks(),
+    "operate": operator_checks,
+    "arena": lambda subject: ArenaChecks(subject).checks(),
+    "export": export_checks,
+    "dataset": lambda subject: {"a missing recording": partial(_refuse_missing_recording, subject)},
+    "serve": serve_checks,
 }
 
 
@@ -227,7 +204,7 @@ def _checks(subject: Subject) -> Iterator[tuple[str, Callable[[], str]]]:
     yield "discovery", lambda: _discovery(subject)
     for mode in subject.modes or ["train"]:
         if mode in _PARTS:  # the metadata may list modes unknown to the suite
-            yield from _PARTS[mode](subject).checks().items()
+            yield from _PARTS[mode](subject).items()
     yield "nothing left", lambda: _nothing_left(subject)
 
 

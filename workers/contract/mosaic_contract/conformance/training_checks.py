@@ -6,11 +6,18 @@ import json
 import signal
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable
+from typing import Any
 
 from mosaic_contract.codec import DEFAULT_LINE_LIMIT, decode_line
 from mosaic_contract.conformance.observed_process import ObservedProcess
-from mosaic_contract.conformance.subject import START_SECONDS, CheckFailed, Subject, expect_exit, require
+from mosaic_contract.conformance.subject import (
+    START_SECONDS,
+    CheckFailed,
+    Checks,
+    Subject,
+    expect_exit,
+    require,
+)
 from mosaic_contract.errors import BadLine, BadMessage
 from mosaic_contract.messages import EVENTS, missing_fields, parse_message
 
@@ -28,7 +35,7 @@ class TrainingChecks:
         self.resolved: dict[str, Any] = {}
         self.training: ObservedProcess | None = None
 
-    def checks(self) -> dict[str, Callable[[], str]]:
+    def checks(self) -> Checks:
         return {
             "dry run": self.dry_run,
             "bad configuration": self.bad_configuration,
