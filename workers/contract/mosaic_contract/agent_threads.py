@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections import deque
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Iterable, Optional, Tuple
 
 from mosaic_contract.messages import ALONE
 
@@ -20,6 +20,8 @@ _MAX_ABANDONED = 16  # threads in abandoned calls; beyond that such calls are aw
 
 Command = dict[str, Any]
 Perform = Callable[[Command], object]
+Queued = Optional[Tuple[Command, threading.Barrier]]
+"""A command, and the barrier where the threads that it concerns meet: the last one to arrive executes it."""
 
 log = logging.getLogger("mosaic_contract")
 
@@ -41,16 +43,19 @@ class AgentThreads:
             if isinstance(agent, str) and agent not in self._agents:
                 self._agents[agent] = _AgentThread(agent)
         if isinstance(agent, str) and agent in self._agents:
-            concerned = [self._agents[agent]]
-        elif agent is None:
-            concerned = list(self._agents.values())
+            threads = [self._agents[agent]]
         else:
-            concerned = []
-        shared = _Shared(self._perform, command, len(concerned))
-        for thread in concerned:
-            thread.put(shared)
-        if not concerned:
+            threads = list(self._agents.values()) if agent is None else []
+        if not threads:
             self._perform(command)
+            return
+
+        def execute() -> None:
+            self._perform(command)
+
+        barrier = threading.Barrier(len(threads), execute)
+        for thread in threads:
+            thread.put((command, barrier))
 
     def abandon_calls(self, renew: Callable[[str], None]) -> None:
         """Give each agent that is in a call a new thread, after calling `renew` for it. The old thread ends
@@ -93,42 +98,21 @@ def is_current() -> bool:
     return not (isinstance(thread, _AgentThread) and thread.leaving)
 
 
-class _Shared:
-    """A command that concerns several threads: the last thread to reach it executes it, the others wait."""
-
-    def __init__(self, perform: Perform, command: Command, threads: int) -> None:
-        self._perform = perform
-        self._missing = threads
-        self._counting = threading.Lock()
-        self._done = threading.Event()
-        self.command = command
-
-    def meet(self) -> None:
-        with self._counting:
-            self._missing -= 1
-            last = not self._missing
-        if last:
-            self._perform(self.command)
-            self._done.set()
-        else:
-            self._done.wait()
-
-
 class _AgentThread(threading.Thread):
-    def __init__(self, agent: str, waiting: Iterable[_Shared | None] = ()) -> None:
+    def __init__(self, agent: str, waiting: Iterable[Queued] = ()) -> None:
         super().__init__(name=f"mosaic-agent-{agent}", daemon=True)
         self.agent = agent
         self.leaving = False
         self._waiting = deque(waiting)
-        self._current: _Shared | None = None
+        self._current: Queued = None
         self._changed = threading.Condition()
         self.start()
 
-    def put(self, shared: _Shared | None) -> None:
+    def put(self, queued: Queued) -> None:
         """Queue a command; None ends the thread."""
         with self._changed:
             self._changed.wait_for(lambda: len(self._waiting) < _MAX_WAITING)
-            self._waiting.append(shared)
+            self._waiting.append(queued)
             self._changed.notify_all()
 
     def leave(self) -> None:
@@ -137,11 +121,11 @@ class _AgentThread(threading.Thread):
             self.leaving = True
             self._changed.notify_all()
 
-    def abandon(self) -> list[_Shared | None] | None:
+    def abandon(self) -> list[Queued] | None:
         """Let the thread end after its call, and return the commands not started; None if it is in no
         call."""
         with self._changed:
-            if self._current is None or self._current.command.get("cmd") != "select_action":
+            if self._current is None or self._current[0].get("cmd") != "select_action":
                 return None
             self.leaving = True
             waiting = list(self._waiting)
@@ -150,13 +134,13 @@ class _AgentThread(threading.Thread):
 
     def run(self) -> None:
         try:
-            while (shared := self._next()) is not None:
-                shared.meet()
+            while (queued := self._next()) is not None:
+                queued[1].wait()
         except BaseException:  # such as an operator's sys.exit, which would leave this agent without a thread
             log.exception("the thread of %s has ended: this process cannot continue", self.name)
             os._exit(1)
 
-    def _next(self) -> _Shared | None:
+    def _next(self) -> Queued:
         with self._changed:
             self._current = None
             self._changed.wait_for(lambda: self._waiting or self.leaving)
