@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence  # typing's are ten times as slow in `isinstance`
 from importlib import import_module
 from numbers import Real
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 from mosaic_contract.errors import quoted
 from mosaic_contract.space_compatibility import text_of
@@ -38,7 +38,12 @@ def converter(space: Any, contained: bool = False) -> Convert:
     `contained`: whether Discrete observations must be in their space. Some environments observe -1 before the
     first move.
     """
-    return _converter(space, contained) or _unchanged
+    kind = type(space).__name__
+    if kind == "Box":
+        return array_converter(tuple(space.shape), space.dtype, text_of(describe_space(space)))
+    if kind == "Discrete":
+        return _contained(space) if contained else _number
+    return _container(space, contained) if kind in ("Dict", "Tuple") else lambda observation: observation
 
 
 def excluded_numbers(space: Any, observation: Any, path: str = "") -> Iterator[Misfit]:
@@ -55,21 +60,6 @@ def excluded_numbers(space: Any, observation: Any, path: str = "") -> Iterator[M
             yield Misfit(f"has the value {value}; its space allows {low} to {high}", path)
     elif kind in ("Discrete", "MultiDiscrete", "MultiBinary") and not space.contains(observation):
         yield Misfit(f"is {quoted(observation)}, which is not in its space {space}", path)
-
-
-def _unchanged(observation: Any) -> Any:
-    return observation
-
-
-def _converter(space: Any, contained: bool) -> Optional[Convert]:
-    kind = type(space).__name__
-    if kind == "Box":
-        return array_converter(tuple(space.shape), space.dtype, text_of(describe_space(space)))
-    if kind == "Discrete":
-        return _contained(space) if contained else _number
-    if kind in ("Dict", "Tuple"):
-        return _container(space, contained)
-    return None
 
 
 def _parts(space: Any) -> list[tuple[Any, Any]]:
@@ -134,7 +124,7 @@ def _container(space: Any, contained: bool) -> Convert:
     converted."""
     named = type(space).__name__ == "Dict"
     kind: Any = Mapping if named else Sequence
-    parts = [(key, _converter(part, contained) or _unchanged) for key, part in _parts(space)]
+    parts = [(key, converter(part, contained)) for key, part in _parts(space)]
 
     def convert(observation: Any) -> Any:
         if not isinstance(observation, kind) or isinstance(observation, str):
