@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from dataclasses import replace
+from pkgutil import resolve_name
 from typing import Any, Callable, Protocol, Sequence
 
 from mosaic_contract.language.endpoint import choice_in
@@ -13,11 +14,16 @@ from mosaic_contract.language.exchange_store import ExchangeStore
 from mosaic_contract.language.prices import price_of
 from mosaic_contract.language.recording import CallKey, Episode
 from mosaic_contract.language.retries import repeat
-from mosaic_contract.language.settings import ANTHROPIC, OPENAI, ModelSettings
+from mosaic_contract.language.settings import ANTHROPIC, LOCAL, OPENAI, ModelSettings
 from mosaic_contract.operators import AgentSetup
 from mosaic_contract.seeds import derive_seed
 
 _MAX_PROMPT_CHARS = 1_000_000  # fits in a recording's line even with all of JSON's escapes
+_BACKENDS = {  # by provider, each imported for the first agent that calls it
+    OPENAI: "mosaic_contract.language.openai_api:OpenAIEndpoint",
+    ANTHROPIC: "mosaic_contract.language.anthropic_api:AnthropicEndpoint",
+    LOCAL: "mosaic_contract.language.local:LocalModel",
+}
 
 
 class Backend(Protocol):
@@ -177,14 +183,4 @@ def _parsed(
 @functools.lru_cache(maxsize=None)
 def _backend(settings: ModelSettings) -> Backend:
     """Return the backend of a model, shared by the agents of this process with the same settings."""
-    if settings.provider == OPENAI:
-        from mosaic_contract.language.openai_api import OpenAIEndpoint
-
-        return OpenAIEndpoint(settings)
-    if settings.provider == ANTHROPIC:
-        from mosaic_contract.language.anthropic_api import AnthropicEndpoint
-
-        return AnthropicEndpoint(settings)
-    from mosaic_contract.language.local import LocalModel
-
-    return LocalModel(settings)
+    return resolve_name(_BACKENDS[settings.provider])(settings)
