@@ -18,11 +18,11 @@ from mosaic_contract.arrays import pack
 from mosaic_contract.spaces import describe_space
 
 _DIGITS = "0123456789"
-_ARROWS = (("ArrowLeft", "ArrowRight"), ("ArrowDown", "ArrowUp"))  # decrease and increase one number of a Box
+_ARROWS = (("ArrowLeft", "ArrowRight"), ("ArrowDown", "ArrowUp"))
+_LETTERS = tuple(zip("asdfghjkl;", "qwertyuiop"))
+"""Keys for the numbers of a Box: one sets a number to its lower bound, the other to its upper bound."""
 _NUMBERED = re.compile(r"(.+?)[_ -]?\d+")
-_UPPER, _LOWER = "qwertyuiop", "asdfghjkl;"
 _NEUTRAL_KEY = " "
-_MAX_ARROW_NUMBERS = 2  # numbers of an action that arrow keys control
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,8 @@ def _default_keys(space: Mapping[str, Any]) -> dict[str, Any]:
         start = space.get("start", 0)
         return {_DIGITS[index]: start + index for index in range(space["n"])}
     if kind == "Box" and len(space["shape"]) == 1 and space["shape"][0]:
-        return _arrow_keys(space, space["shape"][0])
+        lows, highs = (_finite_bounds(space[name], space["shape"][0]) for name in ("low", "high"))
+        return _number_keys(_ARROWS, lows, highs)
     return {}
 
 
@@ -168,26 +169,11 @@ def _teams_of(agents: Sequence[str], facts: Mapping[str, EnvironmentFacts]) -> d
     return teams
 
 
-def _arrow_keys(space: Mapping[str, Any], size: int) -> dict[str, Any]:
-    bounds = {name: _bounds(space[name], size) for name in ("low", "high")}
-    neutral = [min(max(0.0, low), high) for low, high in zip(bounds["low"], bounds["high"])]
-    keys = {}
-    for index, pair in enumerate(_ARROWS[:size]):
-        for key, bound in zip(pair, ("low", "high")):
-            keys[key] = [*neutral[:index], bounds[bound][index], *neutral[index + 1 :]]
-    return keys
-
-
-def _bounds(bound: Any, size: int) -> list[float]:
-    """Return one number for each element; 1 or -1 for unbounded elements."""
+def _finite_bounds(bound: Any, size: int) -> list[float]:
+    """Return one bound for each element; 1 or -1 for unbounded elements."""
     numbers = bound if isinstance(bound, list) else [bound] * size
-    return [_finite(number) for number in numbers]
-
-
-def _finite(number: Any) -> float:
-    if isinstance(number, str):  # "Infinity", "-Infinity"
-        return -1.0 if number.startswith("-") else 1.0
-    return float(number)
+    unbounded = {"Infinity": 1.0, "-Infinity": -1.0}
+    return [unbounded[number] if isinstance(number, str) else float(number) for number in numbers]
 
 
 def _versions(environment: EnvironmentAdapter, packages: Sequence[str]) -> dict[str, str]:
@@ -213,17 +199,21 @@ def facts_of_joints(names: Sequence[str], space: Any, task: str, package: str) -
     lows, highs = space.low.tolist(), space.high.tolist()
     return EnvironmentFacts(
         action_meanings=names,
-        keys=_keys(lows, highs) if len(names) > _MAX_ARROW_NUMBERS else None,
+        keys=_number_keys(_LETTERS, lows, highs, _NEUTRAL_KEY) if len(names) > len(_ARROWS) else None,
         instructions=f"{task} An action is {len(names)} numbers, in order: {_ranges(names, lows, highs)}.",
         packages=(package,),
     )
 
 
-def _keys(lows: Sequence[float], highs: Sequence[float]) -> dict[str, list[float]]:
+def _number_keys(
+    pairs: Sequence[tuple[str, str]], lows: Sequence[float], highs: Sequence[float], neutral_key: str = ""
+) -> dict[str, list[float]]:
+    """Return the actions by key: each pair of keys sets one number to its bounds and the others to 0, or the
+    bound nearest to it, as the neutral key does for all."""
     neutral = [min(max(0.0, low), high) for low, high in zip(lows, highs)]
-    keys = {_NEUTRAL_KEY: neutral}
-    for index, upper, lower in zip(range(len(neutral)), _UPPER, _LOWER):
-        for key, bounds in ((upper, highs), (lower, lows)):
+    keys = {neutral_key: neutral} if neutral_key else {}
+    for index, pair in enumerate(pairs[: len(neutral)]):
+        for key, bounds in zip(pair, (lows, highs)):
             keys[key] = [*neutral[:index], bounds[index], *neutral[index + 1 :]]
     return keys
 
