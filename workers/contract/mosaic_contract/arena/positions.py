@@ -33,14 +33,16 @@ def begin_at(env: Any, env_id: str, position: str) -> None:
     )
 
 
-def _after_reset(inner: Any, change: Callable[[], None]) -> None:
-    """Extend an environment's reset by a change of its state."""
+def _after_reset(inner: Any, set_board: Callable[[], None], second_moves: bool) -> None:
+    """Extend a board game's reset by the position, in which the first or the second player moves."""
     reset = inner.reset
 
     @functools.wraps(reset)
     def reset_there(seed: int | None = None, options: Any = None) -> Any:
         returned = reset(seed=seed, options=options)
-        change()
+        set_board()
+        if second_moves:
+            inner.agent_selection = inner._agent_selector.next()
         return returned
 
     inner.reset = reset_there
@@ -66,14 +68,12 @@ def _chess(inner: Any, fen: str) -> None:
     if board.is_game_over(claim_draw=True):
         raise ConfigError(f"the game is over in {fen!r}: {board.result(claim_draw=True)}")
 
-    def change() -> None:
+    def set_board() -> None:
         inner.board = chess.Board(fen)
         planes = utilities.get_observation(inner.board, player=0)
         inner.board_history = numpy.dstack((planes[:, :, 7:], inner.board_history[:, :, :-13]))
-        if inner.board.turn == chess.BLACK:
-            inner.agent_selection = inner._agent_selector.next()
 
-    _after_reset(inner, change)
+    _after_reset(inner, set_board, board.turn == chess.BLACK)
 
 
 def _connect_four(inner: Any, text: str) -> None:
@@ -88,12 +88,7 @@ def _connect_four(inner: Any, text: str) -> None:
         if inner.check_for_winner() or all(cells):
             raise ConfigError("the game is over on this board")
 
-    def change() -> None:
-        inner.board = list(cells)
-        if second_moves:
-            inner.agent_selection = inner._agent_selector.next()
-
-    _after_reset(inner, change)
+    _after_reset(inner, lambda: setattr(inner, "board", list(cells)), second_moves)
 
 
 def _tic_tac_toe(inner: Any, text: str) -> None:
@@ -103,12 +98,7 @@ def _tic_tac_toe(inner: Any, text: str) -> None:
     if inner.board.game_status() != _UNFINISHED:
         raise ConfigError("the game is over on this board")
 
-    def change() -> None:
-        inner.board.squares = list(squares)
-        if second_moves:
-            inner.agent_selection = inner._agent_selector.next()
-
-    _after_reset(inner, change)
+    _after_reset(inner, lambda: setattr(inner.board, "squares", list(squares)), second_moves)
 
 
 def _board(text: str, height: int, width: int) -> tuple[list[list[int]], bool]:
