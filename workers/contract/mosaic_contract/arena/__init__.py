@@ -5,8 +5,7 @@ A shim provides `EnvironmentFacts` about its environments, rejects unknown setti
 `serve_arena`. The kernel and an arena exchange JSON lines (workers/PROTOCOL.md, "Arenas").
 
 - `arena`: the commands of the kernel; `channels`, `watchdog`, `errors`
-- environment: `environment_factory`, `environment_adapters`, `environment_description`, `turn_based_game`,
-  `start`, `positions`
+- environment: `environment_factory`, `environment_adapters`, `environment_description`, `start`, `positions`
 - operators: `seats` queries the operators of all agents through `calls`; `operators`, `process_operator`,
   `plain` (for workers with the plain protocol), `actions`, `hints` (additional inputs), `exchanges`
 - episodes: `episode`, `batch` (several together), `replaying`, `arena_telemetry`, `frame_publisher`,
@@ -17,12 +16,12 @@ from mosaic_contract.arena.arena import serve_arena
 from mosaic_contract.arena.environment_description import EnvironmentFacts, facts_of_joints
 from mosaic_contract.arena.environment_factory import (
     NumberedAgents,
+    TurnBasedGame,
     check_gymnasium_settings,
     check_settings,
     make_gymnasium,
     registered,
 )
-from mosaic_contract.arena.turn_based_game import TurnBasedGame
 
 __all__ = [
     "EnvironmentFacts",
