@@ -112,19 +112,18 @@ class Statistics:
         }  # fmt: skip
 
 
-class _Training:
-    """The statistics of the training in this process."""
-
-    statistics = Statistics()
+_training_statistics = Statistics()
 
 
 def training_statistics() -> Statistics:
-    return _Training.statistics
+    """Return the statistics of the training in this process."""
+    return _training_statistics
 
 
 def resume_statistics(recorded: Mapping[str, Any]) -> None:
     """Begin the training in this process with recorded statistics, {} for none."""
-    _Training.statistics = Statistics(recorded)
+    global _training_statistics
+    _training_statistics = Statistics(recorded)
 
 
 def limited(env: Any, wrappers: Iterable[Wrapper]) -> Any:
