@@ -35,6 +35,12 @@ class TextForm:
     end_characters: str
 
 
+_RECORDED = (
+    *("prompt", "answer", "reasoning", "parsed", "faults", "input_tokens", "output_tokens", "cost_usd"),
+    *("latency_ms", "model", "recorded"),
+)
+"""Fields of an `Exchange` in messages and recordings, in the order of recordings."""
+
 Choices = Union[Sequence[str], TextForm]
 """The restriction of an answer."""
 
@@ -91,19 +97,8 @@ class Exchange:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the exchange in the form of messages and recordings."""
-        return {
-            "prompt": [dict(turn) for turn in self.prompt],
-            "answer": self.answer,
-            "reasoning": self.reasoning,
-            "parsed": self.parsed,
-            "faults": list(self.faults),
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
-            "cost_usd": self.cost_usd,
-            "latency_ms": self.latency_ms,
-            "model": self.model,
-            "recorded": self.recorded,
-        }
+        values = {name: getattr(self, name) for name in _RECORDED}
+        return {**values, "prompt": [dict(turn) for turn in self.prompt], "faults": list(self.faults)}
 
 
 def joined(turns: Sequence[Turn]) -> list[Turn]:
