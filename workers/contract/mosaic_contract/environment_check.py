@@ -137,7 +137,8 @@ def _try_out(env: Any, env_id: str) -> Mapping[str, Any]:
     """Reset an environment and step it once. Return the info of its reset. Raises `EnvironmentFault`."""
     team = offers(env, "possible_agents")
     if not team:
-        _check_spaces(env, env_id)
+        for name in ("observation_space", "action_space"):
+            _check_space(name, getattr(env, name, None), env_id)
         check_first_returns(env, env_id)
     try:
         if offers(env, "agent_iter"):
@@ -188,11 +189,6 @@ def mask_method(env: Any) -> Any:
         return env.get_wrapper_attr("action_masks")
     except AttributeError:
         return None
-
-
-def _check_spaces(env: Any, env_id: str) -> None:
-    for name in ("observation_space", "action_space"):
-        _check_space(name, getattr(env, name, None), env_id)
 
 
 def _check_space(name: str, space: Any, env_id: str) -> None:

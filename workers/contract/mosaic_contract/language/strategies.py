@@ -111,7 +111,9 @@ class UserStrategy:
         failures: list[Exception] = []
 
         def send(messages: Any, structured: bool | None = None) -> str:
-            dialog = [_turn(message) for message in _checked_list(messages)]
+            if not isinstance(messages, (list, tuple)) or not messages:
+                raise ConfigError(f'ask({messages!r:.100}): must be a list of {{"role": …, "content": …}}')
+            dialog = list(map(_turn, messages))
             if len(exchanges) == _MAX_REQUESTS:
                 raise ConfigError(f"a strategy may send at most {_MAX_REQUESTS} requests in a step")
             try:
@@ -142,12 +144,6 @@ class UserStrategy:
                 f"the strategy of {self._file.name} returned {answer!r:.200}, not a string with an action"
             )
         return answer, exchanges
-
-
-def _checked_list(messages: Any) -> Sequence[Any]:
-    if not isinstance(messages, (list, tuple)) or not messages:
-        raise ConfigError(f'ask({messages!r:.100}): must be a list of {{"role": …, "content": …}}')
-    return messages
 
 
 def _turn(message: Any) -> Turn:
