@@ -22,7 +22,7 @@ from typing import Any
 from mosaic_contract import as_number
 from mosaic_contract.codec import write_whole
 from mosaic_contract.fastlane import Frame, FrameReader
-from mosaic_contract.priority import stretched
+from mosaic_contract.priority import scaled_deadline
 from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.arenas.arena_client import LOG_LINES, ArenaClient, ArenaFailed, ArenaLoop
@@ -127,7 +127,7 @@ class _EpisodeRecorder:
         self._failure: FilmFailed | None = None
         self._packets: list[Packet] = []
         self._stride = 1
-        self._deadline = time.monotonic() + stretched(_PLAY_SECONDS)
+        self._deadline = time.monotonic() + scaled_deadline(_PLAY_SECONDS)
 
     def opened(self, arena: ArenaClient, environment: EnvironmentInfo, assignment: Assignment) -> None:
         """Start the policy, if there is something to film."""
@@ -184,7 +184,7 @@ class _EpisodeRecorder:
 
     def _frame(self, arena: ArenaClient, step: int) -> Frame:
         """Wait for the frame of a step, which the arena draws after it has reported the step."""
-        deadline = time.monotonic() + stretched(_FRAME_SECONDS)
+        deadline = time.monotonic() + scaled_deadline(_FRAME_SECONDS)
         while True:
             self._reader.watch(_REQUESTED_FPS)
             frame = self._reader.read()
@@ -194,7 +194,7 @@ class _EpisodeRecorder:
                 raise FilmFailed(_no_pictures(self._reader.notice), refused=True)
             self._check()
             if arena.ended() or time.monotonic() > deadline:
-                seconds = stretched(_FRAME_SECONDS)
+                seconds = scaled_deadline(_FRAME_SECONDS)
                 raise FilmFailed(f"the environment was not rendered within {seconds:.0f} s at step {step}")
             time.sleep(_LOOK_SECONDS)
 

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from itertools import count, permutations
 from typing import Any, Protocol
 
-from mosaic_contract.space_compatibility import misfit, same_settings, text_of
+from mosaic_contract.space_compatibility import misfit, settings_advice, text_of
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.operators import OperatorSpec, as_operator
@@ -202,7 +202,7 @@ def _misfits(chosen: Mapping[str, OperatorSpec], facts: Facts) -> Iterator[str]:
             if text := misfit(expected, offered, f"{role}s"):
                 environment = f" in {operator.trained_on}" if operator.trained_on else ""
                 yield f"{operator.name} cannot act for {agent}: its {text}{environment}"
-                advice |= dict.fromkeys(same_settings(operator.name, operator.env_settings))
+                advice |= dict.fromkeys(settings_advice(operator.name, operator.env_settings))
     yield from advice
 
 

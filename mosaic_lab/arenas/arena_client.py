@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 import msgspec
 from mosaic_contract.errors import EnvironmentFault
-from mosaic_contract.priority import stretched
+from mosaic_contract.priority import scaled_deadline
 
 from mosaic_lab import policies
 from mosaic_lab.arenas.arena_process import CLOSE_SECONDS, ArenaFolder, ArenaProcess
@@ -239,7 +239,7 @@ class ArenaClient(ArenaProcess):
     def _expect(self, command: str) -> None:
         self.awaiting = command
         limited = command in _LIMITS
-        self._deadline = time.monotonic() + stretched(_LIMITS[command][1]) if limited else None
+        self._deadline = time.monotonic() + scaled_deadline(_LIMITS[command][1]) if limited else None
         self.liveness.begin()
 
     def answered(self) -> None:
@@ -274,7 +274,7 @@ class ArenaClient(ArenaProcess):
         if self._deadline is None or now < self._deadline:
             return None
         what, seconds = _LIMITS[self.awaiting]
-        return f"its arena did not {what} within {stretched(seconds):.0f} s"
+        return f"its arena did not {what} within {scaled_deadline(seconds):.0f} s"
 
     def _process_line(self, line: bytes) -> None:
         try:

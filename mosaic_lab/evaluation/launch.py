@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_contract.arrays import is_numeric
-from mosaic_contract.policy_queries import LARGEST, WIDTH
+from mosaic_contract.policy_queries import MAX_ELEMENTS, WIDTH
 from msgspec import structs
 
 from mosaic_lab.arenas.arena_workers import (
@@ -95,7 +95,7 @@ def batches(plan: EvaluationPlan, environment: EnvironmentInfo) -> dict[str, int
         return {}
     (agent,) = environment.agents
     space = environment.spaces[agent]["observation"]
-    if not 0 < _size(space) <= LARGEST:
+    if not 0 < _size(space) <= MAX_ELEMENTS:
         return {}
     return {
         label: BATCH

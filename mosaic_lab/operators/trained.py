@@ -21,7 +21,7 @@ from typing import Any, overload
 
 from mosaic_contract import ConfigError, read_document
 from mosaic_contract.checkpoints import check_file, description_of, env_settings_of, wrappers_of
-from mosaic_contract.gymnasium_wrappers import check_own_code
+from mosaic_contract.gymnasium_wrappers import check_user_code
 from mosaic_contract.space_compatibility import misfit, text_of
 
 from mosaic_lab.errors import ConfigurationError, warn_user
@@ -133,7 +133,7 @@ def _policy(source: Any, deterministic: bool, run_code: bool) -> OperatorSpec:
     worker = _worker_of(path, described)
     agents = described.get("agents")
     try:
-        check_own_code(described, run_code)
+        check_user_code(described, run_code)
     except ConfigError as error:
         raise ConfigurationError(str(error)) from None
     code = {"run_code": True} if run_code else {}

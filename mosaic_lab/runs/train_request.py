@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from mosaic_contract.codec import with_tagged_tuples, with_tuples
 from mosaic_contract.config import WRAPPERS, is_wrapper
-from mosaic_contract.gymnasium_wrappers import is_own, name_of
+from mosaic_contract.gymnasium_wrappers import is_user_defined, name_of
 from mosaic_contract.hyperparameters import ENV_KWARGS
 from msgspec import Meta, structs
 
@@ -292,7 +292,7 @@ def wrapper_list(given_wrappers: Sequence[str | Mapping[str, Any]], on: str | No
         raise ConfigurationError(f"wrappers={given_wrappers!r}: must be {WRAPPERS}")
     wrappers = []
     for wrapper in json_value("wrappers", list(given_wrappers)):
-        if is_own(wrapper):
+        if is_user_defined(wrapper):
             name = name_of(wrapper)
             file, _, attribute = name.rpartition(":")
             path = Path(file).expanduser().absolute()

@@ -145,7 +145,9 @@ def test_beside_a_training_whose_kernel_is_killed(lab: mosaic.Lab, tmp_path: Pat
 
 
 def test_deadlines_of_films_are_as_much_longer_as_their_priority_is_lower() -> None:
-    code = "import os; from mosaic_contract.priority import stretched as s; print(s(1), os.nice(10), s(1))"
+    code = (
+        "import os; from mosaic_contract.priority import scaled_deadline as s; print(s(1), os.nice(10), s(1))"
+    )
     usual, _, low = subprocess.check_output([sys.executable, "-c", code], text=True).split()
     assert float(low) == pytest.approx(float(usual) * 1.25**10)
 

@@ -14,7 +14,7 @@ import gymnasium
 import numpy as np
 from mosaic_contract import ConfigError, describe_space
 from mosaic_contract.environment_spec import EnvironmentSpec
-from mosaic_contract.gymnasium_wrappers import Statistics, limited, outside_class, training_statistics
+from mosaic_contract.gymnasium_wrappers import Statistics, outside_class, training_statistics, with_time_limit
 from mosaic_contract.played_wrappers import as_policy_sees, through_wrappers
 from mosaic_contract.wrappers import observation_transform, wrap
 
@@ -80,7 +80,7 @@ def check_played_as_trained(own: str) -> None:
         {f"{own}:Times": {"factor": 3}}, "normalize_observation", {"frame_stack": 2}, "flat",
         {"rescale_action": [-1, 1]}, "normalize_reward", {"time_limit": 5},
     ]  # fmt: skip
-    for env in [wrap(limited(Vectors(), wrappers), wrappers, "Vectors-v0") for _ in range(2)]:
+    for env in [wrap(with_time_limit(Vectors(), wrappers), wrappers, "Vectors-v0") for _ in range(2)]:
         env.reset()
         assert [env.step(HALF)[3] for _ in range(5)] == [False] * 4 + [True]
         assert np.isclose(env.unwrapped.action, 1.0)

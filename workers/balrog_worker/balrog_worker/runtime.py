@@ -35,7 +35,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
 
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONNOUSERSITE"}
     status = run_program(
-        command(config, results), cwd=config.hyperparameters["checkout"], env=environ, look=poll
+        command(config, results), cwd=config.hyperparameters["checkout"], env=environ, poll=poll
     )
     if status:
         raise exit_failure("upstream", status, "EvalExit")

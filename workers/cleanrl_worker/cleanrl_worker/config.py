@@ -13,7 +13,7 @@ from typing import Any, Iterable, Iterator, Mapping
 from mosaic_contract import ConfigError, Parameter, TrainingConfig, check_hyperparameters
 from mosaic_contract.atari import ATARI
 from mosaic_contract.hyperparameters import ENV_KWARGS, env_kwargs_of
-from mosaic_contract.registry import is_game
+from mosaic_contract.registry import is_atari_game
 from mosaic_contract.training_plan import PlannedTraining, nearest_algorithm
 
 from .algorithms import ALGORITHMS, REFUSED_SCRIPTS, ScriptAlgorithm, find_algorithm
@@ -170,7 +170,7 @@ def _game_script(algorithm: ScriptAlgorithm, config: TrainingConfig) -> ScriptAl
     """Return upstream's script for games (`ppo_atari` for `ppo`) if the environment is a game without other
     wrappers, else the algorithm itself."""
     for_games = ALGORITHMS.get(f"{algorithm.name}_atari")
-    if for_games is None or not is_game(config.env_id) or config.wrappers not in ((), (ATARI,)):
+    if for_games is None or not is_atari_game(config.env_id) or config.wrappers not in ((), (ATARI,)):
         return algorithm
     log.info("%s is a game: %s runs as %s", config.env_id, algorithm.name, for_games.name)
     return for_games

@@ -22,7 +22,7 @@ from typing import Any, Iterator, Mapping
 
 from mosaic_contract import Cancelled, ConfigError, Telemetry, UpstreamFailed, fastlane
 from mosaic_contract.atari import ATARI
-from mosaic_contract.checkpoints import environment_described
+from mosaic_contract.checkpoints import describe_environment
 from mosaic_contract.programs import exit_text
 from mosaic_contract.ready_process import PythonProcess, start_python
 from mosaic_contract.signals import signals_held
@@ -85,13 +85,13 @@ def hook_settings(plan: ScriptPlan, fd: int) -> dict[str, Any]:
             "legacy": plan.upstream.legacy,
             "upstream": plan.upstream.describe(algorithm.script),
             "hyperparameters": plan.hyperparameters,
-            **_environment_described(plan),
+            **_describe_environment(plan),
         },
     }
 
 
-def _environment_described(plan: ScriptPlan) -> dict[str, Any]:
-    fields = environment_described(plan.config, restarts=plan.algorithm.games)
+def _describe_environment(plan: ScriptPlan) -> dict[str, Any]:
+    fields = describe_environment(plan.config, restarts=plan.algorithm.games)
     if ATARI in fields:
         fields[ATARI]["stacked"] = plan.algorithm.pictures
     return fields

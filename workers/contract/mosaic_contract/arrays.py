@@ -46,7 +46,7 @@ def is_numeric(dtype: object) -> bool:
 
 
 def is_numeric_code(code: object) -> bool:
-    """Return whether the same holds for the dtype with this code of NumPy, such as "<f4"."""
+    """Return whether arrays with the dtype of this NumPy code, such as "<f4", can be encoded without loss."""
     return code in _NAMES
 
 

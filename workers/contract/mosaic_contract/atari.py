@@ -36,7 +36,9 @@ _NUMBER = "episode_frame_number"  # in the info of the Arcade Learning Environme
 _STICKY = "repeat_action_probability"  # a keyword of its environments
 
 
-def record(env_id: str, settings: Mapping[str, Any], *, restarts: bool = False) -> dict[str, Any]:
+def describe_preprocessing(
+    env_id: str, settings: Mapping[str, Any], *, restarts: bool = False
+) -> dict[str, Any]:
     """Return the preprocessing as stored in a checkpoint's description.
 
     `settings`: the keywords that the environment was made with. `restarts`: the training ended episodes at
@@ -74,7 +76,7 @@ def _sticky_by_default(env_id: str) -> float | None:
         return None
 
 
-class Pictures:
+class FrameStack:
     """The observation of a policy, built from the frames at which it decides."""
 
     def __init__(self, stacked: int = STACKED) -> None:
@@ -92,19 +94,19 @@ class Pictures:
     def begin(self, frame: Any, previous: Any = None) -> Any:
         """Return the observation at the start of an episode, uint8 of shape (stacked, 84, 84). Arguments as
         in `add`."""
-        self._stack = self._numpy.stack([self._reduced(frame, previous)] * self._stacked)
+        self._stack = self._numpy.stack([self._reduce(frame, previous)] * self._stacked)
         return self._stack
 
     def add(self, frame: Any, previous: Any = None) -> Any:
         """Return the observation with this frame (height, width, 3) as its newest; `previous` is the frame
         before it, if it was observed."""
-        self._stack = self._numpy.concatenate([self._stack[1:], self._reduced(frame, previous)[None]])
+        self._stack = self._numpy.concatenate([self._stack[1:], self._reduce(frame, previous)[None]])
         return self._stack
 
-    def _reduced(self, frame: Any, previous: Any) -> Any:
+    def _reduce(self, frame: Any, previous: Any) -> Any:
         cv2 = self._cv2
-        brighter = frame if previous is None else self._numpy.maximum(frame, previous)
-        small = cv2.resize(brighter, (SIZE, SIZE), interpolation=cv2.INTER_AREA)
+        combined = frame if previous is None else self._numpy.maximum(frame, previous)
+        small = cv2.resize(combined, (SIZE, SIZE), interpolation=cv2.INTER_AREA)
         return cv2.cvtColor(small, cv2.COLOR_RGB2GRAY)
 
 
@@ -129,7 +131,7 @@ def _game_class() -> Any:
         def __init__(self, env: Any) -> None:
             super().__init__(env)
             self.observation_space = make_space(SPACE)
-            self._pictures = Pictures()
+            self._pictures = FrameStack()
             self._number = 0
 
         def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
@@ -148,8 +150,8 @@ def _game_class() -> Any:
                 frame, reward, terminated, truncated, info = self.env.step(action)
                 total, ended = total + float(reward), terminated or truncated
                 self._number = info[_NUMBER]
-            follows = self._number == number + 1
-            observation = self._pictures.add(frame, previous if follows else None)
+            is_next = self._number == number + 1
+            observation = self._pictures.add(frame, previous if is_next else None)
             return observation, total, terminated, truncated, info
 
     return Game
@@ -185,14 +187,14 @@ class _Player:
         self._operator, self._most_noops = operator, most_noops
         self._generator = random.Random(0)
         self._restarts, self._opening = restarts, [_FIRE, _AFTER_FIRE] if fires else []
-        self._pictures = Pictures(stacked)
+        self._pictures = FrameStack(stacked)
         self._begin(0)
 
     def _begin(self, episode_index: int) -> None:
         self._episode_index = episode_index
         self._noops = self._generator.randint(1, self._most_noops)
         self._prepared: Sequence[int] = self._opening
-        self._begins = True
+        self._is_first = True
         self._action: Any = _NOOP
         self._hold_end, self._lives = 0, 0
         self._last_frame: tuple[int, Any] = (-1, None)
@@ -234,12 +236,12 @@ class _Player:
 
     def _next_action(self, frame: Any, previous: Any, lives: int) -> Any:
         if self._restarts and 0 < lives < self._lives:
-            self._prepared, self._begins = [_NOOP, *self._opening], True
+            self._prepared, self._is_first = [_NOOP, *self._opening], True
             self._pass_on("episode_begin", None, self._episode_index)
         self._lives = lives
         if self._prepared:
             action, *self._prepared = self._prepared
             return action
-        see = self._pictures.begin if self._begins else self._pictures.add
-        self._begins = False
-        return self._operator.select_action(see(frame, previous))
+        observe = self._pictures.begin if self._is_first else self._pictures.add
+        self._is_first = False
+        return self._operator.select_action(observe(frame, previous))

@@ -19,7 +19,7 @@ from mosaic_contract.environment_check import (
     close,
     offers,
 )
-from mosaic_contract.gymnasium_wrappers import Wrapper, limited
+from mosaic_contract.gymnasium_wrappers import Wrapper, with_time_limit
 from mosaic_contract.spaces import from_zero, start_of
 from mosaic_contract.training_recorder import TrainingRecorder, training_recorder
 
@@ -36,7 +36,7 @@ def make_for_training(env_id: str, wrappers: Sequence[Wrapper] = (), **settings:
     own. With a time limit, it truncates its episodes. Raises the errors of `registry.make`.
     """
     env = checked(registry.make(env_id, **settings), env_id)
-    return limited(preprocessed(env) if ATARI in wrappers else env, wrappers)
+    return with_time_limit(preprocessed(env) if ATARI in wrappers else env, wrappers)
 
 
 def checked(env: Any, env_id: str, records: bool = True) -> Any:

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Callable, Collection, Iterable, Iterator, Mapping, Sequence, Union
 
-from mosaic_contract.atari import ATARI, record
+from mosaic_contract.atari import ATARI, describe_preprocessing
 from mosaic_contract.codec import read_document, write_whole
 from mosaic_contract.config import TrainingConfig, is_wrapper
 from mosaic_contract.episode_logger import EpisodeLogger
@@ -69,7 +69,7 @@ class Checkpoints:
             "algorithm": config.algorithm,
             "env_id": config.env_id,
             "seed": config.seed,
-            **environment_described(config),
+            **describe_environment(config),
             **description,
         }
         self._contents = contents
@@ -95,11 +95,11 @@ class Checkpoints:
             path = self._folder / f"step-{step}{self._suffix}"
             telemetry = self._logger.telemetry
             description = {
-                **self._description, **statistics_described(), "step": step, "episodes": telemetry.episodes
+                **self._description, **describe_statistics(), "step": step, "episodes": telemetry.episodes
             }  # fmt: skip
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
-                write_described(path, self._contents(), description)
+                write_with_description(path, self._contents(), description)
             except OSError as error:
                 log.warning("no checkpoint at step %d: %s", step, error)
                 telemetry.checkpoint_failed(error, step=step)
@@ -109,7 +109,7 @@ class Checkpoints:
             self._saved_step = step
 
 
-def write_described(path: Path, data: bytes, description: Mapping[str, Any]) -> None:
+def write_with_description(path: Path, data: bytes, description: Mapping[str, Any]) -> None:
     """Write a description, then its file, so that every file has a description. If either fails, neither
     remains. Raises `OSError`."""
     try:
@@ -227,18 +227,18 @@ def env_settings_of(described: Mapping[str, Any]) -> dict[str, Any]:
     return settings if isinstance(settings, dict) else {}
 
 
-def environment_described(config: TrainingConfig, *, restarts: bool = False) -> dict[str, Any]:
+def describe_environment(config: TrainingConfig, *, restarts: bool = False) -> dict[str, Any]:
     """Return the description's fields about the keywords and the observation wrappers of a training's
-    environment; empty if it has neither. `restarts` is passed to `atari.record`."""
+    environment; empty if it has neither. `restarts` is passed to `atari.describe_preprocessing`."""
     settings = config.hyperparameters.get(ENV_KWARGS.name) or {}
     made_with = {"env_settings": settings, "wrappers": list(config.wrappers)}
     fields: dict[str, Any] = {name: value for name, value in made_with.items() if value}
     if ATARI in config.wrappers:
-        fields[ATARI] = record(config.env_id, settings, restarts=restarts)
+        fields[ATARI] = describe_preprocessing(config.env_id, settings, restarts=restarts)
     return fields
 
 
-def statistics_described() -> dict[str, Any]:
+def describe_statistics() -> dict[str, Any]:
     """Return the description's field with the running statistics of the training's wrappers."""
     statistics = training_statistics().describe()
     return {"wrapper_statistics": statistics} if statistics else {}

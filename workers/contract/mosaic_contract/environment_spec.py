@@ -8,9 +8,9 @@ from typing import Any, Collection, Iterator, Mapping, Sequence
 
 from mosaic_contract.environment_check import offers
 from mosaic_contract.errors import ConfigError
-from mosaic_contract.gymnasium_wrappers import Statistics, Wrapper, in_short, limited, outside_class
+from mosaic_contract.gymnasium_wrappers import Statistics, Wrapper, in_short, outside_class, with_time_limit
 from mosaic_contract.messages import ALONE
-from mosaic_contract.registry import is_game
+from mosaic_contract.registry import is_atari_game
 from mosaic_contract.space_compatibility import text_of
 from mosaic_contract.spaces import describe_space, from_zero, make_space
 from mosaic_contract.wrappers import (
@@ -87,7 +87,7 @@ class EnvironmentSpec:
         check_names(wrappers)
         if not self.several and not all(map(is_plain, wrappers)):
             outside = outside_class()(self.observation_space, actions[ALONE])
-            env = wrap(limited(outside, wrappers), wrappers, self.env_id, Statistics())
+            env = wrap(with_time_limit(outside, wrappers), wrappers, self.env_id, Statistics())
             return replace(
                 self, observations={ALONE: env.observation_space}, actions={ALONE: env.action_space}
             )
@@ -109,7 +109,7 @@ class EnvironmentSpec:
         for agent, space in self.observations.items():
             if type(space).__name__ != "Box" or len(space.shape) != 1:
                 hint = advice(space, self.env_id) if wraps else ""
-                hint += convolves if is_picture(space) and not is_game(self.env_id) else ""
+                hint += convolves if is_picture(space) and not is_atari_game(self.env_id) else ""
                 yield (
                     f"{algorithm} needs vectors (a Box of one dimension) as observations; "
                     f"{self._owner(agent)} has {text_of(describe_space(space))}{hint}"

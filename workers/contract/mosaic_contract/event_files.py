@@ -42,7 +42,7 @@ class EventFileReader:
         self._first_folder: Path | None = None
 
     @property
-    def found(self) -> bool:
+    def has_files(self) -> bool:
         """Whether any event file has been found."""
         return bool(self._loaders)
 

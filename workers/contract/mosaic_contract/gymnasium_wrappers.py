@@ -52,19 +52,19 @@ def in_short(wrapper: Wrapper) -> str:
     return f"{name}({', '.join(texts)})"
 
 
-def is_own(wrapper: Wrapper) -> bool:
+def is_user_defined(wrapper: Wrapper) -> bool:
     """Return whether a wrapper is user-defined, in a file."""
     return _USER_CODE_MARK in name_of(wrapper)
 
 
-def is_of_user(env: Any) -> bool:
+def is_user_wrapper(env: Any) -> bool:
     """Return whether an environment's outermost wrapper is user-defined, from a file."""
     return type(env) in _user_classes
 
 
-def check_own_code(described: Mapping[str, Any], allowed: bool) -> None:
+def check_user_code(described: Mapping[str, Any], allowed: bool) -> None:
     """Raise `ConfigError` if a policy plays through user-defined code that may not be executed."""
-    user_wrappers = [name_of(wrapper) for wrapper in described.get("wrappers") or () if is_own(wrapper)]
+    user_wrappers = list(map(name_of, filter(is_user_defined, described.get("wrappers") or ())))
     if user_wrappers and not allowed:
         raise ConfigError(
             f"the policy was trained through {', '.join(user_wrappers)}, code that would be executed: give "
@@ -126,7 +126,7 @@ def resume_statistics(recorded: Mapping[str, Any]) -> None:
     _training_statistics = Statistics(recorded)
 
 
-def limited(env: Any, wrappers: Iterable[Wrapper]) -> Any:
+def with_time_limit(env: Any, wrappers: Iterable[Wrapper]) -> Any:
     """Return an environment with the time limit among the wrappers, if any: it belongs below the counting of
     episodes."""
     for wrapper in wrappers:
@@ -139,7 +139,7 @@ def apply(env: Any, wrapper: Wrapper, statistics: Statistics) -> Any:
     """Return a Gymnasium environment within a wrapper. Raises `ConfigError` for unknown wrappers, wrong
     parameters, and unsuitable environments."""
     name, values = (wrapper, []) if isinstance(wrapper, str) else next(iter(wrapper.items()))
-    of_user = is_own(name)
+    of_user = is_user_defined(name)
     maker, leading = (_user_class(name), (env,)) if of_user else (_MAKERS[name], (env, statistics))
     parameters = list(inspect.signature(maker).parameters.values())[len(leading) :]
     arguments = _arguments(name, values, parameters)

@@ -154,7 +154,7 @@ def outside_limits(value: float, limits: Mapping[str, Any]) -> str:
     return ""
 
 
-def not_widths(values: Mapping[str, Any], may_be_empty: Collection[str] = ()) -> Iterator[str]:
+def width_problems(values: Mapping[str, Any], may_be_empty: Collection[str] = ()) -> Iterator[str]:
     """Yield, one sentence each, the lists among the hyperparameters that are not valid layer widths. A list
     must have at least one width unless named in `may_be_empty`. Other values are ignored."""
     for name, value in values.items():

@@ -197,8 +197,8 @@ class Step(Data):
 
     def to_dict(self) -> dict[str, Any]:
         document = super().to_dict()
-        for name, none in (("messages", []), ("observation_hash", None), ("fault", ""), ("end_hash", None)):
-            if document[name] == none:
+        for name, absent in (("messages", []), ("observation_hash", None), ("fault", ""), ("end_hash", None)):
+            if document[name] == absent:
                 del document[name]
         return document
 

@@ -108,7 +108,7 @@ class OperatorServer:
         self._describe = describe
         self._operate = operate
         self._making = threading.Lock()  # agents may share objects, which must be made only once
-        self._threads = AgentThreads(self._do) if concurrent else None
+        self._threads = AgentThreads(self._execute) if concurrent else None
         self._agents: dict[str, ServedAgent] = {}
         self._answers: int | None = None
         self._memories: dict[int, SharedValues] = {}
@@ -140,23 +140,23 @@ class OperatorServer:
                 if not self._send(too_long):
                     return
             for line in lines:
-                if not self._take(line):
+                if not self._handle_line(line):
                     return
         if self._threads is not None:
             self._threads.finish()
 
-    def _take(self, line: bytes) -> bool:
+    def _handle_line(self, line: bytes) -> bool:
         """Execute or queue the command in a line. Return whether to continue reading."""
         try:
             command = decode_line(line)
         except BadLine as error:
-            return self._send(_failed(error, {}))
+            return self._send(_failure(error, {}))
         if self._threads is None or command.get("cmd") in ("stop", "abandon"):
-            return self._do(command)
+            return self._execute(command)
         self._threads.put(command)
         return self._answers is not None
 
-    def _do(self, command: dict[str, Any]) -> bool:
+    def _execute(self, command: dict[str, Any]) -> bool:
         """Execute a command and answer it. Return False after `stop` and if the reader has exited."""
         answer = self.perform(command)
         return self._send(answer) and answer["type"] != "stopped"
@@ -191,7 +191,7 @@ class OperatorServer:
                 )
             return run(command)
         except Exception as error:
-            return _failed(error, command)
+            return _failure(error, command)
 
     def _send(self, message: dict[str, Any]) -> bool:
         """Write a line, from any thread. Return False if there is no reader."""
@@ -268,17 +268,17 @@ class OperatorServer:
 
     def _query(self, command: dict[str, Any]) -> dict[str, Any]:
         agent = self.agent(command.get("player_id"))
-        descriptor, what = command["memory"], command["what"]
+        descriptor, query = command["memory"], command["what"]
         memory = self._memories.get(descriptor)
         if memory is None:
             memory = self._memories[descriptor] = SharedValues(descriptor)
         observation = memory.read(command["observation"])
         with agent.in_call():
-            if command["alone"] and what == ACTION:
+            if command["alone"] and query == ACTION:
                 hints = {name: memory.read(command[name]) for name in agent.hints if name in command}
                 answer = agent.select_action(observation, **hints)
             else:
-                answer = _answer(agent, what, observation, command["alone"])
+                answer = _answer(agent, query, observation, command["alone"])
         if isinstance(answer, Decision):
             answer = answer.action
         return {"type": "answered", "player_id": agent.player_id, "answer": memory.write(answer)}
@@ -336,17 +336,17 @@ class _Partials:
             self._send({"type": "partial", "player_id": self._player_id, "text": text[-_PARTIAL_LIMIT:]})
 
 
-def _answer(agent: ServedAgent, what: str, observations: Any, alone: bool) -> Any:
+def _answer(agent: ServedAgent, query: str, observations: Any, alone: bool) -> Any:
     """Return the answer of an agent's policy to a query. Raises `ConfigError` if it does not provide it."""
     queries = agent.queries
     if queries is None:
         raise ConfigError("this operator only acts, and on one observation at a time")
-    if what not in queries.answers:
-        raise ConfigError(f"this policy has no {what!r:.100}; it has {', '.join(queries.answers)}")
-    return queries.answer_alone(what, observations) if alone else queries.answer(what, observations)
+    if query not in queries.answers:
+        raise ConfigError(f"this policy has no {query!r:.100}; it has {', '.join(queries.answers)}")
+    return queries.answer_alone(query, observations) if alone else queries.answer(query, observations)
 
 
-def _failed(error: Exception, command: Mapping[str, Any]) -> dict[str, Any]:
+def _failure(error: Exception, command: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answer to a command that raised, and log the exception."""
     name = command.get("cmd", "a line")
     log.warning("%.100s failed: %s", name, error, exc_info=None if isinstance(error, FINAL) else error)

@@ -64,11 +64,11 @@ class _Player:
         action_wrapper = import_module("gymnasium").ActionWrapper
         self._actions = [layer for layer in layers(self._env) if isinstance(layer, action_wrapper)]
         self._hints = accepted_hints(operator.select_action)
-        self._begins = True
+        self._is_first = True
         self._choice: Any = None
 
     def episode_begin(self, seed: int | None, episode_index: int) -> None:
-        self._begins = True
+        self._is_first = True
         begin = getattr(self._operator, "episode_begin", None)
         if begin is not None:
             begin(seed, episode_index)
@@ -78,8 +78,8 @@ class _Player:
 
     def select_action(self, observation: Any, **hints: Any) -> Any:
         self._outside.observation = observation
-        observed = self._env.reset()[0] if self._begins else self._env.step(self._choice)[0]
-        self._begins = False
+        observed = self._env.reset()[0] if self._is_first else self._env.step(self._choice)[0]
+        self._is_first = False
         accepted = {name: hints[name] for name in self._hints if name in hints}
         self._choice = self._operator.select_action(observed, **accepted)
         self._outside.expected_action = action = self._convert(self._choice)
@@ -93,7 +93,7 @@ class _Player:
         observe, choose = inner.observe, inner.answers[ACTION]
 
         def input_of(observation: Any, alone: bool) -> Any:
-            observed = self._observe(observation, alone and not self._begins)
+            observed = self._observe(observation, alone and not self._is_first)
             return observed if observe is None else observe(observed, alone)
 
         def actions(inputs: Any, state: Any) -> Any:

@@ -17,7 +17,7 @@ discrete actions; the value of the state; the value of each discrete action."""
 WIDTH = 16
 """The number of rows of a network's input when actions are selected. An input of fewer observations is
 padded, so that the arithmetic of a row does not depend on their number."""
-LARGEST = 1024
+MAX_ELEMENTS = 1024
 """Maximum number of elements of such an observation: for larger ones, such as images, padding costs more than
 a batch saves."""
 
@@ -56,7 +56,7 @@ class PolicyQueries:
     def selects(self) -> bool:
         """Whether `select` returns the actions of episodes."""
         space = self.observation_space
-        small = space["type"] == "Box" and math.prod(space["shape"]) <= LARGEST
+        small = space["type"] == "Box" and math.prod(space["shape"]) <= MAX_ELEMENTS
         return self.memoryless and small
 
     def select(self, observations: Any) -> Any:

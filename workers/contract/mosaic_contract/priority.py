@@ -11,7 +11,7 @@ _TRIES, _PAUSE = 5, 0.12  # the kernel accepts one change of any process per ten
 _LESS_PER_LEVEL = 1.25  # on Linux: each level of niceness divides the processor time by this
 
 
-def stretched(seconds: float) -> float:
+def scaled_deadline(seconds: float) -> float:
     """Return the deadline of this process for an operation that may take ``seconds`` at normal priority.
 
     If every core is busy, a process with niceness 10 gets a tenth of the processor time of others: it is

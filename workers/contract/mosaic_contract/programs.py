@@ -32,15 +32,15 @@ def run_program(
     *,
     cwd: Union[str, Path],
     env: Mapping[str, str],
-    look: Callable[[], object],
-    take: Optional[Callable[[bytes], None]] = None,
+    poll: Callable[[], object],
+    handle_line: Optional[Callable[[bytes], None]] = None,
 ) -> int:
     """Run a program to its end and return its exit code, -N if signal N ended it.
 
-    `look` is called twice a second, to read the files that the program writes, and at the end until it
-    returns a false value. `take` is called with each line of the program's standard output, which by default
-    is part of the log. A signal is passed on to the program, which is killed if it does not exit within
-    seconds; then `Cancelled` is raised. Raises `ConfigError` if the program cannot be started.
+    `poll` is called twice a second, to read the files that the program writes, and at the end until it
+    returns a false value. `handle_line` is called with each line of the program's standard output, which by
+    default is part of the log. A signal is passed on to the program, which is killed if it does not exit
+    within seconds; then `Cancelled` is raised. Raises `ConfigError` if the program cannot be started.
     """
     try:
         program = subprocess.Popen(
@@ -48,18 +48,18 @@ def run_program(
             cwd=cwd,
             env=env,
             stdin=subprocess.DEVNULL,
-            stdout=_LOG_DESCRIPTOR if take is None else subprocess.PIPE,
+            stdout=_LOG_DESCRIPTOR if handle_line is None else subprocess.PIPE,
             bufsize=0,
         )
     except OSError as error:
         raise ConfigError(f"{command[0]!r} cannot be started: {error.strerror or error}") from None
-    lines = _OutputLines(program, take)
+    lines = _OutputLines(program, handle_line)
     try:
-        _follow(program, lines, look, end_time=None)
+        _follow(program, lines, poll, end_time=None)
     except Cancelled as cancelled:
         if program.poll() is None:
             program.send_signal(cancelled.signal)
-        _follow(program, lines, look, end_time=time.monotonic() + _STOP_SECONDS)
+        _follow(program, lines, poll, end_time=time.monotonic() + _STOP_SECONDS)
         if program.poll() is None:
             log.warning("%s has not exited within %g s and is killed", command[0], _STOP_SECONDS)
         raise
@@ -92,15 +92,15 @@ def signal_name(number: int) -> str:
 def _follow(
     program: subprocess.Popen[bytes],
     lines: _OutputLines,
-    look: Callable[[], object],
+    poll: Callable[[], object],
     end_time: Optional[float],
 ) -> None:
     """Read what the program writes until it has ended, or until `end_time` (`time.monotonic`)."""
-    deadline, last_look = end_time, 0.0
+    deadline, last_poll = end_time, 0.0
     while end_time is None or time.monotonic() <= end_time:
-        if time.monotonic() - last_look >= _POLL_SECONDS:
-            last_look = time.monotonic()
-            look()
+        if time.monotonic() - last_poll >= _POLL_SECONDS:
+            last_poll = time.monotonic()
+            poll()
         ended = program.poll() is not None
         if ended:  # its child processes may keep the pipe open indefinitely
             last = time.monotonic() + _LAST_LINES_SECONDS
@@ -108,7 +108,7 @@ def _follow(
         if not lines.read() and ended:
             break
     lines.finish()
-    while look() and (deadline is None or time.monotonic() < deadline):
+    while poll() and (deadline is None or time.monotonic() < deadline):
         pass
 
 

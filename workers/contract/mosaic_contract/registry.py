@@ -59,7 +59,7 @@ def register(env_id: str) -> None:
             raise
 
 
-def own_class(env_id: str) -> Any:
+def user_maker(env_id: str) -> Any:
     """Return the class or function of a user's module that an id "module:name" names. None if there is none,
     or if the module registers an environment of this name with Gymnasium."""
     module, _, name = env_id.rpartition(":")
@@ -70,8 +70,8 @@ def own_class(env_id: str) -> Any:
 
 
 def make(env_id: str, render_mode: str | None = None, **settings: Any) -> Any:
-    """Make a Gymnasium environment by its id, or a Gymnasium or PettingZoo environment by its `own_class`. If
-    the training has a server for the id, another worker serves it, teams included.
+    """Make a Gymnasium environment by its id, or a Gymnasium or PettingZoo environment by its `user_maker`.
+    If the training has a server for the id, another worker serves it, teams included.
 
     Gymnasium's own checker is disabled, because `environment_check` replaces it. Raises the errors of
     `gymnasium.make`, and `ConfigError` if the server cannot make it.
@@ -82,7 +82,7 @@ def make(env_id: str, render_mode: str | None = None, **settings: Any) -> Any:
     register(env_id)
     if render_mode is not None:  # an environment without rendering may not have this keyword
         settings["render_mode"] = render_mode
-    if (maker := own_class(env_id)) is not None:
+    if (maker := user_maker(env_id)) is not None:
         return maker(**settings)
     return import_module("gymnasium").make(env_id, disable_env_checker=True, **settings)
 
@@ -92,14 +92,14 @@ def similar_id(env_id: str) -> str | None:
     name is near, or if that is the id itself."""
     module, colon, name = env_id.rpartition(":")
     versions: dict[str, list[str]] = {}
-    for known in sys.modules["gymnasium"].registry if "gymnasium" in sys.modules else ():
-        versions.setdefault(_VERSION.sub("", known), []).append(known)
+    for registered in sys.modules["gymnasium"].registry if "gymnasium" in sys.modules else ():
+        versions.setdefault(_VERSION.sub("", registered), []).append(registered)
     near = difflib.get_close_matches(_VERSION.sub("", name), versions, n=1)
-    newest = max(versions[near[0]], key=lambda known: (len(known), known)) if near else name
+    newest = max(versions[near[0]], key=lambda registered: (len(registered), registered)) if near else name
     return None if newest == name else f"{module}{colon}{newest}"
 
 
-def is_game(env_id: str) -> bool:
+def is_atari_game(env_id: str) -> bool:
     """Return whether an id is an Atari game, such as ALE/Pong-v5 or PongNoFrameskip-v4."""
     return _package(env_id) == _GAMES
 

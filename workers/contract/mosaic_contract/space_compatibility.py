@@ -27,7 +27,7 @@ def misfit(trained: Mapping[str, Any], offered: Mapping[str, Any], subject: str)
     return ""
 
 
-def same_settings(policy: str, settings: Mapping[str, Any]) -> Iterator[str]:
+def settings_advice(policy: str, settings: Mapping[str, Any]) -> Iterator[str]:
     """Yield the advice on a misfit of `policy` if its environment was made with keywords."""
     if settings:
         values = ", ".join(f"{name}={value!r:.100}" for name, value in settings.items())

@@ -66,7 +66,7 @@ def from_zero(space: Any) -> Any:
 _ARRAYS = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
 
 
-def _shared(values: Any) -> Any:
+def _compact_bounds(values: Any) -> Any:
     """Return an array of bounds as one number if all are equal, else as nested lists."""
     all_equal = values.size > 0 and (values == values.flat[0]).all()
     return finite(values.flat[0].item() if all_equal else values.tolist())
@@ -74,7 +74,7 @@ def _shared(values: Any) -> Any:
 
 def _multi_discrete(space: Any) -> dict[str, Any]:
     start = getattr(space, "start", None)  # since Gymnasium 1.0
-    return {"nvec": space.nvec.tolist(), "start": 0 if start is None else _shared(start)}
+    return {"nvec": space.nvec.tolist(), "start": 0 if start is None else _compact_bounds(start)}
 
 
 def _multi_binary(space: Any) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def _text(space: Any) -> dict[str, Any]:
 
 _DETAILS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "Discrete": lambda space: {"n": int(space.n), "start": int(getattr(space, "start", 0))},
-    "Box": lambda space: {name: _shared(getattr(space, name)) for name in ("low", "high")},
+    "Box": lambda space: {name: _compact_bounds(getattr(space, name)) for name in ("low", "high")},
     "MultiDiscrete": _multi_discrete,
     "MultiBinary": _multi_binary,
     "Tuple": lambda space: {"spaces": [describe_space(part) for part in space.spaces]},

@@ -18,12 +18,12 @@ from mosaic_contract.checkpoints import (
 )
 from mosaic_contract.codec import read_document
 from mosaic_contract.errors import ConfigError
-from mosaic_contract.gymnasium_wrappers import check_own_code
+from mosaic_contract.gymnasium_wrappers import check_user_code
 from mosaic_contract.messages import ALONE
 from mosaic_contract.operators import AgentSetup
 from mosaic_contract.played_wrappers import as_policy_sees
 from mosaic_contract.policy_queries import ACTION, Answer, PolicyQueries
-from mosaic_contract.space_compatibility import misfit, same_settings
+from mosaic_contract.space_compatibility import misfit, settings_advice
 from mosaic_contract.spaces import start_of
 from mosaic_contract.wrappers import ObservationTransform, observation_transform
 
@@ -53,7 +53,7 @@ def trained_policy(
         raise ConfigError('this worker acts from a checkpoint: give "checkpoint", the path of one')
     file, described = read_description(path, format, algorithms)
     _check_spaces(described, setup)
-    check_own_code(described, setup.settings.get("run_code") is True)
+    check_user_code(described, setup.settings.get("run_code") is True)
     return _policy(make, file, file.stat().st_mtime_ns), as_policy_sees(described), deterministic
 
 
@@ -83,7 +83,7 @@ def _check_spaces(described: Description, setup: AgentSetup) -> None:
         if (space := getattr(setup, name)) is not None and (text := misfit(spaces[name], space, noun))
     ]
     if problems:
-        raise ConfigError([*problems, *same_settings(policy, env_settings_of(described))])
+        raise ConfigError([*problems, *settings_advice(policy, env_settings_of(described))])
 
 
 def transform_of(described: Description, agent: str = ALONE) -> ObservationTransform:

@@ -36,13 +36,13 @@ from mosaic_contract.gymnasium_wrappers import (
     Statistics,
     Wrapper,
     apply,
-    is_own,
+    is_user_defined,
     name_of,
     observing_class,
     outside_class,
     training_statistics,
 )
-from mosaic_contract.registry import is_game
+from mosaic_contract.registry import is_atari_game
 from mosaic_contract.space_compatibility import text_of
 from mosaic_contract.spaces import describe_space, make_space
 
@@ -96,7 +96,7 @@ def observation_transform(
     """
     check_names(wrappers)
     names = list(map(name_of, wrappers))
-    if ATARI in names and not (names[0] == ATARI and is_game(env_id)):
+    if ATARI in names and not (names[0] == ATARI and is_atari_game(env_id)):
         raise ConfigError(
             f"the observation wrapper {ATARI!r} comes first, and is for games such as ALE/Pong-v5; got "
             f"{list(names)} for {env_id}"
@@ -156,7 +156,7 @@ def check_names(wrappers: Iterable[Wrapper]) -> None:
     names = (*_MAKERS, *NAMES)
     for wrapper in wrappers:
         name = name_of(wrapper)
-        if name not in names and not is_own(wrapper):
+        if name not in names and not is_user_defined(wrapper):
             raise ConfigError(f"unknown wrapper {name!r:.100}{nearest(name, names)}")
         if not isinstance(wrapper, str) and name in _MAKERS:
             raise ConfigError(f"the wrapper {name!r} has no parameters; got {wrapper[name]!r:.100}")
@@ -165,7 +165,7 @@ def check_names(wrappers: Iterable[Wrapper]) -> None:
 def advice(space: Any, env_id: str) -> str:
     """Return the end of an error about a space that a library cannot use: the wrappers that turn its
     observations into vectors, the wrapper for Atari games, or ""."""
-    if is_game(env_id):
+    if is_atari_game(env_id):
         return f"; lab.train's wrappers={[ATARI]} turns them into images for convolutional networks"
     reduces = is_picture(space) and min(space.shape[:2]) > _REDUCED_SIDE
     advised = (_REDUCED, *_ADVISED) if reduces else _ADVISED

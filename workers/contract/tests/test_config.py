@@ -15,7 +15,7 @@ from mosaic_contract import (
     with_limits,
 )
 from mosaic_contract.config import read_config_file
-from mosaic_contract.hyperparameters import not_widths
+from mosaic_contract.hyperparameters import width_problems
 
 KNOWN = {
     p.name: p
@@ -208,8 +208,8 @@ class Hyperparameters(unittest.TestCase):
         assert reported("gamma", "tau") == ["unknown hyperparameter 'gamma'; known: tau"]
 
     def test_lists_that_are_not_widths_of_layers_are_reported(self):
-        assert list(not_widths({"hidden": [64, 64], "heads": [], "gamma": 0.9}, ["heads"])) == []
-        reported = list(not_widths({"hidden": [], "heads": [0], "tail": [64.0]}, ["heads"]))
+        assert list(width_problems({"hidden": [64, 64], "heads": [], "gamma": 0.9}, ["heads"])) == []
+        reported = list(width_problems({"hidden": [], "heads": [0], "tail": [64.0]}, ["heads"]))
         assert reported[0] == ("hyperparameter 'hidden' must be a list of widths, such as [64, 64], got []")
         assert len(reported) == 3
 

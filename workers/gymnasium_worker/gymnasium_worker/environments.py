@@ -24,7 +24,7 @@ from mosaic_contract import ConfigError
 from mosaic_contract.arena import EnvironmentFacts, check_gymnasium_settings, check_settings
 from mosaic_contract.environment_check import unmakeable
 from mosaic_contract.pettingzoo_ids import pettingzoo_ids, pettingzoo_module, required_render_mode
-from mosaic_contract.registry import own_class
+from mosaic_contract.registry import user_maker
 
 Describe = Callable[[], Mapping[str, Any]]
 
@@ -159,7 +159,7 @@ def _maker(env_id: str, settings: dict[str, Any], render_mode: str | None) -> Ca
         return _pettingzoo_maker(env_id, module_name, settings, render_mode)
     # an environment without rendering may lack this keyword
     rendering = {} if render_mode is None else {"render_mode": render_mode}
-    if (user_class := own_class(env_id)) is not None:
+    if (user_class := user_maker(env_id)) is not None:
         check_settings(env_id, settings, user_class)
         return partial(user_class, **settings, **rendering)
     gymnasium, name = _registered(env_id)

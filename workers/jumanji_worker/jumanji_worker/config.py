@@ -8,7 +8,7 @@ from typing import Any, Iterable, Mapping
 
 from mosaic_contract import ConfigError, Parameter, TrainingConfig
 from mosaic_contract.environment_check import unmakeable
-from mosaic_contract.hyperparameters import env_kwargs_of, not_widths
+from mosaic_contract.hyperparameters import env_kwargs_of, width_problems
 from mosaic_contract.training_plan import PlannedTraining
 
 from .environments import TRAINED, bare, make
@@ -51,7 +51,7 @@ class JumanjiPlan(PlannedTraining):
         return parameters_of(self.config.algorithm, self.config.env_id)
 
     def disagreements(self) -> Iterable[str]:
-        wrong = list(not_widths(self.hyperparameters))
+        wrong = list(width_problems(self.hyperparameters))
         yield from wrong
         if not wrong and self.steps == self.start_step:
             yield (

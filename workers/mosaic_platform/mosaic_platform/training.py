@@ -123,8 +123,8 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
         _command(worker, config, path),
         cwd=config.run_dir,
         env={**variables(config.run_dir), **fastlane_variables},
-        look=EventFileReader(config.run_dir, telemetry, with_common_names, prefixed=False).read,
-        take=translation.process,
+        poll=EventFileReader(config.run_dir, telemetry, with_common_names, prefixed=False).read,
+        handle_line=translation.process,
     )
     if translation.failure is not None:
         raise translation.failure

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from mosaic_contract.atari import ATARI
-from mosaic_contract.checkpoints import Checkpoints, environment_described, loading
+from mosaic_contract.checkpoints import Checkpoints, describe_environment, loading
 from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.pytorch import torch_bytes
 from ray import __version__ as upstream_version
@@ -27,7 +27,7 @@ def checkpoints_of(plan: RllibPlan, algorithm: Any, logger: EpisodeLogger) -> Ch
     if plan.spec.games:
         details["in_turns"] = True
     if ATARI in plan.config.wrappers:
-        details[ATARI] = {**environment_described(plan.config)[ATARI], "signs_of_rewards": False}
+        details[ATARI] = {**describe_environment(plan.config)[ATARI], "signs_of_rewards": False}
 
     def contents() -> bytes:
         file = plan.config.checkpoints_dir / f"step-{logger.steps}.pt"

@@ -12,7 +12,7 @@ from typing import Any, Iterable, Iterator, Mapping
 
 from mosaic_contract import Parameter, TrainingConfig, check_hyperparameters
 from mosaic_contract.gymnasium_wrappers import NORMALIZE_REWARD, with_statistics
-from mosaic_contract.hyperparameters import ENV_KWARGS, env_kwargs_of, not_widths
+from mosaic_contract.hyperparameters import ENV_KWARGS, env_kwargs_of, width_problems
 from mosaic_contract.training_plan import DescribedCheckpoint, PlannedTraining
 from mosaic_contract.wrappers import CHANNELS_LAST, SCALED
 
@@ -214,7 +214,7 @@ def _current_names(hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
 
 def _list_problems(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lists that upstream would reject only during training."""
-    yield from not_widths({name: values.get(name) for name in _WIDTHS}, may_be_empty=_WIDTHS)
+    yield from width_problems({name: values.get(name) for name in _WIDTHS}, may_be_empty=_WIDTHS)
     if values.get(FILTERS) is not None and not _is_convolutions(values[FILTERS]):
         yield (
             f"{FILTERS} must be a list of [channels, kernel, stride], such as [[32, 3, 1], [64, 3, 1]], got "

@@ -8,7 +8,7 @@ from typing import Any, Iterable, Iterator, Mapping
 
 from mosaic_contract import Parameter, TrainingConfig
 from mosaic_contract.config import nearest
-from mosaic_contract.hyperparameters import env_kwargs_of, not_widths
+from mosaic_contract.hyperparameters import env_kwargs_of, width_problems
 from mosaic_contract.training_plan import PlannedTraining
 
 from .algorithms import ALGORITHMS, AUTO, EVOLUTION, EXTRACTORS, OFF_POLICY, ON_POLICY, Sb3Algorithm
@@ -165,7 +165,7 @@ def _step_problems(plan: Sb3Plan) -> Iterator[str]:
 
 def _value_problems(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield values that are within their limits, but that upstream would reject during training."""
-    yield from not_widths(values, may_be_empty=("net_arch", "critic_net_arch"))
+    yield from width_problems(values, may_be_empty=("net_arch", "critic_net_arch"))
     if values.get("critic_net_arch") is not None and values["net_arch"] is None:
         yield "critic_net_arch needs net_arch, the widths of the policy's own layers"
     if values.get("normalize_advantage"):

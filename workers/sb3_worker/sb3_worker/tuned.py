@@ -11,7 +11,7 @@ import yaml
 from mosaic_contract import ConfigError, TrainingConfig, upstream_folder
 from mosaic_contract.atari import ATARI
 from mosaic_contract.config import nearest
-from mosaic_contract.registry import is_game
+from mosaic_contract.registry import is_atari_game
 
 from .algorithms import ALGORITHMS
 from .hyperparameters import parameters_of, policy_keywords
@@ -37,7 +37,7 @@ def with_tuned(config: TrainingConfig) -> TrainingConfig:
     if config.hyperparameters.get("tuned") is not True or config.algorithm not in ALGORITHMS:
         return config
     table = _table(config.algorithm)
-    name = ATARI if is_game(config.env_id) else config.env_id
+    name = ATARI if is_atari_game(config.env_id) else config.env_id
     if name not in table:
         tuned_ids = sorted(set(table) - {"default", ATARI}) + (["Atari games"] if ATARI in table else [])
         hint = (

@@ -60,7 +60,11 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     events = EventFileReader(values["tensorboard"], telemetry, _with_common_names, prefixed=True)
     try:
         status = run_program(
-            values["command"], cwd=values["cwd"], env=variables(config), look=events.read, take=output.process
+            values["command"],
+            cwd=values["cwd"],
+            env=variables(config),
+            poll=events.read,
+            handle_line=output.process,
         )
     except Cancelled:
         return output.final_metrics
@@ -68,7 +72,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
         fastlane.clear(config.run_dir)  # frames of a script that was killed
     if status or output.failure:
         raise output.failure or exit_failure("the script", status, "ScriptExit")
-    if not events.found and values["tensorboard"] != str(config.tensorboard_dir):
+    if not events.has_files and values["tensorboard"] != str(config.tensorboard_dir):
         log.warning(
             "the script wrote no TensorBoard files below %s, which tensorboard= names", values["tensorboard"]
         )

@@ -10,7 +10,7 @@ from typing import Any, Iterable, Iterator, Mapping
 
 from mosaic_contract import Parameter, TrainingConfig
 from mosaic_contract.environment_spec import EnvironmentSpec
-from mosaic_contract.hyperparameters import env_kwargs_of, not_widths
+from mosaic_contract.hyperparameters import env_kwargs_of, width_problems
 from mosaic_contract.training_plan import PlannedTraining
 
 from .algorithms import ALGORITHMS, TianshouAlgorithm
@@ -144,7 +144,7 @@ def _too_short(plan: TianshouPlan) -> str:
 
 def _value_problems(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield values that are within their limits, but that upstream would reject during training."""
-    yield from not_widths(values)
+    yield from width_problems(values)
     if "v_min" in values and not values["v_min"] < values["v_max"]:
         yield f"v_min must be below v_max, got {values['v_min']} and {values['v_max']}"
     if "subset_size" in values and values["subset_size"] > values["ensemble_size"]:

@@ -14,7 +14,7 @@ from typing import Any, Iterator, Mapping, Sequence
 
 import numpy as np
 from mosaic_contract import ConfigError, read_document
-from mosaic_contract.checkpoints import description_of, wrappers_of, write_described
+from mosaic_contract.checkpoints import description_of, wrappers_of, write_with_description
 from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.errors import one_line
 from mosaic_contract.gymnasium_wrappers import Wrapper
@@ -57,7 +57,7 @@ def write_dataset(path: Path, buffer: Any, description: Mapping[str, Any]) -> No
     file = io.BytesIO()
     buffer.save_hdf5(file, compression="gzip")
     document = {"format": FORMAT, **description, "transitions": len(buffer)}
-    write_described(path, file.getvalue(), document)
+    write_with_description(path, file.getvalue(), document)
 
 
 @functools.lru_cache(1)

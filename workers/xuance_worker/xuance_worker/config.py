@@ -8,7 +8,7 @@ from typing import Any, Iterable, Iterator, Mapping
 
 from mosaic_contract import ConfigError, Parameter, TrainingConfig
 from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
-from mosaic_contract.hyperparameters import env_kwargs_of, not_widths
+from mosaic_contract.hyperparameters import env_kwargs_of, width_problems
 from mosaic_contract.training_plan import PlannedTraining
 from mosaic_contract.wrappers import CHANNELS_LAST
 
@@ -63,7 +63,7 @@ class XuancePlan(PlannedTraining):
     def disagreements(self) -> Iterable[str]:
         games = _MAY_BE_EMPTY_FOR_GAMES if self.spec.configured == GAMES else ()
         problems = [
-            *not_widths(self.hyperparameters, (*_MAY_BE_EMPTY, *games)),
+            *width_problems(self.hyperparameters, (*_MAY_BE_EMPTY, *games)),
             *_disagreements(self.algorithm, self.spec, self.hyperparameters),
         ]
         yield from problems

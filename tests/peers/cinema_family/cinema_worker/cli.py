@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy
 from mosaic_contract import Worker, main
-from mosaic_contract.checkpoints import write_described
+from mosaic_contract.checkpoints import write_with_description
 
 from cinema_worker import get_worker_metadata
 
@@ -124,7 +124,7 @@ def train(config, telemetry):
             if step == settings.get("broken")
             else json.dumps({"action": settings.get("times", 1) * actions[number - 1]})
         )
-        write_described(path, text.encode(), about)
+        write_with_description(path, text.encode(), about)
         telemetry.checkpoint_saved(path, step=step, episode=0)
     while "until" in settings and not Path(settings["until"]).exists():
         time.sleep(0.02)  # polls for a file that the test makes

@@ -14,7 +14,7 @@ from typing import Any, Sequence
 import numpy as np
 import torch
 from mosaic_contract import describe_space
-from mosaic_contract.checkpoints import statistics_described, write_described
+from mosaic_contract.checkpoints import describe_statistics, write_with_description
 from mosaic_contract.pytorch import torch_bytes
 
 from .training import Training, global_variables, wrapped_environments, wrappers
@@ -35,7 +35,7 @@ def save_checkpoint(training: Training) -> tuple[Path, dict[str, float]]:
     description = {
         "file": path.name,
         **training.settings["description"],
-        **statistics_described(),
+        **describe_statistics(),
         "step": training.steps,
         "episodes": training.episodes,
         "metrics": metrics,
@@ -50,7 +50,7 @@ def save_checkpoint(training: Training) -> tuple[Path, dict[str, float]]:
         "normalisation": statistics,
         "random": random_state(),
     }
-    write_described(path, torch_bytes(contents), description)
+    write_with_description(path, torch_bytes(contents), description)
     return path, metrics
 
 

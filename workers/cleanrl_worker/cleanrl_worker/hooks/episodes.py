@@ -13,7 +13,7 @@ from typing import Any, Callable
 from mosaic_contract import registry
 from mosaic_contract.checked_environment import checked
 from mosaic_contract.environment_server.served import step_together
-from mosaic_contract.gymnasium_wrappers import limited
+from mosaic_contract.gymnasium_wrappers import with_time_limit
 from mosaic_contract.hyperparameters import env_kwargs_of
 from mosaic_contract.wrappers import wrap
 
@@ -58,7 +58,7 @@ def count(env: Any, training: Training) -> Any:
     unchecked = env
     if not isinstance(unchecked, FromGym):  # from the old gym only pybullet's environments are made
         env_id, wrappers = training.settings["description"]["env_id"], training.settings["wrappers"]
-        env = limited(checked(unchecked, env_id, records=not training.started), wrappers)
+        env = with_time_limit(checked(unchecked, env_id, records=not training.started), wrappers)
     if training.started:
         return env
     index = training.register(unchecked)

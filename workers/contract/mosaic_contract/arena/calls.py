@@ -9,14 +9,14 @@ from typing import Any, Mapping, NoReturn, Sequence
 from mosaic_contract.arena.actions import ActionRules
 from mosaic_contract.arena.environment_adapters import AgentObservation
 from mosaic_contract.arena.errors import Unusable
-from mosaic_contract.arena.exchanges import Exchange, bounded, exchanges_of
+from mosaic_contract.arena.exchanges import Exchange, exchanges_of, shortened_to_fit
 from mosaic_contract.arena.observation_hash import observation_hash
 from mosaic_contract.arrays import pack, unpack
 from mosaic_contract.codec import as_number
 from mosaic_contract.errors import BadMessage
 
-FIRST_THOUGHT = 0.25  # seconds until an operator is reported as thinking
-NEXT_THOUGHT = 0.5
+FIRST_REPORT_SECONDS = 0.25  # seconds until an operator is reported as thinking
+REPORT_INTERVAL = 0.5
 _FAULT_LIMIT = 500  # characters
 _TEXT_LIMIT = 100_000  # maximum characters of reasoning and similar strings
 
@@ -55,7 +55,7 @@ class Call:
         self.deadline: float | None = operator.deadline
         self.fallback: str = operator.fallback
         self.began = time.perf_counter()
-        self.thought_at = self.began + FIRST_THOUGHT
+        self.next_report = self.began + FIRST_REPORT_SECONDS
         if self.deadline is not None:
             self.deadline_at = self.began + self.deadline
 
@@ -151,7 +151,7 @@ class Call:
             "fault_text": self.fault_text,
         }
         if exchanges := self.exchanges:
-            move["exchanges"] = bounded(exchanges)
+            move["exchanges"] = shortened_to_fit(exchanges)
         if self.messages:
             move["messages"] = list(self.messages)
         return move

@@ -83,13 +83,13 @@ class EnvironmentAdapter(ABC):
     @abstractmethod
     def observe(self, agent: str) -> AgentObservation: ...
 
-    def present(self) -> list[str]:
+    def present_agents(self) -> list[str]:
         """Return the agents that have not left the episode."""
         return self.turn
 
-    def observing(self) -> list[str]:
+    def observing_agents(self) -> list[str]:
         """Return the agents that have observed the latest step."""
-        return self.present()
+        return self.present_agents()
 
     def last_observations(self) -> dict[str, Any]:
         """Return the observation of each agent that has one at the end of an episode."""
@@ -209,7 +209,7 @@ class ParallelAdapter(PettingZooAdapter):
         name = self.ids[agent]
         return _observed(self._observations[name], self._infos.get(name) or {})
 
-    def observing(self) -> list[str]:
+    def observing_agents(self) -> list[str]:
         return [str(agent) for agent in self._observations]
 
     def step(self, actions: Mapping[str, Any]) -> None:
@@ -249,7 +249,7 @@ class TurnBasedAdapter(PettingZooAdapter):
         self._record_ends(self.env.terminations, self.env.truncations)
         self._skip_ended()
 
-    def present(self) -> list[str]:
+    def present_agents(self) -> list[str]:
         return [str(agent) for agent in self.env.agents]
 
     def _skip_ended(self) -> None:
@@ -284,8 +284,8 @@ def _by_number(mask: Any, space: Any) -> Any:
     """Return a mask in Gymnasium's form: flat MultiDiscrete masks are split into one mask per number."""
     if type(space).__name__ != "MultiDiscrete":
         return mask
-    ends = accumulate(map(int, space.nvec))
-    return tuple(mask[end - int(size) : end] for end, size in zip(ends, space.nvec))
+    end_indices = accumulate(map(int, space.nvec))
+    return tuple(mask[end - int(size) : end] for end, size in zip(end_indices, space.nvec))
 
 
 def _observed(observation: Any, info: Mapping[str, Any]) -> AgentObservation:

@@ -57,14 +57,14 @@ def check_gymnasium_settings(env_id: str, settings: Mapping[str, Any]) -> None:
 
 def make_gymnasium(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
     """Make a Gymnasium environment by its id, which may be "module:Id", or a Gymnasium or PettingZoo
-    environment by its `own_class`, with `settings`.
+    environment by its `user_maker`, with `settings`.
 
     Gymnasium's own checker is disabled, because `environment_check` replaces it. Raises `ConfigError` for an
     unregistered id and for unknown settings, else the environment's own errors.
     """
     error = import_module("gymnasium").error
     registry.register(env_id)
-    if (maker := registry.own_class(env_id)) is not None:
+    if (maker := registry.user_maker(env_id)) is not None:
         check_settings(env_id, settings, maker)
     else:
         check_gymnasium_settings(env_id, settings)

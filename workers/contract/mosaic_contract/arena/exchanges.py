@@ -68,7 +68,7 @@ class ExchangeSums:
                 self.latencies.append(latency)
 
 
-def bounded(exchanges: Sequence[Exchange]) -> list[Exchange]:
+def shortened_to_fit(exchanges: Sequence[Exchange]) -> list[Exchange]:
     """Return the exchanges, shortened to `MOVE_BYTES`: first prompts, from the middle, then other strings.
     Numbers and faults are kept."""
     shortened = list(exchanges)

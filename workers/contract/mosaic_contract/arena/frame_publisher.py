@@ -18,7 +18,7 @@ from mosaic_contract.arena.environment_adapters import EnvironmentAdapter
 from mosaic_contract.arena.watchdog import Watchdog
 from mosaic_contract.errors import one_line
 from mosaic_contract.fastlane import FrameWriter, Hud, preserved_random_state
-from mosaic_contract.fastlane.frame import adapted
+from mosaic_contract.fastlane.frame import as_pixels
 
 _POLL_SECONDS = 0.05  # between checks for a viewer, between steps
 _FAST_POLL_SECONDS, _FAST_POLLS = 0.01, 20  # the first checks after a step: the previous frame is very recent
@@ -88,12 +88,12 @@ class FramePublisher:
         ValueError for an invalid image."""
         picture = self._render()
         numpy = importlib.import_module("numpy")
-        pixels, (height, width, channels) = adapted(picture, numpy.shape(picture))
+        pixels, (height, width, channels) = as_pixels(picture, numpy.shape(picture))
         pixels = numpy.asarray(pixels).reshape(height, width, channels)
         return numpy.repeat(pixels, 3, axis=2) if channels == 1 else pixels[:, :, :3].copy()
 
     def _render(self) -> Any:
-        with self._watchdog.drawing(), preserved_random_state([self._environment.env]):
+        with self._watchdog.rendering(), preserved_random_state([self._environment.env]):
             picture = self._environment.render()
         if picture is None:
             raise ValueError("its render() returns None")

@@ -117,14 +117,14 @@ class Hints:
         if FRAME in operator.needs:
             hints[FRAME] = self._render(operator)
         if TEAMMATES in operator.needs:
-            present = [
-                other for other in self._description.teammates(agent) if other in self._environment.present()
-            ]
+            present, observe = self._environment.present_agents(), self._environment.observe
             hints[TEAMMATES] = {
-                other: pack(self._environment.observe(other).observation) for other in present
+                teammate: pack(observe(teammate).observation)
+                for teammate in self._description.teammates(agent)
+                if teammate in present
             }
         if DESCRIPTION in operator.needs:
-            hints[DESCRIPTION] = self.described(agent)
+            hints[DESCRIPTION] = self.describe_state(agent)
         if agent in self.mailboxes:
             hints["messages"] = self.mailboxes.pop(agent)
         return hints
@@ -145,7 +145,7 @@ class Hints:
                 ) from error
         return self._frame
 
-    def described(self, agent: str) -> Mapping[str, Any] | None:
+    def describe_state(self, agent: str) -> Mapping[str, Any] | None:
         """Return the state as known to this agent; None if the environment has no description. Raises
         `ArenaError`."""
         describe = self._description.facts[agent].describe

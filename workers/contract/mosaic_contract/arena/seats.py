@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Mapping, Sequence
 
 from mosaic_contract.arena.actions import ActionRules
-from mosaic_contract.arena.calls import FALLBACKS, NEXT_THOUGHT, Call
+from mosaic_contract.arena.calls import FALLBACKS, REPORT_INTERVAL, Call
 from mosaic_contract.arena.channels import KernelChannel
 from mosaic_contract.arena.environment_adapters import AgentObservation, EnvironmentAdapter
 from mosaic_contract.arena.errors import ArenaError
@@ -25,7 +25,7 @@ from mosaic_contract.arena.watchdog import OPERATORS, PAUSE, STEP, Watchdog
 from mosaic_contract.arrays import pack, pack_rows, unpack
 from mosaic_contract.messages import ALONE
 from mosaic_contract.operators import Describe, Operate
-from mosaic_contract.priority import stretched
+from mosaic_contract.priority import scaled_deadline
 from mosaic_contract.seeds import operator_seed
 
 _SHOW_SECONDS = 0.1  # between two partial texts of a call; our operators send fewer
@@ -36,7 +36,7 @@ _STOP_SECONDS = (1.5, 0.7)  # after the command, after SIGTERM; then SIGKILL
 
 def start_seconds() -> float:
     """Return how long operators may take to start, given the priority of arena and operators."""
-    return stretched(_START_SECONDS)
+    return scaled_deadline(_START_SECONDS)
 
 
 class OperatorPoll:
@@ -267,7 +267,7 @@ class Seats:
             while waiting := [call for call in calls if not call.done]:
                 self._poll.watch_writable()
                 self._poll.wait(
-                    min(min(call.deadline_at or call.thought_at, call.thought_at) for call in waiting)
+                    min(min(call.deadline_at or call.next_report, call.next_report) for call in waiting)
                 )
                 self._check_deadlines(waiting)
                 if any(call.forfeited for call in calls):
@@ -326,8 +326,8 @@ class Seats:
                 finally:
                     if call.done:
                         call.operator.withdraw(call)
-            if not call.done and now >= call.thought_at:
-                call.thought_at += NEXT_THOUGHT
+            if not call.done and now >= call.next_report:
+                call.next_report += REPORT_INTERVAL
                 labels = {"agent": call.agent, "operator": call.operator.key}
                 self._kernel.send({"type": "thinking", **labels, "seconds": round(now - call.began, 3)})
 
@@ -346,7 +346,8 @@ class Seats:
         for agent in agents:
             operator = self.of_agent[agent]
             if isinstance(operator, KernelOperator) and DESCRIPTION in operator.needs:
-                descriptions[agent] = {**self._hints.mission(agent), **(self._hints.described(agent) or {})}
+                state = self._hints.describe_state(agent) or {}
+                descriptions[agent] = {**self._hints.mission(agent), **state}
         return {agent: described for agent, described in descriptions.items() if described}
 
     def answer(self, message: Mapping[str, Any]) -> None:

@@ -72,7 +72,7 @@ class Watchdog:
         self._activity = None
 
     @contextlib.contextmanager
-    def drawing(self) -> Iterator[None]:
+    def rendering(self) -> Iterator[None]:
         """Count the time as rendering, whatever activity it interrupts."""
         previous = self._activity
         self._activity = (previous[0] if previous else RENDER, RENDER)

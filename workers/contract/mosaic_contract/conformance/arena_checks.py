@@ -4,7 +4,7 @@ is the operator of every agent. It plays the first legal action of Discrete spac
 from __future__ import annotations
 
 import json
-from typing import Any, Mapping
+from typing import Any
 
 from mosaic_contract.arrays import unpack
 from mosaic_contract.conformance.operator_checks import zero_of
@@ -20,6 +20,7 @@ from mosaic_contract.conformance.subject import (
     require,
 )
 from mosaic_contract.messages import PROTOCOL
+from mosaic_contract.noop import first_legal
 
 _STEPS = 5
 _PARADIGMS = ("single_agent", "parallel", "aec")
@@ -105,7 +106,9 @@ class ArenaChecks:
             answer = talk.request({"cmd": "step"}, ("ask", "stepped"), self.subject.deadline)
             while answer["type"] == "ask":
                 space = description["spaces"][answer["agent"]]["action"]
-                action = _legal(space, unpack(answer.get("action_mask")))
+                action = zero_of(space)
+                if space["type"] == "Discrete":
+                    action = first_legal(space, action, unpack(answer.get("action_mask")), None)
                 reply = {"cmd": "answer", "id": answer["id"], "action": action}
                 answer = talk.request(reply, ("ask", "stepped"), self.subject.deadline, "the step")
             if answer.get("done"):
@@ -115,10 +118,3 @@ class ArenaChecks:
         complete = episode.get("seed") == 1 and episode.get("steps") == answer.get("step_index")
         talk.require(complete, "the episode's seed and steps with its last step", answer)
         return int(episode["steps"])
-
-
-def _legal(space: Mapping[str, Any], mask: Any) -> Any:
-    if space["type"] == "Discrete" and mask is not None:
-        allowed = [index for index, legal in enumerate(mask) if legal]
-        return int(space.get("start", 0)) + (allowed[0] if allowed else 0)
-    return zero_of(space)

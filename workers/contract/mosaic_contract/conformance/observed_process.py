@@ -24,16 +24,16 @@ _SETTLE_SECONDS = 2.0  # helpers of Python's multiprocessing exit shortly after 
 
 class ObservedProcess:
     """A context manager that runs the command inside its block; none of its processes survive the block. Its
-    stdin is empty, or a pipe with `talks`: `popen.stdin`."""
+    stdin is empty, or a pipe with `pipes_input`: `popen.stdin`."""
 
-    def __init__(self, command: Sequence[str], folder: Path, *, talks: bool = False) -> None:
+    def __init__(self, command: Sequence[str], folder: Path, *, pipes_input: bool = False) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.command = list(command)
         self.stdout_path = folder / "stdout.jsonl"
         self.stderr_path = folder / "stderr.log"
         self.leftovers: list[str] = []
         self.ran = False
-        self._stdin = subprocess.PIPE if talks else subprocess.DEVNULL
+        self._stdin = subprocess.PIPE if pipes_input else subprocess.DEVNULL
         self._folder = folder
         self._marker = uuid.uuid4().hex
 

@@ -55,9 +55,9 @@ class Subject:
     capabilities: Mapping[str, Any] = field(default_factory=dict)
     processes: list[ObservedProcess] = field(default_factory=list)
 
-    def start(self, name: str, *arguments: str, talks: bool = False) -> ObservedProcess:
-        """Return a process in its own folder, not started yet; `talks`: with a pipe to stdin."""
-        process = ObservedProcess([*self.command, *arguments], self.folder / name, talks=talks)
+    def start(self, name: str, *arguments: str, pipes_input: bool = False) -> ObservedProcess:
+        """Return a process in its own folder, not started yet; `pipes_input`: with a pipe to stdin."""
+        process = ObservedProcess([*self.command, *arguments], self.folder / name, pipes_input=pipes_input)
         self.processes.append(process)
         return process
 
@@ -66,7 +66,7 @@ class Subject:
         self, name: str, *arguments: str, unsolicited: Sequence[str] = ()
     ) -> Iterator[Conversation]:
         """Start a process with these arguments, in its own folder, for the duration of a conversation."""
-        with self.start(name, *arguments, talks=True) as process:
+        with self.start(name, *arguments, pipes_input=True) as process:
             yield Conversation(process, unsolicited)
 
     def empty_folder(self, name: str) -> Path:

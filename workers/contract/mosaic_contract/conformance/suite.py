@@ -47,7 +47,7 @@ def export_checks(subject: Subject) -> Checks:
 
 def _export(subject: Subject, form: str) -> str:
     out = subject.empty_folder(f"exported-{form}")
-    with subject.start(form, "--export", form, "--out", str(out), talks=True) as process:
+    with subject.start(form, "--export", form, "--out", str(out), pipes_input=True) as process:
         process.feed("".join(f"{json.dumps(line)}\n" for line in (_RUN, *_POINTS)).encode())
         expect_exit(process, 0, subject.deadline)
         answers = process.messages()
@@ -64,7 +64,7 @@ def _refuse_missing_recording(subject: Subject) -> str:
     recording, out = folder / "missing.npz", folder / "conformance-v0"
     episode = {"file": str(recording), "sha256": "", "metadata": {}}
     request = {"out": str(out), "dataset_id": out.name, "metadata": {}, "facts": {}, "episodes": [episode]}
-    with subject.start("dataset", "--dataset", talks=True) as process:
+    with subject.start("dataset", "--dataset", pipes_input=True) as process:
         process.feed(json.dumps(request).encode())
         expect_exit(process, 2, subject.deadline, "for a recording that is missing")
     require(not out.exists(), "no dataset of a missing recording", str(out), process)

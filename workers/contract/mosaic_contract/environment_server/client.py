@@ -121,8 +121,8 @@ class EnvironmentClient:
     def answer(self, number: int, command: str) -> Mapping[str, Any]:
         """Return the answer to the command with this number. Raises the environment's error.
 
-        Answers to earlier commands that a signal has kept from being read are dropped and later count as
-        empty. Environments keep the texts in them, because these are not sent again.
+        Answers to earlier commands, left unread because of a signal, are dropped and later count as empty.
+        Environments keep the texts in them, which are not sent again.
         """
         if number <= self._received_count:
             return _EMPTY

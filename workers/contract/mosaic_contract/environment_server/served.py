@@ -15,7 +15,7 @@ from mosaic_contract.codec import OPERATING_LINE_LIMIT, encode_line, with_tagged
 from mosaic_contract.environment_server.client import EnvironmentClient, client_of
 from mosaic_contract.environment_server.shared_arrays import Region
 from mosaic_contract.errors import ConfigError
-from mosaic_contract.gymnasium_wrappers import is_of_user
+from mosaic_contract.gymnasium_wrappers import is_user_wrapper
 from mosaic_contract.spaces import make_space
 
 _NOTHING: Mapping[str, Any] = {}
@@ -78,7 +78,7 @@ def _innermost(env: Any) -> tuple[Served | None, tuple[Callable[[Any], Any], ...
     """Return the served environment within wrappers, and their functions of actions, outermost first."""
     changes = []
     while not isinstance(env, Served):
-        if is_of_user(env) or not hasattr(env, "env"):
+        if is_user_wrapper(env) or not hasattr(env, "env"):
             return None, ()
         if hasattr(type(env), "action"):
             changes.append(env.action)

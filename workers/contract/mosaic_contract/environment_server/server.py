@@ -110,7 +110,8 @@ class SteppedTeam:
 
     def _write_answer(self) -> Any:
         adapter = self._adapter
-        turn, present, observing = map(set, (adapter.turn, adapter.present(), adapter.observing()))
+        turn, present = set(adapter.turn), set(adapter.present_agents())
+        observing = set(adapter.observing_agents())
         returned = {}
         for agent, region in self._regions.items():
             region.write_outcome(adapter.rewards[agent], adapter.terminated[agent], adapter.truncated[agent])

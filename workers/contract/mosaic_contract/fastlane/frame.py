@@ -45,7 +45,7 @@ class Frame(NamedTuple):
         return self.height, self.width, self.channels
 
 
-def adapted(pixels: Any, shape: tuple[int, ...] | None) -> tuple[Any, tuple[int, int, int]]:
+def as_pixels(pixels: Any, shape: tuple[int, ...] | None) -> tuple[Any, tuple[int, int, int]]:
     """Return a frame as a uint8 array or a flat memoryview, and its height, width and channels. ``shape`` is
     required for bytes; arrays have their own. Raises FrameError for invalid frames."""
     numpy = sys.modules.get("numpy")

@@ -19,7 +19,7 @@ from typing import Any
 
 from mosaic_contract.errors import FastlaneError, FrameError
 from mosaic_contract.fastlane import layout, ring_files
-from mosaic_contract.fastlane.frame import Hud, adapted
+from mosaic_contract.fastlane.frame import Hud, as_pixels
 from mosaic_contract.fastlane.layout import (
     BEGIN,
     BUSY_AT,
@@ -217,7 +217,7 @@ class FrameWriter:
         if self._words is _CLOSED_HEADER:
             reason = self.ended or "this writer is closed, or belongs to the process that forked this one"
             raise FastlaneError(reason)
-        pixels, size = adapted(pixels, shape)
+        pixels, size = as_pixels(pixels, shape)
         array = not isinstance(pixels, memoryview)
         if pixels.shape != self._shape or array is (self._array_type is None) or not self._targets:
             count = size[0] * size[1] * size[2]
@@ -319,7 +319,7 @@ class FrameWriter:
 
 
 def _abandon_all() -> None:
-    """In a forked child, let go of all rings and their locks, which belong to the parent."""
+    """Release all rings and their locks in a forked child: they belong to the parent."""
     for writer in list(_writers):
         if writer._words is not _CLOSED_HEADER:
             os.close(writer._lock)

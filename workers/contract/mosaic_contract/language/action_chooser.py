@@ -133,7 +133,7 @@ class ActionChooser:
             return f'Answer in this form{legal}:\nPLAN: your plan, or "No changes."\n{line}'
         if discrete:
             return f"End your answer with one line of this form{legal}:\n{line}"
-        return f"End your answer with one line: {line if strategy.marks else f'ACTION: and {action}.'}"
+        return f"End your answer with one line: {line if strategy.marked else f'ACTION: and {action}.'}"
 
     @property
     def only_acts(self) -> bool:
@@ -207,7 +207,7 @@ class ActionChooser:
         problem = problem.format(action=action_text(answer) or "The action in it")
         if self._is_name:
             form = "one of these and nothing else, word for word"
-        elif self.strategy.marks:
+        elif self.strategy.marked:
             form = f"one line, {self.strategy.form('action')}, and one of these word for word as the action"
         elif self._actions.discrete:
             form = "one line, ACTION: and one of these, word for word"

@@ -19,11 +19,11 @@ from importlib import import_module
 from typing import Any, Callable, Generator, Sequence
 
 from mosaic_contract.errors import ConfigError, EndpointFailed, EndpointRefused
-from mosaic_contract.language.exchange import Choices, Reply, TextForm, Turn, joined
+from mosaic_contract.language.exchange import Choices, Reply, TextForm, Turn, merge_turns
 from mosaic_contract.language.http_bounds import bounded_client
 from mosaic_contract.language.retries import AttemptFailed, required_wait
-from mosaic_contract.language.settings import ModelSettings, filled
-from mosaic_contract.language.streamed_reply import StreamedReply, paired
+from mosaic_contract.language.settings import ModelSettings, expand_variables
+from mosaic_contract.language.streamed_reply import StreamedReply, join_surrogates
 
 _MAX_ERROR_CHARS = 500  # of an endpoint's text in an error
 _MAX_SEARCHED_CHARS = 10_000  # of it that are examined
@@ -58,8 +58,8 @@ class Endpoint:
     def __init__(self, settings: ModelSettings) -> None:
         self.settings = settings
         self._key = _key_of(settings)
-        self._base_url = None if settings.base_url is None else filled(settings.base_url)
-        self._headers = {name: filled(value) for name, value in settings.headers}
+        self._base_url = None if settings.base_url is None else expand_variables(settings.base_url)
+        self._headers = {name: expand_variables(value) for name, value in settings.headers}
         self._body = json.loads(settings.body)
         self._rejected: set[str] = set()  # request parameters that this model rejects
         self._lock = threading.Lock()
@@ -144,7 +144,7 @@ class Endpoint:
         """Return the turns in the roles accepted by this model."""
         if "system" in self._rejected:
             turns = [replace(turn, role="user") if turn.role == "system" else turn for turn in turns]
-        return joined(turns) if self._rejected & {"system", "consecutive turns"} else turns
+        return merge_turns(turns) if self._rejected & {"system", "consecutive turns"} else turns
 
     def _request(self, turns: Sequence[Turn], choices: Sequence[str] | None) -> dict[str, Any]:
         """Return the keywords of the SDK's call, without the parameters in `_rejected`."""
@@ -160,7 +160,7 @@ class Endpoint:
 
     def _message(self, turn: Turn) -> dict[str, Any]:
         """Return a turn in the API's form, with its images as PNG files in base64."""
-        text = paired(turn.text)
+        text = join_surrogates(turn.text)
         if not turn.images:
             return {"role": turn.role, "content": text}
         images = [self._image(base64.b64encode(image).decode()) for image in turn.images]

@@ -101,7 +101,7 @@ class Exchange:
         return {**values, "prompt": [dict(turn) for turn in self.prompt], "faults": list(self.faults)}
 
 
-def joined(turns: Sequence[Turn]) -> list[Turn]:
+def merge_turns(turns: Sequence[Turn]) -> list[Turn]:
     """Return the turns, merging consecutive turns of the same role."""
     merged: list[Turn] = []
     for turn in turns:

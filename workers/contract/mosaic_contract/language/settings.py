@@ -143,7 +143,7 @@ class ModelSettings:
         return f"{self.model} at {self.base_url}" if self.base_url else f"{self.provider}'s {self.model}"
 
 
-def filled(text: str) -> str:
+def expand_variables(text: str) -> str:
     """Return a string with its variables, `${NAME}`, replaced by their values. Raises `ConfigError` for a
     variable that is not set."""
 

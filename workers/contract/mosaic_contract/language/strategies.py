@@ -31,13 +31,13 @@ class Strategy:
     """A way to answer.
 
     `thinking` is the instruction before the action; None asks for a short thought. `bare`: an answer is an
-    action and nothing else. `marks`: the action is between marks. `plans`: the answer begins with a plan,
+    action and nothing else. `marked`: the action is between marks. `plans`: the answer begins with a plan,
     which the next prompt repeats.
     """
 
     thinking: str | None = None
     bare: bool = False
-    marks: bool = False
+    marked: bool = False
     plans: bool = False
 
     @property
@@ -50,15 +50,15 @@ class Strategy:
         """The fault of an answer without an action, as a sentence."""
         if self.bare:
             return "It was not an action and nothing else."
-        return f"It had no {'action between the marks' if self.marks else 'line that begins with ACTION:'}."
+        return f"It had no {'action between the marks' if self.marked else 'line that begins with ACTION:'}."
 
     def form(self, action: str) -> str:
         """Return the line of an answer with an action; `action` may describe one."""
-        return action if self.bare else f"<|ACTION|>{action}<|END|>" if self.marks else f"ACTION: {action}"
+        return action if self.bare else f"<|ACTION|>{action}<|END|>" if self.marked else f"ACTION: {action}"
 
     def parse(self, actions: Actions, answer: str, legal: Sequence[Any]) -> Parsed:
         """Return the action in an answer, as `Actions.parse` does."""
-        if not self.marks:
+        if not self.marked:
             return actions.parse(answer, legal)
         return actions.parse("\n".join(f"ACTION: {text}" for text in between_marks(answer)), legal)
 
@@ -73,7 +73,7 @@ DEFAULT = Strategy()
 STRATEGIES = {
     "naive": Strategy("", bare=True),
     "cot": Strategy("Think step by step about what to do best."),
-    "robust_cot": Strategy("Think step by step about what to do best.", marks=True),
+    "robust_cot": Strategy("Think step by step about what to do best.", marked=True),
     "few_shot": Strategy("", bare=True),
     "plan": Strategy("Make a plan for this episode, and keep or change it at each step.", plans=True),
 }

@@ -80,7 +80,7 @@ class StreamedReply:
         return self.reply() if self.text or self.reasoning else None
 
     def _clean(self, text: str) -> str:
-        return self._redact(paired(text))
+        return self._redact(join_surrogates(text))
 
 
 def split_thoughts(text: str) -> tuple[str, str]:
@@ -96,7 +96,7 @@ def split_thoughts(text: str) -> tuple[str, str]:
     return answer.strip(), _CLOSES.sub("", _OPENS.sub("", thoughts)).strip()
 
 
-def paired(text: str) -> str:
+def join_surrogates(text: str) -> str:
     """Return text with the halves of surrogate pairs joined, which may arrive in separate pieces of a stream.
     An unpaired half becomes U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

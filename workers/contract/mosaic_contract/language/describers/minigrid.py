@@ -73,7 +73,7 @@ class View:
     depth: int
     unseen: frozenset[tuple[int, int]] = frozenset()
 
-    def at(self, right: int, forward: int) -> str:
+    def name_at(self, right: int, forward: int) -> str:
         """Return the name of a cell's contents: "wall", "empty", "unseen" …"""
         if abs(right) > self.width // 2 or not 0 <= forward < self.depth or (right, forward) in self.unseen:
             return "unseen"
@@ -212,7 +212,7 @@ def _cell(code: Sequence[int], right: int, forward: int) -> Cell:
 def _front_text(view: View) -> str:
     """Describe the first thing straight ahead, and the number of free cells before it."""
     for forward in range(1, view.depth):
-        name = view.at(0, forward)
+        name = view.name_at(0, forward)
         if name not in _FREE:
             free = plural(forward - 1, "free cell")
             contents = "cells out of sight" if name == "unseen" else _with_article(name)
@@ -227,7 +227,7 @@ def _front_text(view: View) -> str:
 
 
 def _side_text(view: View, right: int) -> str:
-    name = view.at(right, 0)
+    name = view.name_at(right, 0)
     return "out of sight" if name == "unseen" else "a free cell" if name == "empty" else _with_article(name)
 
 
