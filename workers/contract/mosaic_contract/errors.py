@@ -120,11 +120,11 @@ def one_line(error: BaseException) -> str:
     return f"{type_name}: {text}" if text else type_name
 
 
-def quoted(value: object, limit: int = 100) -> str:
-    """Return a value's `repr`, cut at `limit` characters; its type if `repr` fails, as for lists nested
+def quoted(value: object) -> str:
+    """Return the first 100 characters of a value's `repr`; its type if `repr` fails, as for lists nested
     thousands deep."""
     try:
-        return repr(value)[:limit]
+        return repr(value)[:100]
     except Exception:  # foreign objects raise arbitrary exceptions
         return f"<{type(value).__name__}>"
 

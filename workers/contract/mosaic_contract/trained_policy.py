@@ -94,14 +94,6 @@ def transform_of(described: Description, agent: str = ALONE) -> ObservationTrans
     )
 
 
-def checked_vector(observation: Any, shape: tuple[int, ...], dtype: Any = "float32") -> Any:
-    """Return an observation as an array of shape (n,). Raises `ValueError` for any other shape."""
-    array = import_module("numpy").asarray(observation, dtype=dtype)
-    if array.shape != shape:
-        raise ValueError(f"the policy takes {shape[0]} numbers, this observation has {array.size}")
-    return array
-
-
 class AgentGenerators:
     """The random generators of one agent, seeded by its seed.
 
@@ -180,8 +172,12 @@ class TrainedOperator:
         return self.act(observation)
 
     def act(self, observation: Any) -> Any:
-        """Return the action for one input of the network."""
-        actions, self._memory = self._act(checked_vector(observation, self._shape)[None], self._memory)
+        """Return the action for one input of the network. Raises `ValueError` for an input of another
+        shape."""
+        vector = self._numpy.asarray(observation, dtype="float32")
+        if vector.shape != self._shape:
+            raise ValueError(f"the policy takes {self._shape[0]} numbers, this observation has {vector.size}")
+        actions, self._memory = self._act(vector[None], self._memory)
         return int(actions[0]) if self._discrete else actions[0]
 
     def queries(self) -> PolicyQueries | None:

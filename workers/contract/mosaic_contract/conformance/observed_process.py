@@ -18,6 +18,7 @@ from mosaic_contract.errors import BadLine
 
 _MARKER_VARIABLE = "MOSAIC_CONFORMANCE_PROCESS"
 _MAX_OUTPUT_BYTES = 256 << 20  # on stdout, after which a process is stopped
+_LOG_LINES = 12
 _POLL_SECONDS = 0.05  # between polls: a wait may also end because of the process's output
 _SETTLE_SECONDS = 2.0  # helpers of Python's multiprocessing exit shortly after their parent
 
@@ -121,10 +122,10 @@ class ObservedProcess:
                 messages.append(decode_line(line))
         return messages
 
-    def log_tail(self, lines: int = 12) -> str:
+    def log_tail(self) -> str:
         """Return the last lines of stderr."""
         text = self.stderr_path.read_bytes()[-8000:].decode("utf-8", "replace")
-        return "\n".join(text.splitlines()[-lines:])
+        return "\n".join(text.splitlines()[-_LOG_LINES:])
 
     def _leftover_pids(self) -> list[int]:
         if Path("/proc/self/environ").exists():

@@ -202,17 +202,17 @@ def action_text(answer: str) -> str:
     return next(map(_stripped, _ACTION.findall(answer)), "")[:_MAX_QUOTED]
 
 
-def messages_in(answer: str, agents: Sequence[str], limit: int = MAX_MESSAGES) -> list[dict[str, str]]:
+def messages_in(answer: str, agents: Sequence[str]) -> list[dict[str, str]]:
     """Return the messages {"to", "text"} in an answer, from lines such as `MESSAGE agent_1: text`, to these
-    agents or to "all". Messages longer than `MESSAGE_LIMIT` are truncated; those after the first `limit` are
-    dropped."""
+    agents or to "all". Messages longer than `MESSAGE_LIMIT` are truncated; those after the first
+    `MAX_MESSAGES` are dropped."""
     recipients = {_plain(agent): agent for agent in (*agents, "all")}
     messages = [
         {"to": recipients[_plain(recipient)], "text": text[:MESSAGE_LIMIT]}
         for recipient, text in _MESSAGE.findall(answer)
         if _plain(recipient) in recipients
     ]
-    return messages[:limit]
+    return messages[:MAX_MESSAGES]
 
 
 def between_marks(answer: str) -> list[str]:
