@@ -22,7 +22,7 @@ from mosaic_contract.environment_check import (
     mask_method,
     offers,
 )
-from mosaic_contract.fastlane import RENDER_MODE
+from mosaic_contract.fastlane.render import RENDER_MODE, rendered
 from mosaic_contract.messages import ALONE
 from mosaic_contract.seeds import derive_seed
 
@@ -123,7 +123,7 @@ class SingleAgentAdapter(EnvironmentAdapter):
         check_first_returns(env, env_id)
         super().__init__(env, [ALONE], ReturnsCheck(env.observation_space, env_id))
         self._observation: Any = None
-        self._suspended: Any = None
+        self._is_suspended = False
         self._masks = mask_method(env)
 
     def spaces(self, agent: str) -> tuple[Any, Any]:
@@ -136,15 +136,12 @@ class SingleAgentAdapter(EnvironmentAdapter):
         self._suspend_render_mode()
 
     def _suspend_render_mode(self) -> None:
-        """Remove the render mode between images: with it, some environments do more work in every step
-        (LunarLander creates smoke)."""
+        """Remove the render mode between images, if the environment allows it; see `rendered`."""
         inner = getattr(self.env, "unwrapped", self.env)
         if getattr(inner, "render_mode", None) == RENDER_MODE:
-            try:
+            with suppress(Exception):
                 inner.render_mode = None
-                self._suspended = inner
-            except Exception:  # an environment that does not allow this keeps its render mode
-                self._suspended = None
+                self._is_suspended = True
 
     def observe(self, agent: str) -> AgentObservation:
         mask = self.info.get("action_mask") if self.info else None
@@ -162,13 +159,7 @@ class SingleAgentAdapter(EnvironmentAdapter):
             self.turn = []
 
     def render(self) -> Any:
-        if self._suspended is None:
-            return self.env.render()
-        self._suspended.render_mode = RENDER_MODE
-        try:
-            return self.env.render()
-        finally:
-            self._suspended.render_mode = None
+        return rendered(self.env) if self._is_suspended else self.env.render()
 
 
 class PettingZooAdapter(EnvironmentAdapter):

@@ -19,12 +19,10 @@ _MAX_GRID_PIXELS = 4_000_000  # larger grids are subsampled to every second (thi
 def draw(environments: Sequence[Any]) -> Image:
     """Return one image (height, width[, channels]) of all environments, in rows of a near-square grid.
 
-    An environment with render mode None gets `RENDER_MODE` only while it is rendered, because in some
-    environments a step does more work with a render mode. Raises ValueError if `render()` returns None, and
-    any error of `render()`.
+    Raises the errors of `rendered`.
     """
     with preserved_random_state(environments):
-        images = [_render(env) for env in environments]
+        images = list(map(rendered, environments))
     return _tile(images)
 
 
@@ -56,8 +54,14 @@ def _restorer_of(generator: Any) -> Callable[[], None]:
     return lambda: None
 
 
-def _render(env: Any) -> Image:
-    inner = env.unwrapped
+def rendered(env: Any) -> Image:
+    """Return the image of one environment.
+
+    An environment with render mode None gets `RENDER_MODE` only while it is rendered, because in some
+    environments a step does more work with a render mode (LunarLander creates smoke). Raises ValueError if
+    `render()` returns None, and any error of `render()`.
+    """
+    inner = getattr(env, "unwrapped", env)
     lacks_render_mode = getattr(inner, "render_mode", RENDER_MODE) is None
     if lacks_render_mode:
         inner.render_mode = RENDER_MODE
