@@ -85,7 +85,7 @@ class FrameStack:
             self._cv2 = import_module("cv2")
         except ModuleNotFoundError:
             raise ConfigError(
-                "Atari's frames are reduced by OpenCV, which is not installed in this environment: install "
+                "Atari's frames are resized by OpenCV, which is not installed in this environment: install "
                 "the worker again"
             ) from None
         self._numpy = import_module("numpy")
@@ -220,7 +220,7 @@ class _Player:
         """Return the action of this frame. Raises `ConfigError` if frames are not numbered."""
         if info is None or _NUMBER not in info:
             raise ConfigError(
-                f"this policy acts by the numbers of frames, and the environment's info has no {_NUMBER!r}: "
+                f"this policy acts by frame numbers, and the environment's info has no {_NUMBER!r}: "
                 "play it in an environment of the Arcade Learning Environment, such as ALE/Pong-v5"
             )
         if self._noops:

@@ -301,7 +301,7 @@ def resume_misfits(
         trained = f"wrappers={list(wrappers)}" if wrappers else "no wrappers"
         yield (
             f"{field} was trained with {trained}, which it is bound to; this run has "
-            f"wrappers={list(config.wrappers)}: leave them out, and the checkpoint's are taken"
+            f"wrappers={list(config.wrappers)}: omit them to use the checkpoint's"
         )
     for name in bound_to:
         saved = described["hyperparameters"].get(name)
@@ -309,7 +309,7 @@ def resume_misfits(
         if requested != saved:
             yield (
                 f"{field} was trained with {name}={saved}, which it is bound to; this run has "
-                f"{name}={requested}: leave it out, and the checkpoint's is taken"
+                f"{name}={requested}: omit it to use the checkpoint's"
             )
     if described["step"] >= config.end_step:
         name, _, step = config.end_field.partition("=")

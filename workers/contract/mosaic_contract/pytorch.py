@@ -132,7 +132,7 @@ def load_torch(path: Path, part: str) -> dict[str, Any]:
             state = import_module("torch").load(path, map_location="cpu", weights_only=True)
         except pickle.UnpicklingError:  # its text recommends executing the code in the file
             raise ValueError(
-                "it has more than weights, and is not unpickled: that can run any code"
+                "it has more than weights, and is not unpickled, which could execute any code"
             ) from None
         if not isinstance(state, dict) or not isinstance(state.get(part), dict):
             raise ValueError(f"it has no {part!r}")

@@ -42,7 +42,7 @@ def test_a_policy_holds_its_action_for_four_frames(worker: Any, operators: Any) 
     assert len(set(fourth)) > 1
 
     refused = operators.ask("select_action", player_id="agent_0", observation=FRAMES[0])
-    assert "acts by the numbers of frames" in refused["message"]
+    assert "acts by frame numbers" in refused["message"]
 
 
 def played(operators: Any, checkpoint: Path, every: int, seed: int = 1) -> list[int]:
