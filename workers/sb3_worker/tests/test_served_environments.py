@@ -80,7 +80,8 @@ def test_the_page_of_the_protocol_has_the_commands_and_the_fields_of_their_answe
         check=True,
     )
     os.close(memory)
-    *answers, unknown = map(json.loads, server.stdout.splitlines())
+    messages = map(json.loads, server.stdout.splitlines())
+    *answers, unknown = (message for message in messages if message["type"] != "beat")  # of a slow machine
     assert set(table) == set(unknown["message"].partition("known: ")[2].split(", "))
     assert "__ndarray__" in answers[-2]["picture"], "within the message, by default"
     for answer, (kind, fields) in zip(answers, table.values(), strict=True):
