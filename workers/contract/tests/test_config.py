@@ -217,7 +217,7 @@ class Hyperparameters(unittest.TestCase):
         kinds = {"num_envs": int, "warm_up": int, "tau": float, "lr": float, "gamma": float, "v_min": float}
         known = {name: Parameter(name, kind, None) for name, kind in kinds.items()}
         known["widths"] = Parameter("widths", list, [64])
-        limits = {"least": {"warm_up": 0, "v_min": None}, "above_zero": ["lr"], "to_one": ["gamma"]}
+        limits = {"minima": {"warm_up": 0, "v_min": None}, "above_zero": ["lr"], "to_one": ["gamma"]}
         known = with_limits(known, **limits)
         within = {"num_envs": 1, "warm_up": 0, "tau": 0, "lr": 1e-9, "gamma": 1, "v_min": -9, "widths": [-1]}
         assert check_hyperparameters(within, known) == within
