@@ -119,7 +119,8 @@ class RunList(Sequence[Run]):
         seed, group, step, total_steps, last_return (mean of the last 20 episodes), best_return (best mean
         over 20 consecutive episodes), speed (steps per second over the last 12 seconds or, for ended runs,
         over the whole duration, as in panels and lists), duration (seconds), created, started, ended (UTC);
-        each hyperparameter, given or upstream's default, as "params.<name>"; the last value of each metric
+        each hyperparameter, given or upstream's default, as "params.<name>" (of tables, such as
+        ``env_kwargs``, each value as "params.<name>.<key>"; lists as tuples); the last value of each metric
         other than ``steps_per_second`` as "metrics.<name>"; mosaic_lab, worker_version, upstream, python (the
         worker's), platform, git_commit, git_dirty; notes. Absent values are missing (NaN, NA or None).
 

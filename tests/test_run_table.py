@@ -124,6 +124,9 @@ def test_the_table_has_a_row_a_run_for_pandas(lab: mosaic.Lab) -> None:
     write_json(runs[0].folder.provenance_path, {"git": git, "environment": {"python": "3.12"}})
     runs[3].folder.config_path.write_text("{")
     runs[4].folder.config_path.write_text('{"seed": 1' + "0" * 40 + "}")
+    nested = {"net_arch": [64, 64], "env_kwargs": {"gravity": -1.6}}
+    config = json.loads(runs[2].folder.config_path.read_text())
+    write_json(runs[2].folder.config_path, {**config, "hyperparameters": config["hyperparameters"] | nested})
     table = lab.runs.table()
     assert list(table["id"]) == [run.id for run in runs]
     assert list(table.columns[:3]) == ["id", "name", "kind"]
@@ -131,6 +134,8 @@ def test_the_table_has_a_row_a_run_for_pandas(lab: mosaic.Lab) -> None:
     assert (row["name"], row["tags"]) == ("one", ("paper",))
     assert (row["state"], row["kind"]) == ("completed", "training")
     assert row["params.gamma"] == 0.99 and row["params.batch_size"] == runs[0].hyperparameters["batch_size"]
+    assert table["params.net_arch"][2] == (64, 64) and table["params.env_kwargs.gravity"][2] == -1.6
+    assert table.filter(like="params.").nunique().all(), "pandas can group by all of them"
     assert row["last_return"] == pytest.approx(runs[0].recent_return)
     assert row["metrics.episode_return"] == runs[0].metrics("episode_return")["value"].iloc[-1]
     assert (row["git_commit"], row["git_dirty"], row["python"]) == ("abc", True, "3.12")

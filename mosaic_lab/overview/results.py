@@ -6,7 +6,7 @@ The parts of a run are the episodes of an evaluation or the trials of a sweep.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -193,11 +193,27 @@ def _row(run: Run, pool: ColumnPool) -> dict[str, Any]:
     row, results = whole_row(run, pool)
     return {
         **{name: getattr(row, name) for name in COLUMNS},
-        **{f"params.{name}": value for name, value in row.hyperparameters.items()},
+        **dict(_parameters(row.hyperparameters, "params.")),
         **{f"metrics.{name}": value for name, value in results.last.items()},
         **_versions(run),
         "notes": row.notes,
     }
+
+
+def _parameters(values: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    """Yield values that pandas can group by: the values of a table under their keys joined by ".", and lists
+    as tuples."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _parameters(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", _hashable(value)
+
+
+def _hashable(value: Any) -> Any:
+    if isinstance(value, Mapping):  # in a list
+        return tuple((name, _hashable(item)) for name, item in value.items())
+    return tuple(map(_hashable, value)) if isinstance(value, list) else value
 
 
 def _versions(run: Run) -> dict[str, Any]:
