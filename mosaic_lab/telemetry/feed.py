@@ -116,7 +116,7 @@ def feed_of(folder: Path | str) -> RunFeed:
 
 def _stamp(path: str) -> object:
     try:
-        status = os.stat(path)  # noqa: PTH116 - twenty runs are polled twenty times a second
+        status = os.stat(path)  # noqa: PTH116 - twenty runs are polled ten times a second
     except OSError:
         return None
     return status.st_mtime_ns, status.st_size

@@ -16,6 +16,7 @@ from benchmarks.page import count_what_is_sent
 from mosaic_lab.runs import Run, Supervisor
 from mosaic_lab.telemetry import feed_of
 from mosaic_lab.widgets.page.live_panel import refresh_scheduler
+from mosaic_lab.widgets.runs.following import BUSY_SECONDS
 from mosaic_lab.widgets.runs.run_panel import RunPanel
 
 RUNS = size(10, 3)
@@ -93,12 +94,12 @@ def _measure(name: str, runs: list[Run], began: float, viewing: Viewing) -> list
 def _poll(runs: list[Run], latency: Latency) -> Callable[[], None]:
     feeds = [feed_of(run.path) for run in runs]
 
-    def poll() -> bool:
+    def poll() -> float:
         for feed in feeds:
             if feed.poll():
                 for piece in map(feed.pieces, feed.names):
                     latency.see(piece[-1].value)
-        return any(feed.behind for feed in feeds)
+        return BUSY_SECONDS
 
     return refresh_scheduler().add_poll(poll)
 

@@ -20,6 +20,7 @@ from mosaic_lab.telemetry import RunFeed, metrics_table
 from mosaic_lab.telemetry.column_cache import ColumnCache
 from mosaic_lab.telemetry.columns import RunColumns
 from mosaic_lab.widgets.page.live_panel import RefreshScheduler
+from mosaic_lab.widgets.runs.following import BUSY_SECONDS, IDLE_SECONDS
 
 LINES = size(1_000_000, 10_000)
 LONG, LONGEST = size((4_000_000, 12_000_000), (1000, 3000))
@@ -142,9 +143,9 @@ def test_attaching_to_a_long_run_while_the_main_thread_works(tmp_path: Path) -> 
     )
 
 
-def _poll(feed: RunFeed) -> bool:
-    feed.poll(side_files=False)
-    return feed.behind
+def _poll(feed: RunFeed) -> float:
+    changed = feed.poll(side_files=False)
+    return 0.0 if feed.behind else BUSY_SECONDS if changed else IDLE_SECONDS
 
 
 def _gaps_of_the_main_thread(ended: object) -> list[float]:

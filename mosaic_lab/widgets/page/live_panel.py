@@ -30,8 +30,6 @@ from mosaic_lab.widgets.page.widget_tree import close_widgets
 
 IDLE_SECONDS = 1.0
 """Maximum interval between two refreshes of a panel."""
-POLL_SECONDS = 0.05
-"""Interval between two polls of sources without unread data."""
 
 logger = logging.getLogger(__name__)
 Unsubscribe = Callable[[], None]
@@ -69,7 +67,7 @@ class RefreshScheduler:
 
     def __init__(self) -> None:
         self._schedules: dict[Refreshable, _Schedule] = {}
-        self._polls: tuple[Callable[[], bool], ...] = ()
+        self._polls: tuple[Callable[[], float], ...] = ()
         self._poll_at = -math.inf
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -81,9 +79,9 @@ class RefreshScheduler:
             self._schedules.setdefault(panel, _Schedule())
             self._wake()
 
-    def add_poll(self, poll: Callable[[], bool]) -> Unsubscribe:
-        """Call ``poll`` many times a second, to read new data for a few milliseconds; it returns whether more
-        is unread, and must not raise. Return a function that ends this."""
+    def add_poll(self, poll: Callable[[], float]) -> Unsubscribe:
+        """Call ``poll`` many times a second, to read new data for a few milliseconds; it returns the seconds
+        after which it is due again, and must not raise. Return a function that ends this."""
         with self._changed:
             self._polls = (*self._polls, poll)
             self._wake()
@@ -137,9 +135,9 @@ class RefreshScheduler:
         one took, so that the kernel's main thread keeps at least half of the interpreter's time."""
         began = time.monotonic()
         if began >= self._poll_at:
-            unread = [poll() for poll in self._polls]
+            interval = min((poll() for poll in self._polls), default=0.0)
             seconds = time.monotonic() - began
-            self._poll_at = began + max(0.0 if any(unread) else POLL_SECONDS, 2 * seconds)
+            self._poll_at = began + max(interval, 2 * seconds)
 
     def _wait_for_due(self) -> list[tuple[Refreshable, _Schedule, bool]]:
         """Wait until panels or polls are due; return due panels with whether they draw."""

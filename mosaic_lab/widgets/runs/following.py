@@ -14,6 +14,12 @@ from mosaic_lab.widgets.page.saved_form import html_notes
 from mosaic_lab.widgets.runs.run_view import Notice, RunView
 
 LOG_LINES = 200
+IDLE_SECONDS = 0.1
+"""Polling interval of idle runs."""
+BUSY_SECONDS = 0.025
+"""Polling interval of runs that are changing."""
+BUSY_FOR_SECONDS = 1.0
+"""Time for which a run counts as changing after a change."""
 
 
 class FollowingPanel(LivePanel):
@@ -95,12 +101,15 @@ class FollowingPanel(LivePanel):
             lines = LOG_LINES if self.footer.opened else 1
             self.footer.lines = self.views[0].run.log(lines).splitlines()
 
-    def _poll(self) -> bool:
-        """Read new telemetry; return whether more is unread."""
+    def _poll(self) -> float:
+        """Read new telemetry; return the seconds after which more may be there."""
         changes = [view.poll() for view in self.views]
         if any(changes):
             self.notify()
-        return any(view.feed.behind for view in self.views)
+        if any(view.feed.behind for view in self.views):
+            return 0.0
+        quiet_seconds = time.monotonic() - max(view.news_at for view in self.views)
+        return BUSY_SECONDS if quiet_seconds < BUSY_FOR_SECONDS else IDLE_SECONDS
 
     def _stop(self, _: int) -> None:
         self.header.summary = {

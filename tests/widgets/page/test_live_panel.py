@@ -147,13 +147,13 @@ def test_one_scheduler_keeps_the_interval_of_each_panel(caplog: pytest.LogCaptur
     assert caplog.text.count("A panel could not be refreshed; trying again.") == 2, "once a panel"
 
 
-def test_sources_are_polled_until_removed_and_at_once_while_data_are_unread() -> None:
+def test_sources_are_polled_when_the_first_is_due_until_removed() -> None:
     scheduler, polled = RefreshScheduler(), [0, 0]
 
-    def counter(index: int) -> Callable[[], bool]:
-        def poll() -> bool:
+    def counter(index: int) -> Callable[[], float]:
+        def poll() -> float:
             polled[index] += 1
-            return polled[0] < 100
+            return 0.0 if polled[0] < 100 else 0.02
 
         return poll
 
@@ -174,7 +174,7 @@ def test_the_interpreter_ends_while_sources_are_polled() -> None:
 import threading
 from mosaic_lab.widgets.page.live_panel import refresh_scheduler
 called = threading.Event()
-refresh_scheduler().add_poll(lambda: called.set() or threading.Event().wait())
+refresh_scheduler().add_poll(lambda: (called.set(), threading.Event().wait()))
 assert called.wait(60)
 """
     done = subprocess.run([sys.executable, "-c", script], timeout=60, capture_output=True, text=True)
