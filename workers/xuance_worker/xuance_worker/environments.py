@@ -126,7 +126,7 @@ def spec_of(env_id: str, keywords: Mapping[str, Any], *, continuous: bool) -> Xu
             "'tianshou'"
         )
     longest = (
-        getattr(env.unwrapped, "max_cycles", 0)
+        getattr(getattr(env, "unwrapped", env), "max_cycles", 0)  # a class of the user's may have no base
         if offers(env, "possible_agents")
         else getattr(env.spec, "max_episode_steps", 0)
     )
