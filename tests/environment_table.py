@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "workers" / "README.md"
 SCRIPT = Path(__file__).parent / "shim_kit" / "environment_speed.py"
 BEGIN, END = "<!-- families -->\n", "<!-- end of families -->\n"
-HEAD = """| worker | family | measured with | size | steps/s | picture, a second | seeded | verdict |
+HEAD = """| worker | family | measured with | size | steps/s | picture size, pictures/s | seeded | verdict |
 |---|---|---|---|---|---|---|---|
 """
 FAMILIES = {

@@ -134,6 +134,7 @@ def trained(lab: Lab, library: str, training: dict[str, Any]) -> tuple[float, bo
 def in_general(reason: str, env_id: str) -> str:
     """A refusal or failure in one line, without the names of its environment, agents and worker's version."""
     text = " ".join(reason.split()).partition(" (worker '")[0]
+    text = text.replace(f"Environment `{env_id}` doesn't exist", "it doesn't exist")
     text = re.sub(rf"(environment )?'?{re.escape(env_id)}'?", "the environment", text)
     text = re.sub(r" \((?:\w+, )+\w+\)", "", text)
     return text.replace("|", "\\|")

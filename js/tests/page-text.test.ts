@@ -26,7 +26,7 @@ test('metrics stand in groups where there are several, and the last one chosen s
   assert.deepEqual(headings(['loss']), [['', 'loss']]);
   assert.deepEqual(headings(['return', 'system/memory_mb', 'loss']), [
     ['common to all workers', 'return'],
-    ["upstream's own", 'loss'],
+    ['specific to this library', 'loss'],
     ['system', 'system/memory_mb']
   ]);
   assert.deepEqual(choose(['a'], 'a', false, true), ['a']);

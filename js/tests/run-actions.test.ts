@@ -78,7 +78,10 @@ describe('what can be done with runs', () => {
     source.change([row('a'), row('b', { continues: 'a' }), row('c', { continues: 'b', parent: 'a' })]);
     const targets = [target()];
     assert.equal(continuationsOf(targets, table), 1);
-    assert.match(removalQuestion(targets, 0, 1).warning, /^Another run continues from a checkpoint/);
+    assert.match(
+      removalQuestion(targets, 0, 1).warning,
+      /^Another run continues from one of these checkpoints/
+    );
     assert.equal(continuationsOf([target(), target({}, 'b')], table), 0);
     assert.equal(removalQuestion(targets, 0, 0).warning, '');
   });

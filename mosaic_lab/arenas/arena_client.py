@@ -6,8 +6,8 @@ An arena belongs to a comparison's `Lane`, an evaluation's `EpisodePlayer`, a fi
            └──────────────────┴───────────────┴───────────────┴──► ending
 
 `ArenaLoop` waits for all of them, calls their owners, and is the only place where failures are detected.
-Everything happens in its thread; nothing but `ArenaLoop.wait` blocks. `Liveness` has all of this process's
-limits that depend on ``step_timeout``.
+Everything happens in its thread; nothing but `ArenaLoop.wait` blocks. Every limit here that depends on
+``step_timeout`` is in `Liveness`.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ LOG_LINES = 15
 """Number of log lines shown with a failure."""
 _ENDING_SECONDS = 0.01  # between checks while an arena is ending
 _MARGIN = 5.0  # seconds beyond the limit for the arena's own report
-_MAX_SILENCE_SECONDS = 1.0  # maximum silence counted per check: this process may itself have been suspended
+_MAX_COUNTED_SILENCE = 1.0  # maximum silence counted per check: this process may itself have been suspended
 _QUIET_SECONDS = 5.0  # without a heartbeat, which arrives every second
 _STALL_SECONDS = 2.0, 10.0  # bounds of the time without a step; arenas report steps once per second
-_LIMITS = {  # `Liveness` limits the commands of an episode
+_LIMITS = {  # of commands; `Liveness` limits those of an episode
     "open": ("make its environment", OPEN_SECONDS),
     "seat": ("start its operators", OPEN_SECONDS + 10),  # its own limit names the late operator
 }
@@ -75,7 +75,7 @@ class ArenaFailed(Exception):
         misfit: ConfigurationError | None = None,
     ) -> None:
         super().__init__(sanitize(message))
-        self.log = [sanitize(line) for line in _unrepeated(log, message)]
+        self.log = [sanitize(line) for line in _without_repeats(log, message)]
         self.kind = kind
         self.usable = usable
         self.misfit = misfit
@@ -150,7 +150,7 @@ class Liveness:
     def overdue(self) -> str | None:
         """Return why the arena's answer is overdue; None if it is not."""
         now = time.monotonic()
-        self._unresponsive += min(now - self._looked_at, _MAX_SILENCE_SECONDS)
+        self._unresponsive += min(now - self._looked_at, _MAX_COUNTED_SILENCE)
         self._looked_at = now
         if self._unresponsive < self.limit:
             return None
@@ -161,7 +161,8 @@ class Liveness:
 
 
 class ArenaClient(ArenaProcess):
-    """An arena for the lane ``label`` in a new folder ``path``, started and sent "open"; `ArenaLoop.add` it.
+    """An arena for the lane ``label`` in a new folder ``path``. The constructor starts it and sends "open";
+    pass it to `ArenaLoop.add`.
 
     ``mapping`` is {agent, team or pattern: operator}; ``seed`` is recorded in the folder's configuration.
     ``inside``: whether the arena's process may run some of the operators itself. Raises ArenaFailed if its
@@ -191,7 +192,7 @@ class ArenaClient(ArenaProcess):
         self._inside = inside
         self._deadline: float | None = None
         command = [*setup.arena, "--arena"]
-        warm = setup.warm_workers(spec for spec in mapping.values() if not self._may_be_inside(spec))
+        warm = setup.warm_workers(spec for spec in mapping.values() if not self._may_be_in_process(spec))
         self._warm = {name: worker.fileno() for name, worker in warm.items()}
         config, worker = setup.config(label, seed), setup.plan.family
         try:
@@ -224,12 +225,12 @@ class ArenaClient(ArenaProcess):
         """Send the operators; ``batch`` is the number of episodes played together."""
         operators = {
             key: self._setup.seat(key, spec, self.path.name, self._label, self._warm)
-            | {"inside": self._may_be_inside(spec)}
+            | {"inside": self._may_be_in_process(spec)}
             for key, spec in assignment.operators.items()
         }
         self.request({"cmd": "seat", "operators": operators, "seats": assignment.seats, "batch": batch})
 
-    def _may_be_inside(self, spec: OperatorSpec) -> bool:
+    def _may_be_in_process(self, spec: OperatorSpec) -> bool:
         """Return whether the arena's process may run the operator itself: not one that may block as long as a
         language model, is ended at a deadline, or has environment variables of its own."""
         same_worker = spec.worker == self._setup.plan.family
@@ -375,7 +376,7 @@ class ArenaLoop:
             self.work(self.wait())
 
 
-def _unrepeated(lines: Collection[str], message: str) -> list[str]:
+def _without_repeats(lines: Collection[str], message: str) -> list[str]:
     """Return the log lines that do not repeat the error in ``message``."""
     reported = {line for line in message.splitlines() if line}
 

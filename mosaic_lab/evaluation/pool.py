@@ -260,7 +260,7 @@ class Pool:
         # Operators that finished before a stop are not started again; their versions were recorded then.
         self._versions: dict[str, Any] = RunFolder(folder).document(folder / VERSIONS)
         self._stalls = Stalls(folder)
-        self._spent = False
+        self._budget_exhausted = False
         (folder / EXCHANGES / LEDGER).unlink(missing_ok=True)
 
     def run(self) -> None:
@@ -269,7 +269,7 @@ class Pool:
         Once the budget is exhausted, no further episode starts; running episodes continue until they end or
         make a call that the budget does not cover.
         """
-        self._staff()
+        self._assign_arenas()
         while self._players:
             self._loop.work(self._loop.wait())
             for player in list(self._players):
@@ -280,8 +280,8 @@ class Pool:
                 for player in self._players
                 for job in player.jobs.values()
             )
-            self._staff()
-        if self._spent:
+            self._assign_arenas()
+        if self._budget_exhausted:
             spent = Spending(self._folder / EXCHANGES).read()
             text = spent_text(self._plan.request.budget or {}, spent)
             raise Spent(f"{text}; resume(budget=…) continues with a larger one")
@@ -296,23 +296,25 @@ class Pool:
 
     # ------------------------------------------------------------------ work
 
-    def _staff(self) -> None:
+    def _assign_arenas(self) -> None:
         """Give every vacant arena its share of the episodes, and start as many more arenas as allowed."""
         for player in list(self._players):
             waiting = self._waiting[player.queue]
             peers = [peer for peer in self._players if peer.queue == player.queue]
             share = math.ceil((len(waiting) + sum(len(peer.jobs) for peer in peers)) / len(peers))
-            while waiting and player.vacant and len(player.jobs) < share and not self._spent:
+            while waiting and player.vacant and len(player.jobs) < share and not self._budget_exhausted:
                 player.play(waiting.popleft())
             if player.arena.seated and not player.jobs:
                 player.leave()
                 self._players.remove(player)
         while (
-            not self._spent and len(self._players) < self._plan.parallel and (queue := self._understaffed())
+            not self._budget_exhausted
+            and len(self._players) < self._plan.parallel
+            and (queue := self._neediest_queue())
         ):
             self._start(*queue)
 
-    def _understaffed(self) -> Queue | None:
+    def _neediest_queue(self) -> Queue | None:
         """Return the queue with the most remaining episodes per arena, counting a new one; None if all have
         enough arenas."""
         arenas = [player.queue for player in self._players]
@@ -330,7 +332,7 @@ class Pool:
         try:
             player = EpisodePlayer(self._loop, label, mapping, self._setup, path, delay, batch)
         except ArenaFailed as failure:
-            self._not_opened(label, str(failure), False)
+            self._handle_failed_opening(label, str(failure), False)
             return
         self._players.append(player)
 
@@ -350,13 +352,13 @@ class Pool:
         else:
             self._players.remove(player)
             if event.spent:
-                self._spent = True
+                self._budget_exhausted = True
             elif player.batch > 1:
-                self._play_alone(player, event.jobs)
+                self._requeue_singly(player, event.jobs)
             elif not event.jobs:
-                self._not_opened(player.label, event.message, event.refused)
+                self._handle_failed_opening(player.label, event.message, event.refused)
             else:
-                self._not_played(event.jobs[0], event, player)
+                self._handle_failed_episode(event.jobs[0], event, player)
 
     def _note_versions(self, label: str, versions: dict[str, str]) -> None:
         if self._versions.get(label) != versions:
@@ -365,14 +367,14 @@ class Pool:
 
     # ------------------------------------------------------------------ failures
 
-    def _play_alone(self, player: EpisodePlayer, jobs: list[EpisodeJob]) -> None:
+    def _requeue_singly(self, player: EpisodePlayer, jobs: list[EpisodeJob]) -> None:
         """Queue the episodes of a failed batch to be played one at a time, so that each failure is recorded
         for its own episode. If no episode of the batch had ended, the lane's remaining episodes follow."""
         if not player.ended_count:
             jobs += self._waiting.pop(player.queue, ())
         self._waiting[player.label, 1].extend(jobs)
 
-    def _not_played(self, job: EpisodeJob, failed: Failed, player: EpisodePlayer) -> None:
+    def _handle_failed_episode(self, job: EpisodeJob, failed: Failed, player: EpisodePlayer) -> None:
         if self._plan.request.on_failure == "retry" and job.key not in self._retried:
             self._retried.add(job.key)
             self._waiting[job.label, 1].appendleft(job)
@@ -381,7 +383,7 @@ class Pool:
         if self._plan.request.on_failure == "stop":
             raise EvaluationAborted(f"{episode_text(*job.key)}: {failed.message}", False)
 
-    def _not_opened(self, label: str, message: str, refused: bool) -> None:
+    def _handle_failed_opening(self, label: str, message: str, refused: bool) -> None:
         """Continue without a new arena for an operator. Its existing arenas play its episodes; if there are
         none, its episodes fail."""
         if refused or self._plan.request.on_failure == "stop":

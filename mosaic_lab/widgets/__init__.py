@@ -4,8 +4,8 @@
 libraries are imported when something is first shown.
 
 Intervals over runs: each run's values are averaged over at most 200 segments, smoothed (by the panel's
-slider, initially 0.60) and interpolated linearly at 200 common points of the x axis. The mean and its band
-cover the points that every run with data has reached: while runs are alive, up to the slowest one;
+slider, initially not at all) and interpolated linearly at 200 common points of the x axis. The mean and its
+band cover the points that every run with data has reached: while runs are alive, up to the slowest one;
 afterwards, up to the shortest, so that no part of the line averages fewer runs than another. The band is the
 95% interval of the mean that evaluations use, a percentile bootstrap over runs
 (`mosaic_lab.evaluation.learning_curve`), and stays within the observed values. For two to four runs, each is

@@ -100,7 +100,7 @@ def test_charts_are_live_and_stay_as_pictures(page: Page, jupyterlab: JupyterLab
     player = pairs.locator(".mosaic-replay")
     expect(player.locator(".mosaic-lane")).to_have_count(2)
     player.locator("input[type=range]").fill("2")
-    player.get_by_role("button", name="From this step on").first.click()
+    player.get_by_role("button", name="Continue from here").first.click()
     lanes = pairs.locator(".mosaic-comparison:not(.mosaic-replay) .mosaic-lane")
     expect(lanes).to_have_count(2)
     expect(player.locator(".mosaic-notice")).to_contain_text("begins at step 2 of random")

@@ -55,10 +55,9 @@ def test_the_package_without_the_extension_says_so_once_in_a_page_that_could_hav
         expect(notebook.cell(2).locator(".mosaic-workspace-cell canvas").first).to_be_visible()
         expect(notebook.cell(3).locator(".mosaic-header")).to_be_visible()
         assert page.locator(LINE).all_inner_texts() == [
-            f"This page has no mosaic-lab extension, the kernel has mosaic-lab {__version__}: there is no "
-            "panel of runs, and this output does not come back by itself after a restart. Install the same "
-            f"version in the environment that runs Jupyter (pip install mosaic-lab=={__version__}) and "
-            "reload the page."
+            f"This page lacks the mosaic-lab extension (the kernel has mosaic-lab {__version__}), so there "
+            "is no panel of runs, and panels are not restored after a restart. Install the same version in "
+            f"the environment that runs Jupyter (pip install mosaic-lab=={__version__}) and reload the page."
         ]
         expect(notebook.cell(1).locator(LINE)).to_be_visible()
 

@@ -70,7 +70,7 @@ def test_everything_answers_while_a_cell_computes(page: Page, jupyterlab: Jupyte
     expect(shown.locator(".mosaic-notices")).to_contain_text("3 telemetry lines were not JSON messages")
 
     choose(page, "losses/value_loss")
-    listed = "common to all workers|episode_return|upstream's own|charts/SPS|charts/learning_rate"
+    listed = "common to all workers|episode_return|specific to this library|charts/SPS|charts/learning_rate"
     assert "|".join(shown.locator(".mosaic-menu-list > *").all_text_contents()).startswith(listed)
     items = shown.locator(".mosaic-legend-item")
     expect(items).to_have_count(2)

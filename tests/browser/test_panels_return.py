@@ -62,7 +62,7 @@ def test_living_runs_come_back_with_the_next_lab_and_the_file_holds_how_they_end
     notebook.restart_kernel()
     gone = panel(notebook, 1).locator(".mosaic-disconnected")
     expect(gone).to_have_text(
-        "The kernel was restarted or shut down. This panel comes back when mosaic_lab.Lab() has run again; "
+        "The kernel was restarted or shut down. Run mosaic_lab.Lab() to bring this panel back; "
         f'lab.run("{runs[0].id}") shows this run again, too.'
     )
     expect(panel(notebook, 1).get_by_role("button", name="Stop")).to_be_disabled()

@@ -22,7 +22,7 @@ import type { KernelStatus } from './kernel-status.ts';
 
 const METADATA = 'mosaic_lab';
 const WIDGET_VIEW = 'application/vnd.jupyter.widget-view+json';
-/** Class of a part of a panel whose kernel was restarted (`widgets/panel/header.ts`). */
+/** Class of a part of a panel whose kernel was restarted (`widgets/panel/header.tsx`). */
 const CUT_OFF = '.mosaic-cut-off';
 const LOOK_MS = 1000;
 const MAX_REMOVED_OUTPUTS = 1000;

@@ -1,4 +1,4 @@
-/** The translation of all texts on this page: JupyterLab's, if there is one, otherwise English. */
+/** The translation of the extension's texts: JupyterLab's, if there is one. Widgets in cells are in English. */
 
 interface Translation {
   __(text: string, ...values: unknown[]): string;

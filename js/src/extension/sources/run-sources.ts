@@ -142,7 +142,7 @@ export class RunSources {
     return length === 0
       ? ''
       : trans._n(
-          'The kernel of %2 is running a cell and does not answer. If it has a lab, runs can be stopped, renamed or compared when the cell has ended.',
+          'The kernel of %2 is running a cell and does not answer. If it has a lab, runs can be stopped, renamed or compared once the cell finishes.',
           'The kernels of %2 are running cells and do not answer. If they have a lab, runs can be stopped, renamed or compared when the cells have ended.',
           length,
           this._awaited.join(', ')

@@ -47,7 +47,7 @@ export function standardColumns(): Column[] {
     { ...column('progress', trans.__('Progress'), 220, row => row.progress), text: progressText },
     {
       ...column<number>('speed', trans.__('Steps/s'), 70, row => row.speed, speedText),
-      hint: trans.__('Of a live run over the last 12 seconds, afterwards over its whole duration'),
+      hint: trans.__('Of live runs over the last 12 seconds, of ended runs over the whole duration'),
       numeric: true
     },
     {

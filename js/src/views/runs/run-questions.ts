@@ -92,12 +92,12 @@ export function removalQuestion(
     names: more ? [...names, trans.__('and %1 more', more)] : names,
     warning: continuations
       ? trans._n(
-          'Another run continues from a checkpoint of these. It stays as it is, but cannot be repeated from there.',
-          '%1 other runs continue from checkpoints of these. They stay as they are, but cannot be repeated from there.',
+          'Another run continues from one of these checkpoints. It is kept, but can no longer be reproduced from there.',
+          '%1 other runs continue from these checkpoints. They are kept, but can no longer be reproduced from there.',
           continuations
         )
       : '',
     accept: trans.__('Remove'),
-    choice: trials ? trans._n('and its %1 run', 'and its %1 runs', trials) : ''
+    choice: trials ? trans._n('Also remove its %1 run', 'Also remove its %1 runs', trials) : ''
   };
 }

@@ -111,7 +111,7 @@ export function SettingsBar(props: SettingsBarProps): ReactNode {
           </Menu>
           <Tool
             aria-pressed={films}
-            title={trans.__('The agent’s behaviour at a point of a chart')}
+            title={trans.__('What the agent did at a point of a chart')}
             onClick={onFilms}
           >
             {trans.__('Films')}
@@ -154,7 +154,7 @@ function Grouping({ grouping, state: { groupBy }, change }: SettingsBarProps): R
     <fieldset className="mosaic-grouping">
       <legend>
         {trans.__(
-          'The mean of each group, with a 95% interval from five runs on. Runs of different libraries, algorithms or environments are never averaged.'
+          'The mean of each group, with a 95% interval for five or more runs. Runs of different libraries, algorithms or environments are never averaged.'
         )}
       </legend>
       <Check checked={groupBy?.length === 0} change={all => change({ groupBy: all ? [] : null })}>
@@ -177,7 +177,10 @@ function Smoothing(props: { readonly value: number; readonly set: (value: number
   const { value, set } = props;
   const [slid, setSlid] = useDebounced(value, set, SMOOTHING_PAUSE_MS);
   return (
-    <Field name={trans.__('Smooth')} title={trans.__('Exponential moving average: the weight of the past')}>
+    <Field
+      name={trans.__('Smooth')}
+      title={trans.__('Exponential moving average: the weight of past values')}
+    >
       <input
         type="range"
         min={0}

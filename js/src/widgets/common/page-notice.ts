@@ -24,8 +24,8 @@ function pageNotice(): string {
   const page = markOf(document.body);
   if (page !== undefined) return aboutKernel(page, VERSION);
   return (
-    `This page has no mosaic-lab extension, the kernel has mosaic-lab ${VERSION}: there is no panel of runs, and ` +
-    'this output does not come back by itself after a restart. Install the same version in the environment that ' +
+    `This page lacks the mosaic-lab extension (the kernel has mosaic-lab ${VERSION}), so there is no panel of runs, ` +
+    'and panels are not restored after a restart. Install the same version in the environment that ' +
     `runs Jupyter (pip install mosaic-lab==${VERSION}) and reload the page.`
   );
 }

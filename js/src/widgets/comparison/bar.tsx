@@ -55,14 +55,14 @@ export function Bar({ model, state, call, say, size, resize }: BarProps) {
           Step all
         </Button>
         <Button
-          title={playing ? 'Start no further step' : 'Step all lanes until every one has finished'}
+          title={playing ? 'Pause after the current step' : 'Step all lanes until all have finished'}
           disabled={closed || !(playing || canStep)}
           onClick={() => (playing ? call('pause') : play())}
         >
           <Icon name={playing ? 'pause' : 'play'} />
           {playing ? 'Pause' : 'Run'}
         </Button>
-        <Button title="Restart the episode on the seed in the box" disabled={closed} onClick={begin}>
+        <Button title="Start a new episode with the seed entered" disabled={closed} onClick={begin}>
           Reset
         </Button>
         <Button

@@ -132,7 +132,7 @@ function LaneButtons({ lane: { index, label, state }, closed, call }: CardProps)
         Step lane
       </Button>
       <Button
-        title={`Restart ${label}; it continues to the step of the other lanes`}
+        title={`Restart ${label}; it catches up with the other lanes`}
         aria-label={`Restart ${label}`}
         disabled={closed}
         hidden={!failed}

@@ -140,7 +140,7 @@ function Pad({ person, own, several, said, press, bind, focus, plays }: PadProps
         </Button>
         <Button
           className={SMALL}
-          title="The keys that the environment comes with"
+          title="Restore the environment's default keys"
           hidden={!changing || !own}
           onClick={() => bind(null)}
         >

@@ -21,10 +21,10 @@ const LONGEST_RETRY_MS = 30_000;
 const SUBSHELL_MS = 10_000;
 const CLOSE_MS = 10_000;
 
-const RESTARTED = 'The kernel was restarted. Frames come back when mosaic_lab.Lab() has run again.';
+const RESTARTED = 'The kernel was restarted. Run mosaic_lab.Lab() to see frames again.';
 const SILENT = 'The kernel does not answer. This is the last frame; more follow when it answers again.';
 const CUT = 'The connection to the kernel is lost. This is the last frame; more follow when it is back.';
-const SHUT_DOWN = 'The kernel was shut down: frames come back when a kernel has run mosaic_lab.Lab().';
+const SHUT_DOWN = 'The kernel was shut down. Start one and run mosaic_lab.Lab() to see frames again.';
 const NO_FRONT_END = 'Frames are shown in JupyterLab and in Notebook 7.';
 
 export type Buffers = readonly (ArrayBuffer | ArrayBufferView<ArrayBuffer>)[];

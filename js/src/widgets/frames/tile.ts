@@ -23,8 +23,8 @@ const HUD_WIDTH = 360; // minimum width of the HUD below a narrower picture
 const RECORD_SECONDS = [5, 10, 30, 60];
 const FORMATS = ['gif', 'mp4'] as const;
 const SWITCHES = [
-  { value: true, text: 'On', hint: 'Have the run publish frames while it has viewers' },
-  { value: false, text: 'Off', hint: 'Stop the run from publishing frames, even with viewers' }
+  { value: true, text: 'On', hint: 'Publish frames while someone is watching' },
+  { value: false, text: 'Off', hint: 'Publish no frames, even while someone is watching' }
 ];
 
 /** The numbers of a frame's record with their labels and formats. */

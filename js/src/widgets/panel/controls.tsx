@@ -21,7 +21,7 @@ const AXES: Choice<Axis>[] = [
 ];
 const LINES: Choice<boolean>[] = [
   { value: false, text: 'Runs', hint: 'One line per run' },
-  { value: true, text: 'Mean', hint: 'Mean over runs, with a 95% interval from five runs on' }
+  { value: true, text: 'Mean', hint: 'Mean over runs, with a 95% interval for five or more runs' }
 ];
 const FILES = [
   { counter: 'pngs', text: 'PNG', hint: 'Save the chart as PNG' },
@@ -47,7 +47,7 @@ export function Controls({ model }: RenderContext<ControlsTraits>) {
         )}
         <Slider
           label="Smooth"
-          hint="Exponential moving average: the weight of the past"
+          hint="Exponential moving average: the weight of past values"
           {...{ min: 0, max: 0.99, step: 0.01 }}
           value={smoothing}
           text={share(smoothing)}

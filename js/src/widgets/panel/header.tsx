@@ -12,7 +12,7 @@ import type { HeaderTraits, Summary } from '../messages.ts';
 function troubleText(trouble: Trouble, again: string): string {
   if (trouble === 'silent') return SILENT_KERNEL;
   if (trouble === '') return '';
-  return `The kernel was restarted or shut down. This panel comes back when mosaic_lab.Lab() has run again; ${again}, too.`;
+  return `The kernel was restarted or shut down. Run mosaic_lab.Lab() to bring this panel back; ${again}, too.`;
 }
 
 export function Header({ model, el }: RenderContext<HeaderTraits>) {

@@ -12,7 +12,7 @@ export function grouped(names: readonly string[], common: readonly string[]): Me
   const otherNames = names.filter(name => !shared.includes(name) && !system.includes(name));
   const groups = [
     { heading: 'common to all workers', names: shared },
-    { heading: "upstream's own", names: otherNames },
+    { heading: 'specific to this library', names: otherNames },
     { heading: 'system', names: system }
   ].filter(group => group.names.length);
   return groups.length > 1 ? groups : groups.map(group => ({ ...group, heading: '' }));

@@ -200,7 +200,7 @@ function Card({ replay, film, at, toggle, continueHere }: CardProps) {
             disabled={!step || !repeats}
             onClick={continueHere}
           >
-            From this step on
+            Continue from here
           </Button>
         )}
       </div>

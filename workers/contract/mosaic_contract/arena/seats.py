@@ -28,7 +28,7 @@ from mosaic_contract.operators import Describe, Operate
 from mosaic_contract.priority import scaled_deadline
 from mosaic_contract.seeds import operator_seed
 
-_SHOW_SECONDS = 0.1  # between two partial texts of a call; our operators send fewer
+_SHOW_SECONDS = 0.1  # minimum interval of two partial texts of a call; this project's operators send fewer
 _SHOWN_CHARACTERS = 20_000
 _START_SECONDS = 120.0  # for "hello" and the making of agents, which may import a large library
 _STOP_SECONDS = (1.5, 0.7)  # after the command, after SIGTERM; then SIGKILL
@@ -205,7 +205,7 @@ class Seats:
         return [operator for operator in self.operators.values() if isinstance(operator, InProcessOperator)]
 
     def begin_episode(self, seed: int, episode_index: int) -> None:
-        """Report the episode to all operators, each with its `operator_seed` derived from `seed`."""
+        """Announce the episode to all operators, each with its `operator_seed` derived from `seed`."""
         self._hints.mailboxes.clear()
         for process in self.processes():
             process.abandon_calls()
@@ -215,7 +215,7 @@ class Seats:
         self._poll.watch_writable()
 
     def begin_episode_of(self, agent: str, seed: int, episode_index: int) -> None:
-        """Report the episode of one agent of a batch to its operator."""
+        """Announce the episode of one agent of a batch to its operator."""
         operator = self.of_agent[agent]
         operator.begin_episode(agent, operator_seed(seed, operator.name, ALONE), episode_index)
 
@@ -246,9 +246,9 @@ class Seats:
         step_index: int,
         held: Mapping[str, Mapping[str, Any]],
     ) -> list[Call]:
-        """Request an action from every agent whose turn it is and wait for the answers, unless one forfeits.
-        `held` are answers that are known already. Raises `ArenaError`, and `Abandoned` if the kernel sends
-        another command."""
+        """Request an action from every agent whose turn it is and wait until all have answered or one
+        forfeits. `held` are answers that are known already. Raises `ArenaError`, and `Abandoned` if the
+        kernel sends another command."""
         calls: list[Call] = []
         self._kernel.check()
         self._hints.begin_step()
@@ -352,7 +352,9 @@ class Seats:
 
     def answer(self, message: Mapping[str, Any]) -> None:
         """Handle the kernel's answer to a request; an answer that is not awaited is dropped."""
-        any(op.settle_answer(message) for op in self.operators.values() if isinstance(op, KernelOperator))
+        for operator in self.operators.values():
+            if isinstance(operator, KernelOperator) and operator.settle_answer(message):
+                return
 
     # ------------------------------------------------------------------ waiting
 
@@ -389,7 +391,7 @@ class Seats:
         return process
 
     def stop(self) -> None:
-        """Stop all operators, at the latest with SIGKILL after less than 3 s."""
+        """Stop all operators. Those still running after 2.2 s are killed."""
         self._end(self.processes())
         for operator in self._in_process_operators():
             operator.close()
@@ -397,7 +399,7 @@ class Seats:
         self.of_agent.clear()
 
     def _end(self, processes: Sequence[ProcessOperator]) -> None:
-        """End these processes, at the latest with SIGKILL."""
+        """End these processes; kill those that remain."""
         for process in processes:
             self._poll.remove(process)
             process.process.send_stop()
