@@ -157,7 +157,8 @@ class Evaluation(Results):
         variables, names = _variables(self.plan), self.plan.variables
         self._supervisor().resume(process, env_vars=variables, pass_env_vars=names, config=changes)
         if changes:
-            del self.config, self.plan
+            for name in ("config", "plan"):  # read again when they are used
+                vars(self).pop(name, None)
         return self
 
     def stop(self, grace: float | None = None, wait: bool = True, reason: str = "") -> Self:
