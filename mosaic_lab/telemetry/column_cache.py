@@ -32,8 +32,8 @@ from mosaic_lab.telemetry.stream import Health
 VERSION = 3
 MAX_BYTES = 4 << 30
 """Maximum total size of the cache files; a single one may use half of it."""
-MIN_BYTES = 64 << 10
-"""Size from which a stream is cached. A smaller one is parsed in less time than its cache file is written."""
+SYNCED_BYTES = 64 << 10
+"""Size from which a file is synced to the disk before it is renamed. A smaller one is written at once."""
 SPARE_BYTES = 1 << 30
 """Bytes to leave free on the disk, so that the cache never prevents a training from writing."""
 ABANDONED_SECONDS = 3600.0
@@ -91,19 +91,15 @@ def users_cache(name: str) -> Path:
 class ColumnCache:
     """The cache files in a folder, created with the first file. Any number of processes may share it."""
 
-    def __init__(
-        self, folder: Path | None = None, max_bytes: int = MAX_BYTES, min_bytes: int = MIN_BYTES
-    ) -> None:
+    def __init__(self, folder: Path | None = None, max_bytes: int = MAX_BYTES) -> None:
         """``folder`` defaults to ``columns`` in the user's cache folder."""
         self.folder = folder or users_cache("columns")
-        self._max_bytes, self._min_bytes = max_bytes, min_bytes
+        self._max_bytes = max_bytes
         self._free_bytes = 0  # bytes that may be written
         self._writes_since_scan = WRITES_PER_SCAN  # files written since the folder was measured
 
     def load(self, source: StreamVersion) -> tuple[Index, MappedChunks] | None:
         """Return the columns of a stream in its current version; None if the cache does not contain them."""
-        if source.size < self._min_bytes:
-            return None
         path = self._path(source)
         try:
             with path.open("rb") as file:
@@ -129,8 +125,6 @@ class ColumnCache:
         last: OpenChunk,
     ) -> bool:
         """Store the columns of a stream that will not change. Return whether they are in the cache now."""
-        if source.size < self._min_bytes:
-            return False
         with suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
             size = full.size + last.size
@@ -202,7 +196,8 @@ def _finish(file: IO[bytes], index: Index) -> None:
     file.write(text)
     file.write(_END.pack(_MAGIC, begin, len(text), zlib.crc32(text)))
     file.flush()
-    os.fsync(file.fileno())  # the trailer must not reach the disk before the data it refers to
+    if file.tell() >= SYNCED_BYTES:
+        os.fsync(file.fileno())  # the trailer must not reach the disk before the data it refers to
 
 
 def _index(mapped: mmap.mmap) -> Index | None:

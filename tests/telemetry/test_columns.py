@@ -24,7 +24,7 @@ START = 1_760_000_000.0
 
 @pytest.fixture
 def cache(tmp_path: Path) -> ColumnCache:
-    return ColumnCache(tmp_path / "cache", min_bytes=0)
+    return ColumnCache(tmp_path / "cache")
 
 
 @pytest.fixture
@@ -286,7 +286,7 @@ def test_the_cache_is_bounded_and_keeps_what_was_used_last(tmp_path: Path) -> No
 
 def test_without_a_place_for_a_cache_columns_are_as_good(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    cache = ColumnCache(tmp_path / "file" / "cache", min_bytes=0)
+    cache = ColumnCache(tmp_path / "file" / "cache")
     write(folder, lines(0, 100))
     columns = read(RunColumns(folder, cache))
     assert_true(columns, folder)
@@ -298,7 +298,7 @@ import sys
 from pathlib import Path
 from mosaic_lab.telemetry.column_cache import ColumnCache
 from mosaic_lab.telemetry.columns import RunColumns
-cache = ColumnCache(Path(sys.argv[1]), min_bytes=0)
+cache = ColumnCache(Path(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()
 for folder in sys.argv[2:]:
