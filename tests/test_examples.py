@@ -33,7 +33,10 @@ AGAIN = [
     if name != PUBLISHED
 ]
 
-PASSING = re.compile(r"run \S+: \w+, |\S+ does not exist: the first run creates")
+PASSING = re.compile(
+    r"run \S+: \w+, |\S+ does not exist: the first run creates|"
+    r"worker '\S+' (is not|has changed since it was) installed| +\d+ s  "  # an installation and its progress
+)
 
 LARGEST = 1_500_000  # bytes of a notebook
 
@@ -56,7 +59,7 @@ def stored(name: str, session: pytest.Session) -> list[IPyNbCell]:
 
 
 def lasting(outputs: list[NotebookNode]) -> list[NotebookNode]:
-    """Return the outputs without the folder of a new store and the progress of a wait."""
+    """Return the outputs without the folder of a new store, installations and the progress of a wait."""
     texts = [str(one.get("text") or one.get("data", {}).get("text/plain", "")) for one in outputs]
     return [one for one, text in zip(outputs, texts, strict=True) if not PASSING.match(text)]
 
