@@ -193,13 +193,14 @@ class _EpisodeRecorder:
             if self._reader.state == "ended":
                 raise FilmFailed(_no_pictures(self._reader.notice), refused=True)
             self._check()
-            if arena.ended():
+            ended = arena.ended()
+            if ended:
                 arena.receive()  # the reason
-                if self._failure is not None:
-                    raise self._failure
-            if time.monotonic() > deadline:
+            if ended or time.monotonic() > deadline:
                 seconds = scaled_deadline(_FRAME_SECONDS)
-                raise FilmFailed(f"the environment was not rendered within {seconds:.0f} s at step {step}")
+                raise self._failure or FilmFailed(
+                    f"the environment was not rendered within {seconds:.0f} s at step {step}"
+                )
             time.sleep(_LOOK_SECONDS)
 
     def _film(self, returns: dict[str, float], length: int, complete: bool) -> FilmedEpisode:

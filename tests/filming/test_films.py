@@ -202,6 +202,7 @@ def test_the_last_of_a_group(lab: mosaic.Lab) -> None:
     [
         ({"env": "Dark-v0"}, "the environment has no pictures: .*the projector is broken"),
         ({"env_settings": {"colour": 1}}, "Cinema-v0 cannot be made .*colour"),
+        ({"env_settings": {"torn": 2}}, "its arena ended with exit code 7"),
     ],
 )
 def test_without_any_film_its_own_run_fails(lab: mosaic.Lab, options: Any, reason: str) -> None:

@@ -150,7 +150,7 @@ def recurrent_scores_of(network: Any) -> RecurrentScores:
 
 def answers_of(network: Any, algorithm: str, scores: Scores | None) -> dict[str, Scores]:
     """Return the answers of the networks to N observations besides actions; none for games, whose policies
-    are not asked.
+    answer no queries.
 
     These are the probabilities and logits of policies that sample by their scores, the values of actions of
     others, and the value of the state if the algorithm learns one.
