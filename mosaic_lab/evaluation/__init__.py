@@ -7,7 +7,7 @@ The statistics take arrays and return small frozen dataclasses. Every function t
 
 from mosaic_lab.evaluation.evaluation import Evaluation
 from mosaic_lab.evaluation.league import League
-from mosaic_lab.evaluation.replay_check import Difference, Verification
+from mosaic_lab.evaluation.replay_check import EpisodeDifference, Verification
 from mosaic_lab.evaluation.reports.plot import Plot
 from mosaic_lab.evaluation.reports.plots import learning_curve_plot
 from mosaic_lab.evaluation.reports.summary_table import Versus
@@ -31,8 +31,8 @@ from mosaic_lab.evaluation.statistics.resampling import Estimate, Scores, normal
 from mosaic_lab.evaluation.suite import Suite, SuiteVersus
 
 __all__ = [
-    "Difference",
     "EloRatings",
+    "EpisodeDifference",
     "Estimate",
     "Evaluation",
     "League",

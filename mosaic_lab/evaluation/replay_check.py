@@ -27,7 +27,7 @@ Start = Callable[[EvaluationPlan], "Results"]
 
 
 @dataclass(frozen=True)
-class Difference:
+class EpisodeDifference:
     """An episode with a different outcome. ``what`` names the values that differ; ``step`` is the first step
     that differs, None if no step does or none was recorded."""
 
@@ -51,7 +51,7 @@ class Verification:
     """
 
     episodes: int
-    differences: tuple[Difference, ...]
+    differences: tuple[EpisodeDifference, ...]
     versions: dict[str, dict[str, tuple[str | None, str | None]]]
     run: str | None = None
 
@@ -109,7 +109,7 @@ def check_by_replay(evaluation: PlayedEvaluation, sample: int | None, start: Sta
         differing = tuple(name for name in old if repr(old[name]) != repr(new[name]))  # repr: NaN equals NaN
         step = _first_difference(evaluation.steps(*key), rerun.steps(*key))
         if differing or step is not None:
-            differences.append(Difference(*key, differing or ("steps",), step))
+            differences.append(EpisodeDifference(*key, differing or ("steps",), step))
     versions = {
         label: texts
         for label, current in rerun.versions.items()

@@ -29,7 +29,7 @@ class StoreSummary:
 
 
 @dataclass(frozen=True)
-class Search:
+class FoundStores:
     """The stores found, most recently changed first, and why there may be more; empty if the search was
     complete.
 
@@ -41,7 +41,7 @@ class Search:
     seconds: float = field(default=0.0, compare=False)
 
 
-def find_stores(root: Path | str, seconds: float = SECONDS) -> Search:
+def find_stores(root: Path | str, seconds: float = SECONDS) -> FoundStores:
     """Search ``root`` and the folders below it for run stores, breadth first, for at most ``seconds``.
 
     Skipped are hidden folders, package folders, Python environments, unreadable folders and links (a link's
@@ -79,7 +79,7 @@ def find_stores(root: Path | str, seconds: float = SECONDS) -> Search:
         folders = "1 folder is" if unnamed == 1 else f"{unnamed:,} folders are"
         cut_short = f"{folders} left out: the name is not UTF-8 text, rename it"
     ordered = sorted(stores, key=lambda store: -store.changed)
-    return Search(ordered, cut_short, time.monotonic() - began)
+    return FoundStores(ordered, cut_short, time.monotonic() - began)
 
 
 def _folders_in(folder: Path) -> list[str]:

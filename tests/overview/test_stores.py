@@ -42,7 +42,7 @@ def test_folders_of_packages_hidden_ones_and_links_are_passed_over(tmp_path: Pat
     write_runs(elsewhere, 1)
     (root / "link").symlink_to(elsewhere)
     (root / "unreadable").mkdir(mode=0)
-    assert find_stores(root) == stores.Search([], "")
+    assert find_stores(root) == stores.FoundStores([], "")
 
 
 def test_a_search_that_is_cut_short_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

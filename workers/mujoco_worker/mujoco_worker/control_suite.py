@@ -31,7 +31,7 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> A
     maker = functools.partial(
         gymnasium.make, env_id, **{"disable_env_checker": True, **settings}, render_mode=render_mode
     )
-    return RecreateOnReset(maker) if spec.nondeterministic else maker()
+    return RecreateFromSeed(maker) if spec.nondeterministic else maker()
 
 
 def facts_of(env: Any, agent: str) -> EnvironmentFacts:
@@ -42,7 +42,7 @@ def facts_of(env: Any, agent: str) -> EnvironmentFacts:
     return facts_of_joints(names, env.action_space, task_text)
 
 
-class RecreateOnReset(gymnasium.Env[Any, Any]):
+class RecreateFromSeed(gymnasium.Env[Any, Any]):
     """Wraps an environment that `make` creates again for every episode, from the episode's seed. During
     creation, upstream uses NumPy's global generator."""
 

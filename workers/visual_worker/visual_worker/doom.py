@@ -57,7 +57,7 @@ def ids() -> tuple[str, ...]:
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
     check_settings(env_id, settings, lambda: None, also=_settings())
     env = gymnasium.make(env_id, **{"disable_env_checker": True, **settings}, render_mode=render_mode)
-    return Game(env)
+    return MendedPictures(env)
 
 
 def _settings() -> list[str]:
@@ -133,7 +133,7 @@ def _variables(inner: Any) -> str:
     return "\n".join(f"{name}: {value:g}" for name, value in zip(names, values)) or "no numbers are shown"
 
 
-class Game(gymnasium.Wrapper[Any, Any, Any, Any]):
+class MendedPictures(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Mends two pictures of upstream: the one after the final state, which is black, and the first automap of
     a process, which differs from that of later episodes with the same seed."""
 
