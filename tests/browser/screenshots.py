@@ -155,6 +155,7 @@ def form(stage: Stage) -> None:
 
 def log_of_a_failed_run(stage: Stage) -> None:
     stage.open("many")
+    expect(stage.panel).to_contain_text("300 runs")  # the menu of another store closes
     stage.panel.get_by_role("button", name="Filter").click()
     stage.panel.get_by_role("group", name="Filter").get_by_text("failed").click()
     stage.page.keyboard.press("Escape")
