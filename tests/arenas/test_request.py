@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError
-from inspect import Parameter, signature
+from inspect import Parameter, getsource, signature
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 from msgspec import Struct, structs
@@ -38,6 +40,16 @@ def test_each_call_has_the_keywords_and_defaults_of_its_request(
     for name in keywords.keys() - besides - {"hyperparameters", "training"}:
         required = keywords[name] is Parameter.empty
         assert required or keywords[name] == fields[name], name
+    arguments = _arguments(call, request_of_it.__name__)
+    for name in keywords.keys() & fields.keys():
+        assert name in arguments[name], f"{name}= does not reach the request"
+
+
+def _arguments(call: Callable[..., object], name: str) -> dict[str, str]:
+    """The expressions of the keyword arguments with which ``call`` makes its request."""
+    calls = [node for node in ast.walk(ast.parse(dedent(getsource(call)))) if isinstance(node, ast.Call)]
+    (made,) = [one for one in calls if ast.unparse(one.func).endswith(name) and one.keywords]
+    return {str(keyword.arg): ast.unparse(keyword.value) for keyword in made.keywords}
 
 
 def test_a_request_is_checked_and_cannot_be_changed(tmp_path: Path) -> None:
