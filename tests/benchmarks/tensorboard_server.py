@@ -1,18 +1,15 @@
-"""TensorBoard beside our pages: installed in an environment of its own, serving, and written to."""
+"""TensorBoard beside our pages: serving, and written to."""
 
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
-import sys
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
-import pytest
 from browser.server import free_port
 from support import wait_until
 
@@ -32,19 +29,6 @@ for line in sys.stdin:
     writer.flush()
     print("written", flush=True)
 """
-
-
-def install(place: Path) -> Path:
-    """Install TensorBoard into an environment of its own; return its programs, or skip the test."""
-    uv = shutil.which("uv") or "uv"
-    for command in (
-        [uv, "venv", "-q", "--python", sys.executable, str(place)],
-        [uv, "pip", "install", "-q", "--python", str(place / "bin/python"), "tensorboard"],
-    ):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-        if done.returncode:
-            pytest.skip(f"TensorBoard could not be installed: {done.stderr.strip()[-1000:]}")
-    return place / "bin"
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from typing import Any
 
 import psutil
 import pytest
-from benchmarks import tensorboard_server
+from benchmarks import peer_packages, tensorboard_server
 from benchmarks.measuring import judged, print_table, size
 from benchmarks.own_chromium import Chromium, Screencast, own_memory, screencast
 from benchmarks.test_overview_speed import LINES, METRICS, make_runs, read_all
@@ -319,7 +319,7 @@ def delays(page: Page, chart: str, write: Callable[[int], object], seconds: floa
 def test_beside_tensorboard(
     browser: Browser, chromium: Chromium, server: JupyterLab, table: list[list[str]], tmp_path: Path
 ) -> None:
-    tensorboard = tensorboard_server.install(tmp_path / "tensorboard")
+    tensorboard = peer_packages.install(tmp_path / "tensorboard", "tensorboard")
     folder, events = server.root / "mosaic_runs", server.root.parent / "events"
     folders = write_runs(folder, RIVALS)
     ids = [path.name for path in folders]
