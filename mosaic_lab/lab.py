@@ -11,7 +11,7 @@ from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluator import Evaluator
 from mosaic_lab.keeper.states import State
 from mosaic_lab.keeper.warm_workers import WARM_WORKERS
-from mosaic_lab.run_table import NOTHING_TO_STOP, RunList, alive_notice, new_store_notice
+from mosaic_lab.run_list import NOTHING_TO_STOP, RunList, alive_notice, new_store_notice
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.runs.run import DEFAULT_GRACE

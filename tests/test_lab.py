@@ -17,7 +17,7 @@ from worker_fixtures import write_shim
 import mosaic_lab as mosaic
 from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError, RunFailed, RunTimeout, UnknownRun
-from mosaic_lab.run_table import RunList
+from mosaic_lab.run_list import RunList
 from mosaic_lab.runs import Checkpoint, Run, RunGroup
 from mosaic_lab.runs.checkpoint_path import checkpoint_path
 

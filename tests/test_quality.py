@@ -47,7 +47,7 @@ FLOORS = {
     "mosaic_lab.curricula": 3,
     "mosaic_lab.lab": 4,
     "mosaic_lab.notebooks": 4,
-    "mosaic_lab.run_table": 4,
+    "mosaic_lab.run_list": 4,
     "mosaic_lab.server": 4,
     "mosaic_lab.widgets": 4,
     "mosaic_lab.cli": 4,

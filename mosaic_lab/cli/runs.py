@@ -15,7 +15,7 @@ from mosaic_lab.cli.parsing import add_command
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration, memory, number, setting_text
-from mosaic_lab.run_table import NOTHING_TO_STOP, RunList
+from mosaic_lab.run_list import NOTHING_TO_STOP, RunList
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.annotations import LONGEST_NOTES, read_annotations
 from mosaic_lab.runs.kinds import as_kind, kind_of

@@ -1,9 +1,9 @@
 """The pool of an evaluation's arenas: the scheduling of episodes and the handling of failures.
 
-An evaluation's process runs a `Pool` to the end, or until `EvaluationAborted` or `Spent`. An episode's result
-does not depend on which arena plays it, or when. After any failure an arena is discarded, and the next
-episode starts in a new one. Stalled episodes are written to the run folder, for the kernel, long before they
-fail.
+An evaluation's process runs a `Pool` to the end, or until `EvaluationAborted` or `BudgetExhausted`. An
+episode's result does not depend on which arena plays it, or when. After any failure an arena is discarded,
+and the next episode starts in a new one. Stalled episodes are written to the run folder, for the kernel, long
+before they fail.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ARENAS = "arenas"
 """Subfolder of the run folder with one folder per started arena."""
 VERSIONS = "versions.json"
 
-Queue = tuple[str, int]
+QueueKey = tuple[str, int]
 """A lane and its batch size, the number of its episodes that an arena plays together."""
 
 
@@ -162,7 +162,7 @@ class EpisodePlayer:
         self.arena.request({"cmd": "episode", **seeds, "episode_index": job.index, **delay})
 
     @property
-    def queue(self) -> Queue:
+    def queue(self) -> QueueKey:
         """The queue it takes episodes from."""
         return self.label, self.batch
 
@@ -212,7 +212,7 @@ class EvaluationAborted(RunAborted):
         self.error_type = "ConfigError" if refused else "EpisodeFailed"
 
 
-class Spent(RunCurtailed):
+class BudgetExhausted(RunCurtailed):
     """Raised when the budget of the language models is exhausted; a larger one allows more episodes."""
 
     results: ClassVar = {BUDGET_SPENT: True}
@@ -248,7 +248,7 @@ class Pool:
             replay=plan.replay,
             warm=warm,
         )
-        self._waiting: dict[Queue, deque[EpisodeJob]] = defaultdict(deque)
+        self._waiting: dict[QueueKey, deque[EpisodeJob]] = defaultdict(deque)
         for job in plan.jobs():
             if job.key not in done:
                 self._waiting[job.label, plan.batches.get(job.label, 1)].append(job)
@@ -264,7 +264,7 @@ class Pool:
         (folder / EXCHANGES / LEDGER).unlink(missing_ok=True)
 
     def run(self) -> None:
-        """Play the remaining episodes. Raises `EvaluationAborted` and `Spent`.
+        """Play the remaining episodes. Raises `EvaluationAborted` and `BudgetExhausted`.
 
         Once the budget is exhausted, no further episode starts; running episodes continue until they end or
         make a call that the budget does not cover.
@@ -284,7 +284,7 @@ class Pool:
         if self._budget_exhausted:
             spent = Spending(self._folder / EXCHANGES).read()
             text = spent_text(self._plan.request.budget or {}, spent)
-            raise Spent(f"{text}; resume(budget=…) continues with a larger one")
+            raise BudgetExhausted(f"{text}; resume(budget=…) continues with a larger one")
         for (label, _), jobs in self._waiting.items():
             while jobs:
                 self._write_failure(jobs.popleft(), self._unopened[label], "")
@@ -314,7 +314,7 @@ class Pool:
         ):
             self._start(*queue)
 
-    def _neediest_queue(self) -> Queue | None:
+    def _neediest_queue(self) -> QueueKey | None:
         """Return the queue with the most remaining episodes per arena, counting a new one; None if all have
         enough arenas."""
         arenas = [player.queue for player in self._players]

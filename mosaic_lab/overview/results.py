@@ -159,7 +159,7 @@ def whole_row(run: Run, pool: ColumnPool) -> tuple[RunRow, RunResults]:
 
 
 def data_frame(runs: Iterable[Run]) -> pd.DataFrame:
-    """Return a row for each run; see `mosaic_lab.run_table.RunList.table`."""
+    """Return a row for each run; see `mosaic_lab.run_list.RunList.table`."""
     import pandas as pd
 
     pool = ColumnPool()

@@ -23,7 +23,7 @@ from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.overview.index import RunIndex
 from mosaic_lab.overview.rows import RunRow
 from mosaic_lab.overview.service import Service
-from mosaic_lab.run_table import RunList
+from mosaic_lab.run_list import RunList
 from mosaic_lab.runs import Supervisor
 from mosaic_lab.runs.kinds import as_kind, of_class
 from mosaic_lab.sweeps import Sweep

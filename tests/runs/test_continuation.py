@@ -10,7 +10,7 @@ from support import wait_until
 
 import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, UnknownRun
-from mosaic_lab.run_table import RunList
+from mosaic_lab.run_list import RunList
 from mosaic_lab.runs import Run
 from mosaic_lab.widgets.runs.run_view import RunView, run_views
 from mosaic_lab.widgets.runs.summary import header_summary

@@ -15,7 +15,7 @@ from mosaic_lab.errors import RunFailed
 from mosaic_lab.keeper import locks
 from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.keeper.states import queued
-from mosaic_lab.run_table import RunList
+from mosaic_lab.run_list import RunList
 from mosaic_lab.runs import Run, Supervisor
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mosaic_lab.run_table import RunList
+from mosaic_lab.run_list import RunList
 from mosaic_lab.runs import Run
 from mosaic_lab.widgets.page.kernel import notebook_shell
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import anywidget
 import traitlets as t
 
-from mosaic_lab.run_table import RunList
+from mosaic_lab.run_list import RunList
 from mosaic_lab.widgets.overview import serve
 from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm

@@ -19,7 +19,7 @@ from mosaic_lab.evaluation.reports.estimate_table import estimates_table
 from mosaic_lab.evaluation.reports.plots import interval_plot
 from mosaic_lab.evaluation.reports.summary_table import summary_table
 from mosaic_lab.evaluation.statistics.resampling import Estimate
-from mosaic_lab.run_table import RunList
+from mosaic_lab.run_list import RunList
 from mosaic_lab.widgets import show
 from mosaic_lab.widgets.evaluation.evaluation_panel import EvaluationPanel
 from mosaic_lab.widgets.evaluation.snapshot_reader import budget_text, operators_table

@@ -18,7 +18,7 @@ from support import store
 import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, UnknownRun
 from mosaic_lab.keeper.run_store import write_json
-from mosaic_lab.run_table import RunList
+from mosaic_lab.run_list import RunList
 from mosaic_lab.widgets.runs.run_view import RunView
 
 
