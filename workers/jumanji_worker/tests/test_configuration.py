@@ -60,7 +60,7 @@ print(json.dumps({
     )
     ours = worker.output_of("-c", show)
     assert upstream["a2c"].items() <= ours["a2c"].items() and "learning_rate" in upstream["a2c"]
-    shared = set(ours["ppo"]) - {"n_envs", "net_arch", "target_kl"}
+    shared = set(ours["ppo"]) - {"env_kwargs", "n_envs", "net_arch", "target_kl"}
     assert {"gamma", "clip_range", "n_steps"} <= shared
     assert {name: ours["ppo"][name] for name in shared} == {name: upstream["ppo"][name] for name in shared}
 
