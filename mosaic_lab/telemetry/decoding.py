@@ -85,7 +85,7 @@ def decode_text(text: bytes) -> DecodedText:
 
 def decode_texts(texts: Sequence[bytes], unread: int) -> list[DecodedText]:
     """Decode the texts of a file of which ``unread`` more bytes are to be read. Thread-safe."""
-    if unread < LARGE_BYTES or (os.cpu_count() or 1) < 2 or not _second_process_free.acquire(blocking=False):
+    if unread < LARGE_BYTES or not _two_processes or not _second_process_free.acquire(blocking=False):
         return list(map(decode_text, texts))
     try:
         return _decode_in_two(texts)
@@ -136,22 +136,25 @@ class _SecondProcess:
         self._process.wait()
 
 
+_two_processes = (os.cpu_count() or 1) > 1  # False from then on if the second one cannot be started
 _second_process_free = threading.Lock()
 _second_process: _SecondProcess | None = None
 
 
 def _decode_in_two(texts: Sequence[bytes]) -> list[DecodedText]:
     """Decode texts, half of them in the second process, which is started by the first call."""
-    global _second_process
-    half = (len(texts) + 1) // 2
+    global _second_process, _two_processes
+    half, starting = (len(texts) + 1) // 2, True
     try:
         second = _second_process = _second_process or _SecondProcess()
         if not second.ready:
             return list(map(decode_text, texts))
+        starting = False
         second.send(texts[:half])
         own = list(map(decode_text, texts[half:]))
         return second.receive() + own
     except (OSError, EOFError):  # the next call starts another
+        _two_processes = not starting
         _end_second_process()
         return list(map(decode_text, texts))
     except BaseException:  # an interrupt: the answer would be taken for the next one
