@@ -351,6 +351,8 @@ def test_a_long_list_shows_the_newest(lab: mosaic.Lab) -> None:
 def test_an_unknown_name_is_refused_with_the_nearest() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'operator'; did you mean 'operators'\\?"):
         _ = mosaic.operator
+    with pytest.raises(AttributeError, match="has no attribute 'randm'; did you mean 'random'\\?"):
+        _ = mosaic.operators.randm
     assert not hasattr(mosaic, "__wrapped__")
 
 

@@ -4,6 +4,10 @@ Functions such as ``mosaic_lab.operators.random()`` return an `OperatorSpec`. Ag
 one operator; each call makes another.
 """
 
+from typing import Any
+
+from mosaic_contract.config import nearest
+
 from mosaic_lab.operators.balrog_agents import balrog
 from mosaic_lab.operators.basic import as_operator, human, passive, random, worker
 from mosaic_lab.operators.chess_players import chess, engine
@@ -35,3 +39,8 @@ __all__ = [
     "vlm",
     "worker",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    text = f"module {__name__!r} has no attribute {name!r}{nearest(name, __all__)}"
+    raise AttributeError(text, name=name, obj=None)  # of the module, Python would suggest again
