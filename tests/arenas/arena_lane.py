@@ -1,4 +1,4 @@
-"""The kernel's side of an arena's wire, for tests of families: the test itself plays for every agent."""
+"""Kernel side of the arena protocol, for tests of environment families; the test plays for every agent."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from mosaic_lab.keeper.environment_variables import compose_variables
 
 SECONDS = 120.0  # the first reset of some games compiles them
 INTERPRETED = "NUMBA_DISABLE_JIT"
-"""The variable with which Numba compiles nothing."""
+"""Environment variable that disables Numba's compilation."""
 
 
 class ArenaLane:
-    """Context manager: an arena's process and its folder; closed at the end, with nothing left."""
+    """Context manager of an arena's process and its folder; on exit, process and frame ring must be gone."""
 
     def __init__(self, command: Sequence[str], folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -35,11 +35,11 @@ class ArenaLane:
         self._lines: list[bytes] = []
         self.opened: dict[str, Any] = {}
         self.described: dict[str, Any] = {}
-        """By agent, how the state was last described to it."""
+        """Latest description of the state, by agent."""
         self.seen: list[str] = []
         self.actions: list[Any] = []
         self.rewards: list[float] = []
-        """Of the latest episode: digests of observations, actions, and the sums of rewards."""
+        """Of the latest episode: digests of observations, actions, and rewards summed over the agents."""
 
     def __enter__(self) -> ArenaLane:
         with (self.folder / "worker.log").open("wb") as log:
@@ -66,7 +66,7 @@ class ArenaLane:
         self.process.stdin.flush()
 
     def next(self) -> dict[str, Any]:
-        """The next message that is not a beat."""
+        """Return the next message, skipping beats."""
         while (message := self._next())["type"] == "beat":
             pass
         return message
@@ -74,7 +74,7 @@ class ArenaLane:
     def _next(self) -> dict[str, Any]:
         assert self.process.stdout
         while not self._lines:
-            assert select.select([self.process.stdout], [], [], SECONDS)[0], f"silence; {self.log()}"
+            assert select.select([self.process.stdout], [], [], SECONDS)[0], f"no message; {self.log()}"
             data = os.read(self.process.stdout.fileno(), 1 << 16)
             assert data, f"the arena has ended; {self.log()}"
             self._lines = self._splitter.feed(data)
@@ -82,7 +82,7 @@ class ArenaLane:
         return message
 
     def do(self, kind: str, cmd: str, **fields: Any) -> dict[str, Any]:
-        """The answer to a command, which must be of this kind."""
+        """Send a command and return its answer, which must be of type ``kind``."""
         self.send(cmd, **fields)
         answer = self.next()
         assert answer["type"] == kind, answer
@@ -91,7 +91,7 @@ class ArenaLane:
     def open(
         self, env_id: str, kind: str = "opened", needs: Sequence[str] = (), **settings: Any
     ) -> dict[str, Any]:
-        """Open the environment, and sit down for every agent of it, with these needs."""
+        """Open the environment and seat the test as the operator of all its agents, with these needs."""
         about = {"protocol": 1, "run_id": "lane", "folder": str(self.folder), "max_steps": None}
         self.opened = self.do(kind, "open", env_id=env_id, settings=settings, **about)
         if kind == "opened":
@@ -101,7 +101,7 @@ class ArenaLane:
         return self.opened
 
     def play(self, seed: int, steps: int) -> list[Any]:
-        """So many steps of random legal actions: all requests and answers."""
+        """Play at most ``steps`` steps of random legal actions; return all requests and answers."""
         generator = random.Random(seed)
         self.seen, self.actions, self.rewards = [], [], []
         seen: list[Any] = [self.do("ready", "reset", seed=seed, episode_index=0)["turn"]]
@@ -131,7 +131,7 @@ class ArenaLane:
         return message, requested
 
     def watched(self) -> FrameReader:
-        """A reader that has requested frames."""
+        """Return a reader that has requested frames."""
         reader = FrameReader(self.folder)
         reader.watch(60)
         return reader
@@ -141,7 +141,7 @@ class ArenaLane:
 
 
 def sample(space: dict[str, Any], mask: Any, generator: random.Random) -> Any:
-    """A random action, a legal one where there is a mask."""
+    """Return a random action, legal if there is a mask."""
     kind = space["type"]
     if kind == "Discrete":
         legal = [n for n in range(space["n"]) if mask is None or mask[n]]

@@ -1,4 +1,4 @@
-"""Fixtures of tests of comparisons: stores whose comparisons end with the test, and an odd family."""
+"""Fixtures for comparison tests: comparisons that end with the test, and the family "odd"."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Compare = Callable[..., Comparison]
 
 @pytest.fixture
 def start_comparison(tmp_path: Path) -> Iterator[Compare]:
-    """`compare` in a store of the test's own; afterwards nothing of it may be left."""
+    """`compare` in the test's own store; no process of its comparisons may survive the test."""
     made: list[Comparison] = []
 
     def one(env: str, operators: Any = None, seeds: Any = (42,), **keywords: Any) -> Comparison:
@@ -35,7 +35,7 @@ def start_comparison(tmp_path: Path) -> Iterator[Compare]:
 
 @pytest.fixture(scope="module")
 def odd_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A home with the worker "odd", whose environments and operators misbehave on demand."""
+    """A worker home with "odd", whose environments and operators misbehave on demand."""
     yield from home_with("odd", lambda _: ODD_FAMILY, tmp_path_factory)
 
 

@@ -1,4 +1,4 @@
-"""How an arena fails, whatever it does instead of answering: one sentence, and the end of its process."""
+"""Arenas that do not answer: the failure is one sentence, and the arena's process ends."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PLAN = ArenaPlan(
 
 
 class Owner:
-    """Keeps the failure of its arena, which it does not end by itself."""
+    """Owner that records its arena's failure and does not end the arena."""
 
     failure: ArenaFailed | None = None
 
@@ -57,7 +57,7 @@ ERROR = (
         (f"print({ERROR!r})", "no such game", []),
         ("sys.stderr.write('out of ink')", "its arena ended with exit code 0", ["out of ink"]),
         ("os.kill(os.getpid(), 9)", "its arena was killed by signal 9 (SIGKILL)", []),
-        ("os.close(1); time.sleep(600)", "its arena has closed its output", []),  # and does not end by itself
+        ("os.close(1); time.sleep(600)", "its arena has closed its output", []),  # but keeps running
     ],
 )
 def test_an_arena_that_does_not_answer(tmp_path: Path, program: str, text: str, log: list[str]) -> None:

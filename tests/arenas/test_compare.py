@@ -1,4 +1,4 @@
-"""Comparisons, with real environments and real operators."""
+"""Comparisons with real environments and operators: lockstep lanes, repeatable episodes, live views."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CARTPOLE = "CartPole-v1"
 
 
 def lean(observation: Any) -> int:
-    """Push the cart to where the pole leans: some fifty steps, where random actions do twenty."""
+    """Push the cart the way the pole leans: about 50 steps per episode; random actions last about 20."""
     return int(observation[2] > 0)
 
 
@@ -160,7 +160,7 @@ def test_playing_at_a_speed_and_pausing(start_comparison: Compare) -> None:
     comparison.play(speed=0.01)
     with pytest.raises(RunTimeout, match="wait\\(\\) did not finish"):
         comparison.wait(0.1)
-    comparison.play(steps=1)  # faster: now
+    comparison.play(steps=1)  # replaces the slow pace at once
     comparison.wait(30)
 
 
@@ -201,7 +201,7 @@ def test_what_cannot_be_is_said_and_leaves_nothing(
         start_comparison(call.pop("env"), call.pop("operators"), call.pop("seeds"), **call)
     assert said in str(caught.value)
     assert not marked_processes(tmp_path)
-    assert not list(tmp_path.glob("comparisons/*")), "what is refused leaves no folder"
+    assert not list(tmp_path.glob("comparisons/*")), "a refused comparison leaves no folder"
 
 
 def test_bad_arguments_change_nothing(start_comparison: Compare) -> None:
@@ -254,7 +254,7 @@ def test_changes_are_sent_at_most_thirty_times_a_second(start_comparison: Compar
     ended: list[str] = []
     unsubscribe = comparison.on_change(lambda: changes.append(time.monotonic()))
     comparison.on_change(lambda: ended.append(comparison.view()["mode"]))
-    comparison.on_change(lambda: 1 / 0)  # a listener that fails disturbs no other
+    comparison.on_change(lambda: 1 / 0)  # a failing listener does not affect the others
     began = time.monotonic()
     comparison.play()
     comparison.wait(60)

@@ -1,4 +1,4 @@
-"""Faults stay in their lane, with real arenas and operators that misbehave on demand."""
+"""Faults stay in their lane: real arenas, with environments and operators that misbehave on demand."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def odd(behaviour: str = "", **settings: Any) -> operators.OperatorSpec:
 def three(
     start: Compare, tmp_path: Path, trouble: str, step_timeout: float = 300, **settings: Any
 ) -> Comparison:
-    """Three lanes, one of which (whichever comes first) gets into trouble."""
+    """Start three lanes; ``trouble`` occurs once, in the first lane to reach it."""
     all_settings = {"trouble": trouble, "once": str(tmp_path / "once"), **settings}
     return start(
         "Odd-v0", {name: odd() for name in "abc"}, env_kwargs=all_settings, step_timeout=step_timeout
@@ -74,7 +74,7 @@ def test_an_environment_that_raises_in_step(start_comparison: Compare, tmp_path:
     failed = next(one for one in comparison.lanes if one.state == "failed")
     assert failed.reason.endswith("RuntimeError: the environment broke")
     assert "in step" in failed.log
-    comparison.reset()  # its arena lives, so it gets another try
+    comparison.reset()  # its arena is alive, so the lane resets too
     assert states(comparison) == [("ready", 0)] * 3
 
 
@@ -95,7 +95,7 @@ def test_an_operator_that_fails(start_comparison: Compare, behaviour: str, said:
     assert said in bad.reason
     if behaviour == "die":
         assert bad.log == "goodbye, cruel world"
-        comparison.reset()  # a dead operator is not started again by itself
+        comparison.reset()  # does not restart a dead operator
         assert states(comparison) == [("ready", 0), ("failed", 2), ("ready", 0)]
         comparison.restart("bad")
         assert states(comparison) == [("ready", 0)] * 3
@@ -242,7 +242,7 @@ input()
 
 
 def kernel(tmp_path: Path, then: str) -> subprocess.Popen[str]:
-    """A process that is comparing; ``then`` is what it does next."""
+    """Start a process with a playing comparison, which then runs the code ``then``."""
     process = subprocess.Popen(
         [sys.executable, "-c", SCRIPT + textwrap.dedent(then), str(tmp_path)],
         stdin=subprocess.PIPE,

@@ -1,5 +1,4 @@
-"""Policies that are trained on PettingZoo's environments play there: an operator of any kind for each
-walker."""
+"""Comparisons in PettingZoo's Multiwalker: each walker may have an operator of any kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators in the kernel: the user's own code, and people."""
+"""Operators that run in the kernel: user-supplied functions and human players."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CARTPOLE = "CartPole-v1"
 
 
 class Noting:
-    """Writes down how it is treated."""
+    """Policy that records its calls and the threads that made them."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
@@ -102,7 +102,7 @@ def test_code_that_fails_stops_its_lane_and_shows_where(start_comparison: Compar
         RuntimeWarning, match=r"broken has failed: .*no such thing.*cmp.restart\('broken'\)"
     ) as said:
         comparison.step(2)
-    assert said[0].filename == __file__, "it points to the line of the user's"
+    assert said[0].filename == __file__, "the warning points to the user's line"
     broken_lane, absurd_lane, unspeakable_lane, fine = comparison.lanes
     assert broken_lane.state == "failed"
     assert "KeyError: 'no such thing'" in broken_lane.reason
@@ -133,7 +133,7 @@ def test_code_that_never_returns_costs_the_others_nothing(start_comparison: Comp
     assert (thinking["agent"], thinking["operator"]) == ("agent_0", "stuck")
     comparison.reset()
     assert states(comparison) == [("ready", 0)] * 2
-    release.set()  # until then the code is not called again: it need not bear two threads
+    release.set()  # not called again before it returns: user code may not be thread-safe
     comparison.step(4)
     assert states(comparison) == [("ready", 4)] * 2
 
@@ -203,7 +203,7 @@ def test_a_person_is_waited_for(start_comparison: Compare) -> None:
     assert comparison.view()["lanes"][0]["moves"][0]["action"] == 1
     comparison.step(timeout=0)
     request_of(comparison)
-    comparison.reset()  # open requests are dropped
+    comparison.reset()  # drops open requests
     assert comparison.view()["lanes"][0]["requests"] == []
     assert states(comparison) == [("ready", 0)] * 2
 
@@ -247,12 +247,12 @@ def test_in_real_time_the_environment_does_not_wait(start_comparison: Compare) -
             actions.append(lane["moves"][0]["action"])
 
     step()
-    assert comparison.act("noop", "agent_0", 1)  # a key goes down
+    assert comparison.act("noop", "agent_0", 1)  # key down
     step()
     step()
-    comparison.act("noop", "agent_0", None)  # and up
+    comparison.act("noop", "agent_0", None)  # key up
     step()
-    for action in (1, None, 1, None):  # taps between two steps are neither lost nor one
+    for action in (1, None, 1, None):  # two taps between steps count as two
         comparison.act("noop", "agent_0", action)
     for _ in range(4):
         step()

@@ -1,4 +1,4 @@
-"""An environment in a module of the user's own: trained on, compared in and evaluated by "module:Id"."""
+"""User-defined environments: "module:Id" works in training, comparison, evaluation and bundles."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ gymnasium.register("Corridor-v0", Corridor, max_episode_steps=50)
 
 @pytest.fixture
 def lab(tmp_path: Path, cleanrl_environment: object) -> mosaic.Lab:
-    """A lab, and the module in a folder of its own beside the store."""
+    """A lab; the environment's module is in its own folder beside the store."""
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "corridor.py").write_text(MODULE, encoding="utf-8")
     return mosaic.Lab(tmp_path / "runs")
@@ -150,7 +150,7 @@ def test_a_worker_for_one_agent_refuses_a_team_with_the_workers_that_train_it(
 def test_an_id_without_its_module_is_refused_with_the_module(
     lab: mosaic.Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same in trainings and in arenas; and a module that lacks a package names the command for it."""
+    """Trainings and arenas give the same refusal; for a missing package, it has the command to install it."""
     (tmp_path / "own" / "needy.py").write_text("import a_package_that_is_missing\n")
     passed, lanes = {"pass_env_vars": ["PYTHONPATH"]}, {"random": operators.random()}
 
@@ -169,7 +169,7 @@ def test_an_id_without_its_module_is_refused_with_the_module(
 
 
 def starts(lab: mosaic.Lab, env: Any) -> list[Callable[[], object]]:
-    """Every verb that takes an environment."""
+    """Return a call of each verb that takes an environment."""
     training = {"algorithm": "ppo", "total_timesteps": 1_024}
     search = {"metric": "episode_return", "search": {"gamma": [0.9, 0.99]}, "trials": 2}
     lanes = {"random": operators.random()}
@@ -218,7 +218,7 @@ def test_an_id_that_only_this_process_knows_is_refused_by_trainings_and_arenas_a
     lab: mosaic.Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Thermostat:
-        __module__ = "__main__"  # as a cell leaves it
+        __module__ = "__main__"  # as if defined in a notebook cell
 
     points = {"A-v0": Thermostat, "B-v0": "__main__:Thermostat", "C-v0": functools.partial(Thermostat)}
     gymnasium = ModuleType("gymnasium")

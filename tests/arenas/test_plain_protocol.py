@@ -1,4 +1,4 @@
-"""A worker of another author that knows the plain protocol only: installed and played for real."""
+"""A third-party worker that speaks only the plain protocol: it installs, passes the check and plays."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TAXI = "Taxi-v4"
 
 @pytest.fixture(scope="module")
 def foreign(mosaic_home: Path) -> Iterator[Any]:
-    """The operator of the foreign worker, which is installed for as long as these tests run."""
+    """The operator of the third-party worker, installed for the duration of this module."""
     installed = workers.install(FOREIGN)
     assert (installed.metadata.name, installed.metadata.version) == ("foreign", "2.3")
     yield operators.worker("foreign", category="random")
@@ -37,7 +37,7 @@ def test_the_check_knows_its_level(foreign: Any) -> None:
 
 
 def sent(evaluation: Evaluation) -> list[dict[str, Any]]:
-    """All that the worker was sent."""
+    """Return every message sent to the worker, which logs them."""
     logs = [log for arena in evaluation.arenas for log in arena.path.glob("operator-*.log")]
     lines = [line for log in logs for line in log.read_text().splitlines()]
     return [json.loads(line) for line in lines if line.startswith("{")]
@@ -59,7 +59,7 @@ def test_it_plays_with_masks_and_the_same_seeds_give_the_same_episodes(
     pd.testing.assert_frame_equal(outcomes(second), outcomes(first))
     played = [actions(first, seed, episode) for seed in (1, 2) for episode in (0, 1)]
     assert played == [actions(second, seed, episode) for seed in (1, 2) for episode in (0, 1)]
-    assert len({tuple(one) for one in played}) == 4  # each episode has a seed of its own
+    assert len({tuple(one) for one in played}) == 4  # each episode has its own seed
     assert all(len(set(one)) > 2 for one in played)
 
     heard = sent(first)

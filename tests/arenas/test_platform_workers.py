@@ -1,4 +1,4 @@
-"""A worker of the MOSAIC platform, installed as it is: acting, training, playing in its own environment."""
+"""A worker of the MOSAIC platform, installed unchanged: it acts, trains and provides an environment."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.workers import WorkerEnvironment
 
 WALKER = PEERS / "platform_walker"
-NAME = "mosaic-random"  # it is called as one of ours
+NAME = "mosaic-random"  # prefixed: mosaic_lab has its own "random"
 
 
 @pytest.fixture(scope="module")
 def walker(mosaic_home: Path) -> Iterator[WorkerEnvironment]:
-    """The platform's worker, which is installed for as long as these tests run."""
+    """The platform's worker, installed for the duration of this module."""
     assert main(["workers", "install", "--mosaic", str(WALKER)]) == 0
     installed = workers.find(NAME)
     assert installed is not None
@@ -88,7 +88,7 @@ def test_it_trains_and_reports(lab: mosaic.Lab) -> None:
     assert list(run.episodes()["total_reward"]) == [5.0, 10.0, 15.0, 20.0, 25.0]
     heights = run.metrics("height")
     assert list(heights["step"]) == [10, 20, 30, 40, 50] and list(heights["value"])[-1] == 25.0
-    assert set(run.metrics("seed")["value"]) == {7.0}, "the seed is on the command line"
+    assert set(run.metrics("seed")["value"]) == {7.0}, "the worker receives the seed on its command line"
     assert (
         list(run.metrics("climbed")["step"])
         == list(run.metrics("wind/speed")["step"])
@@ -99,9 +99,9 @@ def test_it_trains_and_reports(lab: mosaic.Lab) -> None:
     assert (printed.step, printed.path.name, checkpoint.step) == (0, "begin.json", 50)
     trained = json.loads(checkpoint.path.read_text())
     assert trained["algo"] == "walk" and trained["extras"]["algo_params"] == {"stride": 0.75}
-    assert trained["weather"] == {"wind": 0.25}, "a section of the configuration has a field of this name"
+    assert trained["weather"] == {"wind": 0.25}, "wind goes to the section that has this field"
     assert checkpoint.path.is_relative_to(run.folder.path)
-    assert f"walking from {run.folder.path}" in run.log(), "what is no message is in the log"
+    assert f"walking from {run.folder.path}" in run.log(), "output that is no message goes to the log"
 
 
 def test_its_failure_its_refusal_and_a_stop(lab: mosaic.Lab) -> None:

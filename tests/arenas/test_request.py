@@ -1,4 +1,4 @@
-"""Comparisons and evaluations take one request: a keyword of both is added in one place."""
+"""Requests: each verb has the keywords and defaults of its request, which is validated and immutable."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_each_call_has_the_keywords_and_defaults_of_its_request(
     keywords = {name: one.default for name, one in signature(call).parameters.items() if name != "self"}
     fields = {field.name: field.default for field in structs.fields(request_of_it)}
     for name in fields.keys() - keywords.keys():
-        assert name in ("module", "hyperparameters"), "a script's alone"
+        assert name in ("module", "hyperparameters"), "only scripts set these"
     for name in keywords.keys() - besides - {"hyperparameters", "training"}:
         required = keywords[name] is Parameter.empty
         assert required or keywords[name] == fields[name], name
@@ -46,7 +46,7 @@ def test_each_call_has_the_keywords_and_defaults_of_its_request(
 
 
 def _arguments(call: Callable[..., object], name: str) -> dict[str, str]:
-    """The expressions of the keyword arguments with which ``call`` makes its request."""
+    """Return the expressions of the keyword arguments with which ``call`` builds its request."""
     calls = [node for node in ast.walk(ast.parse(dedent(getsource(call)))) if isinstance(node, ast.Call)]
     (made,) = [one for one in calls if ast.unparse(one.func).endswith(name) and one.keywords]
     return {str(keyword.arg): ast.unparse(keyword.value) for keyword in made.keywords}

@@ -1,4 +1,4 @@
-"""Episodes that begin elsewhere than at a reset: after actions already played, and at positions."""
+"""Starts: episodes that begin after actions already played, or at a given position."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LAYOUT = """
 
 @pytest.fixture
 def lane(tmp_path: Path) -> Callable[..., Any]:
-    """Arenas of the worker "gymnasium", each in the state in which an episode begins."""
+    """Open an arena of the worker "gymnasium" at the given start; return it with the initial state."""
 
     @contextmanager
     def begun(env_id: str, start: Any, **keywords: Any) -> Iterator[tuple[ArenaLane, dict[str, Any]]]:
@@ -49,11 +49,11 @@ def refusal(start_comparison: Callable[..., Any], env: str, start: Any) -> str:
 
 
 def test_chess_begins_at_a_fen(lane: Callable[..., Any]) -> None:
-    """Black's turn too, after actions from there, and again after a reset."""
+    """Also with Black to move, after actions played from the FEN, and again after a reset."""
     with lane("chess_v6", MATE_IN_ONE) as (arena, state):
         assert state["turn"] == ["player_0"]
         mask = state["observations"]["player_0"]["action_mask"]
-        assert mask.sum() == 7 + 5 + 5, "of the rook along the file and the rank, and of the king"
+        assert mask.sum() == 7 + 5 + 5, "rook along the file, rook along the rank, king"
         rook = int(np.flatnonzero(mask)[0])
         after = arena.do("replayed", "replay", actions={"player_0": rook}, observations=True)
         assert after["turn"] == ["player_1"]
@@ -74,27 +74,27 @@ def test_board_games_begin_at_a_drawn_board(lane: Callable[..., Any]) -> None:
     with lane("connect_four_v3", board) as (_, state):
         assert state["turn"] == ["player_1"]
         seen = state["observations"]["player_1"]["observation"]
-        assert seen[:, :, 0].sum() == 1 and seen[4, 1, 0] == 1, "its own piece"
+        assert seen[:, :, 0].sum() == 1 and seen[4, 1, 0] == 1, "the agent's own piece"
         assert seen[5, 1:3, 1].tolist() == [1, 1]
     with lane("tictactoe_v3", "XO.\n.X.\nO..") as (arena, state):
         assert state["turn"] == ["player_1"]
         won = arena.do("replayed", "replay", actions={"player_1": 8})
-        assert (won["done"], won["rewards"]["player_1"]) == (True, 1), "the diagonal"
+        assert (won["done"], won["rewards"]["player_1"]) == (True, 1), "player_1 completes the diagonal"
 
 
 def test_minigrid_begins_in_a_drawn_layout(lane: Callable[..., Any]) -> None:
     forward, right = 2, 1
     with lane("MiniGrid-Empty-5x5-v0", LAYOUT) as (arena, state):
         image = state["observations"]["agent_0"]["image"]
-        assert image[3, 6].tolist() == [1, 0, 0], "the agent's own, empty cell"
-        assert image[3, 4, 0] == 8, "the goal two cells ahead"
-        assert image[4, 6].tolist() == [5, 4, 0], "a yellow key on its right"
-        assert image[4, 5].tolist() == [4, 2, 2], "beside it a locked, blue door"
+        assert image[3, 6].tolist() == [1, 0, 0], "the agent's own cell is empty"
+        assert image[3, 4, 0] == 8, "the goal is two cells ahead"
+        assert image[4, 6].tolist() == [5, 4, 0], "a yellow key is on its right"
+        assert image[4, 5].tolist() == [4, 2, 2], "beside the key, a locked blue door"
         ended = [arena.do("replayed", "replay", actions={"agent_0": forward}) for _ in range(2)]
         assert [one["done"] for one in ended] == [False, True] and ended[1]["rewards"]["agent_0"] > 0.9
     with lane("MiniGrid-Empty-5x5-v0", {"position": LAYOUT, "actions": [right, 3]}) as (_, state):
         image = state["observations"]["agent_0"]["image"]
-        assert image[3, 6].tolist() == [5, 4, 0], "it has picked up the key"
+        assert image[3, 6].tolist() == [5, 4, 0], "the agent carries the key"
 
 
 def test_a_position_that_an_environment_cannot_have_is_refused(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_actions_that_cannot_be_played_are_refused_before_anything_starts(
 def test_a_comparison_begins_after_actions_and_counts_from_there(
     start_comparison: Callable[..., Any],
 ) -> None:
-    """A lane that then plays the same as one from the reset ends with as many steps fewer."""
+    """Given two of the same actions at its start, a lane ends two steps earlier."""
     players = {"still": operators.passive()}
     whole = start_comparison("CartPole-v1", players, [3], start=None)
     later = start_comparison("CartPole-v1", players, [3], start=[0, 0])
@@ -156,7 +156,7 @@ def test_a_comparison_begins_after_actions_and_counts_from_there(
 def test_an_evaluation_records_its_start_and_its_replay_begins_there(
     start_evaluation: Callable[..., Evaluation], tmp_path: Path
 ) -> None:
-    """As do its bundle and the bundle's replay, and another begins at a step of the replay."""
+    """So do its bundle and the bundle's replay; another evaluation begins at a step of that replay."""
     players = {"dice": operators.random()}
     played = start_evaluation("CartPole-v1", players, seeds=[5, 6], start=CART).wait(120)
     bundle = open_bundle(played.bundle(tmp_path / "share.zip"), tmp_path / "opened")

@@ -1,4 +1,4 @@
-"""Recorded exchanges are indexed while they grow, selected by attributes and texts, and saved as files."""
+"""Transcripts: exchanges are indexed as they are recorded, selected by attribute and text, and saved."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RED = b"\x89PNG red"
 
 @pytest.fixture
 def write(tmp_path: Path) -> Iterator[Write]:
-    """Record an exchange of a lane's episode, as the process of its operator does."""
+    """Record an exchange of a lane's episode as its operator's process would."""
     writers: dict[str, RecordingWriter] = {}
 
     def write(lane: str, episode: int, step: int, answer: str = "go", **more: Any) -> None:
@@ -61,7 +61,7 @@ def transcript(index: ExchangeIndex) -> Transcript:
 
 
 def steps(index: ExchangeIndex, **selection: Any) -> list[tuple[str, int, int, int]]:
-    """The selected exchanges: operator, seed, episode, step."""
+    """Return operator, seed, episode and step of the selected exchanges."""
     found = index.find(Selection(**selection))
     assert found.complete
     return [(row["operator"], row["seed"], row["episode"], row["step"]) for row in index.rows(found.numbers)]
@@ -76,7 +76,7 @@ def test_exchanges_are_in_the_order_of_play_with_the_seeds_of_the_user(
     assert steps(index) == [("first", 40, 1, 0), ("second", 30, 0, 0)]
     write("first", 1, 1)
     write("first", 1, 0)
-    assert steps(index)[:2] == [("first", 30, 1, 0), ("first", 30, 1, 1)], "what was written since is read"
+    assert steps(index)[:2] == [("first", 30, 1, 0), ("first", 30, 1, 1)], "exchanges written since are read"
 
 
 def test_exchanges_are_selected_by_attributes_and_text(write: Write, index: ExchangeIndex) -> None:
@@ -91,7 +91,7 @@ def test_exchanges_are_selected_by_attributes_and_text(write: Write, index: Exch
     assert steps(index, answer=(3, 20)) == [one] and steps(index, answer=(None, 2)) == [two]
     assert steps(index, prompt=(20, None)) == [one]
     assert steps(index, text="a key") == steps(index, text="über") == steps(index, text="NORTH") == [one]
-    assert steps(index, text="prompt") == [], "names of fields are no text of an exchange"
+    assert steps(index, text="prompt") == [], "field names are not searched"
     assert steps(index, text="stay", operator="first") == []
     assert index.facets() == {"operators": {"first": 0, "second": 1}, "faults": {"unparsed": 1, "default": 1}}
 
@@ -166,7 +166,7 @@ def test_the_selected_exchanges_are_saved(write: Write, index: ExchangeIndex, tm
         2,
         {"return": {"value": 0.5}},
     )
-    assert set(log) == {"version", "status", "eval", "plan", "stats", "samples"}, "as its viewer requires"
+    assert set(log) == {"version", "status", "eval", "plan", "stats", "samples"}, "as `inspect view` requires"
     assert (log["stats"]["started_at"], sample["total_time"]) == ("1970-01-01T00:16:40+00:00", 1.0)
     assert sample["model_usage"]["m"] == {
         "input_tokens": 7,

@@ -1,4 +1,4 @@
-"""Fixtures of tests of evaluations: stores whose runs end with the test, reproducible results."""
+"""Fixtures for evaluation tests: a store whose runs end with the test, and results without timings."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Evaluate = Callable[..., Evaluation]
 
 @pytest.fixture
 def start_evaluation(tmp_path: Path) -> Iterator[Evaluate]:
-    """`evaluate` in a store of the test's own; afterwards nothing of it may be left.
+    """`evaluate` in the test's own store; no process of its runs may survive the test.
 
-    It starts one arena unless the test gives ``parallel``: an arena takes longer to start than its short
-    episodes to play.
+    It starts one arena unless the test passes ``parallel``: starting an arena takes longer than playing the
+    tests' short episodes.
     """
     with store(tmp_path / "runs") as supervisor:
         yield lambda env, operators, **arguments: evaluate(
@@ -32,15 +32,15 @@ def start_evaluation(tmp_path: Path) -> Iterator[Evaluate]:
 
 
 def outcomes(evaluation: Evaluation) -> pd.DataFrame:
-    """The results without what differs each time."""
+    """Return the results without their timings, which differ from run to run."""
     return evaluation.results().drop(columns=["seconds", "latency_ms"])
 
 
 def resealed(lines: bytes) -> bytes:
-    """Lines of an evaluation that were changed, each with the checksum of what it is now."""
+    """Recompute the checksum of each line after the test has changed it."""
     return b"".join(seal(line[:-24] + b"}\n") for line in lines.splitlines(keepends=True))
 
 
 def odd(**arguments: Any) -> dict[str, Any]:
-    """An evaluation in the odd family: 20 steps an episode, the return is 210."""
+    """Arguments of an evaluation in the family "odd": 20 steps per episode, return 210."""
     return {"env": "Odd-v0", "family": "odd", **arguments}

@@ -1,4 +1,4 @@
-"""Evaluations whose arenas play several episodes together: the results are those of episodes played alone."""
+"""Batched evaluations: the results do not depend on how many episodes an arena plays at once."""
 
 from __future__ import annotations
 

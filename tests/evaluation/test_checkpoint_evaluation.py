@@ -1,4 +1,4 @@
-"""Evaluation of a training's checkpoints while it runs, by a run of its own."""
+"""Checkpoint evaluation: a separate run evaluates a training's checkpoints while the training runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mosaic_lab.runs.checkpoints import BACKGROUND
 from mosaic_lab.runs.kinds import code_of
 
 PATIENCE = 300.0
-"""Seconds: evaluations get what other processes leave of the processor."""
+"""Time limit in seconds: checkpoint evaluations run at low priority."""
 
 
 pytestmark = pytest.mark.usefixtures("cinema")
@@ -37,7 +37,7 @@ def max_running() -> int:
 
 
 def habit(lab: mosaic.Lab, evaluate: Any = None, **hyperparameters: Any) -> Run:
-    """A training of "cinema" in 300 steps."""
+    """Start a training of the worker "cinema" for 300 steps."""
     return lab.train(
         "cinema",
         algorithm="habit",
@@ -58,18 +58,18 @@ def test_each_checkpoint_is_evaluated_and_its_return_is_a_metric_of_the_training
     until = tmp_path / "until"
     run = habit(lab, {"seeds": range(3)}, until=str(until))
     wait_until(lambda: len(run.metrics("evaluation/return")) == 3, PATIENCE)
-    assert run.alive, "while it trains"
+    assert run.alive, "evaluated while the training runs"
     points = run.metrics("evaluation/return")
     assert (list(points["step"]), list(points["value"])) == ([100, 200, 300], [6, 12, 18])
     assert list(run.metrics("evaluation/return_low")["value"]) == [6, 12, 18]
     assert run.best_checkpoint == run.checkpoints[-1]
     until.touch()
     evaluator(lab, run).wait(PATIENCE)
-    assert len(run.metrics("evaluation/return")) == 3, "once each"
+    assert len(run.metrics("evaluation/return")) == 3, "each checkpoint is evaluated once"
     replay = run.replay_checkpoint(200, seed=2)
     assert (sum(replay.returns.values()), replay.difference) == (12, None)
     (player,) = (replay.continued(3).operators or {}).values()
-    assert player.settings["checkpoint"] == str(run.checkpoints[1].path), "from this step on"
+    assert player.settings["checkpoint"] == str(run.checkpoints[1].path), "the policy of step 200"
     assert run.replay_checkpoint().operator == "step 300 (evaluation)"
     with pytest.raises(ConfigurationError, match="seed 7 was recorded: the recorded seeds are 0, 1, 2"):
         run.replay_checkpoint(200, seed=7)
@@ -81,7 +81,7 @@ def test_each_checkpoint_is_evaluated_and_its_return_is_a_metric_of_the_training
 
 @pytest.fixture
 def turn(lab: mosaic.Lab) -> Iterator[int]:
-    """The turn of an evaluation in this store, which another run seems to have until it is closed."""
+    """The store's lock for checkpoint evaluations, held as if by another run until the test closes it."""
     place = lab.root / ".slots" / "checkpoint-evaluation"
     place.parent.mkdir(parents=True, exist_ok=True)
     lock = locks.take(place)
@@ -122,7 +122,7 @@ def test_what_waits_for_its_turn_says_so(lab: mosaic.Lab, turn: int, tmp_path: P
             {"seeds": range(2), "until": 11},
             "; its goal was reached at step 200, evaluated after its end: mean return 12 [12, 12], until 11",
         ),
-        ({"seeds": range(2), "patience": 1}, ""),  # it could have ended earlier, without a goal
+        ({"seeds": range(2), "patience": 1}, ""),  # no goal: patience could only have ended it earlier
     ],
 )
 def test_a_goal_that_is_reached_after_the_end_of_a_short_training_is_noted(
@@ -158,7 +158,7 @@ def test_a_resumed_training_leaves_no_checkpoint_of_the_stopped_one_behind(
     resumed = run.resume()
     for one in (run, resumed):
         evaluator(lab, one).wait(PATIENCE)
-        assert list(one.metrics("evaluation/return")["step"]) == [100, 200, 300], "once each"
+        assert list(one.metrics("evaluation/return")["step"]) == [100, 200, 300], "each checkpoint once"
 
 
 @pytest.mark.extended
@@ -177,7 +177,7 @@ def test_a_curriculum_resumed_at_once_after_a_stop_is_filmed_and_evaluated_to_it
     beside = [one.wait(PATIENCE) for one in lab.runs if one.worker in BACKGROUND]
     assert sorted(one.state for one in beside) == ["cancelled"] * 2 + ["completed"] * 2
     assert [film.step for film in run.films] == [100, 200, 300], run.films
-    assert list(run.metrics("evaluation/return")["step"]) == [100, 200, 300], "once each"
+    assert list(run.metrics("evaluation/return")["step"]) == [100, 200, 300], "each checkpoint once"
 
 
 @pytest.mark.extended
@@ -207,7 +207,7 @@ def test_a_training_that_has_reached_its_goal_is_completed(
     assert run.state == "completed"
     assert re.fullmatch(rf"reached its goal at step \d+ of 300: {re.escape(reason)}", run.reason)
     evaluator(lab, run).wait(PATIENCE)
-    assert len(run.metrics("evaluation/return")) == 3, "those saved before its end, too"
+    assert len(run.metrics("evaluation/return")) == 3, "checkpoints saved before its end are evaluated too"
 
 
 @pytest.mark.extended
@@ -225,7 +225,7 @@ def test_kills_and_stops_at_random_moments_leave_each_checkpoint_evaluated_once(
             interrupted += killed(evaluator(lab, run), generator, seconds=4.0)
         lab.evaluate_checkpoints(run, seeds)
     evaluator(lab, run).wait(PATIENCE)
-    assert interrupted, "before all were evaluated"
+    assert interrupted, "no evaluation ended before all checkpoints were evaluated"
     points = run.metrics("evaluation/return")
     assert sorted(points["step"]) == [300 * number // 8 for number in range(1, 9)]
     assert sorted(points["value"]) == [10.0 * number for number in range(1, 9)]
@@ -261,7 +261,7 @@ def test_a_sweep_that_is_stopped_before_the_last_evaluation_resumes_with_it(lab:
     sweep.resume().wait(PATIENCE)
     assert sweep.best is not None and sweep.best.value == 60
     (run,) = sweep.trial_runs
-    assert list(run.metrics("evaluation/return")["step"]) == [100, 200, 300], "once each"
+    assert list(run.metrics("evaluation/return")["step"]) == [100, 200, 300], "each checkpoint once"
 
 
 @pytest.mark.parametrize(

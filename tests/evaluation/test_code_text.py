@@ -1,4 +1,4 @@
-"""The code of an evaluation plays the same episodes again."""
+"""Generated code of an evaluation: executing it reproduces the plan."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_the_code_makes_the_same_plan(tmp_path: Path) -> None:
     )
     recorded = tmp_path / "run" / "request.json"
     write_json(recorded, made.recorded_request(request).to_json())
-    assert plan_script(recorded, no_run).to_config() == plan, "its request is a script"
+    assert plan_script(recorded, no_run).to_config() == plan, "the recorded request is a valid script"
     assert code_of(Run(tmp_path / "run")) == code
 
 
@@ -98,7 +98,7 @@ def test_without_a_valid_plan_there_is_no_code(tmp_path: Path, changes: dict[str
     assert code_of_plan(plan, tmp_path / "good")
     assert code_of_plan({**plan, **changes}, tmp_path / "bad") == ""
     pair = planned(env="CartPole-v1", operators={"a": {"left": one, "right": one}}, seeds=[1])
-    assert code_of_plan(pair.to_config(), tmp_path / "pair") == "", "one process for both agents"
+    assert code_of_plan(pair.to_config(), tmp_path / "pair") == "", "one process for two agents has no code"
 
 
 def test_a_plan_of_an_earlier_version_has_the_same_identity() -> None:

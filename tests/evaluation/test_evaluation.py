@@ -1,4 +1,4 @@
-"""Evaluations, with real environments and real operators."""
+"""Evaluations with real environments and operators: complete, replayable, independent of the kernel."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_an_episode_is_replayed_from_its_actions(
     capsys.readouterr()
     replay = played.replay("random", seed=3)
     progress = "replaying: step 1 of 11\nreplaying: step 11 of 11\n"
-    assert capsys.readouterr() == ("", progress), "a script's results are on standard output"
+    assert capsys.readouterr() == ("", progress), "standard output is reserved for a script's results"
     steps = played.steps("random", 3)
     assert (replay.difference, replay.verified, replay.versions) == (None, True, {})
     assert [step.actions["agent_0"] for step in replay] == steps["action"].tolist()
@@ -143,7 +143,7 @@ def test_replays_side_by_side_say_where_they_differ(tmp_path: Path, played: Eval
 
 def test_a_replay_that_differs_says_from_which_step(tmp_path: Path, played: Evaluation) -> None:
     def changed(change: Callable[[bytes], bytes]) -> Evaluation:
-        """The evaluation with other steps."""
+        """Return a copy of the evaluation with ``change`` applied to each recorded line of its arenas."""
         copy = tmp_path / f"copy-{len([*tmp_path.iterdir()])}"
         shutil.copytree(played.path, copy)
         for file in copy.glob("arenas/*/telemetry.jsonl"):
@@ -204,7 +204,7 @@ def test_order_and_parallelism_change_nothing(start_evaluation: Evaluate) -> Non
     ours, theirs = (outcomes(found).sort_values(order, ignore_index=True) for found in (one, three))
     pd.testing.assert_frame_equal(ours, theirs)
     assert len(ours) == 12
-    assert ours["episode_seed"].nunique() == 6  # one for each episode, shared by the operators
+    assert ours["episode_seed"].nunique() == 6  # one per episode, shared by the operators
     verification = one.verify(sample=3)
     assert (verification.same, verification.episodes, verification.versions) == (True, 3, {})
     with pytest.raises(ConfigurationError, match="sample=0"):
@@ -218,8 +218,8 @@ def test_fixed_seeds_isolate_the_agent(
     table = evaluation.results()
     assert set(table["episode_seed"]) == {4}
     different = table.groupby("operator")["return"].nunique()
-    assert different["still"] == 1, "the environment is the same each time"
-    assert different["random"] > 1, "what is random in the operator is not"
+    assert different["still"] == 1, "the environment starts the same each time"
+    assert different["random"] > 1, "the operator's own random numbers differ"
     assert list(table["episode_index"]) == [*range(6)] * 2
     summary = evaluation.summary()
     assert (
@@ -229,7 +229,7 @@ def test_fixed_seeds_isolate_the_agent(
     assert main(["runs", "show", evaluation.id, "--store", str(evaluation.path.parent)]) == 0
     assert f"results\n{indent(repr(summary), '  ')}\n" in capsys.readouterr().out
 
-    # The same seed several times, as evaluation scripts for a fixed environment have it, means just that.
+    # A repeated seed, as in evaluation scripts for a fixed environment, requests the same.
     again = start_evaluation(CARTPOLE, two(), seeds=[4] * 6, parallel=2).wait(120)
     assert (again.plan.seeds, again.plan.request.episodes, again.plan.request.seed_sequence) == (
         [4],
@@ -260,7 +260,7 @@ def test_the_summary_has_intervals_that_come_again(played: Evaluation) -> None:
     html = summary._repr_html_()
     assert "mean_low" not in html and "<th>mean</th>" in html
     assert re.search(r"<td>[\d.]+ \[[\d.]+, [\d.]+\]</td>", html)
-    assert type(summary[["mean", "mean_low"]]) is pd.DataFrame, "a part of it is an ordinary table"
+    assert type(summary[["mean", "mean_low"]]) is pd.DataFrame, "a selection of columns is an ordinary table"
     assert summary["mean"]["random"] == played.results().query("operator == 'random'")["return"].mean()
     assert (summary["optimality_gap"] > 400).all()
     again = Evaluation(played.path)

@@ -1,4 +1,4 @@
-"""Evaluations whose episodes fail, and that are stopped and killed: nothing is lost, repeated or left out."""
+"""Faults in evaluations: after failures, stops and kills, no episode is lost, repeated or left out."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def walker(**settings: object) -> object:
 
 
 def alone(**settings: object) -> object:
-    """A walker whose episodes are not played in batches: a failed batch is played again, when a fault that
-    occurs once has passed."""
+    """A walker that plays one episode at a time: a failed batch would be played again, and a fault that
+    occurs once would not recur."""
     return operators.worker("odd", deadline=30.0, **settings)
 
 
@@ -229,7 +229,7 @@ def test_an_environment_that_hangs_fails_its_episode(tmp_path: Path, start_evalu
     panel.start()
     assert any("no step for" in notice["text"] for notice in panel.footer.notices)
     panel.close()
-    wait_until(lambda: str(skips.stalls[0]) != said)  # it counts
+    wait_until(lambda: str(skips.stalls[0]) != said)  # the seconds are updated
 
     retries.wait(60)
     assert (retries.done, retries.failed) == (3, 0)
@@ -238,7 +238,7 @@ def test_an_environment_that_hangs_fails_its_episode(tmp_path: Path, start_evalu
     (failed,) = skips.results().query("status == 'failed'").to_dict("records")
     assert failed["seed"] == 0
     assert failed["error"].startswith("the environment's step took longer than 6 s (step_timeout)")
-    assert "time.sleep(3600)" in failed["error"]  # where it hangs
+    assert "time.sleep(3600)" in failed["error"]  # the line that hangs
     assert skips.done == 8
 
 
@@ -287,7 +287,7 @@ def test_mappings_that_do_not_fit_are_refused(start_evaluation: Evaluate) -> Non
     text = str(caught.value)
     lanes = "one against two, one against three, one against four and 17 more"
     assert text.startswith(f"{lanes}: 'agnet_1' names no agent (did you mean 'agent_0'?): ")
-    assert text.count("names no agent") == 1, "for all players"
+    assert text.count("names no agent") == 1, "one message for all players"
 
 
 def test_faults_are_in_the_results(start_evaluation: Evaluate) -> None:
@@ -307,7 +307,7 @@ def test_an_episode_whose_reward_is_nan_has_failed_and_the_others_are_summed_up(
     evaluation = start_evaluation(**arguments, on_failure="skip").wait(60)
     (failed,) = evaluation.results().query("status == 'failed'").to_dict("records")
     reason = f"the environment's reward was nan at step 3 (episode 0, seed {failed['seed']})"
-    assert failed["error"] == reason, "without the log of the environment, which has nothing to add"
+    assert failed["error"] == reason, "the environment's log, which adds nothing, is left out"
     other = {"one": "two", "two": "one"}[failed["operator"]]
     summary = evaluation.summary()
     assert list(summary.loc[[failed["operator"], other], "episodes"]) == [2, 3]
@@ -319,7 +319,7 @@ def test_an_episode_whose_reward_is_nan_has_failed_and_the_others_are_summed_up(
 
 
 def test_a_return_that_was_recorded_as_nan_is_read_as_a_failed_episode(start_evaluation: Evaluate) -> None:
-    """Evaluations of earlier versions have such, and their summaries raised."""
+    """Earlier versions recorded such returns, and their summaries raised."""
     evaluation = start_evaluation(**odd(operators={"one": walker()}, seeds=[1, 2])).wait(60)
     path = evaluation.path / "telemetry.jsonl"
     first, *rest = path.read_bytes().split(b'"total_reward":210.0', 1)

@@ -14,15 +14,14 @@ from mosaic_lab.runs import Run
 from mosaic_lab.runs.checkpoints import EVALUATIONS
 
 PATIENCE = 300.0
-"""Seconds: evaluations get what other processes leave of the processor."""
+"""Time limit in seconds: checkpoint evaluations run at low priority."""
 
 
 pytestmark = pytest.mark.usefixtures("cleanrl_environment")
 
 
 def interrupted(run: Run, generator: random.Random) -> bool:
-    """Stop or kill a training within seconds of a checkpoint. Return whether that ended it before it
-    completed."""
+    """Stop or kill a training within seconds of a checkpoint; return whether it ended before completing."""
     wait_until(lambda: run.checkpoints or run.finished, PATIENCE)
     if generator.random() < 0.6:
         early = killed(run, generator, seconds=3.0)
@@ -44,7 +43,7 @@ def test_stops_kills_and_resumptions_at_random_moments(lab: mosaic.Lab) -> None:
     while len(sessions) < 4 and interrupted(run, generator):
         run = run.resume()
         sessions.append(run)
-    assert len(sessions) > 2, "interrupted before it completed"
+    assert len(sessions) > 2, "at least two interruptions before it completed"
     assert run.wait(PATIENCE).state == "completed"
     for evaluation in [one for one in lab.runs if one.worker == EVALUATIONS]:
         wait_until(lambda one=evaluation: one.finished, PATIENCE)  # type: ignore[misc]

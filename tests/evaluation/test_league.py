@@ -1,5 +1,4 @@
-"""Leagues: players of several evaluations rated together, checkpoints of trainings among them, a pool that
-grows."""
+"""Leagues: ratings over several evaluations, checkpoints of a training as players, players added later."""
 
 from __future__ import annotations
 
@@ -63,7 +62,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[mosaic.Lab]
 
 @pytest.fixture
 def training(lab: mosaic.Lab, tmp_path: Path) -> mosaic.Run:
-    """A training of a script with checkpoints at the steps 10, 20, 30 and 40, each better than the last."""
+    """A script's training with checkpoints at steps 10, 20, 30 and 40, each better than the one before."""
     (tmp_path / "policy.py").write_text(POLICY)
     (tmp_path / "training.py").write_text(TRAINING)
     run = lab.train("script", command=[sys.executable, "training.py"])
@@ -91,7 +90,7 @@ def test_checkpoints_of_a_training_play_each_other_and_the_pool_grows(
     league.add({"lazy": operators.passive()}, opponents=["random", "careful 40"])
     league.wait(300)
     games = league.games()
-    assert len(games) == 36 + (2 * 3 + 1) * 2 * 4 + 2 * 2 * 6, "what was played is not played again"
+    assert len(games) == 36 + (2 * 3 + 1) * 2 * 4 + 2 * 2 * 6, "pairs that have played do not play again"
     assert list(games["evaluation"].unique()) == [one.id for one in league.evaluations]
     ratings = league.ratings()
     assert set(ratings.index) == {*(f"careful {step}" for step in (10, 20, 30, 40)), "random", "lazy"}
@@ -134,7 +133,7 @@ def test_who_comes_later_plays_those_who_are_there_and_no_others(lab: mosaic.Lab
 
 @pytest.mark.extended
 def test_evaluations_that_were_made_apart_are_rated_together(lab: mosaic.Lab) -> None:
-    """Players that no chain of games connects have no ratings."""
+    """Players not connected by a chain of games have no ratings."""
     pool = {name: operators.random() for name in "abcd"}
     first, second, between = (
         lab.evaluate(

@@ -1,4 +1,4 @@
-"""Evaluations on a cluster, as far as they need none: chunks, plans of parts, what is refused."""
+"""Evaluations on a cluster, tested without one: chunk sizes, plans of parts, inputs, refused requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENV = "CartPole-v1"
 
 
 def sizes(episodes: int, parallel: int, seconds: float | None = None) -> list[int]:
-    """The chunks into which so many episodes are divided."""
+    """Return the sizes of the chunks into which the episodes are divided."""
     found = []
     while episodes:
         found.append(chunk_size(episodes, parallel, seconds))
@@ -31,7 +31,7 @@ def sizes(episodes: int, parallel: int, seconds: float | None = None) -> list[in
 
 def test_chunks_become_smaller_so_that_nothing_long_begins_last() -> None:
     found = sizes(10_000, 64)
-    assert found[0] == 79  # a half of what each of 64 would have to play
+    assert found[0] == 79  # half of an even share for each of 64
     assert found == sorted(found, reverse=True)
     assert set(found[-20:-1]) == {10}
     assert sum(found) == 10_000

@@ -1,4 +1,4 @@
-"""An evaluation's remaining time, where operators' episodes differ in length."""
+"""An evaluation's remaining time when the operators' episodes differ in length."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ EPISODES = 25
 
 
 def remaining(ends: dict[str, Iterable[float]], now: float) -> float | None:
-    """Of 25 episodes of each operator two at a time, where these have ended; each operator has one arena,
-    whose episodes follow one another from time 0. Their own seconds leave out a reset of 0.5 s."""
+    """Estimate the rest of 25 episodes per operator, two at a time, from the times at which some ended. Each
+    operator's arena plays without a pause from time 0; the recorded seconds exclude a reset of 0.5 s."""
     ended: dict[Any, dict[str, Any]] = {}
     for label, times in ends.items():
         begin = 0.0
@@ -63,7 +63,7 @@ def test_episodes_that_end_together_have_taken_their_shares_of_the_time() -> Non
 
 @pytest.mark.usefixtures("odd_home")
 def test_a_slow_operator_is_not_thought_as_fast_as_a_quick_one(start_evaluation: Evaluate) -> None:
-    # In the last step of each episode; with a deadline of its own, it plays them one after the other.
+    # Slow in the last step of each episode. Its own deadline makes it play one episode at a time.
     slow = operators.worker("odd", behaviour="slow", at=20, seconds=1.0, deadline=30)
     players = {"slow": slow, "quick": operators.worker("odd")}
     evaluation = start_evaluation(**odd(operators=players, seeds=range(EPISODES), parallel=2))

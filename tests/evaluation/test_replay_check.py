@@ -1,4 +1,4 @@
-"""Fingerprints, and episodes played again: equal outcomes are equal, differences are reported."""
+"""Fingerprints and verification: equal for equal outcomes; each difference is reported with its step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluations written down as TOML or JSON: data, checked as a whole before anything starts."""
+"""Evaluation scripts in TOML or JSON: data without code, fully validated before any process starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Libraries train both sides of a game in turns with one policy, whose checkpoints a league rates."""
+"""Self-play: one policy is trained on both sides of a game, and a league rates its checkpoints."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TIANSHOU = {"algorithm": "dqn", "total_timesteps": 8_000, "eps_training": 0.2, "
 def test_a_policy_gets_better_at_a_game_by_playing_itself(
     tmp_path: Path, env: str, worker: str, training: dict[str, Any]
 ) -> None:
-    """In PettingZoo's game in its own process, and in OpenSpiel's, which another worker serves."""
+    """PettingZoo's game runs in the training's process; another worker serves OpenSpiel's."""
     lab = mosaic.Lab(tmp_path / "runs")
     every = training["total_timesteps"] // 2
     run = lab.train(worker, env=env, checkpoint_every=every, **training)

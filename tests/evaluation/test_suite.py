@@ -1,4 +1,4 @@
-"""Several environments as one result: normalised, each weighing the same, and refused where they differ."""
+"""Suites: scores normalised and weighted equally over environments; mismatched evaluations are refused."""
 
 from __future__ import annotations
 

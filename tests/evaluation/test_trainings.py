@@ -1,4 +1,4 @@
-"""Evaluations of an algorithm: every training plays, and intervals are over trainings."""
+"""Evaluations of an algorithm: the policy of each training plays, and intervals are over trainings."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def played(lab: mosaic.Lab, group: RunGroup) -> Evaluation:
 
 
 def dice(count: int) -> Algorithm:
-    """Random operators in place of trained policies: each draws other numbers."""
+    """Random operators in place of trained policies, each with its own random numbers."""
     return Algorithm({f"s{number}": operators.random().with_(name=f"{number}") for number in range(count)})
 
 

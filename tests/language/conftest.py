@@ -1,4 +1,4 @@
-"""A fake language server for each module of these tests, its key, and an evaluation that was played on it."""
+"""Fixtures: a fake language server per module, its key, and an evaluation played against it."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def server() -> Iterator[FakeServer]:
 
 @pytest.fixture
 def server_key(monkeypatch: pytest.MonkeyPatch) -> str:
-    """The environment variable that has the server's key."""
+    """Name of the environment variable with the server's key."""
     monkeypatch.setenv(KEY_VARIABLE, FakeServer.key)
     return KEY_VARIABLE
 
 
 @pytest.fixture
 def lake_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The key of `frozen_lake.model`."""
+    """Set the key of `frozen_lake.model`."""
     monkeypatch.setenv(KEY, FakeServer.key)
 
 
 @pytest.fixture(scope="module")
 def played(server: FakeServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluation]:
-    """A language model beside a random operator, on two seeds."""
+    """Evaluation of a language model and a random operator on two seeds."""
     with pytest.MonkeyPatch.context() as patch, store(tmp_path_factory.mktemp("lake") / "runs") as supervisor:
         patch.setenv(KEY, server.key)
         both = {"LLM": model(server), "random": operators.random()}

@@ -1,4 +1,4 @@
-"""Language models on FrozenLake: what the tests of evaluations and of bundles play."""
+"""A language model on FrozenLake, for the tests of evaluations and bundles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Helpers of tests of language models: a model on the fake server, a dialog, a parser."""
+"""Helpers for tests of language models: a model on the fake server, a dialog, a parser."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def parse(text: str) -> Parsed:
 
 
 def scripted(server: FakeServer, behaviour: str) -> str:
-    """A model of a name of its own that behaves so: a sequence that no other test has begun."""
+    """Script a model under a new name, so that no other test has advanced its sequence."""
     return server.script(f"model-{next(_numbers)}", *behaviour.split(","))
 
 
@@ -59,13 +59,13 @@ def model(server: FakeServer, behaviour: str, provider: str = "openai", **more: 
 
 
 def recording_in(folder: Path, **more: Any) -> dict[str, Any]:
-    """The settings of a recording, as the kernel makes them."""
+    """Return the settings of a recording as the kernel makes them."""
     given = {"folder": str(folder), "file": "lane-op.jsonl", "lane": "lane", "operator": "LLM"}
     return given | {"replay": None, "reuse": False, "budget": None} | more
 
 
 class Asker:
-    """`peers/asker.py` with these settings; `answer()` lets it continue to its next answer."""
+    """Process of `peers/asker.py`: after each `answer()` it waits for `play()`."""
 
     def __init__(self, settings: dict[str, Any], steps: int = 1, python: str = sys.executable) -> None:
         command = [python, str(PEERS / "asker.py"), json.dumps(settings | {"steps": steps})]
@@ -75,15 +75,15 @@ class Asker:
         )
 
     def answer(self) -> dict[str, Any]:
-        """The next answer, once it is there; the process waits after it."""
+        """Wait for the next answer and return it."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        assert line, f"it has ended with {self.process.wait(10)}"
+        assert line, f"the process exited with code {self.process.wait(10)}"
         found: dict[str, Any] = json.loads(line)
         return found
 
     def play(self) -> None:
-        """Let it play the action, and ask for the next."""
+        """Let the process play the action and request the next one."""
         assert self.process.stdin is not None
         self.process.stdin.write("\n")
         self.process.stdin.flush()

@@ -1,4 +1,4 @@
-"""The fake language server of the tests, as a process of its own."""
+"""The tests' fake language server, run as a separate process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support import PEERS
 class FakeServer:
     """A running `peers/language_server.py`, which documents its features.
 
-    `url` is the bare address (Anthropic's SDK takes it), `openai_url` ends in /v1; `key` is what it accepts.
+    `url` is the bare address (Anthropic's SDK takes it), `openai_url` ends in /v1; `key` is the valid key.
     """
 
     key = KEY
@@ -41,7 +41,7 @@ class FakeServer:
         return model
 
     def requests(self, model: str | None = None) -> list[dict[str, Any]]:
-        """The last 2,000 requests, oldest first: all, or those for a model."""
+        """Return the last 2,000 requests, oldest first; those for ``model`` only, if given."""
         found = self._get()["requests"]
         return [request for request in found if model in (None, request["model"])]
 

@@ -1,4 +1,4 @@
-"""A budget is shared by all operator processes of an evaluation, and calls at once are bounded."""
+"""Budgets: all operator processes of an evaluation share one; concurrent calls are bounded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support import wait_until
 
 pytestmark = pytest.mark.usefixtures("server_key")
 
-PRICES = {"input": 0.0, "output": 100.0}  # USD per million: 100 tokens of an answer are a cent
+PRICES = {"input": 0.0, "output": 100.0}  # USD per million tokens: an answer of 100 tokens costs a cent
 
 
 def spending(server: FakeServer, folder: Path, behaviour: str, limits: dict[str, Any], **more: Any) -> Any:
@@ -39,10 +39,10 @@ def test_a_budget_ends_the_calls(server: FakeServer, tmp_path: Path) -> None:
     settings = spending(server, tmp_path, "cost=0.01+say=ok", {"usd": 0.035})
     with Asker(settings, steps=9) as asker:
         assert call_until_spent(asker) == (3, "the budget of $0.035 is spent: $0.03 in 3 calls")
-    assert len(server.requests(settings["model"])) == 3, "a call that may not fit is not made"
+    assert len(server.requests(settings["model"])) == 3, "no call that could exceed the budget"
     more = settings | {"recording": recording_in(tmp_path, file="b.jsonl", budget={"usd": 0.06})}
     with Asker(more, steps=9) as asker:
-        assert call_until_spent(asker)[0] == 3, "what was spent before counts"
+        assert call_until_spent(asker)[0] == 3, "earlier spending counts"
     assert budget.spent(tmp_path) == {"usd": pytest.approx(0.06), "tokens": 6 * 13, "calls": 6}
     in_tokens = settings | {"recording": recording_in(tmp_path, file="c.jsonl", budget={"tokens": 215})}
     with Asker(in_tokens, steps=9) as asker:
@@ -71,9 +71,9 @@ def test_an_image_counts_by_its_size(server: FakeServer, tmp_path: Path) -> None
     assert 600 < budget.spent(tmp_path)["tokens"] < 650
     wide = PNG[:16] + (1024).to_bytes(4, "big") * 2
     _, reserved = budget.estimate([Turn("user", "Now?", (wide,))], 10, None)
-    assert 2_900 < reserved < 3_000, "no less than by patches of 32 pixels, each counted 2.46 times"
+    assert 2_900 < reserved < 3_000, "at least 2.46 tokens per 32-pixel patch"
     (tmp_path / "images").rename(tmp_path / "gone")
-    assert budget.spent(tmp_path)["tokens"] > 8_000, "of an unknown size"
+    assert budget.spent(tmp_path)["tokens"] > 8_000, "an image of unknown size counts as large"
 
 
 def test_a_budget_in_money_needs_a_price(server: FakeServer, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Bundles of evaluations in which language models played: their recordings, describers and images."""
+"""Bundles of language-model evaluations: their recordings, prompts, describers and images."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def recording_in(members: dict[str, bytes]) -> str:
 
 
 def line_with(**changes: Any) -> Callable[[dict[str, bytes]], dict[str, bytes]]:
-    """A recording whose first line was changed and sealed again."""
+    """Return a function that changes and reseals the first line of a recording."""
 
     def change(members: dict[str, bytes]) -> dict[str, bytes]:
         name = recording_in(members)
@@ -117,7 +117,7 @@ def test_a_prompt_and_code_of_the_users_go_along_and_run_by_consent_only(
     exchanges = evaluation.exchanges()
     for shown in ("field 0", "Walk, agent_0.", "Example 1, step 1.\n\nfield 14"):
         assert exchanges["prompt"].str.contains(shown, regex=False).all(), shown
-    assert len(exchanges) == 2 * evaluation.results()["length"].sum(), "two requests a step"
+    assert len(exchanges) == 2 * evaluation.results()["length"].sum(), "two requests per step"
     bundle = evaluation.bundle(tmp_path / "share.zip")
     verify = ["evaluate", str(bundle), "--verify", "--store", str(tmp_path / "elsewhere")]
     assert main([*verify, "--into", str(tmp_path / "into")]) == 1
@@ -175,7 +175,7 @@ def test_every_kind_of_language_model_is_read_as_a_bundle_writes_it(tmp_path: Pa
     check_script(script, "share.zip", len(made))
     assert identity(plan_script(script, nowhere)) == identity(plan)
     for kind, text in lanes_code(plan.tables()).items():
-        assert eval(text, {"mosaic": mosaic}).settings == made[kind].settings, "as a cell's code"
+        assert eval(text, {"mosaic": mosaic}).settings == made[kind].settings, "from generated code"
     for change, says in (
         ({"base_url": "https://evil.example/v1"}, "an operator in a bundle must not have the key 'base_url'"),
         (

@@ -1,4 +1,4 @@
-"""Observations as text: what it says is so, for each family of environments, in the worker that has them."""
+"""Observations as text: correct for each family of environments, in the worker that provides them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mosaic_lab import workers
 
 SCRIPT = PEERS / "describe_environments.py"
 
-SAID = {  # after a reset with seed 3; board games: after the first legal move, three times
+SAID = {  # after a reset with seed 3; in board games, after playing the first legal move three times
     "tictactoe_v3": "O | 4 | 7\nX | 5 | 8\nO | 6 | 9\nFree cells: 4, 5, 6, 7, 8, 9.",
     "connect_four_v3": "O . . . . . .\nX . . . . . .\nO . . . . . .",
     "go_v5": "19 O X O . ",
@@ -65,7 +65,7 @@ def test_each_family_reads_as_it_is() -> None:
 
 @pytest.mark.parametrize("env_id", ["BabyAI-UnlockPickup-v0", "MiniGrid-KeyCorridorS3R2-v0"])
 def test_objects_in_view_are_where_the_grid_has_them(env_id: str) -> None:
-    """Kind, colour, state of doors and place of each, and what is carried, over 200 random steps."""
+    """Check kind, colour, door state and place of each object, and the carried one, over 200 random steps."""
     assert run("--views", env_id)[env_id]["objects"] > 100
 
 

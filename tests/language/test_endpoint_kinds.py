@@ -1,4 +1,4 @@
-"""Endpoints as they are: what servers and proxies answer beside the SDKs' own form, through the real SDKs."""
+"""Real-world endpoints: responses of servers and proxies that deviate from the SDKs' own format."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("server_key")
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The waits between attempts in seconds, which take no time."""
+    """Seconds between attempts, recorded without waiting."""
     found: list[float] = []
     monkeypatch.setattr(time, "sleep", found.append)
     return found
@@ -38,9 +38,9 @@ def test_an_answer_in_another_form_is_an_answer(server: FakeServer, provider: st
         exchange = one.ask(PROMPT, parse)
         assert (exchange.action, exchange.reasoning, exchange.faults, exchange.retries) == (1, "hm", (), 0)
     requests = server.requests(one.settings.model)
-    assert len(requests) == 2 + kind.startswith("refuses"), "what an endpoint refuses is noted"
+    assert len(requests) == 2 + kind.startswith("refuses"), "a refused feature is not sent again"
     streams = not any(word in kind for word in ("plain", "gzip", "stream"))
-    assert requests[-1]["stream"] is streams, "and so is that it does not stream"
+    assert requests[-1]["stream"] is streams, "streaming is not requested again either"
     if "system" in kind:
         assert requests[-1]["body"]["messages"] == [
             {"role": "user", "content": "You play.\n\nActions: go forward, turn left"}
@@ -201,7 +201,7 @@ def test_a_key_in_an_answer_is_in_no_exchange(
         )
         one = model(server, said, provider, headers=headers, recording=recorded)
         exchange = one.ask(PROMPT, lambda text: Parsed(1, text))
-        assert exchange.answer == exchange.parsed == "go forward with [key] or [key]", "a short value is kept"
+        assert exchange.answer == exchange.parsed == "go forward with [key] or [key]", "TEAM is kept"
         assert exchange.reasoning == "[key] hm"
         one.close()
     (file,) = tmp_path.glob("*.jsonl")
@@ -225,7 +225,7 @@ def test_no_key_follows_a_redirect_to_another_address(
 def test_user_defined_headers_and_body_are_sent(
     server: FakeServer, provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gateway_key = f"gw-{FakeServer.key[-12:]}-9"  # has a part of the other key
+    gateway_key = f"gw-{FakeServer.key[-12:]}-9"  # contains a part of the server's key
     monkeypatch.setenv("GATEWAY_KEY", gateway_key)
     own: dict[str, Any] = {
         "headers": {"X-Title": "Lake", "X-Gateway-Key": "${GATEWAY_KEY}"},

@@ -1,4 +1,4 @@
-"""Evaluations of language models, through the real worker and SDK: recorded, replayed, budgeted, killed."""
+"""Language-model evaluations through the real worker and SDK: recorded, replayed, budgeted, killed."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_recorded_episodes_are_examples(played: Evaluation, server: FakeServer) 
     assert "You are at row 1, column 1" in best["observations"][0] and len(best["observations"]) <= 2
     assert set(best["actions"]) <= {"left", "down", "right", "up"}
     few = model(server, strategy="few_shot", examples=played)
-    assert len(few.settings["examples"]) == 1, "an evaluation stands for its best episode"
+    assert len(few.settings["examples"]) == 1, "an evaluation gives its best episode"
     with pytest.raises(ConfigurationError, match=r"operator='randon': no such .*did you mean 'random'"):
         operators.examples(played, "randon")
 
@@ -117,7 +117,7 @@ def test_played_again_from_the_recording_without_a_key_or_an_endpoint(
     again = evaluate(supervisor, request).wait(240)
     assert again.fingerprint() == played.fingerprint()
     assert again.exchanges()["recorded"].all() and again.spent()["calls"] == 0
-    assert again.verify().same, "a replay has a recording of its own"
+    assert again.verify().same, "a replay makes its own recording"
     assert again.summary().loc["LLM", "cost_usd"] == played.summary().loc["LLM", "cost_usd"]
 
     one = {"LLM": model(server, coordination="advice")}
@@ -128,7 +128,7 @@ def test_played_again_from_the_recording_without_a_key_or_an_endpoint(
         r"0",
     ) as left:
         other.wait(240)
-    assert str(left.value).count("departs from the recording") == 1, "not again from the operator's log"
+    assert str(left.value).count("departs from the recording") == 1, "not repeated from the operator's log"
 
     bundle = played.bundle(tmp_path / "share.zip")
     elsewhere = ["--into", str(tmp_path / "into"), "--store", str(tmp_path / "elsewhere")]
@@ -138,7 +138,7 @@ def test_played_again_from_the_recording_without_a_key_or_an_endpoint(
     assert main(["evaluate", str(tmp_path / "into" / "script.json"), *replay]) == 0
     (found,) = (Evaluation(run.folder) for run in Supervisor(tmp_path / "elsewhere").runs())
     assert found.fingerprint() == played.fingerprint()
-    assert server.count == before, "nothing was requested again"
+    assert server.count == before, "the endpoint was not called again"
 
 
 CELLS = (
@@ -186,7 +186,7 @@ def test_no_file_has_a_key_neither_what_runs_write_nor_the_notebook_its_page_and
     for part in ("/exchanges/", ".log", "config.json", "/comparisons/", "share.zip/exchanges/", "page.html"):
         assert any(part in name for name in written), part
     assert b"WRONG_KEY" in written[str(tmp_path / "executed.ipynb")].rpartition(b"outputs")[2], (
-        "why it failed"
+        "the reason of the failure"
     )
     for secret in (server.key, WRONG):
         assert [name for name, content in written.items() if secret.encode() in content] == []
@@ -247,13 +247,13 @@ def test_killed_at_any_moment_it_pays_for_no_recorded_answer_again(
         begun = evaluation.spent()["calls"]
         wait_until(lambda begun=begun: evaluation.spent()["calls"] > begun or evaluation.finished, 120)
         assert not evaluation.finished
-        time.sleep(dice.uniform(0, 0.3))  # at any moment of a call
+        time.sleep(dice.uniform(0, 0.3))  # at a random moment of a call
         victim = dice.choice(processes(evaluation))
         victim.kill()
         wait_until(lambda: evaluation.finished, 60)
         wait_until(lambda: not marked_processes(evaluation.path))
         unrecorded = server.count - before - lost - evaluation.spent()["calls"]
-        assert 0 <= unrecorded <= 2, "calls under way, one in each arena"
+        assert 0 <= unrecorded <= 2, "at most one call in flight per arena"
         lost += unrecorded
         evaluation.resume()
     evaluation.wait(600)
@@ -266,7 +266,7 @@ def test_killed_at_any_moment_it_pays_for_no_recorded_answer_again(
 
 
 def processes(evaluation: Evaluation) -> list[psutil.Process]:
-    """The evaluation's own process, one of an arena and one of an operator, as far as they are there."""
+    """Return the evaluation's own process, an arena's and an operator's, as far as they are running."""
     found: dict[str, psutil.Process] = {}
     for process in marked_processes(evaluation.path):
         try:

@@ -1,4 +1,4 @@
-"""Everything that can go wrong with a call, through the real SDKs, against the tests' loopback server."""
+"""Faults of a call and how they are handled, through the real SDKs against the fake server."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def test_answers(server: FakeServer, provider: str) -> None:
     assert (exchange.action, exchange.parsed, exchange.answer) == (1, "go forward", "go forward")
     assert exchange.reasoning == "hm"
     assert exchange.faults == ()
-    assert shown[0] == "hm" and shown[-1] == "hm\n\ngo forward" and len(shown) > 2, "it streams"
+    assert shown[0] == "hm" and shown[-1] == "hm\n\ngo forward" and len(shown) > 2, "the answer is streamed"
     assert exchange.input_tokens and exchange.output_tokens
-    assert exchange.cost_usd is None, "the price is not known of this model"
+    assert exchange.cost_usd is None, "this model's price is unknown"
     assert exchange.to_dict()["model"] == settings.model
     assert exchange.latency_ms is not None and exchange.latency_ms > 0
 
@@ -53,9 +53,7 @@ def test_unusable_answers_are_reported_as_faults(server: FakeServer, provider: s
     found = {name: model(server, name, provider).ask(PROMPT, parse) for name in expected}
     assert {name: exchange.faults for name, exchange in found.items()} == expected
     assert len(found["long"].answer) == 64_000
-    assert found["long"].output_tokens is None, (
-        "the count comes at the end, which was not read: unknown, not 0"
-    )
+    assert found["long"].output_tokens is None, "the count at the end was not read: unknown, not 0"
     repaired = model(server, "say=jump", provider).ask(PROMPT, parse, repair=True, last=True)
     assert repaired.faults == ("unparsed", "repair", "default")
 
@@ -133,7 +131,7 @@ def test_parameters_that_a_model_refuses(server: FakeServer, provider: str) -> N
     assert plain.ask(PROMPT, parse).retries == 0
     assert plain.ask(PROMPT, parse).action == 1
     sent = ["temperature" in request["body"] for request in server.requests(plain.settings.model)]
-    assert sent == [True, False, False], "the refusal is noted once"
+    assert sent == [True, False, False], "not sent again after the refusal"
     with pytest.raises(EndpointRefused, match="temperature"):
         model(server, "refuses=temperature+legal", provider, temperature=0.5).ask(PROMPT, parse)
     silent = model(server, "legal", provider, temperature=None)
@@ -183,7 +181,7 @@ def test_what_an_answer_costs(server: FakeServer) -> None:
     expected = (priced.input_tokens - 3) * 1e-6 + 3 * 0.5e-6 + priced.output_tokens * 1e-5
     assert priced.cost_usd == pytest.approx(expected)
     reported = model(server, "cost=0.25+say=go forward", prices=prices).ask(PROMPT, parse)
-    assert reported.cost_usd == 0.25, "what the endpoint says is over everything"
+    assert reported.cost_usd == 0.25, "the endpoint's own cost takes precedence"
     silent = model(server, "no-usage+say=go forward", prices=prices).ask(PROMPT, parse)
     assert (silent.cost_usd, silent.input_tokens, silent.output_tokens) == (None, None, None)
 
@@ -204,9 +202,9 @@ def test_a_key_is_never_written(
         one.close()
     reported += [record.getMessage() for record in caplog.records]
     reported += [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
-    assert any("[key]" in text for text in reported), "the server did echo it"
+    assert any("[key]" in text for text in reported), "the server echoed the key"
     assert not any(FakeServer.key in text for text in reported)
-    assert not any("You play" in record.getMessage() for record in caplog.records), "nor a prompt in a log"
+    assert not any("You play" in record.getMessage() for record in caplog.records), "no prompt in a log"
 
 
 def test_invalid_settings_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,7 +248,7 @@ def test_a_server_that_wants_no_key(server: FakeServer, monkeypatch: pytest.Monk
     settings = {"model": scripted(server, "ok"), "base_url": server.openai_url}
     with pytest.raises(EndpointRefused, match=r"refuses a call without a key .*: .*api_key_env="):
         LanguageModel(AgentSetup("a", settings=settings)).ask(PROMPT, parse)
-    assert server.requests(str(settings["model"]))[0]["key"] is False, "OpenAI's key is for OpenAI alone"
+    assert server.requests(str(settings["model"]))[0]["key"] is False, "OpenAI's key is sent to OpenAI only"
 
 
 def test_credentials_that_the_sdk_finds_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Exchanges are recorded before their actions are played, are never paid twice, and replay exactly."""
+"""Recordings: an exchange is written before its action is played, never paid twice, and replays exactly."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_contents_of_a_recording(server: FakeServer, tmp_path: Path) -> None
     assert {name: first[name] for name in exchanges[0].to_dict()} == exchanges[0].to_dict()
     assert first["parsed"] == "go forward" and first["recorded"] is False
     images = [path.name for path in (tmp_path / "exchanges" / "images").iterdir()]
-    assert images == [f"{first['prompt'][1]['images'][0]}.png"], "each image lies there once"
+    assert images == [f"{first['prompt'][1]['images'][0]}.png"], "each image is stored once"
     assert entries[1]["faults"] == ["repair"]
 
 

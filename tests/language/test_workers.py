@@ -1,4 +1,4 @@
-"""Language models in comparisons and evaluations, beside others: the real local model, and scripted ones."""
+"""Language models in evaluations: the real local model and scripted ones, beside other operators."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def key(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_the_local_model_plays_beside_random(start_evaluation: Evaluate) -> None:
-    """A real language model, without a key or a network."""
+    """A real language model that needs no key and no network."""
     lanes = {"LLM": operators.llm("local", max_tokens=16), "random": operators.random()}
     evaluation = start_evaluation("BabyAI-GoToRedBall-v0", lanes, seeds=[1], max_steps=3).wait(300)
     assert str(evaluation.state) == "completed"
     steps = evaluation.steps("LLM", 1)
     assert len(steps) == 3 and steps["action"].between(0, 6).all()
     assert set(evaluation.summary().index) == {"LLM", "random"}
-    assert evaluation.summary().loc["LLM", "parse_faults"] == 0, "it plays actions of its own"
+    assert evaluation.summary().loc["LLM", "parse_faults"] == 0, "every answer parses to an action"
     exchanges = evaluation.exchanges("LLM")
     assert exchanges["prompt"].str.contains("Mission: go to the red ball").all()
     assert set(exchanges["parsed"]) <= LEGAL and (exchanges["cost_usd"] == 0).all()
@@ -36,14 +36,12 @@ def test_the_local_model_plays_beside_random(start_evaluation: Evaluate) -> None
 def test_models_play_a_game_in_turn(
     start_evaluation: Evaluate, language_server: FakeServer, key: str
 ) -> None:
-    """Each chooses among the cells that are free."""
+    """Each model plays a free cell."""
     model = operators.llm("fake:legal", base_url=language_server.openai_url, api_key_env=key)
     game = {"player_1": model, "player_2": model}
     evaluation = start_evaluation("tictactoe_v3", {"models": game}, seeds=[1]).wait(300)
     steps = evaluation.steps("models", 1)
-    assert steps["action"].dropna().tolist() == list(range(7)), (
-        "the first free cell, until three are in a row"
-    )
+    assert steps["action"].dropna().tolist() == list(range(7)), "the first free cell, until three in a row"
 
 
 def test_actions_that_are_texts_are_legal_whatever_is_answered(
@@ -53,7 +51,7 @@ def test_actions_that_are_texts_are_legal_whatever_is_answered(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Operators that answer nothing usable in a space of short strings of few characters."""
+    """A model with partly invalid answers, in an action space of short strings over two characters."""
     (tmp_path / "speaking.py").write_text(
         "import gymnasium\n"
         "class Speaking(gymnasium.Env):\n"
@@ -86,7 +84,7 @@ def test_text_of_the_environment_does_not_choose(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An environment whose text gives orders, a model that repeats it, and a describer of the user's."""
+    """An environment whose text gives orders, models that repeat or obey it, and a user-defined describer."""
     (tmp_path / "evil.py").write_text(
         "import gymnasium\n"
         "class Evil(gymnasium.Env):\n"

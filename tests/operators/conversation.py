@@ -1,4 +1,4 @@
-"""Talking to a worker's operators as an arena does, for tests."""
+"""Client that talks to a worker's operators as an arena does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECONDS = 60.0
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Close its stdin, at which it must end by itself."""
+    """Close the process's stdin, upon which it must exit by itself; kill it after 30 s."""
     assert process.stdin and process.stdout
     process.stdin.close()
     try:
@@ -27,7 +27,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 class Conversation:
-    """Context manager: the command runs with `--interactive` inside the block. Arrays go both ways."""
+    """Context manager that runs the command with `--interactive`. Messages may contain arrays both ways."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self._command = [*command, "--interactive"]
@@ -45,7 +45,7 @@ class Conversation:
         assert self.process.returncode == 0
 
     def ask(self, cmd: str, **fields: Any) -> dict[str, Any]:
-        """One command's answer, whatever it is; lines of what a model is still writing are left out."""
+        """Send a command and return its answer, whatever its type; partial answers of a model are skipped."""
         assert self.process.stdin and self.process.stdout
         self.process.stdin.write(encode_line({"cmd": cmd, **pack(fields)}, OPERATING_LINE_LIMIT))
         self.process.stdin.flush()
@@ -60,7 +60,7 @@ class Conversation:
         assert answer["type"] == "agent_ready", answer
 
     def act(self, observation: Any = 0, **fields: Any) -> dict[str, Any]:
-        """The answer to `select_action`, which must be none of an error."""
+        """Return the answer to `select_action`, which must not be an error."""
         answer = self.ask("select_action", observation=observation, **fields)
         assert answer["type"] == "action_selected", answer
         return answer

@@ -1,4 +1,4 @@
-"""Checkpoints that hold several agents' policies, of the odd family's team."""
+"""Checkpoints with policies for several agents of the family "odd"."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ENV = "Team-v0"
 
 
 def save_policies(folder: Path, **shifts: int) -> Path:
-    """A checkpoint of the worker "odd": of each agent (red_0=0) a policy that plays (seen + shift) % 3."""
+    """Save a checkpoint of the worker "odd": each agent's policy (red_0=shift) plays (seen + shift) % 3."""
     sizes = {"red_0": 4, "red_1": 6, "blue_0": 4}
     weights = {
         agent: [[float(action == (seen + shift) % 3) for action in range(3)] for seen in range(sizes[agent])]

@@ -1,4 +1,4 @@
-"""Chess in real arenas: models, Stockfish, random players and people in PettingZoo's chess_v6."""
+"""Chess in real arenas: models, Stockfish, random and human players in PettingZoo's chess_v6."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SIDES = ("player_0", "player_1")
 
 @pytest.fixture
 def model(language_server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> OperatorSpec:
-    """A model that queries its legal moves and makes the first."""
+    """A model that requests its legal moves and plays the first one."""
     monkeypatch.setenv("OPENAI_API_KEY", language_server.key)
     return endpoint(language_server, "fake:chess")
 
@@ -50,11 +50,11 @@ def test_random_stockfish_and_a_model_are_rated_in_one_evaluation(
     winner = evaluation.games().set_index("operator")["winner"]
     assert winner["Stockfish against random"] == winner["random against Stockfish"] == "Stockfish"
     results = evaluation.results().set_index("operator")
-    assert results["forfeit"]["mute against random"] == "player_0", "a dialog that failed"
+    assert results["forfeit"]["mute against random"] == "player_0", "its dialog failed"
     assert winner["mute against random"] == "random"
     assert winner["model against mute"] == "model"
     length = results["length"]["model against random"]
-    assert length == 60 and winner["model against random"] is None, "draws at the limit of steps"
+    assert length == 60 and winner["model against random"] is None, "a draw at max_steps"
     ratings = evaluation.ratings()
     assert (ratings.index[0], ratings.index[-1]) == ("Stockfish", "mute")
     assert ratings["wins"]["mute"] == 0 and ratings["draws"]["model"] >= 1

@@ -1,4 +1,4 @@
-"""Keyword arguments of an environment: searched by a sweep, and used wherever a trained policy plays."""
+"""Keyword arguments of an environment: searched by a sweep, and applied wherever the trained policy plays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Atari from one id: a training, and its policy in an evaluation and in a comparison."""
+"""Atari games by their id: training, and the trained policy in an evaluation and a comparison."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.extended
 def test_pong_is_trained_evaluated_and_compared(
     worker: str, tmp_path: Path, start_comparison: Compare
 ) -> None:
-    """The same policy on the same seed plays the same, and not as a random one does."""
+    """In the comparison, the same policy plays the same actions in both lanes."""
     if worker == "cleanrl" and "MOSAIC_TEST_CLEANRL_CHECKOUT" not in os.environ:
         pytest.skip("the release of CleanRL has no games: no checkout of current upstream is named")
     lab = Lab(tmp_path / "runs")

@@ -1,4 +1,4 @@
-"""Convolutional networks for small images: trained, and played from their checkpoints."""
+"""Convolutional networks for small images: they train, and act from their checkpoints."""
 
 from __future__ import annotations
 

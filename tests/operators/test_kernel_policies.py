@@ -1,4 +1,4 @@
-"""Policies in the kernel: how their processes begin, answer, fail and end."""
+"""Policies called from the kernel: how their processes start, answer, fail and end."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def policy(checkpoint: Path) -> Iterator[Policy]:
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """A shell that runs the tests in the background has SIGINT ignored."""
+    """Restore the SIGINT handler: a shell that runs the tests in the background ignores SIGINT."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -98,7 +98,7 @@ def test_the_process_ends_with_the_policy(checkpoint: Path) -> None:
 
 
 def test_the_process_ends_with_the_kernel(checkpoint: Path) -> None:
-    """However the kernel ends."""
+    """Whether the kernel exits or is killed."""
     program = (
         "import sys, mosaic_lab as mosaic\n"
         f"policy = mosaic.policy({str(checkpoint)!r}, agent='red_0')\n"

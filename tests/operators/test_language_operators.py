@@ -1,4 +1,4 @@
-"""Language models as operators: what their makers accept, which keys they need, and what is refused."""
+"""Factories of language-model operators: valid arguments, the keys they need, and refusals."""
 
 from __future__ import annotations
 
@@ -86,9 +86,9 @@ def test_servers_that_are_known_by_name() -> None:
     }
     assert found["groq"].settings["parameters"] == {"max_tokens": "max_completion_tokens"}
     again = operators.llm(**found["groq"].settings)
-    assert again.settings == found["groq"].settings, "as a script or a bundle has them"
+    assert again.settings == found["groq"].settings, "settings from a script or bundle make the same operator"
     elsewhere = operators.llm("gemini-2.5-flash", provider="google", base_url="http://gateway/v1")
-    assert elsewhere.pass_env_vars == (), "a server of the user's own is given no key unless it is named"
+    assert elsewhere.pass_env_vars == (), "a user's own server gets a key only if named"
     with pytest.raises(ConfigurationError, match=r"structured=True: \S*deepseek\S* has no response_f"):
         operators.llm("deepseek-chat", provider="deepseek", structured=True)
     with pytest.raises(ConfigurationError, match=r"seed=0: https://generative\S* has no seed: leave it out"):
@@ -114,7 +114,7 @@ def test_user_defined_providers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         own.write_text(table)
         with pytest.raises(ConfigurationError, match=said) as caught:
             operators.llm("qwen3", provider="campus")
-        assert "sk-fake" not in str(caught.value), "a key that is given by mistake is not shown"
+        assert "sk-fake" not in str(caught.value), "a key passed by mistake is not shown"
 
 
 def test_the_models_that_an_endpoint_lists(
@@ -167,7 +167,7 @@ def test_headers_and_body_are_recorded_and_their_keys_are_not(tmp_path: Path) ->
     ):
         with pytest.raises(ConfigurationError, match=said) as caught:
             operators.llm("qwen3", **{"base_url": "http://localhost/v1", **wrong})
-        assert "abc" not in str(caught.value), "a key that is given by mistake is not shown"
+        assert "abc" not in str(caught.value), "a key passed by mistake is not shown"
     with pytest.raises(ConfigurationError, match=r"headers=, body= and parameters= are for a server"):
         operators.llm("local", body={"top_k": 5})
 
@@ -182,7 +182,7 @@ def test_lanes_that_wait_for_an_endpoint_are_more_than_the_cores() -> None:
 
 
 def test_which_variables_are_passed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A vendor's key goes to the vendor; another server gets the one that the user names, or none."""
+    """A vendor's key goes to the vendor only; any other server gets the key that the user names, or none."""
     url = "http://localhost:8000/v1"
     assert operators.llm("local").pass_env_vars == ()
     assert operators.llm("gpt-5-mini").pass_env_vars == ("OPENAI_API_KEY",)
@@ -196,7 +196,7 @@ def test_which_variables_are_passed(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     (tmp_path / "anthropic" / "configs").mkdir(parents=True)
     (tmp_path / "anthropic" / "configs" / "default.json").write_text("{}")
     assert operators.llm("claude-sonnet-5").pass_env_vars == ("ANTHROPIC_CONFIG_DIR",), (
-        "the SDK's own file is enough"
+        "the SDK's own configuration file is enough"
     )
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test")
     assert operators.llm("claude-sonnet-5").pass_env_vars == ("ANTHROPIC_API_KEY",)
@@ -253,7 +253,7 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
         "there is no file",
     ):
         assert wrong in text
-    assert "sk-a-key" not in text, "a key that is given by mistake is not shown"
+    assert "sk-a-key" not in text, "a key passed by mistake is not shown"
     for secret in (
         "https://sk-a-key@host/v1",
         "https://me:sk-a-key@host/v1",

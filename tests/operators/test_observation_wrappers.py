@@ -1,7 +1,7 @@
-"""Training through wrappers, and acting where nothing is wrapped.
+"""Policies trained through wrappers, acting in an environment without them.
 
-A policy gets its observations from an arena as the environment makes them, and its worker applies what the
-checkpoint says: the same action as the network gives in the process that trained it.
+The arena sends the environment's own observations; the worker applies the wrappers recorded in the
+checkpoint, so the policy acts as the network does in the process that trained it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def test_a_policy_acts_in_an_arena_as_in_its_training(
     assert policy.wrappers == tuple(WRAPPERS)
     assert "wrappers one_hot, flat" in repr(policy)
     comparison = start_comparison(ENV, {"PPO": policy}, [SEED])
-    assert comparison.view()["environment"] == ENV  # made by no training worker
+    assert comparison.view()["environment"] == ENV  # no training worker made it
     comparison.step(STEPS)
     played = comparison.steps("PPO")["action"].tolist()
     assert len(played) == STEPS
@@ -115,8 +115,8 @@ def test_wrappers_with_parameters_statistics_and_code_are_recorded_and_played(
         return lab.train(worker, **{**arguments, **SMALL[worker], **changes}).wait(300)
 
     run = train(128, wrappers=wrappers)
-    assert set(run.episodes()["steps"]) <= {20, 21}, run.log()  # 21: RLlib counts the reset, too
-    assert run.episodes()["total_reward"].max() < -10, "the environment's own rewards"
+    assert set(run.episodes()["steps"]) <= {20, 21}, run.log()  # 21: RLlib also counts the reset
+    assert run.episodes()["total_reward"].max() < -10, "returns are of the environment's own rewards"
     with pytest.raises(ConfigurationError, match=r"through .*own.py:Times, code that .*run_code=True"):
         operators.rl(run)
     policy = operators.rl(run, run_code=True)
@@ -137,14 +137,14 @@ def test_wrappers_with_parameters_statistics_and_code_are_recorded_and_played(
 
 
 def check_stacked(policy: Policy) -> None:
-    """Check a policy that observes stacks of two: an episode's second observation is stacked on its first."""
+    """Assert that a policy with a frame stack of two stacks an episode's second observation on its first."""
     seen = np.random.default_rng(4).uniform(-1, 1, (5, 3)).astype(np.float32)
     actions, values = policy(seen), policy.value(seen)
     np.testing.assert_allclose(policy.value(seen[1]), values[1], atol=1e-4)
     np.testing.assert_allclose(policy(seen[0]), actions[0], atol=1e-5)
     stacked = policy.value(seen[1])
     assert abs(stacked - values[1]) > 1e-5
-    assert policy.value(seen[1]) == stacked, "a query does not continue the episode"
+    assert policy.value(seen[1]) == stacked, "querying the value does not advance the episode"
     policy(seen[1])
     policy.reset()
     np.testing.assert_allclose(policy.value(seen[1]), values[1], atol=1e-4)

@@ -1,4 +1,4 @@
-"""Operators as users name them: what they are before anything runs, and what is refused."""
+"""Operator specifications: their contents before any process runs, and refused arguments."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_each_maker_makes_its_category() -> None:
         ("human", "human", None),
         ("python", "max", None),
     ]
-    assert [one.deadline for one in made] == [60.0, 60.0, None, 60.0], "a person has time"
+    assert [one.deadline for one in made] == [60.0, 60.0, None, 60.0], "a human player has no deadline"
     assert {one.fallback for one in made} == {"wait"}
 
 
@@ -84,7 +84,7 @@ def test_a_persons_keys() -> None:
 
 
 class Plays:
-    """An object as a user writes it, with all that it may have."""
+    """User-defined policy that takes optional arguments and has `episode_begin`."""
 
     def __init__(self) -> None:
         self.calls: list[Any] = []
@@ -105,7 +105,7 @@ def test_code_of_the_users_gets_what_it_requests() -> None:
     assert spec.function is not None
     spec.function.episode_begin(9, 0)
     assert spec.function.select_action([1.0], **everything) == 2
-    spec.function.episode_end(1.0, 2)  # it has none
+    spec.function.episode_end(1.0, 2)  # Plays has no episode_end
     assert plays.calls == [(9, 0), ([1.0], [1, 0], "red_0")]
     assert PythonPolicy(lambda observation: observation).select_action(5, **everything) == 5
     assert PythonPolicy(lambda _, **hints: hints).select_action(5, **everything) == everything
@@ -136,7 +136,7 @@ def test_a_policy_from_a_run_or_one_of_its_checkpoints(tmp_path: Path) -> None:
         assert (spec.category, spec.worker, spec.name) == ("rl", "peer", "step-20")
         assert spec.settings == {"checkpoint": str(newest), "deterministic": True}
         assert spec.spaces_for("anyone") is None
-        assert spec.trained_on == "Peer-v0", "the run knows what its checkpoint does not say"
+        assert spec.trained_on == "Peer-v0", "from the run: the checkpoint does not state it"
         assert operators.rl(run.path).settings == spec.settings
         assert operators.rl(str(newest)).settings == spec.settings
         first = operators.rl(run.checkpoints[0], deterministic=False, name="early", deadline=None)
@@ -147,7 +147,7 @@ def test_a_policy_from_a_run_or_one_of_its_checkpoints(tmp_path: Path) -> None:
         spaces = {"observation_space": discrete(5), "action_space": discrete(2)}
         newest.with_suffix(".json").write_text(json.dumps({**described, **spaces}))
         spec = operators.rl(run)
-        assert (spec.worker, spec.name) == ("other", "dqn"), "the checkpoint knows better than its place"
+        assert (spec.worker, spec.name) == ("other", "dqn"), "the checkpoint's description outranks its run"
         assert spec.spaces_for("anyone") == (discrete(5), discrete(2))
         assert (spec.observation_space, spec.action_space) == (discrete(5), discrete(2))
 
@@ -197,7 +197,7 @@ def test_a_model_of_stable_baselines3_from_elsewhere(tmp_path: Path) -> None:
         "deterministic": True,
         "trust": False,
     }
-    assert list(spec.files.values()) == [path], "an evaluation does not resume with another"
+    assert list(spec.files.values()) == [path], "an evaluation resumes only with the same file"
     assert f"load it with operators.sb3('{path}')" in refusal(operators.rl, path)
     other.write_bytes(b"text")
     assert "is not a zip file written by model.save()" in refusal(operators.sb3, other)

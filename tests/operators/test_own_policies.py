@@ -1,4 +1,4 @@
-"""Policies of one's own: files, functions and objects, played with this kernel's Python."""
+"""User-defined policies: files, functions and objects, run with this kernel's Python."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ POLICY = """
 
 @pytest.fixture
 def policies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The policies as a module that a notebook beside its file has imported."""
+    """The policies, imported from a file in the working directory as in a notebook."""
     (tmp_path / "own_policies.py").write_text(textwrap.dedent(POLICY))
     (tmp_path / "weights.json").write_text("1")
     monkeypatch.chdir(tmp_path)
@@ -121,7 +121,7 @@ def test_an_evaluation_plays_functions_objects_and_files(policies: Any, start_ev
     assert evaluation.config["batches"] == {"batched": 16}
     assert max(lengths["other"]) < min(lengths["function"])
     actions = evaluation.steps("model", 2, 1)["action"].to_list()
-    assert actions == [step % 2 for step in range(len(actions))], "its state begins again in each episode"
+    assert actions == [step % 2 for step in range(len(actions))], "its state is reset in each episode"
     log = next((evaluation.path / "arenas").glob("*-function.*/operator-*.log")).read_text()
     assert "printed while it is imported" in log and "printed while it acts" in log
     assert set(evaluation.versions["function"]) == {"gymnasium", "numpy", "python", "policy"}
@@ -151,7 +151,7 @@ def test_a_comparison_plays_them_beside_those_of_the_kernel(policies: Any, start
     assert f"(line {line + 1} of own_policies.py, in fails)" in failed.reason
     assert failed.reason.startswith("fails for agent_0: IndexError: ")
     assert "the last words" in failed.log and 'return observation["angle"]' in failed.log
-    assert "mosaic_contract/user_policy.py" not in failed.log, "the traceback begins in the user's file"
+    assert "mosaic_contract/user_policy.py" not in failed.log, "the traceback starts in the user's file"
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_a_comparison_plays_them_beside_those_of_the_kernel(policies: Any, start
 def test_observations_masks_and_agents_are_as_their_environment_has_them(
     tmp_path: Path, start_comparison: Compare, env: str, policy: str
 ) -> None:
-    """Each agent of a team has an object of its own."""
+    """Each agent of a team has its own policy object."""
     (tmp_path / "kinds.py").write_text(
         "import numpy as np\n"
         "def blackjack(observation):\n"
@@ -206,7 +206,7 @@ def test_a_changed_file_is_noticed(policies: Any, start_evaluation: Evaluate, tm
 def test_a_bundle_holds_the_source_and_runs_it_by_consent_only(
     policies: Any, start_evaluation: Evaluate, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It then gives the same results; random numbers follow from the seed."""
+    """With consent it gives the same results; random numbers follow from the seed."""
     weights = from_file("from_file", files=["weights.json"])
     lanes = {"act": policies.act, "weights": weights, "dice": from_file("dice")}
     evaluation = start_evaluation(CARTPOLE, lanes, seeds=range(2)).wait(60)
@@ -240,7 +240,7 @@ def test_a_script_names_a_policy_beside_it(policies: Any, tmp_path: Path) -> Non
     )
     lab = mosaic.Lab(tmp_path / "runs")
     results = lab.evaluate(tmp_path / "mine.toml", run_code=True).wait(60).results()
-    assert list(results["seed"]) == [1, 2] and results["length"].min() > 20, "it leans with the pole"
+    assert list(results["seed"]) == [1, 2] and results["length"].min() > 20, "it follows the pole's lean"
 
 
 def test_what_only_the_kernel_has_is_answered_with_the_lines_to_write(tmp_path: Path) -> None:

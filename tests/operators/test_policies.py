@@ -1,4 +1,4 @@
-"""Who acts for whom: decided as the user meant it, or refused with everything that is wrong."""
+"""Policy mappings: each agent gets the intended operator, or the refusal lists every problem."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BOX = {"type": "Box", "shape": [8], "dtype": "float32", "low": -1.0, "high": 1.0
 
 
 def facts(**observations: Any) -> SimpleNamespace:
-    """Agents (red_0=4: who sees one of four numbers), teams by the beginnings of their names."""
+    """Stub of an arena's agents (red_0=4: observes Discrete(4)), in teams by the prefix of their names."""
     spaces = {
         agent: {"observation": seen if isinstance(seen, dict) else discrete(seen), "action": discrete(3)}
         for agent, seen in observations.items()

@@ -1,4 +1,4 @@
-"""Networks and tuned hyperparameters of Stable-Baselines3, recorded and played."""
+"""Networks and tuned hyperparameters of Stable-Baselines3: recorded in the run and used to act."""
 
 from __future__ import annotations
 

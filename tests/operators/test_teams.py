@@ -1,4 +1,4 @@
-"""Several agents with one operator process and one checkpoint, beside others: in real arenas."""
+"""Link groups in real arenas: several agents share one operator process and one checkpoint."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("odd_home")
 
 
 def processes(comparison: Any) -> dict[str, str]:
-    """The place in which each agent's last action was chosen."""
+    """Return the process in which each agent's last action was chosen."""
     (lane,) = comparison.view()["lanes"]
     return {move["agent"]: move["action_str"].rpartition(" ")[2] for move in lane["moves"]}
 
@@ -30,7 +30,7 @@ def returns(comparison: Any) -> dict[str, float]:
 def test_each_agent_of_a_link_group_plays_its_own_policy_in_one_process(
     start_comparison: Compare, tmp_path: Path
 ) -> None:
-    """The right actions differ by agent, so a policy on the wrong seat would get nothing."""
+    """The right actions differ by agent, so a policy acting for the wrong agent would earn no reward."""
     policies = operators.rl(save_policies(tmp_path, red_0=0, red_1=1, blue_0=2))
     comparison = start_comparison(ENV, {"all linked": policies})
     comparison.step()

@@ -1,4 +1,4 @@
-"""Vision models in real arenas: they are shown what the environment draws."""
+"""Vision models in real arenas: they receive the environment's rendered frames."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_vision_models_act_from_pictures(
     assert (results["exchanges"] == 4).all() and (results["parse_faults"] == 0).all()
     assert (results["input_tokens"] > 0).all()
     pictures = list(evaluation.path.glob("exchanges/images/*.png"))
-    assert 4 <= len(pictures) <= 16, "each picture once"
+    assert 4 <= len(pictures) <= 16, "each picture is saved once"
 
 
 def test_where_nothing_is_drawn_a_vision_model_is_refused(

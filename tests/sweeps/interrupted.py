@@ -1,4 +1,4 @@
-"""Kill a run's process at random moments, and check that the trials of a sweep are not affected."""
+"""Kill a run's processes at random moments and check the runs of a sweep's trials."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def killed(run: Run, generator: random.Random, seconds: float = 1.2) -> bool:
 
 
 def started_once(lab: mosaic.Lab, sweep: Sweep) -> bool:
-    """Whether every recorded run is there, was started once, and no other run is in the store."""
+    """Return whether the store has exactly the recorded runs, each started once."""
     recorded = [run for trial in sweep.records for run in trial.run_ids]
     runs = {run.id: run for run in lab.runs if run.id != sweep.id}
     begun = [sum(one.state is State.STARTING for one in run.status.history) for run in runs.values()]
@@ -40,8 +40,8 @@ def started_once(lab: mosaic.Lab, sweep: Sweep) -> bool:
 
 
 def check_segments(lab: mosaic.Lab, sweep: Sweep) -> None:
-    """Every recorded run is there, was started once, and no other; each resumed from the checkpoint that is
-    recorded, with the hyperparameters that are recorded, to the step that is."""
+    """Assert that the store has exactly the recorded runs, each started once, from the recorded checkpoint,
+    with the recorded hyperparameters, up to the recorded step."""
     runs = {run.id: run for run in lab.runs if run.id != sweep.id}
     segments = [one for trial in sweep.records for one in trial.segments]
     assert sorted(run for one in segments for run in one.runs.values()) == sorted(runs)

@@ -1,6 +1,6 @@
-"""A sweep without trainings: a process that records trials as a sweep's does, a few each second.
+"""A sweep without trainings: a process that records random trials, one per second, as a sweep would.
 
-``python -m sweeps.stored --config <run folder>/config.json``, as a run of the worker "sweep".
+It is ``python -m sweeps.stored --config <run folder>/config.json``, as a run of the worker "sweep".
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from mosaic_lab.sweeps.trials import Proposal, TrialState, TrialWriter
 
 STEPS = 50_000
 TRAINED = 49_152
-"""The steps of a completed trial, in whole updates."""
+"""Steps of a completed trial: whole updates only."""
 SPACE = Space(
     {
         "learning_rate": search.loguniform(1e-5, 1e-2),
@@ -42,7 +42,7 @@ SPACE = Space(
 
 
 def plan(trials: int) -> SweepPlan:
-    """A sweep of so many trials over five hyperparameters."""
+    """Return the plan of a sweep of ``trials`` trials over five hyperparameters."""
     config = {"total_timesteps": STEPS, "algorithm": "ppo", "env_id": "CartPole-v1"}
     training = TrainingPlan(TrainRequest(worker="cleanrl"), [], config)
     request = SweepRequest(
@@ -52,7 +52,7 @@ def plan(trials: int) -> SweepPlan:
 
 
 def start(root: Path, trials: int, recorded: int) -> Sweep:
-    """Start such a run: ``recorded`` trials at once, the others one each second."""
+    """Start the process as a run: it records ``recorded`` trials at once, the others one per second."""
     config = {**plan(trials).to_config(), "pass_env_vars": [], "recorded": recorded}
     env_vars = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-m", "sweeps.stored"]
@@ -61,7 +61,7 @@ def start(root: Path, trials: int, recorded: int) -> Sweep:
 
 
 class _Drawn:
-    """Suggests what a generator draws."""
+    """Suggests random values of each distribution."""
 
     def __init__(self, generator: random.Random) -> None:
         self._generator = generator

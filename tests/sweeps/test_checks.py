@@ -1,4 +1,4 @@
-"""A search that does not fit its worker's hyperparameters is refused by the worker's own table."""
+"""Searches are validated against their worker's table of hyperparameters; every problem is named."""
 
 from __future__ import annotations
 
@@ -113,4 +113,4 @@ def test_examples_have_every_choice_with_both_ends() -> None:
     found = example_trials(space)
     assert {(one["a"], one["b"]) for one in found} == {(end, name) for end in (0.0, 1.0) for name in "xyz"}
     assert {one["c"] for one in found} == {False, True} and len(found) == 6
-    assert len(example_trials(space_of({"a": list(range(1000))}))) == 100, "their number is bounded"
+    assert len(example_trials(space_of({"a": list(range(1000))}))) == 100, "the number of examples is bounded"

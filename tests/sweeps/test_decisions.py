@@ -1,4 +1,4 @@
-"""Decisions of a sweep without its trainings: values, trials that end early, after a restart too."""
+"""Decisions of a sweep, tested without trainings: proposals and pruning are the same after a restart."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def proposed(decisions: Decisions, trials: list[Trial]) -> Trial:
 
 
 def report(decisions: Decisions, trial: Trial, place: int, value: float) -> None:
-    """Report a value, and record what the log of a sweep does."""
+    """Report a value and record in the trial what a sweep's log records."""
     step = TOTAL * place // REPORTS
     trial.pruned, rungs = decisions.report(trial.number, step, value)
     trial.reports[step], trial.value = value, value
@@ -55,7 +55,7 @@ def end(decisions: Decisions, trial: Trial) -> None:
 
 
 def reports(skills: list[float]) -> Iterator[tuple[int, int, float]]:
-    """Yield trial, place and value of straight curves, so many trials side by side."""
+    """Yield trial, place and value of linear curves, PARALLEL trials at a time."""
     for first in range(0, len(skills), PARALLEL):
         for place in range(1, REPORTS + 1):
             for number, skill in list(enumerate(skills))[first : first + PARALLEL]:
@@ -63,8 +63,8 @@ def reports(skills: list[float]) -> Iterator[tuple[int, int, float]]:
 
 
 def decided(pruner: str, skills: list[float], restart: int = 0, maximize: bool = True) -> list[int | None]:
-    """The steps at which trials with such curves are pruned, None for those that complete; the decisions are
-    made of the trials again after every ``restart`` reports."""
+    """Return the step at which each trial is pruned, None if it completes. After every ``restart`` reports
+    the decisions are rebuilt from the trials."""
     trials: list[Trial] = []
     made = decisions(trials, pruner, maximize=maximize)
     for count, (number, place, value) in enumerate(reports(skills), 1):
@@ -84,7 +84,7 @@ def decided(pruner: str, skills: list[float], restart: int = 0, maximize: bool =
 
 
 SKILLS = [8.0, 20.0, 3.0, *(float(7 * number % 23) for number in range(1, 25))]
-"""For 27 trials: the gain of each from one report to the next."""
+"""Gain from one report to the next, for each of 27 trials."""
 
 
 def test_asha_ends_a_bad_trial_at_a_ninth_of_the_steps_and_the_best_never() -> None:
@@ -92,7 +92,7 @@ def test_asha_ends_a_bad_trial_at_a_ninth_of_the_steps_and_the_best_never() -> N
     ends = decided("asha", skills)
     assert ends[20] == TOTAL // 9 and ends[21] is None
     assert {one for one in ends if one is not None} == {TOTAL // 9, TOTAL // 3}
-    assert 4 <= ends.count(None) <= 9, "about a third goes on at each of two rungs"
+    assert 4 <= ends.count(None) <= 9, "about a third pass each of two rungs"
     mirrored = decided("asha", [-one for one in skills], maximize=False)
     assert mirrored == ends
 

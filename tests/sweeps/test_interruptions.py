@@ -1,4 +1,4 @@
-"""A sweep that is killed and stopped again and again: every trial is there once, and continues."""
+"""Sweeps that are killed and stopped repeatedly: no trial is lost or started twice, and trials resume."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ pytestmark = pytest.mark.usefixtures("hiker")
 
 
 def check_trials(lab: mosaic.Lab, sweep: Sweep, steps: int) -> None:
-    """Each run was started once and from the checkpoint that is recorded, and what a completed trial reached
-    is what it reaches without interruptions."""
+    """Assert that each run was started once, from the recorded checkpoint, and that each completed trial has
+    the value of an uninterrupted one."""
     assert started_once(lab, sweep)
     for trial in sweep.records:
         for seed, former in trial.former.items():
@@ -44,7 +44,7 @@ def check_trials(lab: mosaic.Lab, sweep: Sweep, steps: int) -> None:
 def test_interruptions_lose_no_trial_and_start_none_twice(
     lab: mosaic.Lab, rounds: int, kills: int, trials: int
 ) -> None:
-    """20 kills at random moments in the extended one; after every few the sweep is stopped, too."""
+    """Rounds of kills at random moments, 20 in the extended case; each round ends with a stop."""
     generator = random.Random(7)
     sweep = lab.sweep(
         "hiker", algorithm="climb", search=SEARCH, trials=trials, seeds=[1, 2], parallel=3,
@@ -52,7 +52,7 @@ def test_interruptions_lose_no_trial_and_start_none_twice(
     )  # fmt: skip
     for _ in range(rounds):
         for _ in range(kills):
-            assert killed(sweep, generator, seconds=2.0), "it is still searching"
+            assert killed(sweep, generator, seconds=2.0), "the sweep was still searching"
             sweep.resume()
         wait_until(lambda: sweep.status.worker_pid is not None)
         sweep.stop()
@@ -94,7 +94,7 @@ def test_a_stopped_sweep_resumes_its_trials_where_it_can(lab: mosaic.Lab, algori
 def test_a_trial_that_is_stopped_after_its_last_update_is_completed(
     lab: mosaic.Lab, killed_before: bool
 ) -> None:
-    """64 of 100 steps are trained, a whole stride: too few remain to continue."""
+    """64 of 100 steps, one stride, are trained: too few remain for another."""
     sweep = lab.sweep(
         "hiker", algorithm="climb", search={"rate": [0.5, 1.0]}, sampler="grid", pruner="none", trials=2,
         stride=64, parallel=1, total_timesteps=100, env_vars={"LINGERS": "yes"}, **CLIMB,

@@ -1,4 +1,4 @@
-"""A population of twelve, without its trainings: what is decided, recorded, and drawn of it."""
+"""A population of twelve, tested without trainings: its decisions, records and lineage plots."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def gain(parameters: dict[str, Any]) -> float:
 
 
 def searched(folder: Path, order: random.Random) -> list[Trial]:
-    """The trials of a population of which up to five train at once, and end in any order."""
+    """Return the trials of a population whose members train up to five at a time and end in random order."""
     log = TrialWriter(folder)
     population = Population(PLAN)
     running: list[Trial] = []
@@ -70,7 +70,7 @@ def test_the_order_in_which_members_end_decides_nothing(trials: list[Trial], tmp
     assert [one.segments for one in again] == [one.segments for one in trials]
     assert len(trials) == 12 and {len(one.schedule) for one in trials} == {10}
     first = max(gain(one.segments[0].parameters) for one in trials)
-    assert max(one.value or 0.0 for one in trials) > 10 * first, "it found better ones on the way"
+    assert max(one.value or 0.0 for one in trials) > 10 * first, "better than the first parameters"
 
 
 def test_the_lineage_is_drawn(trials: list[Trial], tmp_path: Path) -> None:

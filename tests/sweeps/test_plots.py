@@ -44,7 +44,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> list[Trial]:
 
 @pytest.fixture
 def trials(recorded: list[Trial]) -> list[Trial]:
-    """Trials of a test's own, which may change them."""
+    """A copy of the trials that the test may change."""
     return deepcopy(recorded)
 
 
@@ -75,10 +75,10 @@ def test_the_best_so_far_is_a_running_extreme_of_what_completed(
     places, values = line
     expected = running.accumulate([one.value for one in completed])
     assert [values[places == one.number][-1] for one in completed] == list(expected)
-    assert places[-1] == COUNT - 1, "it goes on to the newest trial"
+    assert places[-1] == COUNT - 1, "the line extends to the newest trial"
     best = sorted(completed, key=lambda one: one.value or 0, reverse=mode == "max")[0]
     point = drawn["best"].points
-    assert point is not None and list(point[0]) == [best.number], "in its colour here, too"
+    assert point is not None and list(point[0]) == [best.number], "the best trial has its colour"
     points = drawn["pruned"].points
     assert points is not None and drawn["pruned"].color == NEUTRAL
     assert list(points[0]) == [one.number for one in in_state(trials, TrialState.PRUNED)]
@@ -93,8 +93,8 @@ def test_curves_of_pruned_trials_are_faint_and_the_best_stands_out(trials: list[
     assert len(drawn["completed"].thin) == len(in_state(trials, TrialState.COMPLETED)) - 1
     line = drawn["best"].line
     assert line is not None and drawn["best"].color == BEST
-    assert (line[0][-1], line[1][-1]) == (stored.TRAINED, best.value), "in whole updates, not as requested"
-    assert pruned.thin_opacity == drawn["completed"].thin_opacity == 1, "readable on dark pages, too"
+    assert (line[0][-1], line[1][-1]) == (stored.TRAINED, best.value), "trained steps, not requested ones"
+    assert pruned.thin_opacity == drawn["completed"].thin_opacity == 1, "readable on dark pages too"
     assert all(steps[-1] == stored.TRAINED for steps, _ in drawn["completed"].thin)
 
 
@@ -123,12 +123,12 @@ def test_slices_are_of_the_most_important_parameters_each_on_its_own_scale(trial
     places = marks(chosen)["pruned"].points
     assert places is not None
     assert list(places[1]) == [chosen.rows.index(one.parameters[name]) for one in pruned]
-    assert not found["num_steps"].rows and found["num_steps"].x_label == "num_steps", "numbers are an x axis"
+    assert not found["num_steps"].rows and found["num_steps"].x_label == "num_steps", "numbers have an x axis"
     assert found["Importance"].rows == tuple(IMPORTANCE)
 
 
 def without(trials: list[Trial], name: str) -> list[Trial]:
-    """The trials, every second of which does not have a parameter, as of a search function."""
+    """Remove a parameter from every second trial, as if a search function had not chosen it."""
     for one in trials[::2]:
         del one.parameters[name]
     return trials
@@ -137,7 +137,7 @@ def without(trials: list[Trial], name: str) -> list[Trial]:
 def test_trials_are_drawn_without_what_they_do_not_have(trials: list[Trial]) -> None:
     plan = replace(PLAN, space=Space({}, "def search(trial): ..."))
     found = facets(plan, without(trials, "learning_rate"))
-    assert found["learning_rate"].x_label == "log10 learning_rate", "its trials have its distribution"
+    assert found["learning_rate"].x_label == "log10 learning_rate", "from the distribution in its trials"
     drawn = sum(len(mark.points[0]) for mark in found["learning_rate"].marks if mark.points is not None)
     assert drawn == COUNT // 2
     parallel = found["Parallel coordinates"]
@@ -147,7 +147,7 @@ def test_trials_are_drawn_without_what_they_do_not_have(trials: list[Trial]) -> 
     lacking = sum("learning_rate" not in one.parameters for one in completed)
     assert len(lines) == len(completed) and lacking > 0
     assert sum(row not in rows for _, rows in lines) == lacking
-    assert all(np.isfinite(x).all() for x, _ in lines), "a line goes past what its trial does not have"
+    assert all(np.isfinite(x).all() for x, _ in lines), "a line skips parameters that its trial lacks"
 
 
 def test_what_all_have_alike_or_one_alone_has_is_no_row(trials: list[Trial]) -> None:
@@ -179,7 +179,7 @@ def test_a_value_of_three_seeds_has_its_interval(trials: list[Trial]) -> None:
     trials[0].parameters["learning_rate"] = 0.00030000000000000003
     [rate] = [place for place, column in enumerate(table["columns"]) if column["title"] == "learning_rate"]
     first, *_ = trials_table(PLAN, trials, Intervals(PLAN.request.aggregate))["rows"]
-    assert first[rate]["text"] == "0.0003", "as in all views of settings"
+    assert first[rate]["text"] == "0.0003", "rounded as in all views of settings"
     one_seed = [replace(one, values={1: one.value or 0.0}) for one in trials]
     assert "[" not in trials_table(PLAN, one_seed, Intervals("mean"))["rows"][0][2]["text"]
 

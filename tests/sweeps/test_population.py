@@ -1,4 +1,4 @@
-"""Decisions of a population: a function of the seed, the round and the values alone."""
+"""Decisions of a population depend only on the seed, the round and the values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mosaic_lab.workers.shims import bundled_shims
 
 
 class Low(random.Random):
-    """A generator whose numbers are all near 0: everything is drawn again, and perturbed downward."""
+    """Generator of numbers near 0: every value is drawn again, and perturbed downward."""
 
     def random(self) -> float:
         return 0.99 if self.high else 0.01
@@ -29,7 +29,7 @@ class Low(random.Random):
 
 
 class High(Low):
-    """One whose numbers are near 1: nothing is drawn again, and all is perturbed upward."""
+    """Generator of numbers near 1: no value is drawn again, and each is perturbed upward."""
 
     high = True
 
@@ -81,7 +81,7 @@ def test_a_quarter_of_the_copied_values_is_drawn_again() -> None:
 
 def test_segments_end_at_the_last_step() -> None:
     assert population_stops(6000, 2000) == (2000, 4000, 6000)
-    assert population_stops(7000, 2000) == (2000, 4000, 7000), "none is shorter than the interval"
+    assert population_stops(7000, 2000) == (2000, 4000, 7000), "no segment is shorter than the interval"
     assert promotion_stops(9000) == (1000, 3000, 9000)
     assert promotion_stops(2) == (1, 2)
 
@@ -99,7 +99,7 @@ def test_segments_end_at_the_last_step() -> None:
 def test_a_population_needs_a_worker_that_changes_hyperparameters_at_a_resume(
     worker: str, refused: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By what the workers themselves say, which imports nothing of their libraries."""
+    """According to the workers' metadata, which are read without importing their libraries."""
     shim = bundled_shims()[worker].folder
     monkeypatch.syspath_prepend(str(shim))
     _, capabilities = importlib.import_module(f"{shim.name}.cli").get_worker_metadata()
@@ -118,4 +118,4 @@ def test_a_population_needs_a_worker_that_changes_hyperparameters_at_a_resume(
     checked_stops(
         SweepRequest(training=training, search={}, pruner="asha-promotion"), 1, space, known, promoted
     )
-    assert not promoted.found, "a trial that is promoted changes nothing"
+    assert not promoted.found, "promotion changes no hyperparameter"

@@ -1,4 +1,4 @@
-"""A population of real trainings: checkpoints are copied, hyperparameters change, kills interrupt nothing."""
+"""Segments of real trainings: checkpoints are resumed, hyperparameters change, kills do no harm."""
 
 from __future__ import annotations
 

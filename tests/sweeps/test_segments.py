@@ -1,5 +1,4 @@
-"""Sweeps in segments with real runs: members copy checkpoints and continue, trials are promoted; each
-segment is started once, whatever is killed."""
+"""Sweeps in segments, with real runs: copies and promotions resume checkpoints; each segment starts once."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("hiker")
 
 
 def climbed(sweep: Sweep, number: int) -> float:
-    """The height that a member ends at, by the schedule that its last checkpoint comes from."""
+    """Return the value expected of a member, from the schedule of its lineage."""
     height, before, heights = 0.0, 0, []
     for _, segment in lineage(sweep.records, sweep.records[number]):
         rate = segment.parameters["rate"] + BOOTS[segment.parameters["boots"]]
@@ -47,12 +46,12 @@ def test_members_copy_checkpoints_and_what_they_find_is_their_schedules(lab: mos
     assert [len(trial.segments) for trial in trials] == [2] * 4
     sources = [(one.source, trial.number) for trial in trials for one in trial.segments]
     copied = [source for source, number in sources if source is not None and source.trial != number]
-    assert len(copied) == 1, "the worst of four"
+    assert len(copied) == 1, "the worst of four copies the best"
     for trial in trials:
         source = trial.segments[1].source
         assert source is not None
         goes_on = trial.segments[1].parameters == trials[source.trial].segments[0].parameters
-        assert goes_on is (source.trial == trial.number), "only a member that copies another explores"
+        assert goes_on is (source.trial == trial.number), "only a copying member explores"
     assert [trial.value for trial in trials] == pytest.approx([climbed(sweep, one) for one in range(4)])
     best = sweep.best
     assert best is not None and best.value == max(trial.value or 0 for trial in trials)
@@ -70,7 +69,7 @@ def test_members_copy_checkpoints_and_what_they_find_is_their_schedules(lab: mos
 
 @pytest.mark.extended
 def test_kills_interrupt_nothing_and_change_no_decision(lab: mosaic.Lab) -> None:
-    """No segment is started twice, and the same seed decides the same, whichever member is faster."""
+    """No segment starts twice; the same seed gives the same decisions, whichever member is faster."""
     generator = random.Random(11)
     about = {"trials": 4, "total_timesteps": 450, "interval": 150}
     sweep = lab.sweep("hiker", parallel=3, **about, **POPULATION)
@@ -106,7 +105,7 @@ def test_the_best_third_is_promoted_and_resumed_from_its_checkpoints(lab: mosaic
     check_segments(lab, sweep)
     trials = sweep.records
     assert len(trials) == 9 and sweep.done == 9
-    assert {run.state for run in lab.runs if run.id != sweep.id} == {State.COMPLETED}, "none was stopped"
+    assert {run.state for run in lab.runs if run.id != sweep.id} == {State.COMPLETED}, "no run was stopped"
     ended = {stop: [one for one in trials if stop in one.reports] for stop in sweep.plan.stops}
     assert len(ended[40]) == 9 and 3 <= len(ended[120]) <= 5 and len(ended[360]) >= 1
     best = sweep.best

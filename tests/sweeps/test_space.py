@@ -1,4 +1,4 @@
-"""Searches: valid ones, and those refused before anything starts."""
+"""Search spaces: tables, functions and grids, and the reasons for which invalid ones are refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mosaic_lab.sweeps.space import Distribution, Space, TrialSearch, space_of
 
 
 class Lowest:
-    """Suggests the least of everything, and keeps the names."""
+    """Suggests each parameter's lowest value and records the names."""
 
     def __init__(self) -> None:
         self.names: list[str] = []

@@ -1,4 +1,4 @@
-"""A sweep searches with real runs: each trial is an ordinary run, and the same seed searches the same."""
+"""Sweeps with real runs: each trial is an ordinary run; calls, files and code define the same sweep."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("toy")
 
 
 def height(rate: float, steps: int) -> float:
-    """The result of a walk: the mean of its last 20 heights."""
+    """Return the result of a walk: the mean of its last 20 heights."""
     return rate * (steps - 10.5)
 
 
@@ -49,7 +49,7 @@ def test_the_best_trial_is_found_and_each_is_an_ordinary_run(lab: mosaic.Lab) ->
     assert [run.seed for run in lab.group(f"{sweep.id}-trial-{best.number}")] == [1, 2]
     assert sweep.runs(best)[0].label == f"toy walk Hill-v0 trial {best.number} seed 1"
     assert sweep.metrics("best")["value"].max() == best.value
-    assert sweep.plan.training.config["hyperparameters"] == {}, "nothing of the trial that was checked stays"
+    assert sweep.plan.training.config["hyperparameters"] == {}, "nothing of the validated trial remains"
     again = lab.run(sweep.id[-4:])
     assert again == sweep and f"best height {best.value:.5g} with learning_rate=" in repr(again)
     assert started_once(lab, sweep)
@@ -59,7 +59,7 @@ def test_the_best_trial_is_found_and_each_is_an_ordinary_run(lab: mosaic.Lab) ->
         '    search={"learning_rate": mosaic.search.uniform(0.1, 1.0)},\n    trials=4,\n    seeds=[1, 2],\n'
         '    metric="height",\n    pruner="none",\n    parallel=4,\n)'
     )
-    assert read_sweep(sweep.path / "request.json").code() == code_of(sweep), "a file with the same sweep"
+    assert read_sweep(sweep.path / "request.json").code() == code_of(sweep), "the file defines the same sweep"
     trial = json.loads((sweep.trial_runs[0].path / "request.json").read_text())
     assert set(trial["hyperparameters"]) == set(RATES) and trial["total_timesteps"] == 100
     index = RunIndex(lab.root)
@@ -69,7 +69,7 @@ def test_the_best_trial_is_found_and_each_is_an_ordinary_run(lab: mosaic.Lab) ->
     wait_until(lambda: (5, 5) in [(row.trials, row.total_trials) for row in index.changes(0)[1]])
     assert "5 of 5 trials" in repr(lab.runs) and len(sweep.trial_runs) == 10
     history = sweep.status.history
-    assert sweep.resume().status.history == history, "nothing is left to try"
+    assert sweep.resume().status.history == history, "no trial remains"
     sweep.remove(trials=True)
     assert list(lab.runs) == []
 
@@ -99,7 +99,7 @@ def test_everything_that_is_wrong_is_said_at_once_and_nothing_starts(lab: mosaic
             lab.sweep("toy", search={"learning_rate": search}, trials=0, total_timesteps=10, **WALK)
         assert f"search['learning_rate']: {reason}" in str(refused.value)
         assert "trials=0: must be an integer from 1 to 10,000" in str(refused.value)
-    with pytest.raises(mosaic.ConfigurationError) as refused:  # as its worker says, and as we do
+    with pytest.raises(mosaic.ConfigurationError) as refused:  # found by the worker and by lab.sweep
         lab.sweep("toy", search=RATES, mode="up", wings=2, trails=2, **{**WALK, "metric": "episode_retrun"})
     for part in (
         "5 problems",
@@ -152,7 +152,7 @@ def test_a_file_says_what_a_call_does(lab: mosaic.Lab, tmp_path: Path, capsys: A
         assert read["value"].max() == best.value and list(read["trial"]) == [0, 1, 2]
         assert read["runs"][best.number] == best.runs[1]
     assert main(["runs", "show", sweep.id, "--store", str(lab.root)]) == 0
-    assert "parameters.learning_rate" in capsys.readouterr().out, "each trial"
+    assert "parameters.learning_rate" in capsys.readouterr().out, "the trials are listed"
     assert main(["sweep", "--resume", sweep.id, "--trials", "1", "--store", str(lab.root)]) == 0
     assert "completed, 4 of 4 trials" in capsys.readouterr().out
     file.write_text(file.read_text() + "height = { low = 2, hihg = 3 }\ndepth = { high = 3 }\n")

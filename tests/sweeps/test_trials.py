@@ -1,5 +1,4 @@
-"""Trials of a sweep: their values over seeds, parameters that only some of them have, which are
-stopped, and in which order they may end."""
+"""Trials of a sweep: values over seeds, conditional parameters, pruning, and any order of completion."""
 
 from __future__ import annotations
 
@@ -56,7 +55,7 @@ def test_the_lowest_interquartile_mean_over_seeds_wins_and_all_its_seeds_play(
     ).wait(120)  # fmt: skip
     frame = sweep.trials()
     climbed = frame["parameters.rate"] * (40 - 9.5)
-    assert frame["value"].tolist() == pytest.approx((climbed + (8 + 27) / 2).tolist()), "of seeds 2 and 3"
+    assert frame["value"].tolist() == pytest.approx((climbed + (8 + 27) / 2).tolist()), "IQM: seeds 2 and 3"
     assert (frame["low"] < frame["value"]).all() and (frame["value"] < frame["high"]).all()
     assert (frame["low"] > climbed).all() and (frame["high"] < climbed + 65).all()
     assert [trial.number for trial in sweep.ranked()] == [1, 0, 2]
@@ -99,7 +98,7 @@ def test_a_queued_trial_is_shown_as_queued_and_its_time_is_that_of_its_training(
     trained = [sweep.runs(number)[0].elapsed for number in range(3)]
     assert sweep.trials()["seconds"].tolist() == pytest.approx(trained, abs=1.0)
     waited = [trial.idle for trial in sweep.records]
-    assert 0 <= waited[0] < waited[1] < waited[2], "in the queue, one after another"
+    assert 0 <= waited[0] < waited[1] < waited[2], "time in the queue, one after another"
 
 
 def test_a_log_read_by_several_threads_has_each_trial_once_with_its_end(tmp_path: Path) -> None:
@@ -162,9 +161,9 @@ def test_what_falls_behind_is_stopped_with_its_checkpoint_and_the_rest_goes_on(l
         "hiker", search={"rate": rates}, trials=99, sampler="grid", pruner="median", parallel=2,
         total_timesteps=1500, **CLIMB,
     ).wait(180)  # fmt: skip
-    assert [trial.parameters["rate"] for trial in sweep.records] == rates, "the grid has no more"
+    assert [trial.parameters["rate"] for trial in sweep.records] == rates, "the grid has no further values"
     states = [trial.state for trial in sweep.records]
-    assert states[:5] == [TrialState.COMPLETED] * 5, "the median rule waits for five"
+    assert states[:5] == [TrialState.COMPLETED] * 5, "the median rule needs five trials"
     last = sweep.records[6]
     step = max(last.reports)
     assert states[6] is TrialState.PRUNED and last.reason == f"pruned at step {step:,}"
@@ -183,7 +182,7 @@ def test_in_rounds_the_same_seed_searches_the_same_whatever_ends_first(lab: mosa
         ).wait(120)  # fmt: skip
 
     def first_to_end(sweep: Sweep) -> float:
-        """The rate of the trial that ended first of the first round."""
+        """Return the rate of the first round's trial that ended first."""
         runs = [sweep.runs(number)[0] for number in range(3)]
         ended = min(runs, key=lambda run: run.status.history[-1].timestamp)
         return float(ended.hyperparameters["rate"])

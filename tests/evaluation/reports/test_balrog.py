@@ -1,4 +1,4 @@
-"""Results in BALROG's files."""
+"""Results exported in BALROG's file format."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mosaic_lab.operators.balrog_agents import Agent
 
 
 class Played:
-    """One episode of an agent of BALROG's in an environment whose name has a dot."""
+    """Stand-in for an evaluation: one episode of a BALROG agent, in an environment with a dot in its name."""
 
     def __init__(self, folder: Path, agent: Agent = "dummy") -> None:
         played = {agent: operators.balrog(agent=agent)}

@@ -1,4 +1,4 @@
-"""Games between operators: who played whom, who won, and what that says of their strength."""
+"""Games between operators: pairings, winners and ratings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_everybody_plays_everybody_on_both_sides_and_is_rated(start_evaluation: 
         sides = [
             evaluation.steps(lane, seed)["action"] for lane in ("dice against coin", "coin against dice")
         ]
-        assert not sides[0].equals(sides[1]), "the same game again, with the sides exchanged"
+        assert not sides[0].equals(sides[1]), "exchanging the sides changes the game"
 
     ratings = evaluation.ratings()
     assert set(ratings.index) == set(players)

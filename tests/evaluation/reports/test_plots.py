@@ -1,4 +1,4 @@
-"""Charts of evaluations: what they show is what the tables say, and they are pictures without a notebook."""
+"""Charts of evaluations: they show the numbers of the tables and are saved as PNG without a notebook."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_averages_and_differences_are_charts_and_pictures(start_evaluation: Eval
     ]
     assert paired.png(tmp_path / "pairs.png").read_bytes().startswith(PNG)
     with Image.open(tmp_path / "pairs.png") as file:
-        assert "rng=5" in file.info["Description"], "what gives it again is in the file, not in its title"
+        assert "rng=5" in file.info["Description"], "the seed that reproduces the plot is in the metadata"
     noted_otherwise = replace(paired, note="read it with care").png(tmp_path / "note.png")
     assert noted_otherwise.read_bytes() != (tmp_path / "pairs.png").read_bytes()
     with pytest.raises(ConfigurationError, match=r"written as a \.png file, not as 'pairs\.svg'"):
@@ -122,14 +122,14 @@ def test_a_figure_has_no_scale_before_there_are_results_and_few_round_numbers_th
 
     figures = PlotFigures(plot(PlotMark("random", 0), PlotMark("still", 1)))
     row = figures.box.children[1]
-    assert EMPTY in row._dom_classes, "the scale of no data is not shown"
+    assert EMPTY in row._dom_classes, "axes without data are hidden"
     values = np.linspace(-6.5, 520.7, 60)
     points = (values, np.zeros(60)) if rows else (np.arange(60.0), values)
     figures.draw(plot(PlotMark("random", 0, points=points), PlotMark("still", 1)))
     assert EMPTY not in row._dom_classes
     numbered = row.children[0].axes[0 if rows else 1]
     assert numbered.tick_values.tolist() == ([0, 200, 400] if rows else [0, 100, 200, 300, 400, 500])
-    pointer = row.children[1]  # what shows the values under the pointer, after its figure
+    pointer = row.children[1]  # follows its figure; displays the values under the pointer
     assert pointer.labels == [[], ["random"] * 60]
     assert (pointer.x_label, pointer.rows) == ("return", list(rows))
     figures.close()

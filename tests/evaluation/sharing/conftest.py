@@ -1,4 +1,4 @@
-"""An honest bundle, which the tests forge."""
+"""An honest bundle, from which the tests make forged ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bundles that were changed after they were written, and the check that they are refused."""
+"""Helpers that forge bundles and check that opening them is refused."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ Members = dict[str, bytes]
 
 
 def members_of(bundle: Path) -> Members:
-    """Return the contents of a bundle's files by their names."""
+    """Return the contents of a bundle's files, by name."""
     with zipfile.ZipFile(bundle) as opened:
         return {name: opened.read(name) for name in opened.namelist()}
 
 
 def about(members: Members) -> dict[str, Any]:
-    """The manifest's facts beside those of files."""
+    """Return the manifest without its list of files."""
     return {name: value for name, value in json.loads(members["manifest.json"]).items() if name != "files"}
 
 
 def bundled(path: Path, members: Members, changed: Members, **facts: Any) -> Path:
-    """A bundle with other files, whose manifest vouches for all of them."""
+    """Write a bundle with changed files and a manifest that lists them all."""
     files = {name: content for name, content in members.items() if name != "manifest.json"} | changed
     archive.pack_bundle(path, files, about(members) | facts)
     return path
 
 
 def tampered(path: Path, members: Members, *extra: tuple[zipfile.ZipInfo, bytes]) -> Path:
-    """An honest bundle with more members, that its manifest does not know of."""
+    """Write the members, their manifest unchanged, and ``extra`` members that it does not list."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as bundle:
         for name, content in members.items():
             bundle.writestr(name, content)
@@ -44,7 +44,7 @@ def tampered(path: Path, members: Members, *extra: tuple[zipfile.ZipInfo, bytes]
 
 
 def refused(path: Path, says: str) -> None:
-    """It is, with that; and nothing was written, neither inside nor beside."""
+    """Assert that the bundle is refused with the message ``says`` and that no file was written."""
     before = set(path.parent.rglob("*"))
     with pytest.raises(MosaicError, match=says):
         open_bundle(path, path.parent / "into")

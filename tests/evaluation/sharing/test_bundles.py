@@ -1,4 +1,4 @@
-"""An evaluation as one file: its content, and its use on another machine."""
+"""Bundles: an evaluation in one file, its contents, and its use on another machine."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def test_what_is_in_it(tmp_path: Path, evaluation: Evaluation) -> None:
     assert json.loads(inside["notebook.ipynb"]) == NOTEBOOK
     rows = list(csv.DictReader(io.StringIO(inside["results.csv"].decode())))
     assert [float(row["return"]) for row in rows] == list(evaluation.results()["return"])
-    assert {row["operator"] for row in rows} == {"random", "'=still"}, "no formula for a spreadsheet"
+    assert {row["operator"] for row in rows} == {"random", "'=still"}, "a spreadsheet must not read a formula"
     assert inside["episodes.jsonl"].count(b"\n") == 12
     assert b"\ngymnasium==" in inside["locks/gymnasium.txt"]
     text = b"".join(inside.values()).decode()
-    assert str(tmp_path) not in text and str(Path.home()) + "/" not in text, "a path of this machine"
+    assert str(tmp_path) not in text and str(Path.home()) + "/" not in text, "no path of this machine"
     evaluation.bundle(tmp_path / "again.zip", notebook)
     assert (tmp_path / "again.zip").read_bytes() == (tmp_path / "share.zip").read_bytes()
 
@@ -68,7 +68,7 @@ def test_the_script_in_it_plays_by_itself(
 def test_a_tuple_in_settings_reaches_the_environment_as_one(
     tmp_path: Path, start_evaluation: Evaluate
 ) -> None:
-    settings = {"agent_start_pos": (3, 3)}  # which a list would fail: MiniGrid compares it with a tuple
+    settings = {"agent_start_pos": (3, 3)}  # MiniGrid compares it with a tuple: a list would fail
     still = {"still": operators.passive()}
     played = start_evaluation("MiniGrid-Empty-8x8-v0", still, seeds=[1], env_kwargs=settings, max_steps=2)
     bundle = played.wait(120).bundle(tmp_path / "share.zip")
@@ -105,7 +105,7 @@ def test_verified_elsewhere(
     monkeypatch.chdir(elsewhere)
     assert main(["evaluate", str(bundle), "--verify"]) == 0
     assert "identical: 12 episodes gave the same results here as in share.zip" in capsys.readouterr().out
-    assert not Supervisor().runs(), "a run that found no difference"
+    assert not Supervisor().runs(), "a verification without differences keeps no run"
     assert main(["evaluate", str(bundle), "--verify"]) == 1
     assert "share exists already" in capsys.readouterr().err
     assert main(["evaluate", str(bundle), "--verify", "--sample", "2", "--into", "other"]) == 0
@@ -117,7 +117,7 @@ def test_results_that_differ_elsewhere_are_reported(
 ) -> None:
     inside = members_of(evaluation.bundle(tmp_path / "share.zip"))
     manifest = json.loads(inside.pop("manifest.json"))
-    step = b'"step_index":4,"episode_index":1,'  # wherever that episode was played
+    step = b'"step_index":4,"episode_index":1,'  # in whichever arena played that episode
     played = next(
         name for name in sorted(inside) if name.startswith("steps/0-random") and step in inside[name]
     )
@@ -138,7 +138,7 @@ def test_results_that_differ_elsewhere_are_reported(
         f"the versions of the bundle: {into}/locks/gymnasium.txt. That list came with it and is not vet"
         in said
     )
-    assert "pip install" not in said, "a command that installs the versions in a bundle of unknown origin"
+    assert "pip install" not in said, "no command that installs what an unknown bundle lists"
     assert re.search(r"differs: random, seed \d+, episode \d: steps, from step 4", said)
     (kept,) = Supervisor(runs).runs()
     assert f"mosaic-lab runs show {kept.id}" in said
@@ -202,4 +202,4 @@ def test_no_resuming_with_other_versions(start_evaluation: Evaluate) -> None:
     evaluation.resume().wait(120)
     provenance.write_text(json.dumps(recorded))
     resumed = Evaluation(evaluation.folder).resume().wait(60)
-    assert resumed.state == "completed", "no episode remains that another version would play"
+    assert resumed.state == "completed", "no episode remains for another version to play"

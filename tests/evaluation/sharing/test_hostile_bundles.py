@@ -1,4 +1,4 @@
-"""Bundles of unknown origin: each attack is refused, by the member, and nothing of it stays."""
+"""Bundles of unknown origin: each attack is refused, with its member named, and leaves no file behind."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_sizes_that_lie(tmp_path: Path, members: Members) -> None:
 
 
 def recording(shape: tuple[int, ...] = (3,), members: int = 1, size: int | None = None) -> bytes:
-    """A file of observations whose array headers declare ``shape``, and members ``size`` bytes."""
+    """Observation file whose array headers declare ``shape`` and whose members declare ``size`` bytes."""
     header = io.BytesIO()
     about = {"descr": "<f8", "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(header, about)

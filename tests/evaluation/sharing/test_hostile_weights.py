@@ -57,7 +57,7 @@ def zipped(*members: tuple[str, bytes], method: int = zipfile.ZIP_STORED) -> byt
 
 
 def test_models_of_stable_baselines3(tmp_path: Path, members: Members) -> None:
-    """Their weights are files in them; the other pickles, which nothing loads, are in a JSON document."""
+    """Each weights file inside is checked; the pickles in the model's JSON document are never loaded."""
     safe, evil = (zipped(("archive/data.pkl", pickle.dumps(one, 2))) for one in ({}, Evil()))
     place = "checkpoints/1/policy.zip"
     model = {place: zipped(("data", b"{}"), ("policy.pth", safe), ("policy.optimizer.pth", evil))}
@@ -92,18 +92,18 @@ def test_pickles_that_another_reader_would_find(tmp_path: Path, members: Members
 
 
 def two_lists() -> bytes:
-    """A zip file with two lists of members: the end names one, the other is in the usual place."""
+    """A zip file with two central directories: one at the stated offset, one right before the end record."""
     evil = zipped(("archive/data.pkl", EVIL))
     safe = zipped(("archive/data.pkl", SAFE))
     at, end = evil.index(b"PK\x01\x02"), safe.index(b"PK\x01\x02")
-    content = evil[:at] + safe[:end]  # the members, one behind the other
+    content = evil[:at] + safe[:end]  # the members of both files
     wrong = content + evil[at:-22] + safe[end:-22]
     directory = safe[-22:-6] + len(content).to_bytes(4, "little") + b"\0\0"
     return wrong + directory
 
 
 def test_weights_of_pytorch_itself_are_not_refused(tmp_path: Path) -> None:
-    """As PyTorch 2.13 writes them: an end for large files, whatever their size."""
+    """PyTorch 2.13 writes a zip64 end record whatever the size of the file."""
     names = ("data.pkl", ".format_version", "byteorder", "data/0", "version", ".data/serialization_id")
     plain = zipped(*((f"policy/{name}", SAFE) for name in names))
     at = plain.index(b"PK\x01\x02")

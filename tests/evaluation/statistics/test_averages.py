@@ -1,7 +1,7 @@
-"""Averages of scores with intervals: by hand, against scipy, and against the definitions of rliable.
+"""Averages of scores and their intervals: by hand, against SciPy, and against rliable's definitions.
 
-rliable itself cannot be imported beside pandas 3 (its dependency arch 7 fails), so the definitions that it
-published (Agarwal et al. 2021) are written out here with scipy.
+rliable cannot be imported with pandas 3 (its dependency arch 7 fails), so its published definitions
+(Agarwal et al. 2021) are implemented here with SciPy.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def of(scores: object, target: float | None = 1.0, seed: int = 0, **others: obje
 
 
 def table(matrix: np.ndarray) -> dict[str, np.ndarray]:
-    """rliable's (runs, tasks) as {task: scores}."""
+    """Convert rliable's (runs, tasks) array to {task: scores}."""
     return {f"task {index}": column for index, column in enumerate(matrix.T)}
 
 
@@ -47,7 +47,7 @@ def test_an_odd_number_of_scores_and_one_that_quarters_do_not_divide() -> None:
     found = of([7.0, 1.0, 3.0, 100.0, 5.0])
     assert found.median.value == 5.0
     assert found.iqm.value == 5.0  # 5 // 4 = 1 score is cut off at either end
-    assert of([1.0, 2.0, 30.0]).iqm.value == 11.0  # 3 // 4 = 0: nothing is
+    assert of([1.0, 2.0, 30.0]).iqm.value == 11.0  # 3 // 4 = 0: no score is cut off
 
 
 def test_zero_is_a_target() -> None:
@@ -72,7 +72,7 @@ def test_estimates_are_those_that_rliable_defines(runs: int, tasks: int) -> None
 
 
 def naive(matrix: np.ndarray, target: float, resamples: int) -> dict[str, np.ndarray]:
-    """rliable's procedure: every resample is made, each task's runs with replacement."""
+    """rliable's procedure: compute every resample, drawing each task's runs with replacement."""
     generator, (runs, tasks) = rng(99), matrix.shape
     drawn = [
         matrix[generator.integers(0, runs, size=matrix.shape), np.arange(tasks)] for _ in range(resamples)
@@ -116,11 +116,11 @@ def test_the_interval_of_a_mean_is_that_of_scipy() -> None:
         ("mean", 3.0, 0.91),
         ("median", 3.0, 0.91),
         ("iqm", 3.0, 0.91),
-        ("optimality_gap", 1 / math.sqrt(2 * math.pi), 0.88),  # of skewed numbers: a little too narrow
+        ("optimality_gap", 1 / math.sqrt(2 * math.pi), 0.88),  # skewed: the interval is a little too narrow
     ],
 )
 def test_intervals_cover_the_truth_as_often_as_they_say(name: str, truth: float, least: float) -> None:
-    """500 samples of 40 normal scores with percentile intervals of 95%."""
+    """500 samples of 40 normal scores, with 95% percentile intervals."""
     generator = rng(4)
     operators = {str(index): generator.normal(3.0, 1.0, size=40) for index in range(500)}
     found = summary(operators, rng=generator, target=3.0, resamples=1000).values()
@@ -170,7 +170,7 @@ def test_scores_shifted_and_scaled_shift_and_scale_all_estimates() -> None:
 def test_tasks_weigh_the_same_whatever_their_number_of_episodes() -> None:
     few, many = rng(13).normal(0, 1, size=12), rng(14).normal(9, 1, size=36)
     found = of({"few": few, "many": many})
-    evenly = np.concatenate([np.repeat(few, 3), many])  # the same weights, as scores of weight one
+    evenly = np.concatenate([np.repeat(few, 3), many])  # the same weighting by repetition
     assert found.mean.value == pytest.approx((few.mean() + many.mean()) / 2)
     assert found.median.value == pytest.approx(np.median(evenly))
     assert found.iqm.value == pytest.approx(stats.trim_mean(evenly, 0.25))
@@ -178,7 +178,7 @@ def test_tasks_weigh_the_same_whatever_their_number_of_episodes() -> None:
 
 
 def test_episodes_of_a_run_are_resampled_together() -> None:
-    """Episodes that repeat what their run does are no more evidence than the run."""
+    """Episodes that repeat their run's score add no evidence to it."""
     runs = rng(15).normal(size=8)
     repeated = np.repeat(runs[:, None], 50, axis=1)
     together, apart = of({"it": repeated}), of({"it": repeated.ravel()})
@@ -273,7 +273,7 @@ def test_memory_is_bounded_by_the_scores() -> None:
     of(scores)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 200 * 30_000  # 200 bytes a score; one array of the resamples would have 16,000
+    assert peak < 200 * 30_000  # 200 bytes per score; one array of resamples would take 16,000
 
 
 def test_scores_are_normalised_task_by_task() -> None:

@@ -1,4 +1,4 @@
-"""Scores over thresholds and over training steps."""
+"""Performance profiles (scores over thresholds) and learning curves (scores over training steps)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_profile_is_the_score_distribution_that_rliable_defines() -> None:
 
 
 def test_intervals_of_a_profile_are_those_of_binomial_shares() -> None:
-    """The share above a threshold of a resample of n episodes is binomial."""
+    """In a resample of n episodes, the number of scores above a threshold is binomial."""
     scores = rng(2).normal(size=400)
     found = performance_profile(scores, [-1.0, 0.0, 1.5], rng=rng(), resamples=20_000)
     for share, low, high in zip(found.share, found.low, found.high, strict=True):
@@ -70,7 +70,7 @@ def test_a_curve_by_hand() -> None:
         1.0,
         2.0,
         4.0,
-    ]  # of two runs, both drawn twice in a quarter of resamples each
+    ]  # each of the two runs is drawn twice in a quarter of the resamples
     assert found.high.tolist() == [5.0, 10.0, 20.0]
     assert (found.runs, found.outside) == (2, 2)  # steps 0 and 30 are in one run only
 

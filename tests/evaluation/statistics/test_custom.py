@@ -1,4 +1,4 @@
-"""A statistic of one's own, against SciPy's bootstrap and the stratified bootstrap of Agarwal et al. 2021."""
+"""User-defined statistics, against SciPy's bootstrap and the stratified bootstrap of Agarwal et al. 2021."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_interval_of_one_task_is_that_of_scipy(interval: str, method: str) -
 def test_tasks_are_strata_or_resampled_too(resample_tasks: bool) -> None:
     ours = statistic(SPREAD, interquartile_mean, rng=rng(), resample_tasks=resample_tasks, resamples=4000)
     draws, replicates = rng(1), []
-    for _ in range(4000):  # as rliable draws runs in each column, and columns if requested
+    for _ in range(4000):  # as in rliable: draw runs per column, and columns if requested
         runs = draws.integers(0, 12, size=SPREAD.shape)
         tasks = draws.integers(0, 3, size=3) if resample_tasks else np.arange(3)
         replicates.append(interquartile_mean(SPREAD[runs, tasks]))

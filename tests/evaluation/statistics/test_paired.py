@@ -1,4 +1,4 @@
-"""Two operators against each other: differences on shared seeds, and who scores more."""
+"""Two operators compared: differences on shared seeds, and the probability of improvement."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_improvement_by_hand() -> None:
 @pytest.mark.parametrize("whole", [False, True])
 def test_improvement_is_the_mann_whitney_statistic_averaged_over_tasks(whole: bool) -> None:
     first, second = rng(1).normal(1, 2, size=(15, 4)), rng(2).normal(0, 2, size=(11, 4))
-    if whole:  # many equal scores
+    if whole:  # many ties
         first, second = first.round(), second.round()
     published = [
         stats.mannwhitneyu(first[:, task], second[:, task], alternative="greater").statistic / (15 * 11)

@@ -1,4 +1,4 @@
-"""Wins, draws, losses, and Elo ratings."""
+"""Wins, draws and losses with Wilson intervals, and Elo ratings."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_draw_is_half_a_win_for_both() -> None:
 
 
 def test_games_against_a_third_player_count() -> None:
-    """3:1 against one and 1:3 against the other in a ring of pairs that agree: strengths 3, 1 and 9."""
+    """Consistent results around a ring (a:b 3:1, b:c 1:9, a:c 1:3) give the strengths 3, 1 and 9."""
     table = {("a", "b"): (3, 1), ("b", "c"): (1, 9), ("a", "c"): (1, 3)}
     found = elo(*games(table), rng=rng(), anchor=0.0)
     expected = 400 * np.log10([3, 1, 9])
@@ -70,7 +70,7 @@ def test_games_against_a_third_player_count() -> None:
 
 
 def games(table: dict[tuple[str, str], tuple[int, int]]) -> tuple[list[str], list[str], list[float]]:
-    """A table of (wins, losses) by pair, game by game."""
+    """Expand a table of (wins, losses) per pair into single games."""
     rows = [
         (*pair, result)
         for pair, counts in table.items()
@@ -82,7 +82,7 @@ def games(table: dict[tuple[str, str], tuple[int, int]]) -> tuple[list[str], lis
 
 
 def played(count: int, seed: int, players: int = 6) -> tuple[list[str], list[str], np.ndarray, np.ndarray]:
-    """Games of players with known strengths, draws among them."""
+    """Simulate games, some of them drawn, between players of known strength."""
     generator = rng(seed)
     strength = np.linspace(-200, 200, players)
     one = generator.integers(0, players, size=count)
@@ -109,7 +109,7 @@ def test_ratings_are_the_maximum_likelihood() -> None:
 
 
 def test_ratings_updated_game_by_game_settle_at_the_same_values() -> None:
-    """As servers of leaderboards such as TextArena's update them, here in many passes with a small step."""
+    """Online updates as in leaderboards such as TextArena's, here in many passes with a small step."""
     first, second, results, _ = played(300, seed=1)
     found = elo(first, second, results, rng=rng(), anchor=1000.0)
     now, passes, order = dict.fromkeys(found.players, 1000.0), [], rng()
@@ -140,7 +140,7 @@ def test_the_interval_covers_the_true_strengths_as_often_as_it_says() -> None:
     covered = []
     for seed in range(60):
         first, second, results, strength = played(400, seed=100 + seed)
-        # Draws fall on any pair alike, which makes the true expected score 0.8 p + 0.1.
+        # Every pair draws equally often, so the true expected score is 0.8 p + 0.1.
         truth = expected_ratings(strength)
         found = elo(first, second, results, rng=rng(seed), anchor=0.0, resamples=400)
         covered += [at.low <= true <= at.high for at, true in zip(found.ratings, truth, strict=True)]
@@ -148,7 +148,7 @@ def test_the_interval_covers_the_true_strengths_as_often_as_it_says() -> None:
 
 
 def expected_ratings(strength: np.ndarray) -> np.ndarray:
-    """The limit of ratings for infinitely many games: the same fit to expected scores."""
+    """Ratings in the limit of infinitely many games: the same fit, to expected scores."""
     share = 0.1 + 0.8 / (1 + 10 ** ((strength[None, :] - strength[:, None]) / 400))
     one, other = np.triu_indices(len(strength), 1)
 
@@ -171,12 +171,12 @@ def test_a_player_who_never_lost_gets_a_finite_rating_that_says_so() -> None:
 
 
 def test_only_tables_without_a_maximum_are_regularised() -> None:
-    """a beats b and c always: separated. With one loss to c there is a chain from everyone to everyone."""
+    """If a never loses, no maximum exists; one loss to c connects all players in both directions."""
     ring = {("a", "b"): (5, 0), ("b", "c"): (3, 2), ("a", "c"): (5, 0)}
     assert elo(*games(ring), rng=rng()).regularised
     closed = elo(*games(ring | {("a", "c"): (4, 1)}), rng=rng())
     assert not closed.regularised
-    assert closed.regularised_resamples > 0  # many resamples leave the one loss out
+    assert closed.regularised_resamples > 0  # many resamples omit the only loss
     assert all(math.isfinite(rating.high) for rating in closed.ratings)
 
 
