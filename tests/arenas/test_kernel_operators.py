@@ -133,7 +133,7 @@ def test_code_that_never_returns_costs_the_others_nothing(start_comparison: Comp
     assert (thinking["agent"], thinking["operator"]) == ("agent_0", "stuck")
     comparison.reset()
     assert states(comparison) == [("ready", 0)] * 2
-    release.set()  # not called again before it returns: user code may not be thread-safe
+    release.set()  # until then it is not called again: user code need not be thread-safe
     comparison.step(4)
     assert states(comparison) == [("ready", 4)] * 2
 

@@ -101,7 +101,7 @@ def test_it_trains_and_reports(lab: mosaic.Lab) -> None:
     assert trained["algo"] == "walk" and trained["extras"]["algo_params"] == {"stride": 0.75}
     assert trained["weather"] == {"wind": 0.25}, "wind goes to the section that has this field"
     assert checkpoint.path.is_relative_to(run.folder.path)
-    assert f"walking from {run.folder.path}" in run.log(), "output that is no message goes to the log"
+    assert f"walking from {run.folder.path}" in run.log(), "output that is not a message goes to the log"
 
 
 def test_its_failure_its_refusal_and_a_stop(lab: mosaic.Lab) -> None:

@@ -141,7 +141,7 @@ def test_actions_that_cannot_be_played_are_refused_before_anything_starts(
 def test_a_comparison_begins_after_actions_and_counts_from_there(
     start_comparison: Callable[..., Any],
 ) -> None:
-    """Given two of the same actions at its start, a lane ends two steps earlier."""
+    """A lane that starts after two passive actions ends two steps earlier than one from the reset."""
     players = {"still": operators.passive()}
     whole = start_comparison("CartPole-v1", players, [3], start=None)
     later = start_comparison("CartPole-v1", players, [3], start=[0, 0])
@@ -156,7 +156,7 @@ def test_a_comparison_begins_after_actions_and_counts_from_there(
 def test_an_evaluation_records_its_start_and_its_replay_begins_there(
     start_evaluation: Callable[..., Evaluation], tmp_path: Path
 ) -> None:
-    """So do its bundle and the bundle's replay; another evaluation begins at a step of that replay."""
+    """Its bundle and the bundle's replay begin there too; another evaluation begins at a step of the replay."""
     players = {"dice": operators.random()}
     played = start_evaluation("CartPole-v1", players, seeds=[5, 6], start=CART).wait(120)
     bundle = open_bundle(played.bundle(tmp_path / "share.zip"), tmp_path / "opened")

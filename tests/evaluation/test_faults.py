@@ -91,7 +91,7 @@ def test_a_stop_a_torn_line_and_a_flipped_digit_leave_no_trace(
     evaluation.stop()
     evaluation.resume().wait(60)
     history = evaluation.status.history
-    assert evaluation.resume().status.history == history, "there is nothing left to play"
+    assert evaluation.resume().status.history == history, "no episode remained to play"
     assert evaluation.versions == undisturbed.versions
     assert evaluation.fingerprint() == expected
     rewards.append(json.loads(lines(evaluation)[-1])["payload"]["total_reward"])

@@ -17,8 +17,8 @@ EPISODES = 25
 
 
 def remaining(ends: dict[str, Iterable[float]], now: float) -> float | None:
-    """Estimate the rest of 25 episodes per operator, two at a time, from the times at which some ended. Each
-    operator's arena plays without a pause from time 0; the recorded seconds exclude a reset of 0.5 s."""
+    """Estimate the time left for 25 episodes per operator, two at a time, given when the finished ones ended.
+    Each operator's arena plays without a pause from time 0; the recorded seconds exclude a reset of 0.5 s."""
     ended: dict[Any, dict[str, Any]] = {}
     for label, times in ends.items():
         begin = 0.0

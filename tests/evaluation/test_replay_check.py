@@ -1,4 +1,4 @@
-"""Fingerprints and verification: equal for equal outcomes; each difference is reported with its step."""
+"""Fingerprints and verification: changed results change the fingerprint and are reported with their step."""
 
 from __future__ import annotations
 

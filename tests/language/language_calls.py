@@ -21,7 +21,7 @@ PROMPT = [Turn("system", "You play."), Turn("user", "Actions: go forward, turn l
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
 )
-"""A picture of one red pixel."""
+"""PNG image of one red pixel."""
 
 KEY_VARIABLE = "FAKE_SERVER_KEY"
 

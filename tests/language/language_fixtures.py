@@ -64,7 +64,7 @@ class FakeServer:
 
 @pytest.fixture
 def language_server() -> Iterator[FakeServer]:
-    """A fake language server of the test's own."""
+    """A fake language server for this test only."""
     server = FakeServer()
     try:
         yield server

@@ -73,7 +73,7 @@ def test_an_image_counts_by_its_size(server: FakeServer, tmp_path: Path) -> None
     _, reserved = budget.estimate([Turn("user", "Now?", (wide,))], 10, None)
     assert 2_900 < reserved < 3_000, "at least 2.46 tokens per 32-pixel patch"
     (tmp_path / "images").rename(tmp_path / "gone")
-    assert budget.spent(tmp_path)["tokens"] > 8_000, "an image of unknown size counts as large"
+    assert budget.spent(tmp_path)["tokens"] > 8_000, "the maximum per image of unknown size"
 
 
 def test_a_budget_in_money_needs_a_price(server: FakeServer, tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_the_process_ends_with_the_policy(checkpoint: Path) -> None:
 
 
 def test_the_process_ends_with_the_kernel(checkpoint: Path) -> None:
-    """Whether the kernel exits or is killed."""
+    """The process ends whether the kernel exits or is killed."""
     program = (
         "import sys, mosaic_lab as mosaic\n"
         f"policy = mosaic.policy({str(checkpoint)!r}, agent='red_0')\n"

@@ -1,6 +1,6 @@
 """A sweep without trainings: a process that records random trials, one per second, as a sweep would.
 
-It is ``python -m sweeps.stored --config <run folder>/config.json``, as a run of the worker "sweep".
+The command of a run of the worker "sweep": ``python -m sweeps.stored --config <run>/config.json``.
 """
 
 from __future__ import annotations

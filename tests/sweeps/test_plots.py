@@ -78,7 +78,7 @@ def test_the_best_so_far_is_a_running_extreme_of_what_completed(
     assert places[-1] == COUNT - 1, "the line extends to the newest trial"
     best = sorted(completed, key=lambda one: one.value or 0, reverse=mode == "max")[0]
     point = drawn["best"].points
-    assert point is not None and list(point[0]) == [best.number], "the best trial has its colour"
+    assert point is not None and list(point[0]) == [best.number], "the point of the best trial"
     points = drawn["pruned"].points
     assert points is not None and drawn["pruned"].color == NEUTRAL
     assert list(points[0]) == [one.number for one in in_state(trials, TrialState.PRUNED)]

@@ -1,4 +1,4 @@
-"""Segments of real trainings: checkpoints are resumed, hyperparameters change, kills do no harm."""
+"""Segments of real trainings: checkpoints resume, hyperparameters change, and kills lose no segment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search spaces: tables, functions and grids, and the reasons for which invalid ones are refused."""
+"""Search spaces: tables, functions and grids; invalid ones are refused with the reason."""
 
 from __future__ import annotations
 

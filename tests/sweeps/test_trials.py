@@ -1,4 +1,4 @@
-"""Trials of a sweep: values over seeds, conditional parameters, pruning, and any order of completion."""
+"""Trials of a sweep: values over seeds, conditional parameters, pruning, and the order of completion."""
 
 from __future__ import annotations
 
