@@ -156,7 +156,7 @@ def test_a_comparison_begins_after_actions_and_counts_from_there(
 def test_an_evaluation_records_its_start_and_its_replay_begins_there(
     start_evaluation: Callable[..., Evaluation], tmp_path: Path
 ) -> None:
-    """Its bundle and the bundle's replay begin there too; another evaluation begins at a step of the replay."""
+    """Its bundle and the bundle's replay begin there too; another evaluation begins within the replay."""
     players = {"dice": operators.random()}
     played = start_evaluation("CartPole-v1", players, seeds=[5, 6], start=CART).wait(120)
     bundle = open_bundle(played.bundle(tmp_path / "share.zip"), tmp_path / "opened")

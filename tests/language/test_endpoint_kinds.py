@@ -201,9 +201,7 @@ def test_a_key_in_an_answer_is_in_no_exchange(
         )
         one = model(server, said, provider, headers=headers, recording=recorded)
         exchange = one.ask(PROMPT, lambda text: Parsed(1, text))
-        assert exchange.answer == exchange.parsed == "go forward with [key] or [key]", (
-            "TEAM, a short value, stays"
-        )
+        assert exchange.answer == exchange.parsed == "go forward with [key] or [key]", "short values stay"
         assert exchange.reasoning == "[key] hm"
         one.close()
     (file,) = tmp_path.glob("*.jsonl")
