@@ -45,7 +45,11 @@ def tampered(path: Path, members: Members, *extra: tuple[zipfile.ZipInfo, bytes]
 
 def refused(path: Path, says: str) -> None:
     """Assert that the bundle is refused with the message ``says`` and that no file was written."""
-    before = set(path.parent.rglob("*"))
+    before = _contents(path.parent)
     with pytest.raises(MosaicError, match=says):
         open_bundle(path, path.parent / "into")
-    assert set(path.parent.rglob("*")) == before
+    assert _contents(path.parent) == before
+
+
+def _contents(folder: Path) -> dict[Path, bytes | None]:
+    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
