@@ -1,6 +1,6 @@
-"""Fixtures: a real Chromium (one a module) and fresh pages in it (one a test).
+"""Fixtures: a real Chromium per module and a new page per test.
 
-All pages of a session share a cache: a test that loads JupyterLab does not compile it again.
+All pages of a session share one cache, so that JupyterLab's code is compiled only once.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expec
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 DISABLED = (
-    *("WebUIOmniboxPopup", "WebUIOmniboxAimPopup"),  # pages for an address bar that no one sees
-    # Playwright's own list, which this one replaces.
+    *("WebUIOmniboxPopup", "WebUIOmniboxAimPopup"),  # pages of an address bar that tests never show
+    # Playwright's default list, which this one replaces.
     *("AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades"),
     *("LensOverlay", "MediaRouter", "OptimizationHints", "PaintHolding", "ThirdPartyStoragePartitioning"),
 )
 CHROMIUM_ARGUMENTS = [
     "--no-sandbox",
-    "--disable-gpu",  # there is none, and imitating one costs a tenth of a page's time
+    "--disable-gpu",  # no GPU here, and emulating one costs a tenth of a page's time
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
@@ -34,7 +34,7 @@ EXPECT_MS = 30_000
 
 
 def chromium_executable() -> str:
-    """The path of Chromium; the test is skipped where there is none."""
+    """Return the path of Chromium; skip the test if it is not installed."""
     executable = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
     if executable is None:
         pytest.skip(f"no Chromium on the PATH (looked for {', '.join(CHROMIUM_NAMES)})")
@@ -43,7 +43,7 @@ def chromium_executable() -> str:
 
 @pytest.fixture(scope="module")
 def playwright() -> Iterator[Playwright]:
-    # A module's and not the session's: while it is open, this thread cannot run an event loop of its own.
+    # Per module, not per session: while Playwright is open, this thread cannot run another event loop.
     expect.set_options(timeout=EXPECT_MS)
     with sync_playwright() as playwright:
         yield playwright
@@ -51,7 +51,7 @@ def playwright() -> Iterator[Playwright]:
 
 @pytest.fixture(scope="module")
 def browser(playwright: Playwright) -> Iterator[Browser]:
-    """A Chromium whose pages share nothing."""
+    """A Chromium in which each new page gets its own context."""
     browser = playwright.chromium.launch(executable_path=chromium_executable(), args=CHROMIUM_ARGUMENTS)
     yield browser
     browser.close()
@@ -59,14 +59,14 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def chromium_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of Chromium's cache."""
+    """Cache folder of Chromium, shared by the session."""
     return tmp_path_factory.mktemp("chromium")
 
 
 @pytest.fixture(scope="module")
 def context(playwright: Playwright, chromium_cache: Path) -> Iterator[BrowserContext]:
-    """A Chromium with a new profile, and the cache of the session."""
-    # With one profile for the session, downloads of a late launch at times never began.
+    """A Chromium with a new profile and the session's cache."""
+    # With one profile per session, downloads in later launches sometimes never started.
     context = playwright.chromium.launch_persistent_context(
         "",
         executable_path=chromium_executable(),
@@ -81,7 +81,7 @@ def context(playwright: Playwright, chromium_cache: Path) -> Iterator[BrowserCon
 @pytest.fixture
 def page(context: BrowserContext) -> Iterator[Page]:
     yield context.new_page()
-    for page in context.pages[1:]:  # Chromium ends with its last page, which is its own
+    for page in context.pages[1:]:  # keep the initial page: Chromium exits with its last one
         page.close()
     context.set_offline(False)
     context.clear_permissions()

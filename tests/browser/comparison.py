@@ -1,4 +1,4 @@
-"""Helpers of browser tests of comparisons: open one in a notebook, press its buttons, read its lanes."""
+"""Helpers for browser tests of comparisons: open one in a notebook, press its buttons, read its lanes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def lean(observation):
 """
 TWO = "'CartPole-v1', {'lean': lean, 'random': operators.random()}, seeds=[42, 43, 44]"
 PERSON = "'CartPole-v1', {'me': operators.human(), 'lean': lean}, seeds=[42]"
-INSTALL_MS = 300_000  # the first test builds the environments of the workers
+INSTALL_MS = 300_000  # the first test builds the workers' environments
 
 
 def compare(
     page: Page, jupyterlab: JupyterLab, folder: Path, call: str, *cells: str, setup: str = SETUP
 ) -> Notebook:
-    """A notebook with ``lab.compare(call)`` shown in its first cell."""
+    """Open a notebook whose first cell displays ``lab.compare(call)``."""
     notebook = opened(page, jupyterlab, folder, f"{setup}cmp = lab.compare({call})\ncmp", *cells)
     notebook.start(0)
     expect(widget(page)).to_be_visible(timeout=INSTALL_MS)
@@ -55,7 +55,7 @@ def seed(page: Page) -> Locator:
 
 
 def drawn(page: Page) -> list[int]:
-    """Frames drawn so far, a number a lane."""
+    """Number of frames drawn so far, per lane."""
     counts = page.locator(".mosaic-lanes").evaluate("element => element.mosaicFrames.drawn")
     assert isinstance(counts, list)
     return counts

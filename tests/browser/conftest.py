@@ -1,7 +1,7 @@
-"""A real JupyterLab server for the tests of what users see there.
+"""A real JupyterLab server for tests of the user interface.
 
-Fixtures: ``jupyterlab`` (one server a session, emptied after each module), ``folder`` (in its root, one a
-test). ``page`` is in ``browser.chromium``; ``browser.jupyter`` writes notebooks, opens them and runs cells.
+Fixtures: ``jupyterlab`` (one server per session, emptied after each module), ``folder`` (one per test, in its
+root). ``page`` is in ``browser.chromium``; ``browser.jupyter`` writes notebooks, opens them and runs cells.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterL
 
 @pytest.fixture(scope="module")
 def jupyterlab(shared_server: JupyterLab, context: BrowserContext) -> Iterator[JupyterLab]:
-    """The session's server, whose kernels and files end with the module."""
+    """The session's server; its kernels and files are removed after the module."""
     yield shared_server
     for page in context.pages[1:]:
         page.close()
@@ -35,7 +35,7 @@ def jupyterlab(shared_server: JupyterLab, context: BrowserContext) -> Iterator[J
 
 @pytest.fixture
 def folder(jupyterlab: JupyterLab, request: pytest.FixtureRequest) -> Iterator[Path]:
-    """A folder of this test's own in the server's root; its busy cells and its runs end with the test."""
+    """A folder for this test in the server's root; its busy cells and its runs end with the test."""
     folder = jupyterlab.root / request.node.name
     folder.mkdir()
     yield folder
@@ -45,6 +45,6 @@ def folder(jupyterlab: JupyterLab, request: pytest.FixtureRequest) -> Iterator[P
 
 @pytest.fixture
 def supervisor(folder: Path) -> Iterator[Supervisor]:
-    """The store in the test's folder."""
+    """Supervisor of the run store in the test's folder."""
     with store(folder / "mosaic_runs") as supervisor:
         yield supervisor

@@ -1,4 +1,4 @@
-"""Views of frames in JupyterLab: what browser tests start, look at and read off the canvas."""
+"""Helpers for browser tests of frames: start a painter, find its view, read the pixels of the canvas."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GRID: Shape = (84, 84, 3)
 
 
 def start(folder: Path, shape: Shape = GRID, **settings: Any) -> Run:
-    """A real worker that publishes numbered frames of this shape until it is stopped."""
+    """Start a real worker that publishes numbered frames of this shape until it is stopped."""
     settings = {"sizes": [list(shape)], "pattern": "grid", "label": "painter grid", **settings}
     return start_painter(Supervisor(folder / "mosaic_runs", max_running=9), **settings)
 
@@ -33,14 +33,14 @@ def view(page: Page, index: int = 0) -> Locator:
 
 
 def counters(page: Page, index: int = 0) -> dict[str, Any]:
-    """The counters of the view: `drawn` per tile, `ages`, `reopened`."""
+    """Counters of the view: `drawn` per tile, `ages`, `reopened`."""
     found = view(page, index).evaluate("element => element.mosaicFrames")
     assert isinstance(found, dict)
     return found
 
 
 def flows(page: Page, index: int = 0, tile: int = 0) -> None:
-    """New frames are drawn, and what is on the canvas changes."""
+    """Assert that new frames are drawn and that the canvas changes."""
     try:
         expect(view(page, index).locator("canvas").nth(tile)).to_be_visible()
         before, number = counters(page, index)["drawn"][tile], shown(page, index, tile)
@@ -53,14 +53,14 @@ def flows(page: Page, index: int = 0, tile: int = 0) -> None:
 
 
 def rests(page: Page) -> None:
-    """No frame is drawn for as long as many would be."""
+    """Assert that no frame is drawn for a second, long enough for many."""
     before = counters(page)["drawn"]
     page.wait_for_timeout(1000)
     assert counters(page)["drawn"] == before
 
 
 def canvas_pixels(page: Page, index: int = 0, tile: int = 0) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """The pixels of a tile's canvas: height × width × 4."""
+    """Pixels of a tile's canvas: height × width × 4."""
     canvas = view(page, index).locator("canvas").nth(tile)
     width, height, data = canvas.evaluate("""canvas => {
         const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
@@ -72,13 +72,13 @@ def canvas_pixels(page: Page, index: int = 0, tile: int = 0) -> np.ndarray[Any, 
 
 
 def shown(page: Page, index: int = 0, tile: int = 0) -> int:
-    """The number that is painted into the frame on the canvas."""
+    """Number painted into the frame on the canvas."""
     pixels = canvas_pixels(page, index, tile)
     return painted(pixels.tobytes(), pixels.shape)  # type: ignore[arg-type]
 
 
 def watched(run: Run) -> bool:
-    """Whether the worker makes frames for a viewer: its ring's newest one changes."""
+    """Whether the worker renders for a viewer: the newest frame in its ring changes."""
     reader = FrameReader(run.path)
     first = reader.read()
     try:
@@ -91,7 +91,7 @@ def watched(run: Run) -> bool:
 
 
 def notice(page: Page) -> Locator:
-    """The notice on the first tile."""
+    """Notice on the first tile."""
     return view(page).locator(".mosaic-tile > .mosaic-notice").first
 
 

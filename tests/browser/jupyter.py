@@ -1,4 +1,4 @@
-"""Helpers of browser tests in JupyterLab: write a notebook, open it, run its cells, read their outputs."""
+"""Helpers for browser tests in JupyterLab: write a notebook, open it, run its cells, read their outputs."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ pathlib.Path('busy').touch()
 while not pathlib.Path('go').exists():
     time.sleep(0.05)"""
 COMPUTING = BUSY.replace("time.sleep(0.05)", "sum(range(1000))")
-"""Cells that are busy until the test ends or makes the file ``go``."""
+"""Code of cells that run until the test ends or creates the file ``go``."""
 ACTIVE = re.compile("jp-mod-active")
 RAN = re.compile(r"\[\d+\]")
 
 
 @dataclass
 class JupyterLab:
-    """A running server. ``root`` is the folder that it serves."""
+    """A running server that serves the folder ``root``."""
 
     url: str
     token: str
     root: Path
 
     def address(self, path: str = "lab") -> str:
-        """The address of `path` with the token that logs in."""
+        """URL of `path`, including the login token."""
         return f"{self.url}/{path}?token={self.token}"
 
     def clear(self) -> None:
-        """Shut its kernels down, and delete all files in ``root``."""
+        """Shut down all kernels and delete all files in ``root``."""
         paths = [
             f"api/sessions/{session['id']}" for session in json.loads(self._request("GET", "api/sessions"))
         ]
@@ -72,7 +72,7 @@ class JupyterLab:
 
 
 class Notebook:
-    """A notebook that is open in a page, alone in its workspace."""
+    """A notebook open in a page, in a JupyterLab workspace of its own."""
 
     def __init__(self, page: Page, server: JupyterLab, name: str) -> None:
         self.page = page
@@ -86,13 +86,13 @@ class Notebook:
         return self.cell(index).locator(".jp-OutputArea-output")
 
     def start(self, index: int) -> None:
-        """Run a cell, and do not wait for its end."""
+        """Run a cell without waiting for it to finish."""
         self.cell(index).locator(".jp-InputArea-editor").click()
         expect(self.cell(index)).to_have_class(ACTIVE)
         self._toolbar("notebook:run-cell-and-select-next").click()
 
     def run(self, index: int) -> None:
-        """Run a cell to its end."""
+        """Run a cell and wait until it finishes."""
         self.start(index)
         expect(self.cell(index).locator(".jp-InputPrompt")).to_have_text(RAN, timeout=KERNEL_MS)
 
@@ -101,18 +101,18 @@ class Notebook:
         self.wait_idle()
 
     def restart_kernel(self) -> None:
-        """Restart the kernel as users do: with the toolbar's button, and a yes."""
+        """Restart the kernel as a user does: press the toolbar's button and confirm."""
         self._toolbar("notebook:restart-kernel").click()
         self.page.get_by_role("button", name="Confirm Kernel Restart").click()
         self.wait_idle()
 
     def wait_idle(self) -> None:
-        """Wait until the page is drawn and the kernel free."""
+        """Wait until the page is loaded and the kernel is idle."""
         self.page.locator("#jupyterlab-splash").wait_for(state="detached")
         self.status("Idle")
 
     def status(self, status: str) -> None:
-        """Wait until the notebook's kernel is connected and `status` ("Idle", "Busy")."""
+        """Wait until the notebook's kernel is connected and has this `status` ("Idle", "Busy")."""
         bar = self.page.locator("#jp-main-statusbar")
         expect(bar).to_contain_text(f"| {status}", timeout=KERNEL_MS)
 
@@ -121,15 +121,15 @@ class Notebook:
 
 
 def opened(page: Page, server: JupyterLab, folder: Path, *cells: str) -> Notebook:
-    """Write ``work.ipynb`` into the folder of a test, and open it."""
+    """Write ``work.ipynb`` into a test's folder and open it."""
     name = f"{folder.name}/work.ipynb"
     server.write_notebook(name, list(cells))
     return Notebook(page, server, name)
 
 
 def start_long(folder: Path, **settings: object) -> Run:
-    """Start a worker in the store of a test's folder that learns along a curve. Without
-    ``seconds`` it takes longer than any test."""
+    """Start a worker that learns along a curve, in the run store of a test's folder. Without
+    ``seconds`` it runs longer than any test."""
     supervisor = Supervisor(folder / "mosaic_runs", max_running=9)
     return start_learner(supervisor, **{"seconds": 900, "rows": 30_000, **settings})
 

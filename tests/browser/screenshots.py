@@ -1,7 +1,7 @@
-"""Screenshots of the extension, in both themes and two widths.
+"""Screenshots of the extension, in both themes and at two widths.
 
 ``python -m browser.screenshots FOLDER [SCENE …]``, in ``tests/`` with the test tools installed, trains four
-short CleanRL runs, one with films, writes stores of 3 and 300 runs, opens a real JupyterLab on them, and
+short CleanRL runs, one with films, writes stores of 3 and 300 runs, opens them in a real JupyterLab, and
 writes ``FOLDER/<scene>-<theme>-<width>.png``: all scenes in about five minutes. The README's picture is
 ``readme-light-1600.png``.
 """
@@ -27,20 +27,20 @@ WIDTHS = (1600, 1000)
 HEIGHT = 900
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 SOON_MS = 60_000
-SETTLE_MS = 800  # for charts and pictures to be drawn, toasts to be gone
+SETTLE_MS = 800  # until charts and pictures are drawn and notifications gone
 
 CELLS = ["import mosaic_lab as mosaic\n\nlab = mosaic.Lab()", "lab.runs.table()"]
 
 
 @dataclass
 class Stage:
-    """A page of a JupyterLab server, and what scenes do on it."""
+    """A page of a JupyterLab server, with the actions that scenes perform on it."""
 
     page: Page
     server: JupyterLab
 
     def open(self, folder: str, *, notebook: bool = False) -> Stage:
-        """Open the panel of runs on a folder's store, beside a notebook with a lab if ``notebook``."""
+        """Open the runs panel on a folder's store; with ``notebook``, beside a notebook that has a lab."""
         if notebook:
             Notebook(self.page, self.server, f"{folder}/work.ipynb").run(0)
         else:
@@ -71,11 +71,11 @@ class Stage:
         store = self.server.root / folder / "mosaic_runs"
         runs = [run.id for run in mosaic.Lab(store).runs if run.parent is None]
         self.execute("open-workspace", store=str(store), runs=runs)
-        self.view("Charts")  # it is remembered what a store's workspace showed last
+        self.view("Charts")  # a workspace reopens with the view that it last showed
         expect(self.workspace.locator(".u-over").first).to_be_visible(timeout=SOON_MS)
 
     def point_at(self, part: float) -> tuple[float, float]:
-        """Move the pointer to this part of the first chart's width, until the values there are shown."""
+        """Move the pointer to this fraction of the first chart's width until its values are shown."""
         box = self.workspace.locator(".u-over").first.bounding_box()
         assert box is not None
         x, y = box["x"] + part * box["width"], box["y"] + box["height"] / 2
@@ -155,7 +155,7 @@ def form(stage: Stage) -> None:
 
 def log_of_a_failed_run(stage: Stage) -> None:
     stage.open("many")
-    expect(stage.panel).to_contain_text("300 runs")  # the menu of another store closes
+    expect(stage.panel).to_contain_text("300 runs")  # switching stores closes the menu
     stage.panel.get_by_role("button", name="Filter").click()
     stage.panel.get_by_role("group", name="Filter").get_by_text("failed").click()
     stage.page.keyboard.press("Escape")
@@ -186,7 +186,7 @@ SCENES: tuple[Callable[[Stage], None], ...] = (
 
 
 def prepare(root: Path, scenes: list[str]) -> None:
-    """Write the stores that the scenes show into the server's root; those of real runs only when needed."""
+    """Write the scenes' run stores into the server's root; train real runs only if a scene needs them."""
     write_runs(root / "three" / "mosaic_runs", 3)
     write_runs(root / "many" / "mosaic_runs", 300)
     if set(scenes) & {"workspace", "pointer", "difference", "films", "form", "readme"}:

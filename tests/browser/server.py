@@ -1,4 +1,4 @@
-"""A real JupyterLab server of one's own, with every folder that Jupyter writes to moved under one's home."""
+"""A private JupyterLab server: every folder that Jupyter writes to is under the given home folder."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ START_SECONDS = 90
 def serving(
     home: Path, *options: str, environ: Mapping[str, str] | None = None, without: Sequence[str] = ()
 ) -> Iterator[JupyterLab]:
-    """A server in ``home``, its root ``home/root``, its log ``home/server.log``; it ends with the block.
+    """Run a server until the block exits. Its root is ``home/root``, its log ``home/server.log``.
 
-    ``options`` are added to its command line and ``environ`` to its environment; its pages have no extension
-    of a name in ``without``.
+    ``options`` are added to its command line, ``environ`` to its environment variables; the extensions named
+    in ``without`` are disabled.
     """
     root = home / "root"
     root.mkdir()
     page_config = home / "config" / "labconfig" / "page_config.json"
     page_config.parent.mkdir(parents=True)
     disabled = ("@jupyterlab/apputils-extension:announcements", *without)
-    # While a page's check of JupyterLab's own build is under way, the server does not end.
+    # The server does not exit while a page's check of JupyterLab's build is running.
     settings = {"disabledExtensions": dict.fromkeys(disabled, True), "buildCheck": False}
     page_config.write_text(json.dumps(settings))
     server = JupyterLab(f"http://127.0.0.1:{free_port()}", secrets.token_hex(16), root)

@@ -1,4 +1,4 @@
-"""The extension can be used with a keyboard and a screen reader: axe-core, in both themes."""
+"""Accessibility: no serious axe-core violation in either theme, and the Tab key reaches every control."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHECK = """([selector, options]) => axe.run(selector, {resultTypes: ['violations
         id, nodes: nodes.slice(0, 5).map(({target, failureSummary}) => `${target}: ${failureSummary}`)
     })))"""
 COLORS = {"runOnly": ["cat.color"]}
-"""Options of axe-core: the rules that depend on the theme, once the others are checked."""
+"""Options of axe-core for the second theme: only the rules that depend on colors."""
 NUMBER = """selector => {
     const all = document.querySelector(selector).querySelectorAll(
         'button, input, select, textarea, summary, a[href], [tabindex]');
@@ -30,7 +30,7 @@ NUMBER = """selector => {
 
 
 def walked(page: Page, selector: str) -> list[int]:
-    """The places of what the Tab key stops at within a part, from its first one on."""
+    """Indices of the controls at which the Tab key stops within a part, from its first control on."""
     count = page.evaluate(NUMBER, selector)
     page.locator(f"{selector} [data-place='0']").focus()
     stops = []
@@ -42,7 +42,7 @@ def walked(page: Page, selector: str) -> list[int]:
 
 
 class Violations:
-    """The violations found by axe-core, by theme and part."""
+    """Violations found by axe-core, by theme and part."""
 
     def __init__(self, page: Page, axe: Path) -> None:
         page.add_script_tag(path=axe)
@@ -51,13 +51,13 @@ class Violations:
         self._theme = ""
 
     def use(self, theme: str) -> None:
-        """Check parts in this theme from now on."""
+        """Switch the page to this theme for the following checks."""
         self._page.evaluate(CHANGE_THEME, theme)
         expect(self._page.locator("body")).to_have_attribute("data-jp-theme-name", theme)
         self._theme = theme
 
     def check(self, part: str, selector: str) -> None:
-        """Run axe-core on what is visible of a part of the page now; keep serious violations."""
+        """Run axe-core on the visible part of the page; keep serious violations."""
         expect(self._page.locator(selector).first).to_be_visible()
         options = {} if self._theme == THEMES[0] else COLORS
         self._found[self._theme, part] = self._page.evaluate(CHECK, [selector, options])
@@ -68,7 +68,7 @@ class Violations:
 
 
 def check_runs_panel(page: Page, violations: Violations) -> None:
-    """The panel with its sections, menus, dialogs and tabs."""
+    """Check the runs panel with its sections, menus, dialogs and tabs."""
     panel = page.locator("#mosaic-lab-runs")
     group, line = panel.locator(".mosaic-runs-line").first, panel.locator(".mosaic-runs-line").nth(1)
     group.click()
@@ -93,7 +93,7 @@ def check_runs_panel(page: Page, violations: Violations) -> None:
 
 
 def check_workspace(page: Page, violations: Violations) -> None:
-    """The workspace with its views and menus."""
+    """Check the workspace with its views and menus."""
     tab = page.locator(".mosaic-workspace-tab")
     choose_in_palette(page, "Charts of runs")
     expect(tab.locator("canvas").first).to_be_visible()
@@ -131,6 +131,6 @@ def test_no_serious_violation_in_both_themes(
         check_workspace(page, violations)
     assert violations.serious == {}
 
-    # The Tab key moves through all controls, in the order of the page.
+    # The Tab key moves through all controls in page order.
     for part in ("#mosaic-lab-runs", ".mosaic-workspace-tab"):
         assert walked(page, part) == list(range(page.evaluate(NUMBER, part)))

@@ -1,4 +1,4 @@
-"""The values under the pointer, on the charts of a notebook's panels."""
+"""Values shown at the pointer on the charts of a notebook's panels."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def test_the_nearest_points_of_all_lines_stand_beside_the_pointer(
         expected.append(float(points.loc[points["step"] == step, "value"].iloc[0]))
     shown = sorted(expected, reverse=True)
     pattern = re.compile(" ".join(rf"({value:.1f}|{value:.0f})" for value in shown))
-    wait_until(lambda: pattern.fullmatch(" ".join(values())))  # the kernel has smoothed them no more
+    wait_until(lambda: pattern.fullmatch(" ".join(values())))  # until the kernel sends unsmoothed values
     assert {label.strip() for label in rows.locator("span").all_inner_texts()} >= {"seed 1", "seed 2"}
     expect(rows.filter(has=page.locator("b")).and_(page.locator(".mosaic-nearest"))).to_have_count(1)
-    # With limits of the y axis that are typed in, the pointer at half the height is between them.
+    # With typed limits of the y axis, half the height of the chart is halfway between them.
     for name, limit in (
         ("Lower limit of the y axis", shown[-1] - 1),
         ("Upper limit of the y axis", shown[-1] + 1),
@@ -70,7 +70,7 @@ def test_the_nearest_points_of_all_lines_stand_beside_the_pointer(
         return float(nearest.inner_text().replace(",", "").replace("−", "-"))
 
     wait_until(lambda: at_half_the_height() == pytest.approx(shown[-1], abs=0.1))
-    # It rests, and the values follow what is drawn.
+    # While the pointer rests, the values follow the drawn lines.
     slider = panel.get_by_role("slider", name="Smooth")
     slider.evaluate("input => { input.value = 0.99; input.dispatchEvent(new Event('input')); }")
     expect(box_of_values).to_contain_text("smoothed 0.99")

@@ -1,4 +1,4 @@
-"""Comparisons in JupyterLab: lanes side by side, buttons, a page that comes and goes."""
+"""Comparisons in JupyterLab: lanes side by side, buttons, page reloads and kernel restarts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_the_buttons_do_what_they_say_and_episodes_are_listed(
     expect(alive).to_have_text("1 comparison alive")
     ends = [widget(page).get_by_role("button", name=name) for name in ("Step all", "End comparison")]
     first_top, last_top = (button.evaluate("button => button.getBoundingClientRect().y") for button in ends)
-    assert first_top == last_top, "they are in one row"
+    assert first_top == last_top, "the buttons are not in one row"
     wait_until(lambda: min(drawn(page)) > 0)
     first = drawn(page)
     chart = widget(page).locator(".bqplot")
@@ -71,7 +71,7 @@ def test_the_buttons_do_what_they_say_and_episodes_are_listed(
 
 
 def run_to_the_end(page: Page, notebook: Notebook) -> None:
-    """Play two episodes to their end: they are listed, can be replayed, and will be saved."""
+    """Play two episodes to their end; check that they are listed, can be replayed and will be saved."""
     slider = widget(page).get_by_label("Steps per second")
     slider.press("End")
     expect(widget(page).get_by_text("max", exact=True)).to_be_visible()
@@ -81,7 +81,7 @@ def run_to_the_end(page: Page, notebook: Notebook) -> None:
     ended = lane(page, "lean").locator(".mosaic-lane-foot .mosaic-chip")
     expect(ended).to_have_text("ended: terminated")
     green = "element => getComputedStyle(element).getPropertyValue('--mosaic-good')"
-    assert ended.evaluate(green) != ended.evaluate(green.replace("good", "tone")), "no sign of success"
+    assert ended.evaluate(green) != ended.evaluate(green.replace("good", "tone")), "shown as success"
     expect(widget(page).locator(".bqplot .axislabel", has_text="return")).to_be_visible()
     lengths = [int(row.locator("td").nth(4).inner_text()) for row in rows.all()]
     assert sorted(lengths) == sorted(map(int, re.findall(r"\d+", printed(notebook, 2))))
@@ -97,7 +97,7 @@ def run_to_the_end(page: Page, notebook: Notebook) -> None:
     at_step(page, lean=0, random=0)
     press(page, "Run")
     expect(rows).to_have_count(4)
-    # What will be saved is there, and hidden as long as the widget lives.
+    # The saved form is already in the page, hidden as long as the widget is live.
     saved = page.locator(".mosaic-saved")
     expect(saved.locator("tbody tr")).to_have_count(4)
     expect(saved).to_be_hidden()

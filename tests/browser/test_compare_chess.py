@@ -1,4 +1,4 @@
-"""A person who plays chess in a comparison: by clicks on the picture, by keys, by typing."""
+"""A human chess player in a comparison: moves by clicks on the board, by keys and by typing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from browser.jupyter import JupyterLab
 from playwright.sync_api import Locator, Page, expect
 
 PEOPLE = "{'player_0': operators.human(name='Ann'), 'player_1': operators.human(name='Bob')}"
-# After a few moves the white a-pawn is about to promote.
+# After these moves the white a-pawn can promote.
 MOVES = "['a2a4', 'b7b5', 'a4b5', 'a7a6', 'b5a6', 'h7h6', 'a6a7', 'h6h5']"
 SETUP = """
 def play(moves):
@@ -78,7 +78,7 @@ def test_a_person_moves_on_the_board(page: Page, jupyterlab: JupyterLab, folder:
     at_step(page, game=0)
     notebook.run(1)
     at_step(page, game=8)
-    square(page, "a7").click()  # a promotion, with a piece taken
+    square(page, "a7").click()  # a promotion by a capture
     square(page, "b8").click()
     choice = lane(page, "game").get_by_role("group", name="promote to")
     expect(choice.get_by_role("button")).to_have_count(4)

@@ -1,4 +1,4 @@
-"""A lane shows its operator's thinking, reasons, faults and end."""
+"""A lane reports why its operator died and can be restarted while the other lanes continue."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 @pytest.fixture
 def odd(odd_home: Path) -> str:
-    """The start of a cell whose workers misbehave."""
+    """Setup code of a cell whose workers misbehave."""
     return f"import os\nos.environ['MOSAIC_LAB_HOME'] = {str(odd_home)!r}\n{SETUP}"
 
 

@@ -1,6 +1,6 @@
 """Language models on a lane's card: while they write, expanded, and in the saved notebook.
 
-The real chain: a worker that calls a language server through its SDK, an arena, a kernel, a page.
+End to end: a worker that calls a language server through its SDK, an arena, a kernel and a page.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mosaic_lab.cli import main
 
 EVIL = "<img src=x onerror='window.hacked=1'><script>window.hacked=1</script>"
 SCRIPT = (
-    f"slow=600+say={'I think about it. ' * 500} {EVIL}",  # ten minutes, of which the test waits for none
+    f"slow=600+say={'I think about it. ' * 500} {EVIL}",  # ten minutes; the test does not wait for it
     "say=Well.",
     f"cost=0.002+say={EVIL}\nACTION: push right",
 )
@@ -52,7 +52,7 @@ def test_a_model_that_writes_for_long_slows_nothing_else_down(
     )
     page.set_viewport_size(
         {"width": 1400, "height": 2400}
-    )  # JupyterLab takes cells out of sight off the page
+    )  # JupyterLab detaches cells that are scrolled out of view
     writing = lane(page, "LLM").locator(".mosaic-writing")
     press(page, "Step all")
     expect(lane(page, "LLM").get_by_text(re.compile(r"is writing… \d"))).to_be_visible()
@@ -66,7 +66,7 @@ def test_a_model_that_writes_for_long_slows_nothing_else_down(
     picture(page, "me").click()
     page.keyboard.press("ArrowRight")
     at_step(page, me=1, lean=1)
-    for step in (2, 3, 4):  # neither frames, keys, buttons nor the other lanes wait for the model
+    for step in (2, 3, 4):  # frames, keys, buttons and the other lanes do not wait for the model
         before = drawn(page)
         press(page, "One step of lean alone")
         press(page, "One step of me alone")
@@ -78,7 +78,7 @@ def test_a_model_that_writes_for_long_slows_nothing_else_down(
     expect(writing).to_be_visible()
     at_step(page, LLM=0)
 
-    press(page, "Reset")  # the call is given up
+    press(page, "Reset")  # abandons the call
     press(page, "One step of LLM alone")
     at_step(page, LLM=1)
     expect(writing).to_be_hidden()
@@ -90,8 +90,8 @@ def test_a_model_that_writes_for_long_slows_nothing_else_down(
     expect(shown.nth(1).locator("mark")).to_have_text("push right")
     expect(shown.nth(1).locator(".mosaic-answer-text")).to_contain_text(EVIL)
     expect(shown.nth(0).get_by_role("region", name="prompt")).to_contain_text("push left")
-    assert page.evaluate("window.hacked") is None, "texts of models are text"
-    expect(fact(page, "LLM", "cost")).to_have_text("unknown")  # of two calls one has a price
+    assert page.evaluate("window.hacked") is None, "the page interpreted a model's answer as HTML"
+    expect(fact(page, "LLM", "cost")).to_have_text("unknown")  # only one of the two calls has a price
     expect(fact(page, "LLM", "parse failures")).to_have_text("1")
 
     summary = fold(page, "LLM").locator("summary")

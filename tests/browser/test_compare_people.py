@@ -1,4 +1,4 @@
-"""People who play in a comparison: by keys and by buttons, in real time, several and in turns."""
+"""Human players in a comparison: by keys and by buttons, in turns and in real time."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def test_a_person_plays_by_keyboard_while_another_cell_runs(
     for number, key in enumerate(("ArrowRight", "ArrowLeft", "ArrowLeft", "ArrowRight"), 1):
         page.keyboard.press(key)
         at_step(page, me=number, lean=number)
-    for key in "abxdd":  # JupyterLab's own keys, in a notebook that is not being edited
+    for key in "abxdd":  # shortcuts of JupyterLab's command mode
         page.keyboard.press(key)
     at_step(page, me=4)
     assert page.locator(".jp-Cell").count() == cells
     expect(lane(page, "me").locator(".mosaic-move")).to_contain_text("push right")
-    press(page, "Run")  # now it waits for the person, again and again
+    press(page, "Run")  # waits for the person at every step
     expect(lane(page, "me")).to_contain_text("your turn")
     at_step(page, me=4, lean=5)
     page.keyboard.press("ArrowLeft")
@@ -61,7 +61,7 @@ def test_after_a_click_on_a_button_the_keys_are_on(page: Page, jupyterlab: Jupyt
     page.keyboard.press("ArrowRight")
     at_step(page, me=2, lean=2)
     run = widget(page).get_by_role("button", name="Run", exact=True)
-    run.press("Enter")  # whoever goes through the page with keys is not taken elsewhere
+    run.press("Enter")  # a button pressed by keyboard keeps the focus
     expect(widget(page).get_by_role("button", name="Pause", exact=True)).to_be_focused()
     page.locator(".jp-InputArea-editor").nth(1).click()
     page.keyboard.type("typed")
@@ -84,7 +84,7 @@ def test_a_person_plays_by_buttons_and_chooses_keys(page: Page, jupyterlab: Jupy
     lane(page, "me").get_by_role("button", name="Done", exact=True).click()
     expect(lane(page, "me").get_by_role("button", name="push right")).to_contain_text("L")
     picture(page, "me").click()
-    page.keyboard.press("ArrowRight")  # no one's key any more
+    page.keyboard.press("ArrowRight")  # no longer bound to an action
     page.keyboard.press("l")
     at_step(page, me=3)
     assert printed(notebook, 1) == "[0, 0, 1]"

@@ -1,4 +1,4 @@
-"""The difference of two runs in the workspace tab."""
+"""Difference view of the workspace tab: two runs compared value by value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mosaic_lab.runs import Run
 
 
 def values(view: Locator, name: str, differ: bool = False) -> Locator:
-    """The two values in the row of this name, which a screen reader hears whether they differ."""
+    """The two values in the row of this name; with `differ`, the row is announced as differing."""
     name = re.escape(name) + ("differs" if differ else "")
     head = view.page.locator("th[scope=row]", has_text=re.compile(f"^{name}$"))
     return view.locator("tr", has=head).locator("td")
@@ -42,11 +42,11 @@ def test_what_differs_is_shown_the_rest_on_request(page: Page, jupyterlab: Jupyt
     view.get_by_label("Search the differences").fill("learning")
     expect(view.locator("tr:has([scope=row])")).to_have_count(1)
     view.get_by_label("Search the differences").fill("")
-    choices[0].select_option(second.id)  # the other one's place is taken by the first
+    choices[0].select_option(second.id)  # the two choices are swapped
     expect(choices[1]).to_have_value(first.id)
     choices[1].select_option(third.id)
     expect(values(view, "learning_rate", differ=True)).to_have_count(2)
     whole = view.locator(".mosaic-chosen", has_text="the second run")
     expect(whole).to_be_hidden()
     page.set_viewport_size({"width": 1000, "height": 800})
-    expect(whole).to_be_visible()  # the selections cut their names off
+    expect(whole).to_be_visible()  # the selections truncate the names

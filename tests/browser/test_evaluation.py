@@ -1,4 +1,4 @@
-"""Evaluations as users see them in JupyterLab: progress, results so far, Stop, frames, and charts."""
+"""Evaluations in JupyterLab: progress, intermediate results, Stop, frames, charts and replays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support import wait_until
 
 import mosaic_lab as mosaic
 
-INSTALL_MS = 300_000  # the first test builds the environments of the workers
+INSTALL_MS = 300_000  # the first test builds the workers' environments
 SETUP = """import mosaic_lab as mosaic
 from mosaic_lab import operators
 lab = mosaic.Lab()
@@ -113,9 +113,9 @@ def test_charts_are_live_and_stay_as_pictures(page: Page, jupyterlab: JupyterLab
     plays_a_replay(page)
     pictures = page.locator(".jp-RenderedImage img")
     expect(pictures).to_have_count(3)
-    expect(pictures.first).to_be_hidden()  # the live chart is there
+    expect(pictures.first).to_be_hidden()  # the live chart is shown instead
 
-    table.click()  # the player keeps keys to itself
+    table.click()  # move the focus away from the player, which captures keys
     notebook.restart_kernel()
     page.keyboard.press("Control+s")
     wait_until(lambda: "mosaic-saved" in (folder / "work.ipynb").read_text())
@@ -130,7 +130,7 @@ def test_charts_are_live_and_stay_as_pictures(page: Page, jupyterlab: JupyterLab
 
 
 def plays_a_replay(page: Page) -> None:
-    """Play and step the replays of two operators on a seed, in 11 and 9 steps, which differ at step 2."""
+    """Play and step through two operators' replays of one seed: 11 and 9 steps, which differ at step 2."""
     player = page.locator(".mosaic-replay").last
     at, lanes = player.locator("output"), player.locator(".mosaic-lane")
     expect(at).to_have_text("0 / 11")
@@ -143,7 +143,7 @@ def plays_a_replay(page: Page) -> None:
     wait_until(lambda: player.locator("video").evaluate_all(moments)[0] > 0.4)
     page.keyboard.press("ArrowLeft")
     expect(at).to_have_text("1 / 11")
-    player.get_by_role("button", name="One step back").press("Space")  # which plays elsewhere
+    player.get_by_role("button", name="One step back").press("Space")  # elsewhere Space means play
     expect(at).to_have_text("0 / 11")
     player.get_by_label("Steps per second").select_option("60")
     player.locator(".mosaic-title").first.click()

@@ -1,4 +1,4 @@
-"""``mosaic-lab export``: a saved notebook as one page, seen in a browser that has no network."""
+"""``mosaic-lab export``: a saved notebook as one self-contained page, opened in a browser without network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JupyterLab extension follows the kernel, through reloads and restarts."""
+"""The JupyterLab extension: status bar, commands, notifications, settings, and pages outside JupyterLab."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def notebook(page: Page, jupyterlab: JupyterLab, folder: Path) -> Notebook:
 
 
 def start_run(folder: Path, worker: str = "sleep") -> Run:
-    """A run that does nothing, started by another process than the kernel."""
+    """Start a run that only sleeps, from a process other than the kernel."""
     return Supervisor(folder / "mosaic_runs", max_running=9).start(
         SLEEP, {"algorithm": "none"}, worker=worker
     )
@@ -86,7 +86,7 @@ def test_status_bar_recovers_from_a_reload_while_a_cell_runs(notebook: Notebook,
     notebook.status("Busy")
     notebook.page.reload()
     expect(runs_alive(notebook.page)).to_have_text("1 run alive")
-    # The panel says why it only reads them, until the cell has ended.
+    # The runs panel explains why it is read-only until the cell finishes.
     runs_alive(notebook.page).click()
     reason = notebook.page.locator("#mosaic-lab-runs").get_by_role("note")
     expect(reason).to_contain_text("Read-only. The kernel of work.ipynb is running a cell")
@@ -99,7 +99,7 @@ def test_a_run_that_ends_out_of_sight_is_notified_of_once_and_as_the_settings_sa
     notebook: Notebook, folder: Path, jupyterlab: JupyterLab
 ) -> None:
     page = notebook.page
-    start_run(folder).stop(grace=0)  # before the page sees it
+    start_run(folder).stop(grace=0)  # before the page lists it
     Supervisor(folder / "mosaic_runs").start(
         [*FAIL, str(folder / "fail")], {"algorithm": "none"}, worker="fail"
     )
@@ -122,7 +122,7 @@ def test_a_run_that_ends_out_of_sight_is_notified_of_once_and_as_the_settings_sa
     settings.write_text('{"notifications": "failures", "smoothing": 0.6, "x": "time"}')
     notebook.reload()
     expect(runs_alive(page)).to_have_text("0 runs alive")
-    expect(notice).to_have_count(0)  # not again
+    expect(notice).to_have_count(0)  # not reported a second time
     run = start_run(folder)
     expect(runs_alive(page)).to_have_text("1 run alive")
     run.stop(grace=0)
@@ -151,7 +151,7 @@ def test_what_the_extension_offers_stands_where_jupyterlab_has_it(
     assert schema["schema"]["properties"]["notifications"]["default"] == "all"
     assert schema["version"] == __version__
 
-    # A command about selected runs says why it cannot be used.
+    # A command on selected runs explains why it is unavailable.
     choose_in_palette(page, "Stop the selected runs")
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("Select a run first.")
@@ -194,9 +194,9 @@ def test_runs_charts_and_forms_are_shown_in_notebook_7_too(
     page.goto(jupyterlab.address(f"notebooks/{folder.name}/work.ipynb"))
     choose_from_menu(page, "Show runs")
     runs = page.locator("#mosaic-lab-runs")
-    line = runs.locator(f".mosaic-runs-line[id$='{run.name}']")  # runs of other tests are listed, too
+    line = runs.locator(f".mosaic-runs-line[id$='{run.name}']")  # runs of other tests are listed too
     expect(line).to_be_visible()
-    # The page has one document only: tabs are below it.
+    # Notebook 7 shows a single document, so tabs open below it.
     line.click()
     expect(line).to_have_attribute("aria-selected", "true")
     runs.get_by_role("button", name="Open in the workspace").click()
@@ -209,6 +209,6 @@ def test_runs_charts_and_forms_are_shown_in_notebook_7_too(
     runs.get_by_role("button", name="Open in the workspace").click()
     expect(charts).to_be_in_viewport()
     assert complaints == []
-    # Widgets look for these two, to say where a notebook's page has no extension of ours.
+    # Widgets look for these two attributes to detect a page without our extension.
     assert page.evaluate("document.body.dataset.mosaicLab") == __version__
     expect(page.locator("body[data-notebook]")).to_have_count(1)

@@ -1,4 +1,4 @@
-"""Faulty runs as users see them: broken, removed, too many, full of HTML."""
+"""Faulty runs in the user interface: broken files, removed folders, huge logs, names full of HTML."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HUGE = 500_000_000
 
 @pytest.fixture
 def mistakes(page: Page) -> list[str]:
-    """Errors that nothing caught in the page."""
+    """Uncaught errors in the page."""
     found: list[str] = []
     page.on("pageerror", lambda error: found.append(str(error)))
     return found
@@ -38,7 +38,7 @@ def open_workspace(page: Page, folder: Path, runs: list[str]) -> Locator:
 
 
 def break_runs(folders: list[Path]) -> list[Path]:
-    """Break each run in another way, and return those that are still folders."""
+    """Break each run in a different way; return the runs that still have a folder."""
     settings, directory, telemetry, states, file = folders
     (settings / "config.json").write_text('{"algorithm": "ppo", ')
     for name in ("config.json", "launch.json", "telemetry.jsonl", "worker.log"):
@@ -123,7 +123,7 @@ def test_a_run_that_is_deleted_under_its_open_tabs_leaves_what_they_showed(
     expect(live).to_contain_text("The run was removed. This is what its panel showed:")
     expect(live.locator(".mosaic-header")).to_contain_text("completed")
 
-    # What is left is acted on as before.
+    # Actions on the remaining run still work.
     panel.line(other).click()
     panel.action("Tag").click()
     page.get_by_role("dialog").get_by_role("textbox").fill("kept")
@@ -137,7 +137,7 @@ def nothing_injected(page: Page) -> bool:
 
 
 def full_of_html(run: Path, env: str) -> None:
-    """Make HTML of every name that a run has."""
+    """Put HTML into every name and text of a run."""
     for name in ("config.json", "launch.json"):
         document = json.loads((run / name).read_text())
         document["hyperparameters"][f"h{HTML}"] = env + HTML
@@ -172,7 +172,7 @@ def test_names_full_of_html_are_text_wherever_they_are_shown(
     expect(notebook.cell(3).get_by_role("rowheader", name="label" + HTML).first).to_be_visible()
     assert nothing_injected(page)
 
-    # The panel of runs, what it says of a line, its menus and dialogs.
+    # The runs panel: its lines, their tooltips, its menus and dialogs.
     panel = RunsPanel(page, folder)
     expect(panel.grid).to_contain_text("group" + HTML)
     panel.grid.focus()
@@ -196,7 +196,7 @@ def test_names_full_of_html_are_text_wherever_they_are_shown(
     expect(page.locator(".lm-TabBar-tab", has_text="label" + HTML)).to_have_count(2)
     assert nothing_injected(page)
 
-    # The workspace: its table, legend and settings, values at the pointer, and its other views.
+    # The workspace: values at the pointer, chart titles and the other views.
     workspace = open_workspace(page, folder, [first.name, second.name])
     hover(page, plot(workspace, "episode_return"), 0.5)
     assert all(name.startswith("label" + HTML) for name in values(workspace))
@@ -206,7 +206,7 @@ def test_names_full_of_html_are_text_wherever_they_are_shown(
         expect(workspace).to_contain_text(HTML)
         assert nothing_injected(page), view
 
-    # A notification of a run that fails.
+    # The notification of a failed run.
     stop = folder / "fail"
     supervisor.start([*FAIL, str(stop)], {"algorithm": "none"}, worker="fail", label="fails" + HTML)
     expect(panel.line("fails" + HTML)).to_contain_text("starting")
@@ -215,7 +215,7 @@ def test_names_full_of_html_are_text_wherever_they_are_shown(
     expect(notice).to_contain_text("fails" + HTML)
     assert nothing_injected(page)
 
-    # What is left in the saved notebook, when no kernel is there.
+    # The saved notebook, shown without a kernel.
     page.locator(".lm-TabBar-tab", has_text="work.ipynb").click()
     page.locator("[data-command='docmanager:save']:visible").click()
     saved = folder / "work.ipynb"

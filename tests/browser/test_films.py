@@ -1,4 +1,4 @@
-"""Films in a run's live panel: a strip below the chart, and the film of a moment of the curve."""
+"""Films in a run's live panel: the strip below the chart, and the film chosen by a click on the curve."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_films_of_a_run_play_in_its_panel_while_a_cell_runs(
     assert picture and controls and controls["y"] >= picture["y"] + picture["height"]
     expect(player.locator("figcaption")).to_have_text("step 40,000: return 40, 20 steps")
 
-    write_film(run.path, STEPS[4])  # a film that is made meanwhile
+    write_film(run.path, STEPS[4])  # a film made while the panel is open
     expect(strip).to_have_count(5)
     expect(strip.nth(1)).to_have_attribute("aria-pressed", "true")
 
@@ -73,7 +73,7 @@ def test_films_of_a_run_play_in_its_panel_while_a_cell_runs(
 
 
 def click(chart: Locator, part: float) -> None:
-    """Click a chart at a part of its x axis."""
+    """Click a chart at a fraction of its x axis."""
     chart.scroll_into_view_if_needed()
     axes = chart.locator(".plotarea_events").bounding_box()
     assert axes is not None

@@ -1,4 +1,4 @@
-"""Forms make the code of trainings and evaluations, and insert it as a cell that the user executes."""
+"""Forms generate the code of trainings and evaluations and insert it as a cell for the user to execute."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support import wait_until
 def jupyterlab(
     toy: Path, tmp_path_factory: pytest.TempPathFactory, context: BrowserContext
 ) -> Iterator[JupyterLab]:
-    """A server of its own, which looks for workers where "toy" is."""
+    """A server for this module, started where it finds the worker "toy"."""
     with serving(tmp_path_factory.mktemp("jupyter")) as server:
         yield server
 
@@ -55,7 +55,7 @@ def test_a_trainings_form_inserts_its_code_into_the_notebook(
     rate.fill("20")
     expect(insert).to_be_disabled()
     expect(form).to_contain_text("Correct first: learning_rate: 20 is more than 10.")
-    form.get_by_label("Find a hyperparameter").fill("gamma")  # what is not shown stays wrong
+    form.get_by_label("Find a hyperparameter").fill("gamma")  # a hidden value still blocks
     expect(form).to_contain_text("Correct first: learning_rate: 20 is more than 10.")
     form.get_by_label("Find a hyperparameter").fill("")
     rate.fill("0.25")
@@ -67,7 +67,7 @@ def test_a_trainings_form_inserts_its_code_into_the_notebook(
     expect(cell.locator(".cm-content")).to_contain_text("learning_rate=0.25")
     expect(cell.locator(".jp-InputPrompt")).to_have_text("[ ]:")  # it was not executed
 
-    # What is filled in comes back with the page.
+    # The form's values are restored after a reload.
     saved = jupyterlab.root.parent / "workspaces"
     wait_until(lambda: any('"learning_rate":0.25' in file.read_text() for file in saved.iterdir()))
     notebook.page.reload()

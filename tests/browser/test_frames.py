@@ -1,4 +1,4 @@
-"""Frames in JupyterLab: what runs publish moves on a canvas, and can be saved."""
+"""Frames in JupyterLab: live on a canvas, labelled with their own numbers, saved bit for bit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support import wait_until
 
 
 def pause(page: Page) -> None:
-    """Pause the view, and wait until frames under way, and the numbers on them, are drawn."""
+    """Pause the view and wait until frames in flight, and their numbers, are drawn."""
     view(page).get_by_role("button", name="Pause").click()
     wait_until(lambda: (before := counters(page)["drawn"]) and not page.wait_for_timeout(300)
                and counters(page)["drawn"] == before)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Frames come back by themselves: after a reload, a restart, silence, out of sight. The last one stays."""
+"""Frames resume by themselves after a reload; without a kernel, the last frame remains as a saved picture."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def test_frames_come_back_after_a_reload_and_the_last_one_stays_without_a_kernel
     expect(view(page).locator("canvas")).to_be_visible()
     saved(page, "Save this frame as PNG")
     expect(picture).to_be_attached()
-    expect(picture).to_be_hidden()  # the live view is there
+    expect(picture).to_be_hidden()  # the live view is shown instead
     number = shown(page)
     path = folder / "work.ipynb"
 
     def saved_number() -> int:
         page.keyboard.press("Control+s")
         pngs = re.findall(r'"image/png": "([^"]+)"', path.read_text())
-        if not pngs:  # it is being written
+        if not pngs:  # the file is being written
             return -1
         png = base64.b64decode(pngs[-1].replace("\\n", ""))
         pixels = np.asarray(Image.open(BytesIO(png)).convert("RGB"))
-        pixels = pixels[1:-1, 1:-1]  # the frame in its border
+        pixels = pixels[1:-1, 1:-1]  # without the border
         return painted(pixels.tobytes(), pixels.shape)
 
     page.keyboard.press("Control+s")

@@ -1,4 +1,4 @@
-"""Notices of a page where the package or the extension is missing, or their versions differ."""
+"""Notices in a page where the package or the extension is missing or their versions differ."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_package_without_the_extension_says_so_once_in_a_page_that_could_hav
         ]
         expect(notebook.cell(1).locator(LINE)).to_be_visible()
 
-        # A front end that cannot have the extension (VS Code, Colab) is not told to install it.
+        # A front end that cannot have the extension (VS Code, Colab) shows no advice to install it.
         page.evaluate("document.querySelector('.mosaic-page-notice').remove()")
         page.evaluate("document.querySelector('.jp-LabShell').classList.remove('jp-LabShell')")
         notebook.run(1)
@@ -71,7 +71,7 @@ def test_the_package_without_the_extension_says_so_once_in_a_page_that_could_hav
 
 
 def other_version(folder: Path) -> Path:
-    """Our package as it is in another environment, of another version."""
+    """Copy our package into a folder, as another version."""
     package = folder / "mosaic_lab"
     source = Path(mosaic_lab.__file__).parent
     shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__", "labextension"))
@@ -95,7 +95,7 @@ def test_a_kernel_with_another_version_than_the_page_is_reported(
     page.locator(".jp-SideBar [data-id='mosaic-lab-runs']").click()
     note = page.locator("#mosaic-lab-runs").get_by_role("note").filter(has_text=OTHER)
     expect(note).to_contain_text(said)
-    # It is used all the same; and nothing is said any more once both have the same version.
+    # The other version works nevertheless; the notices disappear once both versions are equal.
     expect(page.locator("#mosaic-lab-runs .mosaic-runs-line")).not_to_have_count(0)
     notebook.restart_kernel()
     for cell in (3, 4):

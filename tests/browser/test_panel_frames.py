@@ -1,4 +1,4 @@
-"""The fold of frames in a run's live panel: nothing until it is unfolded, live while it is."""
+"""Frames section of a run's live panel: live while unfolded, at no cost to the worker while folded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOADED = "import sys\n'ipycanvas' in sys.modules"
 
 
 def reports(run: Run) -> list[float]:
-    """Number of published frames, once per second."""
+    """Numbers of published frames, one per second."""
     return list(run.metrics("published")["value"])
 
 

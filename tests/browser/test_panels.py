@@ -1,4 +1,4 @@
-"""Live panels in JupyterLab: charts that grow, controls that answer while a cell runs."""
+"""Live panels in JupyterLab: charts grow and controls respond while a cell runs."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def state(page: Page) -> Locator:
 
 
 def drawn(page: Page) -> str:
-    """The path of the topmost line."""
+    """SVG path of the topmost line."""
     expect(panel(page).locator(FIGURE).last).to_be_attached()
     return panel(page).locator(FIGURE).last.get_attribute("d") or ""
 
 
 def grows(page: Page) -> None:
-    """New points change the line. Its path need not get longer: a long run is drawn with as many points."""
+    """Assert that new points change the line. Its path need not get longer: long runs are decimated."""
     before = drawn(page)
     wait_until(lambda: drawn(page) != before)
 
@@ -114,7 +114,7 @@ def test_a_chart_without_lines_says_what_happens_and_shows_no_scale(
     expect(instead).to_have_text(doing)
     expect(shown.locator(".mosaic-reason")).to_have_text(doing)
     before = instead.inner_text()
-    wait_until(lambda: instead.inner_text() != before)  # the seconds count
+    wait_until(lambda: instead.inner_text() != before)  # the seconds are counted
     expect(figure).to_be_hidden()
     (folder / "begin").touch()
     expect(figure).to_be_visible()
@@ -138,7 +138,7 @@ def test_a_group_shows_its_mean_or_its_runs(page: Page, jupyterlab: JupyterLab, 
     expect(state(page)).to_have_text("3 running")
     items = shown.locator(".mosaic-legend-item")
     expect(items).to_contain_text("mean of 3")
-    expect(shown.locator(FIGURE)).to_have_count(4)  # the runs, thinly, and their mean
+    expect(shown.locator(FIGURE)).to_have_count(4)  # three thin lines and their mean
     grows(page)
     shown.get_by_role("button", name="Runs").click()
     expect(items).to_have_count(3)
@@ -190,7 +190,7 @@ def test_a_run_that_ends_is_saved_zoomed_reset_and_shown_without_a_kernel(
 
     still, picture = page.locator(".mosaic-saved"), page.locator(".jp-RenderedImage img")
     expect(picture).to_be_attached()
-    expect(still).to_be_hidden()  # the live panel is there
+    expect(still).to_be_hidden()  # the live panel is shown instead
     expect(picture).to_be_hidden()
     page.keyboard.press("Control+s")
     path = folder / "work.ipynb"
@@ -227,9 +227,9 @@ def test_ended_runs_have_no_chart_without_points_and_no_fold_of_frames_that_nobo
 
 
 def bundles(path: Path) -> list[dict[str, str]]:
-    """The mime bundles of all outputs in a saved notebook."""
+    """MIME bundles of all outputs in a saved notebook."""
     try:
         notebook = nbformat.read(path, as_version=4)
-    except nbformat.reader.NotJSONError:  # it is being written
+    except nbformat.reader.NotJSONError:  # the file is being written
         return []
     return [output.get("data", {}) for cell in notebook.cells for output in cell.outputs]

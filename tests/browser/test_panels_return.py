@@ -1,4 +1,4 @@
-"""Shown runs outlive the kernel and the page, and the file contains what the page shows."""
+"""Panels reconnect after kernel restarts and reloads, and the notebook file records each run's outcome."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ def grows(notebook: Notebook, cell: int) -> None:
 
 
 def saved(notebook: Notebook, folder: Path) -> str:
-    """Our outputs in the file after a save, as text."""
+    """Save the notebook; return our outputs in its file as text."""
     path = folder / "work.ipynb"
     notebook.page.keyboard.press("Control+s")
-    text = wait_until(lambda: (read := path.read_text()).endswith("}\n") and read)  # it is being written
+    text = wait_until(lambda: (read := path.read_text()).endswith("}\n") and read)  # until it is written
     written = nbformat.reads(text, as_version=4)
     outputs = [output for cell in written.cells for output in cell.outputs]
     return "".join(str(output["data"]) for output in outputs if METADATA in output.get("metadata", {}))
 
 
 def said(text: str) -> int:
-    """Number of captions that report a run that continues; each does so as HTML and as plain text."""
+    """Number of captions that report a run still running; each is saved as HTML and as plain text."""
     return text.count("still running when this notebook was saved") // 2
 
 
 def test_living_runs_come_back_with_the_next_lab_and_the_file_holds_how_they_ended(
     notebook: Notebook, folder: Path
 ) -> None:
-    """After a restart of the kernel and a reload, and those that end while no page is open, too."""
+    """After a kernel restart and a reload; also for runs that end while no page is open."""
     runs = [start_long(folder, seed=seed) for seed in (1, 2)]
     runs.append(start_painter(Supervisor(folder / "mosaic_runs", max_running=9)))
     for cell in range(4):
@@ -76,16 +76,16 @@ def test_living_runs_come_back_with_the_next_lab_and_the_file_holds_how_they_end
     expect(panel(notebook, 3).locator(".mosaic-notice").first).to_be_hidden(timeout=LATER_MS)
     wait_until(lambda: said(saved(notebook, folder)) == 3, timeout=60)
 
-    notebook.reload()  # the new kernel's widgets are in the file now
+    notebook.reload()  # the file now contains the new kernel's widgets
     panel(notebook, 1).get_by_role("button", name="Stop").click()
     expect(panel(notebook, 1).locator(".mosaic-chip").first).to_have_text("cancelled")
     wait_until(lambda: said(saved(notebook, folder)) == 2, timeout=60)
-    notebook.page.goto("about:blank")  # no page hears of the next ends
+    notebook.page.goto("about:blank")  # the runs end while no page is open
     RunGroup(runs).stop(grace=0)
     notebook.page.go_back()
     notebook.wait_idle()
     wait_until(lambda: said(saved(notebook, folder)) == 0, timeout=60)
-    assert saved(notebook, folder).count("image/png") == 3, "a chart of each run or group, and the last frame"
+    assert saved(notebook, folder).count("image/png") == 3, "not one chart per panel and the last frame"
     expect(panel(notebook, 1).locator(".mosaic-chip").first).to_have_text("cancelled", timeout=LATER_MS)
 
 

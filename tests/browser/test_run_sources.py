@@ -1,4 +1,4 @@
-"""The sources of a real page's runs: a kernel or the server, whichever answers, without a gap."""
+"""Run sources of a real page: it follows a store through a kernel or the server and misses no change."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FOLLOW = """async store => {
 
 
 class Follower:
-    """A page that follows a store, as the panel of runs does."""
+    """A page that follows a store as the runs panel does."""
 
     def __init__(self, page: Page, root: Path) -> None:
         self.page = page
@@ -50,7 +50,7 @@ class Follower:
         self.wait("rows.get(id[0])?.state === id[1]", [run.id, state])
 
     def call(self, method: str, **params: Any) -> Any:
-        """The result of a call, or the error that the user is shown."""
+        """Result of a call, or the error message shown to the user."""
         call = "([method, params]) => window.mosaic.source.call(method, params)"
         return self.page.evaluate(
             f"async call => {{ try {{ return (await ({call})(call)).result; }}"

@@ -1,4 +1,4 @@
-"""The panel of runs in the left area: what it shows, and what it does with real runs in a real kernel."""
+"""Runs panel in the left area: its contents, and its actions on real runs in a real kernel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HTML = "<img src=x onerror='document.title=1'><b>bold</b>"
 
 
 class RunsPanel:
-    """The panel, with the store of this test's folder chosen."""
+    """The runs panel, opened on the store of this test's folder."""
 
     def __init__(self, page: Page, folder: Path) -> None:
         self.page = page
@@ -59,7 +59,7 @@ def test_runs_are_stopped_renamed_and_removed_while_a_cell_runs(
     line = panel.line(run.label)
     expect(line).to_contain_text("running")
 
-    # A name is text, whatever it says.
+    # HTML in a name is shown as text.
     line.click()
     page.keyboard.press("F2")
     dialog = page.get_by_role("dialog")
@@ -81,7 +81,7 @@ def test_runs_are_stopped_renamed_and_removed_while_a_cell_runs(
     panel.choose(line, "Copy the code to run it again")
     wait_until(lambda: "Peer-v0" in clipboard(page) and run.id not in clipboard(page))
 
-    # Its live panel is a tab, also by the menu of the cell that shows it; its log is one too.
+    # The live panel opens in a tab, also from the menu of the cell that shows it; so does the log.
     notebook.cell(1).locator(".mosaic-header").first.click(button="right")
     page.locator(".lm-Menu").get_by_text("Open this run’s panel in a tab").click()
     tab = page.locator(".mosaic-run-tab")
@@ -94,7 +94,7 @@ def test_runs_are_stopped_renamed_and_removed_while_a_cell_runs(
     line.dblclick()
     expect(tab.locator(".mosaic-panel")).to_be_visible()
 
-    # What is alive is stopped, but neither resumed nor removed.
+    # A run that is alive can be stopped, but neither resumed nor removed.
     line.click(button="right")
     resume = page.locator(".lm-Menu-item").filter(has_text="Resume")
     expect(resume).to_have_attribute("title", "The run is still alive.")
@@ -110,7 +110,7 @@ def test_runs_are_stopped_renamed_and_removed_while_a_cell_runs(
     dialog.get_by_role("button", name="Cancel").click()
     assert run.folder.path.is_dir()
 
-    # The tabs come back with the page, under the run's name; the panel shows what it did.
+    # A reload restores the tabs, under the run's name, and the panel's store and opened group.
     page.locator(".lm-MenuBar-item", has_text="MOSAIC").click()
     page.locator(".lm-Menu-item", has_text="New training").click()
     form = page.locator(".mosaic-form")
@@ -121,7 +121,7 @@ def test_runs_are_stopped_renamed_and_removed_while_a_cell_runs(
     page.keyboard.press("ArrowRight")
     expect(panel.grid.locator("[aria-level='2']")).to_have_count(5)
     saved = jupyterlab.root.parent / "workspaces"
-    # Both the chosen store and the opened group name it.
+    # The saved state names this store twice: as the chosen store and in the opened group.
     wait_until(lambda: sum(file.read_text().count("elsewhere/mosaic_runs") for file in saved.iterdir()) > 1)
     (folder / "go").touch()
     page.reload()
@@ -146,7 +146,7 @@ def test_a_store_without_a_kernel_is_filtered_and_read_but_not_changed(
     write_runs(supervisor.store.root, 60)
     page.goto(jupyterlab.address(f"lab/workspaces/{folder.name}"))
     page.locator("#jupyterlab-splash").wait_for(state="detached")
-    # A second after the start, JupyterLab's launcher takes the keyboard from whatever has it.
+    # A second after the start, JupyterLab's launcher takes the keyboard focus.
     page.wait_for_function("document.activeElement.classList.contains('jp-Launcher')")
     panel = RunsPanel(page, folder)
     expect(panel.node).to_contain_text("Read-only. Run mosaic_lab.Lab")
@@ -165,7 +165,7 @@ def test_a_store_without_a_kernel_is_filtered_and_read_but_not_changed(
     page.keyboard.press("ArrowDown")
     expect(panel.action("Rename")).to_have_attribute("aria-disabled", "true")
 
-    # A store that is made meanwhile is found, and what is selected stays.
+    # A store created in the meantime is found, and the selection is kept.
     selected = panel.grid.get_attribute("aria-activedescendant")
     write_runs(folder / "later" / "mosaic_runs", 2)
     later = panel.node.get_by_label("Run store").locator(f"option[value='{folder}/later/mosaic_runs']")
@@ -176,7 +176,7 @@ def test_a_store_without_a_kernel_is_filtered_and_read_but_not_changed(
     panel.node.get_by_label("Run store").select_option(str(folder / "mosaic_runs"))
     expect(panel.grid.locator("[aria-selected=true]")).to_have_count(1)
 
-    # The facets, then the text.
+    # Filter by facets, then by text.
     panel.node.get_by_role("button", name="Filter").click()
     panel.node.get_by_role("group", name="Filter").get_by_text("failed").click()
     page.keyboard.press("Escape")
@@ -188,7 +188,7 @@ def test_a_store_without_a_kernel_is_filtered_and_read_but_not_changed(
     panel.node.get_by_role("button", name="Clear the filter").click()
     expect(panel.node).to_contain_text("60 runs")
 
-    # The section of workers opens with room for its list, and leaves some to the runs.
+    # The section of workers opens tall enough for its list and leaves room for the runs.
     panel.node.locator(".jp-AccordionPanel-title").filter(has_text="Workers").click()
     workers = panel.node.get_by_role("list", name="Workers")
     expect(workers.get_by_role("listitem").first).to_be_in_viewport(ratio=1)
@@ -214,7 +214,7 @@ def test_the_runs_are_a_live_table_in_a_cell_and_stay_in_the_notebook(
     lines = table.locator(".mosaic-runs-line")
     tools = notebook.cell(1).get_by_role("toolbar")
 
-    # Its actions are those of the panel, with dialogs of its own.
+    # The table has the panel's actions, with its own dialogs.
     lines.first.click()  # the newest
     expect(tools.get_by_role("button", name="Remove")).to_have_attribute("aria-disabled", "true")
     tools.get_by_role("button", name="Rename").click()

@@ -1,4 +1,4 @@
-"""The script that makes the README's picture works."""
+"""``browser.screenshots`` takes every scene in both themes and at both widths."""
 
 from __future__ import annotations
 

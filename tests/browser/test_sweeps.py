@@ -1,4 +1,4 @@
-"""A sweep in JupyterLab: live, sorted, stopped, resumed, and in the saved notebook."""
+"""Sweeps in JupyterLab: live, sorted, stopped, resumed, and in the saved notebook."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_sweep_is_stopped_resumed_and_live_while_a_cell_runs_and_its_trials_ar
     expect(panel.locator(".mosaic-chips")).to_have_text("completed")
     (folder / "go").touch()
     notebook.wait_idle()
-    expect(page.locator(".jp-RenderedImage img")).to_have_count(1)  # hidden: the live panel is there
+    expect(page.locator(".jp-RenderedImage img")).to_have_count(1)  # hidden behind the live panel
     page.keyboard.press("Control+s")
     saved = "4 of 4 trials, completed: 4 completed"
     wait_until(lambda: saved in (folder / "work.ipynb").read_text())

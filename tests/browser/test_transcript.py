@@ -1,4 +1,4 @@
-"""The transcript of an evaluation as users read it: searched, filtered, replayed, saved, and in the file."""
+"""Transcripts in JupyterLab: search, filters, replay and export, in a cell and in the workspace."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from browser.jupyter import JupyterLab, opened
 from language.language_fixtures import FakeServer
 from playwright.sync_api import Page, expect
 
-INSTALL_MS = 300_000  # the first test builds the environments of the workers
+INSTALL_MS = 300_000  # the first test builds the workers' environments
 EVIL = "<img src=x onerror='window.hacked=1'>"
 
 
@@ -39,7 +39,7 @@ cmp.transcript()"""
     expect(detail.locator("mark")).not_to_be_empty()
 
     view.get_by_role("searchbox").fill("i am LOST")
-    expect(rows).to_have_count(2)  # and the second request, whose prompt repeats it
+    expect(rows).to_have_count(2)  # the answer, and the repair request whose prompt quotes it
     expect(rows.first).to_contain_text("unparsed")
     expect(detail.locator(".mosaic-answer-text")).to_have_text(f"I am lost {EVIL}")
     view.get_by_role("searchbox").fill("")

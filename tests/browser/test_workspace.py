@@ -1,4 +1,4 @@
-"""The workspace tab: charts of selected runs in JupyterLab, read through its server, without a kernel."""
+"""Workspace tab: charts of selected runs in JupyterLab, read through its server without a kernel."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def plot(workspace: Locator, metric: str) -> Locator:
 
 
 def values(workspace: Locator) -> dict[str, float]:
-    """Return the values beside the pointer by the names of their runs."""
+    """Return the values shown at the pointer, by run name."""
     rows = workspace.locator(".mosaic-values div:has(b)")
     expect(rows.first).to_be_visible()
     found = rows.evaluate_all(
@@ -79,7 +79,7 @@ def brush(page: Page, over: Locator, start: float, end: float) -> None:
 
 
 def edges(row: Locator) -> list[float]:
-    """The left edges of a row's cells."""
+    """Left edges of a row's cells."""
     return row.evaluate("row => Array.from(row.cells, cell => cell.getBoundingClientRect().left)")
 
 
@@ -89,7 +89,7 @@ def place(workspace: Locator) -> float:
 
 
 def returns(folder: Path) -> dict[int, float]:
-    """The returns in a run's telemetry by their steps."""
+    """Returns in a run's telemetry, by step."""
     lines = map(json.loads, (folder / "telemetry.jsonl").read_text().splitlines())
     points = [line["payload"] for line in lines if line.get("event") == "metrics"]
     return {point["step"]: point["values"]["episode_return"] for point in points}
@@ -105,7 +105,7 @@ def test_values_at_the_cursor_are_those_of_the_runs(page: Page, jupyterlab: Jupy
     at = place(workspace)
     known = {run.label: returns(run.path) for run in Supervisor(store).runs()}
     assert len(shown) == 5
-    assert sorted(shown.values(), reverse=True) == list(shown.values()), "the greatest first"
+    assert sorted(shown.values(), reverse=True) == list(shown.values()), "values are not in descending order"
     for name, value in shown.items():
         points = known[name]
         nearest = min(points, key=lambda step: abs(step - at))
@@ -114,7 +114,7 @@ def test_values_at_the_cursor_are_those_of_the_runs(page: Page, jupyterlab: Jupy
     name.click(click_count=3)
     assert page.evaluate("getSelection().toString().trim()") == name.inner_text()
     assert name.inner_text() in known
-    # The same by keys, as text for a screen reader.
+    # The same values by keyboard, as text for a screen reader.
     chart(workspace, "episode_return").get_by_role("application").focus()
     for key in ("ArrowRight", *["ArrowUp"] * 5, "ArrowDown"):
         page.keyboard.press(key)
@@ -142,7 +142,7 @@ def test_zoom_is_linked_and_the_state_survives_a_reload(
     page.keyboard.press("ArrowLeft")
     titles = workspace.locator(".mosaic-chart h3")
     expect(titles.first).to_have_text("losses/value_loss")
-    page.wait_for_timeout(1500)  # JupyterLab writes its state after a while
+    page.wait_for_timeout(1500)  # JupyterLab saves its state with a delay
 
     page.reload()
     expect(titles.first).to_have_text("losses/value_loss")
@@ -156,7 +156,7 @@ def test_zoom_is_linked_and_the_state_survives_a_reload(
 
 def test_runs_are_grouped_filtered_and_saved(page: Page, jupyterlab: JupyterLab, store: Path) -> None:
     folders = write_runs(store, 10, points=100)
-    # Two are called alike, of which one has failed.
+    # Two runs have the same label; one of them failed.
     alike = "sb3 recurrent_ppo MountainCarContinuous-v0 seed 2"
     for number in (2, 7):
         launch: dict[str, Any] = json.loads((folders[number] / "launch.json").read_text())
@@ -165,12 +165,12 @@ def test_runs_are_grouped_filtered_and_saved(page: Page, jupyterlab: JupyterLab,
     ends = workspace.locator(".mosaic-charted-name [data-text^=' seed']")
     cut = "ends => ends.filter(end => end.scrollWidth > end.clientWidth).map(end => end.dataset.text)"
     expect(ends).to_have_count(10)
-    assert ends.evaluate_all(cut) == [], "what distinguishes them is never cut"
+    assert ends.evaluate_all(cut) == [], "the distinguishing ends of names are truncated"
     heads, cells = (
         workspace.locator(f".mosaic-charted {part} tr:has(:nth-child(2))").first
         for part in ("thead", "tbody")
     )
-    assert edges(heads) == edges(cells), "headers over their columns"
+    assert edges(heads) == edges(cells), "headers are not above their columns"
     over = plot(workspace, "episode_return")
 
     with page.expect_download() as download:
@@ -213,13 +213,13 @@ def test_every_control_of_the_charts_has_its_effect(page: Page, jupyterlab: Jupy
     page.set_viewport_size({"width": 1000, "height": 420})
     workspace = opened(page, jupyterlab, store)
     below = chart(workspace, "losses/value_loss")
-    expect(below).to_contain_text("Reading …")  # not that there are no values
+    expect(below).to_contain_text("Reading …")  # rather than a claim that no values exist
     page.set_viewport_size({"width": 1400, "height": 900})
     over, one = plot(workspace, "episode_return"), chart(workspace, "episode_return")
     expect(over).to_be_visible()
 
     def shown(part: float) -> list[float]:
-        """The values at a part of the chart's width."""
+        """Values at a fraction of the chart's width."""
         hover(page, over, part)
         return list(values(workspace).values())
 
@@ -234,7 +234,7 @@ def test_every_control_of_the_charts_has_its_effect(page: Page, jupyterlab: Jupy
     wait_until(lambda: shown(0.7) == raw)
 
     nearest = workspace.locator(".mosaic-values-nearest b")
-    # Limits of y, typed in: the pointer at half the height is on the line of that value.
+    # With typed y limits, the pointer at half the height is on the line of that value.
     for value in (max(raw), min(raw)):
         one.get_by_role("button", name="More of episode_return").click()
         for limit, number in (("min", value - 1), ("max", value + 1)):
@@ -267,7 +267,7 @@ def test_every_control_of_the_charts_has_its_effect(page: Page, jupyterlab: Jupy
         assert download.value.suggested_filename == f"episode_return.{name.lower()}"
         assert Path(download.value.path()).read_bytes().startswith(begin)
 
-    # The x axis: logarithmic, in part, by episodes, by time.
+    # The x axis: logarithmic, with limits, by episodes, by time.
     axis, place_text = workspace.locator(".mosaic-settings select"), workspace.locator(".mosaic-values-place")
     workspace.get_by_role("button", name="log x").click()
     wait_until(lambda: bool(shown(0.5)) and place(workspace) < 2_000)
@@ -298,7 +298,7 @@ def test_every_control_of_the_charts_has_its_effect(page: Page, jupyterlab: Jupy
     axis.select_option("time")
     wait_until(lambda: bool(shown(0.5)) and place_text.inner_text().count(":") == 2)
 
-    # Charts come, grow and go.
+    # Charts are added, resized and removed.
     charts = workspace.locator(".mosaic-chart")
     workspace.get_by_role("button", name="+ Chart").click()
     page.keyboard.type("value")
@@ -319,7 +319,7 @@ def test_every_control_of_the_charts_has_its_effect(page: Page, jupyterlab: Jupy
 
 
 def spike(folder: Path, steps: range) -> None:
-    """Have a run report an absurd return at some steps."""
+    """Replace a run's return with an absurd value at some steps."""
     path = folder / "telemetry.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     for line in lines:

@@ -1,4 +1,4 @@
-"""The command line lists runs by what users wrote about them, and writes it."""
+"""Names, tags and notes of runs on the command line: editing, filtering and listing."""
 
 from __future__ import annotations
 

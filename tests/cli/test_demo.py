@@ -1,4 +1,4 @@
-"""``mosaic-lab demo`` does the main job: a real training, an executed notebook, a page on its own."""
+"""``mosaic-lab demo``: a real training, an executed notebook and a self-contained page."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_executed_notebook_keeps_a_picture_and_a_table_of_each_result(demo: 
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     assert not [output for output in outputs if output.output_type == "error"]
     shown = [output.data for output in outputs if "data" in output]
-    assert len([data for data in shown if "image/png" in data]) == 2, "one of the run, one of the group"
+    assert len([data for data in shown if "image/png" in data]) == 2, "not one of the run, one of the group"
     assert len([data for data in shown if "completed" in data.get("text/html", "")]) == 2
 
 
@@ -60,7 +60,7 @@ def test_ctrl_c_ends_the_notebook_and_its_trainings(tmp_path: Path, cleanrl_envi
         start_new_session=True,
         preexec_fn=lambda: signal.signal(
             signal.SIGINT, signal.SIG_DFL
-        ),  # a shell in the background ignores it
+        ),  # background jobs of a shell ignore SIGINT
     )
     wait_until(lambda: [run for run in store.runs() if run.state == "running"], 120)
     os.killpg(demo.pid, signal.SIGINT)

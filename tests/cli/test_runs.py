@@ -1,4 +1,4 @@
-"""``mosaic-lab runs`` and ``mosaic-lab train``: a notebook's verbs without a notebook."""
+"""``mosaic-lab runs`` and ``mosaic-lab train``: starting, listing, stopping and removing runs in a shell."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WALK = ["train", "toy", "--algorithm", "walk", "--env", "Hill-v0"]
 
 @pytest.fixture
 def supervisor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervisor]:
-    """The store that the command line uses by default in this folder."""
+    """Supervisor of the command line's default store in the working directory."""
     monkeypatch.chdir(tmp_path)
     with store(tmp_path / "mosaic_runs") as supervisor:
         yield supervisor
@@ -37,7 +37,7 @@ def supervisor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supe
 
 @pytest.mark.usefixtures("toy")
 def test_a_training_started_with_standard_streams_closed(supervisor: Supervisor) -> None:
-    """As a scheduler or a daemon may start it: their numbers must not go to a lock or a log."""
+    """As under a scheduler or a daemon: no lock or log may be opened on a standard stream's descriptor."""
     command = [*COMMAND, *WALK, "--total-timesteps", "50"]
     done = subprocess.run(["sh", "-c", 'exec "$@" 0<&- 1>&- 2>&-', "sh", *command], timeout=60)
     (run,) = supervisor.runs()
@@ -116,7 +116,7 @@ def test_listing_and_showing(supervisor: Supervisor, capsys: pytest.CaptureFixtu
     shown = capsys.readouterr().out
     assert "ValueError: the reward was a potato" in shown
     assert "about to leave with an error" in shown
-    assert shown.count('raise ValueError("the reward was a potato")') == 1  # the log has it again
+    assert shown.count('raise ValueError("the reward was a potato")') == 1  # not repeated by the log
     assert str(run.path) in shown
     assert "  starting: worker process" in shown
     assert main(["runs", "list", "--store", "elsewhere"]) == 0
@@ -149,7 +149,7 @@ def test_a_folder_without_permission_is_a_sentence(capsys: pytest.CaptureFixture
             assert main(["runs", "remove", run.id, *where]) == 1
         said = capsys.readouterr().err
         assert re.fullmatch(rf"mosaic-lab: run {run.id} could not be removed: .*Permission denied.*\n", said)
-        assert str(run.state) == "completed" and run.folder.log_path.is_file(), "nothing of it was deleted"
+        assert str(run.state) == "completed" and run.folder.log_path.is_file(), "files were deleted"
         run.path.parent.chmod(0o000)
         with as_another_user():
             assert main(["runs", "list", *where]) == 1
@@ -160,7 +160,7 @@ def test_a_folder_without_permission_is_a_sentence(capsys: pytest.CaptureFixture
 
 @contextmanager
 def as_another_user() -> Iterator[None]:
-    """Without root's right to do everything, where it is root who runs the tests."""
+    """Drop root's privileges in the block if root runs the tests."""
     root = os.geteuid() == 0
     if root:
         os.seteuid(65534)
@@ -203,7 +203,7 @@ def test_a_stopped_run_shows_the_command_that_resumes_it(
 
 
 def _facts(shown: str) -> dict[str, str]:
-    """The first lines that ``runs show`` prints, by name."""
+    """Facts that ``runs show`` prints, by name."""
     return dict(re.findall(r"^(\w[\w ]*?)  +(.*)$", shown, re.M))
 
 
@@ -296,7 +296,7 @@ def test_a_terminal_gets_one_line_that_is_redrawn(supervisor: Supervisor) -> Non
     while True:
         try:
             seen += os.read(ours, 4096)
-        except OSError:  # the other end is closed
+        except OSError:  # the process closed its end
             break
     os.close(ours)
     assert process.wait(60) == 0
@@ -328,7 +328,7 @@ def test_words_after_wrappers_are_their_parameters_and_evaluate_takes_seeds() ->
             ("lr", 1)
         ]
     stored = _parser().parse_args(with_options(["train", "toy", "--store", "lr=1"]))
-    assert (stored.store, stored.hyperparameters) == (Path("lr=1"), []), "an option's value"
+    assert (stored.store, stored.hyperparameters) == (Path("lr=1"), []), "lr=1 is --store's value"
     asked = ["train", "toy", "--evaluate", '{"seeds": [1, 2], "until": 9}']
     assert _parser().parse_args(asked).evaluate == {"seeds": [1, 2], "until": 9}
 
@@ -345,7 +345,7 @@ def test_keyword_arguments_of_the_environment_have_dotted_names() -> None:
 
 
 def test_tuples_are_shown_as_such(supervisor: Supervisor, capsys: pytest.CaptureFixture[str]) -> None:
-    """In the folder they have a form of their own, since JSON has only lists."""
+    """The run folder stores tagged tuples, since JSON has only lists."""
     given = {"env_kwargs": {"size": (3, 4)}}
     run = supervisor.start(PEER, {"hyperparameters": with_tagged_tuples(given)}, worker="peer")
     run.stop()

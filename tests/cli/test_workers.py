@@ -1,4 +1,4 @@
-"""``mosaic-lab workers`` as a user types it."""
+"""``mosaic-lab workers``: install, list, check and remove, run as commands."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_errors_are_one_message_and_exit_code_1() -> None:
 
 
 class TestAll:
-    """``install --all``, with three small shims in the folder of the bundled ones, and one for GPUs."""
+    """``install --all``, with three small shims and one that needs a GPU in place of the bundled ones."""
 
     @pytest.fixture(autouse=True)
     def _bundled(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,7 +167,7 @@ class TestAll:
 
 
 class TestTheRealCleanRL:
-    """In the session's own home: its environment is built once for all tests."""
+    """CleanRL in the session's home, where its environment is built once for all tests."""
 
     @pytest.fixture(autouse=True)
     def _session_home(self, own_home: Path, mosaic_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""A curriculum is one run: its stages follow each other, end early, stop and resume."""
+"""Curricula as single runs: stages in sequence, early ends, stops, failures and resumes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.usefixtures("hiker")
 
 @pytest.fixture(scope="module")
 def climbed(hiker: Path, tmp_path_factory: pytest.TempPathFactory) -> list[mosaic.Run]:
-    """A training and two curricula that have completed, for tests that only read them."""
+    """A completed training and two completed curricula, for tests that only read them."""
     lab = mosaic.Lab(tmp_path_factory.mktemp("climbed") / "runs", max_running=4)
     plain = lab.train("hiker", algorithm="hike", env="Hill-v0", total_timesteps=50)
     curricula = hike(lab, HILL, PEAK), hike(lab, mosaic.Stage("Hill-v0", steps=40), PEAK)
@@ -75,7 +75,7 @@ def test_the_time_and_speed_of_a_resumed_curriculum_are_of_all_its_steps(lab: mo
 
 
 def skills(run: mosaic.Run, rate: float = 0.5) -> np.ndarray:
-    """The steps of a run's metrics, each of which was reported once and has the skill of an uninterrupted
+    """Steps of a run's metrics. Asserts that each was reported once, with the skill of an uninterrupted
     training."""
     found = run.metrics("skill")
     assert list(found["value"]) == pytest.approx(list(rate * found["step"]))
@@ -91,7 +91,7 @@ def test_the_stages_are_one_run(climbed: list[mosaic.Run]) -> None:
     assert list(skills(curriculum)) == list(range(1, 201))
     returns = curriculum.episodes()["total_reward"]
     assert len(returns) == 40
-    assert (returns[19], returns[20]) == (50.0, 52.5 - 50.0), "the second stage is harder by 50"
+    assert (returns[19], returns[20]) == (50.0, 52.5 - 50.0), "stage 2 returns are not 50 lower"
     stages = curriculum.stages()
     assert list(stages["env"]) == ["Hill-v0", "Peak-v0"] and list(stages["state"]) == ["done", "done"]
     assert list(stages["start"]) == [0, 100] and list(stages["end"]) == [100, 200]
@@ -118,7 +118,7 @@ def test_the_last_whole_update_is_planned_and_reported(lab: mosaic.Lab) -> None:
 
 
 def test_a_return_ends_a_stage_early_and_the_steps_that_remain_are_the_last_ones(lab: mosaic.Lab) -> None:
-    """Episodes gain 2.5 more each: the mean of 4 is 26.25 at step 60, and 50 less on the peak."""
+    """Each episode's return is 2.5 higher: the mean of 4 is 26.25 at step 60, and 50 less on the peak."""
     stages = [mosaic.Stage("Hill-v0", until=25.0, window=4), mosaic.Stage("Peak-v0", window=3, rate=1.0)]
     curriculum = hike(lab, *stages, total_timesteps=700, seconds=0.002)
     curriculum.wait(60)
@@ -168,7 +168,7 @@ def test_a_stop_in_the_second_stage_is_resumed(lab: mosaic.Lab) -> None:
     assert list(curriculum.stages()["end"]) == [100, 500]
     lines = map(json.loads, curriculum.folder.telemetry_path.read_text().splitlines())
     steps = [line["payload"]["step"] for line in lines if line.get("event") == "heartbeat"]
-    assert steps == sorted(steps) and steps[1] == 100 and steps[-1] > 150, "no stage counts from 0 again"
+    assert steps == sorted(steps) and steps[1] == 100 and steps[-1] > 150, "a stage counted from 0 again"
 
 
 def test_a_stage_whose_checkpoints_were_deleted_does_not_begin_from_random_weights(lab: mosaic.Lab) -> None:
@@ -191,7 +191,7 @@ def test_a_stage_whose_checkpoints_were_deleted_does_not_begin_from_random_weigh
         curriculum.resume()
     folder.rename(first.path)
     assert curriculum.state is State.CANCELLED
-    assert len(curriculum.stage_runs) == 2, "no run was started"
+    assert len(curriculum.stage_runs) == 2, "a run was started"
     (first.path / kept.name).rename(kept)
     curriculum.resume().wait(60)
     assert list(skills(curriculum)) == list(range(1, 501))
@@ -206,7 +206,7 @@ def test_a_damaged_newest_checkpoint_of_a_stage_is_left_out(lab: mosaic.Lab, cho
     curriculum.stop()
     saved = curriculum.stage_runs[0].checkpoints
     saved[-1].path.write_bytes(saved[-1].path.read_bytes()[:50])
-    if chosen:  # killed between this record and the start of the run
+    if chosen:  # as if killed between writing this record and starting the run
         path = os.path.relpath(saved[-1].path, lab.root)
         unstarted = Segment(0, "20261127-120000-hiker-aaaa", saved[-1].step or 0, path)
         write_segments(curriculum.path, [*read_segments(curriculum.path), unstarted])
@@ -281,7 +281,7 @@ def test_the_chart_marks_the_beginning_of_each_stage(copied: mosaic.Curriculum) 
         append(copied.stage_runs[0].path, [measured], "system.jsonl")
         panel.draw()
         peak = next(text for text, name in panel.summary()["facts"] if name == "peak")
-        # With that of its own process, where this was measured while the stage ran.
+        # Plus the curriculum process's own memory, if it was measured while the stage ran.
         assert peak.endswith(" GB") and float(peak[:-3]) == pytest.approx(878.9, abs=0.3)
         assert "memory up to 900k MB" in panel.system.head.text
     finally:
@@ -293,7 +293,7 @@ def test_runs_show_prints_the_stages(copied: mosaic.Curriculum, capsys: pytest.C
     shown = capsys.readouterr().out
     assert re.search(r"^kind +curriculum$", shown, re.MULTILINE)
     assert re.search(r"^results\n +env .*\n  stage.*\n  1 +Hill-v0 +done", shown, re.MULTILINE)
-    assert "peak memory" not in shown and "upstream's defaults" not in shown, "its stages have their own"
+    assert "peak memory" not in shown and "upstream's defaults" not in shown, "facts of stages"
     assert "/../" not in shown
 
 
@@ -310,7 +310,7 @@ def test_a_curriculum_whose_files_are_damaged_says_so(copied: mosaic.Curriculum)
         with pytest.raises(mosaic.MosaicError, match=f"run {copied.id}: its files cannot be read: "):
             getattr(damaged, call)()
     write_json(copied.folder.config_path, config | {"curriculum": ["x"]})
-    assert stage_marks(lab.run(copied.id)) == [], "its panel has no marks, and all else"
+    assert stage_marks(lab.run(copied.id)) == [], "a damaged curriculum is shown without marks"
 
 
 def test_charts_of_several_curricula_mark_the_stages_of_each(climbed: list[mosaic.Run]) -> None:
@@ -325,7 +325,7 @@ def test_charts_of_several_curricula_mark_the_stages_of_each(climbed: list[mosai
         assert shown_marks(panel) == [begin, *own]
         panel.controls.hidden = [one.id]
         panel.draw()
-        assert shown_marks(panel) == [begin, (*ends[other], INK)], "one curriculum alone is in ink"
+        assert shown_marks(panel) == [begin, (*ends[other], INK)], "the only curriculum shown is not in ink"
     finally:
         panel.close()
 
@@ -394,4 +394,4 @@ def test_its_code_makes_it_again(lab: mosaic.Lab) -> None:
         assert again.config[name] == curriculum.config[name]
     stages = code_of(again).partition("curriculum=[")[2].partition("],")[0]
     (again.path / "request.json").unlink()
-    assert stages in code_of(again), "a curriculum of an earlier version has no request"
+    assert stages in code_of(again), "earlier versions wrote no request"

@@ -1,4 +1,4 @@
-"""Curricula whose stages are wrong, or cannot follow each other, are refused before anything starts."""
+"""Validation of curricula: invalid or incompatible stages are refused before any run starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Curricula of real libraries, started by a process that is gone: stopped in the second stage and resumed."""
+"""Curricula of real libraries: they outlive the process that started them, a stop and a resume; films."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_curriculum_outlives_its_kernel_and_a_stop(
     assert stages["start"][2] == first.checkpoints[-1].step >= steps
     assert curriculum.metrics("episode_return")["step"].is_monotonic_increasing
     longest = [one["total_reward"].max() for one in (first.episodes(), second[-1].episodes())]
-    assert longest[0] <= 200, "CartPole-v0 ends there"
+    assert longest[0] <= 200, "CartPole-v0 ends episodes at step 200"
     policy = mosaic.operators.rl(curriculum)
     assert (policy.worker, policy.trained_on) == (worker, "CartPole-v1")
     assert curriculum.checkpoints[-1].step == stages["end"][2]
@@ -89,5 +89,5 @@ def test_checkpoints_of_all_stages_are_filmed_in_their_environments(tmp_path: Pa
     assert all(film.episode_return == film.length <= 500 for film in run.films)
     assert not any(one.films for one in run.stage_runs)
     assert lab.make_films(run, [2_000]).wait(120).state is State.COMPLETED, (
-        "what is filmed is not filmed again"
+        "a checkpoint was filmed a second time"
     )

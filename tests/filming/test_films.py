@@ -1,4 +1,4 @@
-"""Films of a training's checkpoints, made beside it and after it by a run of their own."""
+"""Films of a training's checkpoints, made during and after the training by a separate run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mosaic_lab.runs import Run, RunGroup
 from mosaic_lab.runs.films import film_content
 
 PATIENCE = 300.0
-"""Seconds: films get what other processes leave of the processor."""
+"""Time-out in seconds, long because filming runs at low priority."""
 
 
 @pytest.fixture
@@ -32,19 +32,19 @@ def max_running() -> int:
 
 
 def habit(lab: mosaic.Lab, films: str = "each", env: str = "Cinema-v0", **hyperparameters: Any) -> Run:
-    """A training of "cinema" in 300 steps."""
+    """Start a training of the worker "cinema" with 300 steps."""
     run = lab.train("cinema", algorithm="habit", env=env, total_timesteps=300, films=films, **hyperparameters)
     assert isinstance(run, Run)
     return run
 
 
 def maker(lab: mosaic.Lab, run: Run) -> Run:
-    """The newest run that makes films of ``run``."""
+    """Newest run that makes films of ``run``."""
     return [one for one in lab.runs if one.parent == run.id][-1]
 
 
 def priorities(pid: int) -> set[int]:
-    """The niceness of a process and, where Linux shares the processor between sessions, of its session."""
+    """Niceness of a process and, where Linux schedules by session (autogroup), of its session."""
     session = Path(f"/proc/{pid}/autogroup")
     known = {int(session.read_text().split()[-1])} if session.exists() else set()
     return known | {os.getpriority(os.PRIO_PROCESS, pid)}
@@ -76,7 +76,7 @@ def test_a_real_training(cleanrl_environment: object, lab: mosaic.Lab) -> None:
     for one in films:
         assert one.complete and one.seed == 3 and one.episode_return == one.length
         shown = frames(one.path)
-        assert len(shown) == one.length + 2, "the state before the first step, and the last one to its end"
+        assert len(shown) == one.length + 2, "not the initial frame, one per step and a held last one"
         assert shown[0].shape == (214, 320, 3)
         assert one.path.stat().st_size < 500_000
         assert film_content(run.folder, one.step) == ("video/mp4", one.path.read_bytes())
@@ -100,15 +100,15 @@ def test_a_real_training(cleanrl_environment: object, lab: mosaic.Lab) -> None:
     (run.path / "films" / "7.mp4").symlink_to(lab.root.parent / "secret")
     (run.path / "films" / "7.json").write_text((films[0].path.with_suffix(".json")).read_text())
     (lab.root.parent / "secret").write_text("of another program")
-    assert [one.path for one in run.films] == [one.path for one in films], "a link is no film"
+    assert [one.path for one in run.films] == [one.path for one in films], "a symbolic link is not a film"
     greedy = {"ppo": mosaic.operators.rl(run.checkpoints[-1])}
     evaluation = lab.evaluate(env="CartPole-v1", operators=greedy, seeds=[3], family="cleanrl").wait(PATIENCE)
-    assert list(evaluation.results()["return"]) == [films[-1].episode_return], "as evaluations play"
+    assert list(evaluation.results()["return"]) == [films[-1].episode_return], "not as in an evaluation"
 
 
 @pytest.mark.usefixtures("cinema")
 def test_beside_a_training_whose_kernel_is_killed(lab: mosaic.Lab, tmp_path: Path) -> None:
-    """They survive it, take no place of `max_running`, and one that cannot be made is noted."""
+    """Filming survives the kernel, takes no slot of `max_running`, and reports a film that failed."""
     until = tmp_path / "until"
     options = f"films='each', until={str(until)!r}, saves=3, broken=200, env_settings={{'length': 5}}"
     kernel = (
@@ -129,19 +129,19 @@ def test_beside_a_training_whose_kernel_is_killed(lab: mosaic.Lab, tmp_path: Pat
         r"habit cannot act for agent_0: the checkpoint cannot be read: .*", run.films.missing[200]
     )
     assert f"no film of step 200: {run.films.missing[200]}" in repr(run.films)
-    assert "Traceback" in (filming.path / "worker.log").read_text(), "for those who want to know more"
+    assert "Traceback" in (filming.path / "worker.log").read_text(), "the log lacks the details"
     brightness = [int(picture.mean()) for picture in frames(run.films[0].path)]
-    assert np.allclose(brightness, [0, 40, 80, 120, 160, 200, 200], atol=4), "every step, in order"
+    assert np.allclose(brightness, [0, 40, 80, 120, 160, 200, 200], atol=4), "not every step in order"
     assert run.films[0].seconds == 3.0
-    assert not list((filming.path / "arenas").glob("100")), "no rests of what went well"
+    assert not list((filming.path / "arenas").glob("100")), "files of a successful film were left behind"
 
     with pytest.raises(RunFailed, match=r"step 200: .*cannot be read"):
         lab.make_films(run).wait(PATIENCE)
     assert "failed: step 200" in run.films.status and not run.films.being_made
     lab.make_films(run, [100]).wait(PATIENCE)
-    assert run.films.status == "", "what failed before does not count any more"
+    assert run.films.status == "", "an earlier failure is still reported"
     run.remove()
-    assert list(lab.runs) == [], "nor a run that made films of it"
+    assert list(lab.runs) == [], "its filming runs were left behind"
 
 
 def test_deadlines_of_films_are_as_much_longer_as_their_priority_is_lower() -> None:
@@ -160,13 +160,13 @@ def test_stopping_and_removing_a_training_ends_its_films(lab: mosaic.Lab, tmp_pa
     wait_until(lambda: re.search(r"0 made, [1-9]\d* steps recorded", run.films.status), PATIENCE)
     polite = [priorities(process.pid) for process in marked_processes(filming.path)]
     low = min(10 + os.getpriority(os.PRIO_PROCESS, 0), 19)
-    assert polite == [{low}] * 3, "its process, the arena and the operator"
+    assert polite == [{low}] * 3, "not low for worker, arena and operator"
     run.stop()
-    assert not marked_processes(lab.root), "it returns when both have ended"
+    assert not marked_processes(lab.root), "stop returned before both had ended"
     assert (run.state, filming.state) == ("cancelled", "cancelled")
     assert len(run.films) == 0
     assert run.films.status == "lab.make_films(run) films the remaining 3 checkpoints"
-    again = lab.make_films(run, "last")  # of a training that was stopped, on request
+    again = lab.make_films(run, "last")  # on request, also after the training was stopped
     wait_until(lambda: list((again.path / "arenas").glob("300/telemetry.jsonl")), PATIENCE)
     shutil.rmtree(run.path)
     wait_until(lambda: again.finished, PATIENCE)
@@ -176,7 +176,7 @@ def test_stopping_and_removing_a_training_ends_its_films(lab: mosaic.Lab, tmp_pa
 
 @pytest.mark.usefixtures("cinema")
 def test_the_last_of_a_group(lab: mosaic.Lab) -> None:
-    """Also of a training that fails. Of a team, the return is the sum, with a policy for each agent."""
+    """Also if the training fails. A team has one policy per agent, and its return is the sum."""
     group = lab.train(
         "cinema", algorithm="habit", env="Duo-v0", total_timesteps=300, seed=[1, 2], films="last", fail=True
     )

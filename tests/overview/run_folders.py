@@ -1,4 +1,4 @@
-"""Run folders written by tests, like those of finished and live runs."""
+"""Write run folders that look like finished and live runs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ START = 1_760_000_000.0
 
 
 def metrics(step: int | None, at: float | None = None, **values: Any) -> dict[str, Any]:
-    """A metrics event ``at`` seconds after the start (default: a second for each step)."""
+    """A metrics event ``at`` seconds after the start (default: one second per step)."""
     payload = {"values": values} if step is None else {"step": step, "values": values}
     seconds = step or 0 if at is None else at
     return {"event": "metrics", "run_id": "r", "timestamp": START + seconds, "payload": payload}
 
 
 def append(folder: Path, events: Iterable[Mapping[str, Any]], name: str = "telemetry.jsonl") -> Path:
-    """Append events to a stream of the run in this folder."""
+    """Append events to a telemetry file of the run in this folder."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / name).open("a") as file:
         file.writelines(json.dumps(event) + "\n" for event in events)
@@ -39,7 +39,7 @@ def run_in(
     config: Mapping[str, Any] | None = None,
     worker: str = "toy",
 ) -> Run:
-    """A run that wrote these events and is in this state; ``config`` may have hyperparameters."""
+    """Write the folder of a run with these events and this state; ``config`` may have hyperparameters."""
     append(folder, events)
     config = dict(config or {})
     write_json(folder / "config.json", config)

@@ -1,4 +1,4 @@
-"""Runs whose files hold anything: each is one row that says why, in every list, and fails no other."""
+"""Runs with damaged files: each is one row with the reason, in every list, and breaks no other run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charts as files: all data as CSV, what is drawn as a picture."""
+"""Export of charts: all points in view as CSV, the drawn chart as PNG or SVG."""
 
 from __future__ import annotations
 

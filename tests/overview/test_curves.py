@@ -1,4 +1,4 @@
-"""Curves are the runs' own points, cut, thinned, smoothed and grouped as requested."""
+"""Curves of runs: their recorded points, cut, decimated, smoothed and grouped as requested."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pool(tmp_path: Path) -> ColumnPool:
 
 
 def curves(runs: Sequence[Run], request: CurveRequest, pool: ColumnPool) -> Curves:
-    """The lines of a chart when everything is read, however slow this machine is."""
+    """Lines of a chart once all telemetry is read, however slow the machine."""
     return curves_so_far(runs, request, pool, seconds=60)
 
 
@@ -43,7 +43,7 @@ def own_points(run: Run, name: str = "loss") -> set[tuple[float, float]]:
 
 
 def read_answer(found: Curves) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """x and y of each line as a page reads them from the buffers."""
+    """Decode x and y of each line from the buffers, as a page does."""
     content, buffers = found.answer()
     json.dumps(content, allow_nan=False)
     lines, waiting = {}, iter(buffers)
@@ -92,14 +92,14 @@ def test_four_axes(tmp_path: Path, pool: ColumnPool, x: Any, ends: tuple[float, 
         events.append(
             {"type": "episode", "episode_index": i, "agent_id": "a", "timestamp": START + 6 + 2 * i}
         )
-    events.append({"event": "metrics", "payload": {"values": {"other": 1}}})  # without time and step
+    events.append({"event": "metrics", "payload": {"values": {"other": 1}}})  # without timestamp and step
     run = run_in(tmp_path / "run", events)
     found = curves([run], CurveRequest("loss", x), pool)
     assert found.range == ends and found.x_label == label
     assert found.lines[0].x.tolist() == np.linspace(*ends, 10).tolist()
     assert found.lines[0].y.tolist() == list(range(10))
     other = curves([run], CurveRequest("other", x), pool).lines
-    assert len(other) == (0 if x == "time" else 1), "a point without a time is on no axis of times of day"
+    assert len(other) == (0 if x == "time" else 1), "only points with timestamps are on the time axis"
 
 
 def test_a_part_is_cut_with_one_point_beyond_either_side(tmp_path: Path, pool: ColumnPool) -> None:
@@ -172,7 +172,7 @@ def test_grouped_by_any_settings_it_is_the_mean_with_the_interval_of_evaluations
     for name, column in (("value", many.y), ("low", many.low), ("high", many.high), ("steps", many.x)):
         np.testing.assert_array_equal(column, getattr(expected, name))
     assert many.runs == tuple(run.id for run in runs[:6])
-    assert few.low is None and few.high is None, "an interval over two runs would say little"
+    assert few.low is None and few.high is None, "an interval over only two runs"
     assert [line.thin for line in thin] == [few.key] * 2 and [line.runs for line in thin] == [
         (run.id,) for run in runs[6:]
     ]

@@ -1,4 +1,4 @@
-"""The difference of two runs names all that is recorded of them, and whether they agree on it."""
+"""Difference of two runs: every recorded fact of both, and whether their values agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms are made of the workers' own tables, and their code is what a user would type."""
+"""Forms for trainings, evaluations and comparisons: fields from the workers' tables, idiomatic user code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mosaic_lab.overview.workers import worker_rows
 
 
 def call_of(text: str) -> tuple[str, dict[str, Any]]:
-    """The function that the code's last assignment calls, and its keywords that are literals."""
+    """Function called by the code's last assignment, and its literal keyword arguments."""
     assigned = [node for node in ast.parse(text).body if isinstance(node, ast.Assign)][-1].value
     assert isinstance(assigned, ast.Call)
     literals = {one.arg: one.value for one in assigned.keywords if one.arg}
@@ -172,4 +172,4 @@ def test_the_list_of_workers_has_versions_and_the_latest_check(toy: Path, own_ho
     assert row["failed"] == {one.name: one.detail for one in results if not one.passed}
     workers.remove("toy")
     workers.install(toy)
-    assert {one["name"]: one for one in worker_rows()}["toy"]["checked"] is None, "of another installation"
+    assert {one["name"]: one for one in worker_rows()}["toy"]["checked"] is None, "of the removed installation"

@@ -1,4 +1,4 @@
-"""The index of a store knows every run, says what has changed, and costs little."""
+"""Index of a run store: a row per run, changes since a version, and a bounded cost."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def store(tmp_path: Path) -> Path:
 
 
 def until(index: RunIndex, condition: Callable[[dict[str, RunRow]], bool]) -> dict[str, RunRow]:
-    """All rows by their ids, when they fulfil the condition."""
+    """Wait until the rows, by id, meet the condition; return them."""
     rows: dict[str, RunRow] = {}
 
     def look() -> bool:
@@ -51,7 +51,7 @@ def test_every_run_has_a_row_at_once_and_its_returns_soon(store: Path) -> None:
     index = RunIndex(store)
     version, rows, removed = index.changes(0)
     assert len(rows) == 40 and not removed and version > 0
-    assert [row.id for row in rows] == sorted(row.id for row in rows), "oldest first"
+    assert [row.id for row in rows] == sorted(row.id for row in rows), "not oldest first"
     found = until(index, lambda rows: all(row.sparkline for row in rows.values()))
     run = Run(store / rows[-1].id)
     values = run.metrics("episode_return")["value"].to_numpy()
@@ -65,11 +65,11 @@ def test_every_run_has_a_row_at_once_and_its_returns_soon(store: Path) -> None:
     view = RunView(run, "", "")
     view.catch_up()
     seen = (view.feed.returns.last, view.feed.returns.best, view.speed())
-    assert seen == (row.last_return, row.best_return, row.speed), "a panel shows what the table does"
+    assert seen == (row.last_return, row.best_return, row.speed), "panel and table differ"
     assert row.hyperparameters["learning_rate"] > 0 and row.name == run.label
     failed = next(row for row in found.values() if row.state == "failed")
     assert failed.progress == 0.5 and "the loss is not finite" in failed.reason
-    assert index.changes(index.changes(0)[0])[1:] == ([], []), "nothing changes any more"
+    assert index.changes(index.changes(0)[0])[1:] == ([], []), "changes without a change"
 
 
 def test_a_live_run_is_followed_to_its_end(supervisor: Supervisor) -> None:
@@ -96,8 +96,8 @@ def test_runs_come_go_and_are_renamed(store: Path) -> None:
     assert found[renamed.id].name == "<b>baseline</b>"
     _, changed, removed = index.changes(version)
     assert removed == [gone] and {renamed.id, new.name} <= {row.id for row in changed}
-    assert index.changes(0)[2] == [], "who knows nothing needs no removals"
-    assert len(index.changes(10**9)[1]) == len(index.changes(0)[1]), "an unknown version gets everything"
+    assert index.changes(0)[2] == [], "removals sent to a new reader"
+    assert len(index.changes(10**9)[1]) == len(index.changes(0)[1]), "an unknown version gets all rows"
 
 
 def test_a_large_store_is_read_once_for_all_processes(
@@ -123,19 +123,19 @@ def test_a_large_store_is_read_once_for_all_processes(
     shutil.rmtree(store / gone)
     again = replace(queued("starting", START), earlier_seconds=former[resumed].duration or 0.0)
     write_json(store / resumed / "state.json", again.moved_to(State.RUNNING, "", START).to_dict())
-    keeper = locks.take(store / resumed / "keeper.lock")  # of a run that was resumed in its folder
+    keeper = locks.take(store / resumed / "keeper.lock")  # as if the run was resumed in its folder
     assert keeper is not None
     found = rows()
-    assert found[same] == former[same], "it was not read again"
+    assert found[same] == former[same], "an unchanged row was read again"
     assert (found[renamed].name, gone in found) == ("baseline", False)
-    assert found[renamed].label.startswith("tianshou 99"), "it was read again, all of it"
+    assert found[renamed].label.startswith("tianshou 99"), "a changed row was not read again"
     assert len(found) == 100
     row = found[resumed]
     assert (row.state, row.alive, row.earlier_seconds) == ("running", True, former[resumed].duration)
     os.close(keeper)
     with monkeypatch.context() as confined:
         confined.setattr(files, "_root", tmp_path)
-        assert rows()[same].label.startswith("tianshou 99"), "what other processes may read is not used"
+        assert rows()[same].label.startswith("tianshou 99"), "the shared cache was used"
     for path in users_cache("rows").iterdir():
         path.write_bytes(b"damaged")
     assert rows()[same].label.startswith("tianshou 99")
@@ -143,7 +143,7 @@ def test_a_large_store_is_read_once_for_all_processes(
 
 def test_a_comparison_whose_kernel_was_killed_has_not_completed(tmp_path: Path) -> None:
     folder = tmp_path / COMPARISONS / "20261001-120000-CartPole-v1-abcd"
-    run_in(folder / "0-PPO", [], state=State.RUNNING)  # nothing recorded its end
+    run_in(folder / "0-PPO", [], state=State.RUNNING)  # its end was not recorded
     run_in(folder / "1-random", [], state=State.COMPLETED)
     [row] = RunIndex(tmp_path).changes(0)[1]
     assert (row.state, row.reason) == ("cancelled", "2 lanes; ended with its kernel")
@@ -175,7 +175,7 @@ def test_values_that_json_cannot_hold_are_not_in_a_row(store: Path) -> None:
     rows = until(RunIndex(store), lambda rows: all(row.step for row in rows.values()))
     row = rows[folder.name]
     assert (row.best_return, row.sparkline) == (None, ())
-    assert row.last_return == Run(folder).recent_return, "that of the episodes"
+    assert row.last_return == Run(folder).recent_return, "not from the episodes"
     for row in rows.values():
         assert all(math.isfinite(one) for one in row.sparkline)
 
@@ -188,7 +188,7 @@ def test_the_page_names_the_same_fields() -> None:
 
 
 def test_lost_runs_cost_a_list_little_more_than_others(tmp_path: Path) -> None:
-    """Each of them may have processes left: one search finds those of all."""
+    """A lost run may have processes left; one search finds the processes of all lost runs."""
     seconds = []
     for root in (tmp_path / "ended", tmp_path / "lost"):
         for folder in write_runs(root, 300, points=1):
@@ -197,7 +197,7 @@ def test_lost_runs_cost_a_list_little_more_than_others(tmp_path: Path) -> None:
         begun = time.process_time()
         assert len(RunIndex(root).changes(0)[1]) == 300
         seconds.append(time.process_time() - begun)
-    assert seconds[1] < 4 * seconds[0], "with a search for each it is more than ten times as much"
+    assert seconds[1] < 4 * seconds[0], "one search per run costs more than ten times as much"
 
 
 def test_the_speed_of_a_live_run_is_that_of_its_last_seconds_in_the_table_and_in_the_panel(

@@ -1,4 +1,4 @@
-"""The points drawn of a run, whatever its length, and the position of a film on each x axis."""
+"""Points drawn of a run of any length, and the position of a film on each x axis."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_run_without_a_curve_has_steps_only(tmp_path: Path, events: list[dict[
 
 
 def written(folder: Path, values: Iterable[float], begin: int = 0) -> Path:
-    """A run that reports ``values`` at steps 10 apart and seconds 1 apart, and ends no episode."""
+    """Append ``values`` to a run without episodes, 10 steps and 1 second apart."""
     folder.mkdir(exist_ok=True)
     append(folder, [metrics(10 * i, i, loss=_spelled(value)) for i, value in enumerate(values, begin)])
     return folder
@@ -83,11 +83,11 @@ def test_a_run_is_drawn_as_if_it_had_not_been_drawn_while_it_grew(
         assert np.isfinite(y).all() and abs(y).max() < 5 and abs(y.mean()) < 0.1
     else:
         assert (np.nanmin(y), np.nanmax(y)) == (-70, 50) and np.isnan(y).any()
-        assert (drawn.low, drawn.high) == (x[0], x[-1]), "the ends of the run are drawn"
+        assert (drawn.low, drawn.high) == (x[0], x[-1]), "the run's ends are not drawn"
 
 
 def test_means_are_those_of_all_values_not_of_the_extremes(tmp_path: Path, many_chunks: None) -> None:
-    skewed = np.random.default_rng(0).exponential(size=8000)  # mean 1; between its extremes it is about 4
+    skewed = np.random.default_rng(0).exponential(size=8000)  # mean 1; the mean of the extremes is about 4
     columns = read(RunColumns(written(tmp_path / "run", skewed), ColumnCache(tmp_path / "cache")))
     _, y = read_points(columns, CurveRequest("loss"), 100, averaged=True).curve
     assert y.mean() == pytest.approx(skewed.mean(), abs=0.02)
@@ -99,10 +99,10 @@ def test_thinned_points_look_like_all_of_them() -> None:
     y[20_000:21_000] = np.nan
     kept = thin(x, y, 1000)
     assert 500 < len(kept) <= 1000 and (kept[0], kept[-1]) == (0, 49_999)
-    assert np.isnan(y[kept]).sum() == 1 and 20_000 in kept, "a gap is one point"
+    assert np.isnan(y[kept]).sum() == 1 and 20_000 in kept, "a gap is not one point"
     in_tenths, _ = np.histogram(kept, bins=10)
     assert in_tenths.min() > 0.8 * np.median(in_tenths)
     every_other = np.where(x % 2, x, np.nan)
     assert np.isfinite(every_other[thin(x, every_other, 1000)]).sum() > 500
     assert len(thin(x, np.full(50_000, np.nan), 1000)) < 1000
-    assert 500 < len(thin(np.zeros(50_000), y, 1000)) <= 1000, "an axis may stand still"
+    assert 500 < len(thin(np.zeros(50_000), y, 1000)) <= 1000, "constant x"

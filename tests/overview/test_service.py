@@ -1,4 +1,4 @@
-"""Requests of a page to a store: answered from it alone, refused with a reason, sent again on changes."""
+"""Service of a run store to pages: answers from the store alone, reasons for refusals, pushed changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def answer(service: Service, method: str, **params: Any) -> dict[str, Any]:
 
 
 def settled(service: Service) -> int:
-    """The version of a store whose runs have been read."""
+    """Wait until all runs of the store are read; return the version."""
 
     def version() -> int:
         now = answer(service, "changes", version=0)["version"]
@@ -50,10 +50,10 @@ def test_the_newest_runs_of_a_large_store_are_answered_first(
     service = Service(tmp_path)
     first = answer(service, "changes", version=0)
     assert [row["id"] for row in first["rows"]] == ids[-2:]
-    assert not first["whole"], "a page that knows the others from another reader keeps them"
+    assert not first["whole"], "a partial answer makes a page drop rows"
     shutil.rmtree(tmp_path / ids[0])
     second = answer(service, "changes", version=first["version"])
-    assert second["whole"] and [row["id"] for row in second["rows"]] == ids[1:], "oldest first"
+    assert second["whole"] and [row["id"] for row in second["rows"]] == ids[1:], "not oldest first"
 
 
 def test_a_run_that_was_removed_is_left_out_of_a_chart(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_subscribers_hear_of_each_change_once_and_the_thread_ends_with_the_last(
         pass
     wanted = False
     wait_until(lambda: not watcher.watching)
-    end()  # once more does no harm
+    end()  # ending it again is harmless
 
 
 def test_a_subscriber_that_fails_ends_its_subscription_alone(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Run stores are found below a folder, in bounded time, and nowhere else."""
+"""Search for run stores below a folder, in bounded time and without following links."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Servers of language models as runs. The program is a stand-in for vLLM, which needs a GPU; llama.cpp is
-tested in its worker's folder."""
+"""Servers of language models as runs, with a stand-in for vLLM, which needs a GPU. llama.cpp is tested in its
+worker's folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mosaic_lab.widgets.runs.run_panel import RunPanel
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """The stand-in as a program."""
+    """The stand-in as an executable."""
     file = tmp_path / "programs" / "vllm"
     file.parent.mkdir()
     file.write_text(f'#!/bin/sh\nexec {sys.executable} {PEERS / "vllm_stand_in.py"} "$@"\n')
@@ -74,7 +74,7 @@ def test_a_server_answers_survives_its_kernel_and_ends_with_its_processes(
     assert isinstance(found, Server)
     assert found.address == server.address
     assert found.stop().reason == "stopped on request"
-    assert not marked_processes(server.path), "neither the program nor its processes are left"
+    assert not marked_processes(server.path), "processes of the server are left"
     assert not server.ready
     with pytest.raises(MosaicError, match=r"is cancelled: server\.resume\(\) starts it again"):
         mosaic.operators.llm(server)
@@ -82,7 +82,7 @@ def test_a_server_answers_survives_its_kernel_and_ends_with_its_processes(
     assert server.resume().wait_ready().ready
     with pytest.raises(MosaicError, match="can be resumed when it has ended"):
         server.resume()
-    assert arguments(server) == former, "at the same port"
+    assert arguments(server) == former, "not the same arguments and port"
     assert code_of(server) == (
         f'lab.serve(\n    "vllm",\n    "org/works",\n    program="{program}",\n    max_model_len=512,\n'
         "    enable_prefix_caching=False,\n    enforce_eager=True,\n)"
@@ -115,7 +115,7 @@ def test_a_server_that_does_not_start(lab: mosaic.Lab, program: Path, kind: str)
     reason = re.escape(VLLM.failure([LOGS[kind]], "exit code 1 before it answered"))
     with pytest.raises(RunFailed, match=f"failed: {reason}") as caught:
         server.wait_ready(60)
-    assert "vLLM API server version 0.33.0" in str(caught.value), "its last log lines"
+    assert "vLLM API server version 0.33.0" in str(caught.value), "the error lacks the last log lines"
 
 
 def test_a_port_that_another_program_takes_first_is_changed(lab: mosaic.Lab, program: Path) -> None:

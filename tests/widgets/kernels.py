@@ -1,4 +1,4 @@
-"""A real kernel with a `Lab`, and a page's channel to one of its stores, without a browser."""
+"""A real kernel with a `Lab`, and a page's channel to a run store, without a browser."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ SECONDS = 60.0
 
 
 _pages: dict[str, PageChannel] = {}
-"""By their comms: whoever reads a message passes it on."""
+"""Channels by comm id: the channel that reads a message passes it on to its recipient."""
 
 
 class PageChannel:
-    """A comm ``mosaic_lab.overview``; its messages go to a subshell, as those of JupyterLab's comms do."""
+    """A comm ``mosaic_lab.overview`` whose messages go to a subshell, as JupyterLab's do."""
 
     def __init__(self, client: BlockingKernelClient, store: Path | str) -> None:
         self.client = client
@@ -29,7 +29,7 @@ class PageChannel:
         self.received: list[dict[str, Any]] = []
         self.buffers: dict[int, list[memoryview]] = {}
         self.models: set[str] = set()
-        """The widgets' models that the kernel has opened and not closed, as far as this has listened."""
+        """Ids of the widget models that the kernel has opened and not closed, as of the last message read."""
         self.closed = False
         _pages[self.comm_id] = self
         self._numbers = itertools.count(1)
@@ -42,7 +42,7 @@ class PageChannel:
         return number
 
     def answer(self, number: int) -> dict[str, Any]:
-        """The answer to a request, once the kernel has said that it took it."""
+        """Return the answer to a request, which follows the kernel's receipt."""
         answers = [one for one in self._until(number) if one.get("id") == number]
         assert answers[0] == {"id": number, "taken": True}
         return answers[1]
@@ -58,14 +58,14 @@ class PageChannel:
         return str(answer["error"])
 
     def changes(self) -> dict[str, Any]:
-        """The next changes that the kernel pushes."""
+        """Return the next changes that the kernel pushes."""
         while not (pushed := [one for one in self.received if "changes" in one]):
             self._receive()
         self.received.remove(pushed[0])
         return pushed[0]["changes"]  # type: ignore[no-any-return]
 
     def wait_for_row(self, run_id: str, condition: Callable[[dict[str, Any]], bool]) -> None:
-        """Wait until the kernel has pushed a row of this run that fulfils a condition."""
+        """Wait until the kernel pushes a row of this run that meets the condition."""
         while not any(row["id"] == run_id and condition(row) for row in self.changes()["rows"]):
             pass
 
@@ -132,7 +132,7 @@ def kernel_with_lab(root: Path) -> Iterator[BlockingKernelClient]:
 
 @contextmanager
 def busy(client: BlockingKernelClient) -> Iterator[None]:
-    """While a cell runs that does not end."""
+    """Keep the kernel busy with a cell that outlasts the block."""
     request = client.execute("import time; time.sleep(600)")
     while True:
         message = client.get_iopub_msg(timeout=SECONDS)

@@ -1,4 +1,4 @@
-"""A page without a browser: one view of frames at the other end of a comm, acknowledging as a page does."""
+"""A page without a browser: a view of frames at the other end of a comm, acknowledging as a page does."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def bring_up_to_date(panel: LivePanel) -> None:
 
 
 class Page(BaseComm):
-    """Shows runs of ``peers/painter.py``. Each frame must be whole, newer than the last, with its own HUD."""
+    """Shows runs of ``peers/painter.py``; records torn and stale frames, and HUDs of other frames."""
 
     def __init__(self, stream: FrameStream, runs: Sequence[Run], fps: float = 30.0) -> None:
         super().__init__(TARGET, primary=False)
-        self.numbers: dict[int, list[int]] = defaultdict(list)  # of the frames that each tile got
+        self.numbers: dict[int, list[int]] = defaultdict(list)  # frame numbers received, per tile
         self.notices: dict[int, str] = {}
         self.messages = 0
         self.wrong: list[str] = []
@@ -45,7 +45,7 @@ class Page(BaseComm):
         stream.open(self, {"content": {"data": {"version": 1, "tiles": tiles, **self._wanted(self._tiles)}}})
 
     def look(self, tiles: Sequence[int]) -> None:
-        """These tiles are in sight now."""
+        """Report these tiles as visible."""
         self.send_to_kernel({"type": "look", **self._wanted(tiles)})
 
     def send_to_kernel(self, data: dict[str, Any]) -> None:
@@ -54,12 +54,12 @@ class Page(BaseComm):
     def publish_msg(
         self, msg_type: str, data: Any = None, metadata: Any = None, buffers: Any = None, **keys: Any
     ) -> None:
-        """The kernel's messages."""
+        """Receive a message of the kernel."""
         if msg_type == "comm_msg":
             self._inbox.put((data, buffers or []))
 
     def end(self) -> None:
-        """The page is closed."""
+        """Close the page."""
         self._ended.set()
         self._thread.join(10)
         self.handle_close({"content": {"data": {}}})

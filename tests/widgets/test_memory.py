@@ -1,4 +1,4 @@
-"""A kernel keeps nothing of what was shown, has ended and was removed."""
+"""Memory of a kernel: runs, evaluations and comparisons that were shown, ended and removed leave nothing."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def shown(times):
 
 
 def executed(folder: Path, *cells: str) -> list[str]:
-    """The last line that each cell printed, in a kernel without a browser."""
+    """Execute the cells in a kernel without a browser; return the last line that each printed."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     NotebookClient(notebook, kernel_name="python3", timeout=1500).execute(cwd=str(folder))
     printed = ([o.text for o in cell.outputs if o.output_type == "stream"] for cell in notebook.cells)
@@ -73,7 +73,7 @@ def test_nothing_is_kept_of_what_was_shown_ended_and_removed(
     *_, counts = executed(tmp_path, SETUP, "lab.runs", "before = kept()\nshown(1)\nbefore = kept()", again)
     before, after = eval(counts.replace(") (", "), ("))
     assert before == after
-    assert "No handler found" not in caplog.text, "nbclient warns of a comm that it cannot handle"
+    assert "No handler found" not in caplog.text, "nbclient could not handle a comm"
 
 
 @pytest.mark.extended

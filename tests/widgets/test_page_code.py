@@ -1,4 +1,4 @@
-"""The code that widgets load in the page: each has a module, and a missing build is an error that helps."""
+"""Code that widgets load in the page: small, self-contained modules, and a helpful error if not built."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_what_is_built_is_what_widgets_load() -> None:
 
 
 def test_what_a_panel_sends_is_small() -> None:
-    """Each model of a widget sends its module to the page; the parts of a panel share that of its header."""
+    """Every widget model sends its module to the page; the parts of a panel share the header's module."""
     for part in ("controls", "footer", "collapsible"):
         assert len(page_code(f"{part}.js")) < 1_000
     for widget in ("header", "film_strip"):

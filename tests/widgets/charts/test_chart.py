@@ -1,4 +1,4 @@
-"""The arithmetic behind a chart: smoothing, means with intervals, what is sent to be drawn."""
+"""Arithmetic behind a chart: smoothing, means with intervals, axis ticks, and the arrays sent to the page."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_smoothing_starts_at_the_first_value_and_skips_gaps() -> None:
 
 
 def learning(seeds: int, jitter: int = 0) -> list[Curve]:
-    """Returns of runs in 0 to 500, most of them at either end."""
+    """Returns of runs, clipped to [0, 500] so that most of them are at either end."""
     noise = np.random.default_rng(seeds + jitter)
     steps = np.linspace(0, 1e5, 150)
     return [(steps, np.clip(noise.normal(250, 400, 150), 0, 500)) for _ in range(seeds)]
@@ -92,7 +92,7 @@ def test_few_runs_are_drawn_beside_their_mean_and_a_band_is_shown_whole(tmp_path
     assert many.band is not None
     for line in (few, many):
         one, other = (chart_picture([replace(line, label=name)], "steps", "") for name in ("a", "b"))
-        assert one != other, "a saved picture says which line is the mean"
+        assert one != other, "the saved picture does not label the mean"
     observed = np.concatenate([view.curve("episode_return", "step", 1000)[1] for view in views])
     assert observed.min() <= many.band[1].min() and many.band[1].max() <= observed.max()
     chart = Chart()
@@ -100,7 +100,7 @@ def test_few_runs_are_drawn_beside_their_mean_and_a_band_is_shown_whole(tmp_path
     bands = chart.figure.marks[0]
     assert bands.y.size and not any(mark.preserve_domain for mark in chart.figure.marks)
     ticks = chart.figure.axes[1].tick_values
-    assert ticks[-1] > many.curve[1].max(), "the axis is numbered to the top of the band"
+    assert ticks[-1] > many.curve[1].max(), "the ticks end below the top of the band"
 
 
 def test_a_band_that_reaches_zero_reaches_the_foot_of_a_logarithmic_axis() -> None:
@@ -111,7 +111,7 @@ def test_a_band_that_reaches_zero_reaches_the_foot_of_a_logarithmic_axis() -> No
     chart.draw([line], "steps")
     assert chart.figure.marks[0].y.ravel().tolist() == [14, 13, 10, 7, 2, 2, 3, 4]
     chart.limit(6, 7.5)
-    assert chart.figure.axes[1].tick_values.tolist() == [6, 7.5], "ticks are those of the visible part"
+    assert chart.figure.axes[1].tick_values.tolist() == [6, 7.5], "not the ticks of the visible part"
     cut = replace(line, band=outline(at[:2], mean[:2] - 5, mean[:2] + 5))
     assert chart_picture([line], "steps", "", log=True) != chart_picture([cut], "steps", "", log=True)
 
@@ -124,7 +124,7 @@ def test_equal_values_have_a_scale_with_their_own_tick_in_the_middle(log: bool) 
     ticks = chart.figure.axes[1].tick_values
     assert 20 in ticks.round(6) and len(ticks) > 1
     reach = np.concatenate([np.ravel(mark.y) for mark in chart.figure.marks])
-    assert reach.min() < 20 < reach.max(), "the scale that the page makes of the marks has a width"
+    assert reach.min() < 20 < reach.max(), "the marks give the scale no extent"
     chart.draw([Line("a", "a", "#000", (np.arange(3.0), np.array([1.0, 2.0, 3.0])))], "steps")
     reach = np.concatenate([np.ravel(mark.y) for mark in chart.figure.marks])
     assert (reach.min(), reach.max()) == (1, 3)
@@ -145,7 +145,7 @@ def test_a_single_limit_beyond_the_values_does_not_turn_the_axis_over(log: bool)
     assert chart.full_window.y == (None, None)
     chart.limit(50, None)
     chart.draw([Line("a", "a", "#000", (np.arange(3.0), np.array([1.0, 2.0, 300.0])))], "steps")
-    assert chart.full_window.y == (50, None), "values have come within the limit"
+    assert chart.full_window.y == (50, None), "a limit within the values leaves the other end open"
 
 
 def test_curves_are_stacked_as_float32_and_short_ones_repeat_their_last_point() -> None:
@@ -196,7 +196,7 @@ def test_linear_ticks_are_about_five_round_numbers() -> None:
 def test_an_axis_over_a_few_steps_has_a_tick_for_each() -> None:
     assert step_ticks([np.arange(4.0), np.arange(6.0)]).tolist() == [0, 1, 2, 3, 4, 5]
     assert step_ticks([np.arange(200.0)]) is None
-    assert step_ticks([np.array([0.0, 0.4, 2.5])]) is None, "seconds, say"
+    assert step_ticks([np.array([0.0, 0.4, 2.5])]) is None, "fractional x, such as seconds"
     assert step_ticks([]) is None
 
 

@@ -1,4 +1,4 @@
-"""Metrics of one run: charts below each other, each on a y axis of its own."""
+"""Charts of one run's metrics, stacked over a common x axis, each with its own y axis."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def test_metrics_of_a_run_have_charts_of_their_own_over_one_x_axis(tmp_path: Pat
 
     [alone] = figures()
     one = panel.static_picture()
-    assert not alone.title, "the legend names the only metric"
+    assert not alone.title, "a single metric is named in the legend, not in a title"
     panel.controls.low = 0.5
     panel.controls.chosen = ["length", "loss", "speed"]
     assert [figure.title for figure in figures()] == ["length", "loss", "speed"]
     tops = [figure.marks[-1].y.max() for figure in figures()]
-    assert tops[1] < 2 and tops[2] > 1e8, "each fills the height of its own y axis"
+    assert tops[1] < 2 and tops[2] > 1e8, "each metric keeps its own y range"
     assert len({figure.axes[0].scale for figure in figures()}) == 1
     assert [figure.axes[1].scale.min for figure in figures()] == [0.5] * 3
     sizes = [Image.open(io.BytesIO(png)).size for png in (one, panel.static_picture()) if png]

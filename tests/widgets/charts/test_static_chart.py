@@ -1,4 +1,4 @@
-"""Notebooks without a browser: the same cells run, and the static form stays in them."""
+"""Static form of runs and groups in notebooks executed without a browser: tables, pictures and progress."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Outputs = list[dict[str, str]]
 
 
 def executed(folder: Path, *cells: str) -> list[Outputs]:
-    """Run the cells as a notebook; the mime bundles that each of them left."""
+    """Run the cells as a notebook; return the MIME bundles of each cell's outputs."""
     source = folder / "source.ipynb"
     nbformat.write(
         nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in (START, *cells)]), source
@@ -68,17 +68,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def left(folder: Path) -> dict[str, Outputs]:
-    """What each of `CELLS` left in one notebook."""
+    """Outputs of each of `CELLS`, executed in one notebook."""
     return dict(zip(CELLS, executed(folder, *CELLS.values()), strict=True))
 
 
 def without_progress(outputs: Outputs) -> Outputs:
-    """Leave out the line of a wait, which short runs have on a slow machine only."""
+    """Drop the progress line of a wait, which short runs have only on a slow machine."""
     return [output for output in outputs if not re.match(r"run |\d of \d runs", output.get("text/plain", ""))]
 
 
 def place(name: str) -> str:
-    """A cell as the kernel counts it, after the one that starts the lab."""
+    """Execution count of a cell, as in ``[3]``; the first cell starts the lab."""
     return f"[{list(CELLS).index(name) + 2}]"
 
 
@@ -86,7 +86,7 @@ def test_a_run_leaves_a_table_and_a_picture_where_it_was_displayed(
     left: dict[str, Outputs], folder: Path
 ) -> None:
     live, table, picture = left["run"]
-    assert notebooks.WIDGET_VIEW not in live  # no browser has seen it, so nothing is lost with it
+    assert notebooks.WIDGET_VIEW not in live  # no browser displayed the widget
     for text in ("learner ppo CartPole-v1 seed 1", "completed", "100,000", ">200<", "peak memory"):
         assert text in table["text/html"]
     assert base64.b64decode(picture["image/png"]).startswith(PNG)
@@ -116,7 +116,7 @@ def test_the_end_that_a_cell_waited_for_is_one_line_where_the_panel_is_shown_alr
     waited, first, again, requested = (without_progress(left[name]) for name in cells)
     ended = "learner ppo CartPole-v1 seed 1: completed; its panel is in the output of cell "
     assert [output["text/plain"] for output in waited] == [ended + place("run")]
-    assert len(first) == len(requested) == 3, "no panel shows it yet; a panel was requested"
+    assert len(first) == len(requested) == 3, "no panel yet, although one is due or was requested"
     ended = "2 runs: 2 completed; its panel is in the output of cell "
     assert [output["text/plain"] for output in again] == [ended + place("first wait")]
 

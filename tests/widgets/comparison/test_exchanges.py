@@ -1,4 +1,4 @@
-"""A lane's language models on the page and in the saved notebook, without a browser."""
+"""Exchanges of a lane's language models, on the page and in the saved notebook, without a browser."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def converse(**settings: Any) -> Any:
 
 
 def draws(panel: ComparisonPanel, lane: int = 0) -> ExchangesModel:
-    """Bring the panel up to date, as a page that has drawn what it was sent before."""
+    """Refresh the panel for a page that has drawn everything sent before."""
     model = panel.lanes.language[lane]
     model.drawn = model.number
     bring_up_to_date(panel)
@@ -59,7 +59,7 @@ def test_the_prompt_of_a_model_is_sent_while_it_is_unfolded(talks: Comparison) -
     model = draws(panel)
     number = model.number
     talks.step()
-    assert (draws(panel).shown, model.number) == ({}, number), "folded it costs nothing"
+    assert (draws(panel).shown, model.number) == ({}, number), "exchanges are sent to a folded card"
     model.opened = True
     assert draws(panel).shown["agents"] == ["agent_0"]
     first, second = model.shown["calls"]
@@ -71,9 +71,9 @@ def test_the_prompt_of_a_model_is_sent_while_it_is_unfolded(talks: Comparison) -
     assert [value for value, _ in second["facts"]] == ["small-1", "100 → 10 tokens", "cost $0.0005", "1.3s"]
     number = model.number
     bring_up_to_date(panel)
-    assert model.number == number, "what has not changed is not sent again"
+    assert model.number == number, "unchanged exchanges are sent again"
     talks.step()
-    model.drawn = 0  # a page that has not drawn the last one
+    model.drawn = 0  # the page has not drawn the last update
     bring_up_to_date(panel)
     assert (model.number, model.shown["step"]) == (number, "2")
     assert draws(panel).shown["step"] == "3"
@@ -81,12 +81,12 @@ def test_the_prompt_of_a_model_is_sent_while_it_is_unfolded(talks: Comparison) -
     model.opened = False
     assert draws(panel).shown == {}
     model.opened = True
-    assert draws(panel).shown["step"] == "3", "unfolded after the comparison has ended"
+    assert draws(panel).shown["step"] == "3", "nothing shown after the comparison has ended"
 
 
 def test_a_lane_has_the_sums_of_its_models(talks: Comparison) -> None:
     talks.step()
-    talks.reset()  # what was spent stays spent
+    talks.reset()  # a reset keeps the sums
     paid, unknown, plain = (
         [(value, name) for value, name, _ in lane["totals"]]
         for lane in panel_of(talks)._page_state()["lanes"]
@@ -126,7 +126,7 @@ def test_what_a_model_writes_is_seen_while_it_writes(
         wait_until(lambda: comparison.lanes[1].step == step)  # noqa: B023
     assert comparison.lanes[0].step == 0
     comparison.reset()
-    assert draws(panel).writing == [], "what is given up is not shown any longer"
+    assert draws(panel).writing == [], "an abandoned answer is still shown"
     (tmp_path / "go").touch()
     comparison.step()
     assert draws(panel).writing == []
@@ -138,7 +138,7 @@ def no_picture(image: Any) -> dict[str, str]:
 
 
 def huge(**more: Any) -> dict[str, Any]:
-    """A lane's view as if its arena had sent much more than arenas send."""
+    """A lane's view with far more data than any arena sends."""
     turns = [{"role": "user", "text": "x" * 100_000, "images": ["../../secret"] * 3} for _ in range(500)]
     call = {"prompt": turns, "answer": "a" * 2_000_000, "parsed": "a" * 1_000_000, "faults": ["odd"]} | more
     message = {"to": "all", "text": "y" * 100_000}
@@ -150,7 +150,7 @@ def test_what_is_shown_is_bounded() -> None:
     shown = shown_exchanges(huge(), "b", no_picture)
     assert (shown["agent"], len(shown["calls"]), shown["earlier"]) == ("b", 4, 86)
     assert len(json.dumps(shown)) < 200_000
-    assert [message[:2] for message in shown["messages"]] == [["b", "all"]] * 16, "the newest ones"
+    assert [message[:2] for message in shown["messages"]] == [["b", "all"]] * 16, "not the newest 16"
     text = shown["calls"][0]["turns"][0]["text"]
     assert "99,000 characters are left out here" in text
     assert shown["calls"][0]["note"] == "476 turns after the first one are left out"
@@ -158,14 +158,14 @@ def test_what_is_shown_is_bounded() -> None:
     assert [value for value, _ in shown["calls"][0]["facts"]] == ["unknown tokens", "cost unknown", "–"]
     strange = huge(prompt={"no": "list"}, answer=5, faults="none", latency_ms="soon", cost_usd=True)
     (turn,) = shown_exchanges(strange, "a", no_picture)["calls"][0]["turns"]
-    assert turn["text"] == "{'no': 'list'}", "a worker of others may send anything"
+    assert turn["text"] == "{'no': 'list'}", "malformed data of a third-party worker"
     nothing = shown_exchanges({"moves": [{"agent": "a"}], "step": 1, "folder": ""}, "", no_picture)
     assert (nothing["agents"], nothing["calls"], nothing["messages"]) == ([], [], [])
 
 
 @pytest.fixture
 def recording(tmp_path: Path) -> Iterator[tuple[Path, str]]:
-    """A folder of exchanges with an image of 640 × 480, and the image's name there."""
+    """A folder of exchanges with an image of 640 × 480, and the image's name in it."""
     images = tmp_path / "exchanges" / "images"
     images.mkdir(parents=True)
     Image.new("RGB", (640, 480), "red").save(images / "made.png")

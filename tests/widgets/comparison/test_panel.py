@@ -1,4 +1,4 @@
-"""Messages to and from the page of a comparison, without a browser."""
+"""Panel of a comparison without a browser: messages to and from the page, and the panel's lifetime."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_numbers_that_are_none_reach_the_page_as_text() -> None:
 
 
 def episode_cells(returns: dict[str, float]) -> dict[str, Any]:
-    """The cells of an episode with these returns, by the titles of their columns."""
+    """Cells of an episode with these returns, by column title."""
     facts = {
         "lane": "a",
         "operator": "x",
@@ -77,20 +77,20 @@ def test_lanes_with_the_same_returns_can_all_be_seen(start_comparison: Compare) 
     comparison = start_comparison(CARTPOLE, dict.fromkeys("abcd", lean), [5])
     panel = panel_of(comparison)
     bring_up_to_date(panel)
-    assert EMPTY in panel.chart.figure._dom_classes, "no step was made: there is nothing to give a scale"
+    assert EMPTY in panel.chart.figure._dom_classes, "a chart without steps has no scale to show"
     comparison.step(3)
     bring_up_to_date(panel)
     assert EMPTY not in panel.chart.figure._dom_classes
     drawn = [mark for mark in panel.chart.figure.marks if len(mark.x) and mark.stroke_width]
     from_below = [(mark.stroke_width, mark.line_style) for mark in drawn]
-    assert from_below == [(5, "solid"), (5, "dashed"), (2, "solid"), (2, "dashed")], "none hides another"
+    assert from_below == [(5, "solid"), (5, "dashed"), (2, "solid"), (2, "dashed")], "a line hides another"
     assert [axis.label for axis in panel.chart.figure.axes] == ["steps", "return"]
 
 
 def facts_of(
     category: str, *, env: str = CARTPOLE, trained_on: str | None = None, **settings: Any
 ) -> list[str]:
-    """The facts that a lane's card shows of an operator in an episode on seed 42; a warning ends with "!"."""
+    """Facts on a lane's card about an operator in an episode with seed 42; warnings end with "!"."""
     wrappers = settings.pop("wrappers", [])
     operator = {"category": category, "settings": settings, "trained_on": trained_on, "wrappers": wrappers}
     return [fact.text + "!" * fact.warns for fact in operator_facts(operator, env, 42)]
@@ -127,7 +127,7 @@ def test_what_the_page_requests_is_done_once(start_comparison: Compare) -> None:
     assert panel_of(comparison) is panel
     call(panel, ["page", 1, "step", {}])
     wait_until(lambda: [lane.step for lane in comparison.lanes] == [1, 1])
-    call(panel, ["page", 2, "step_lane", {"lane": 0}])  # the first comes along again
+    call(panel, ["page", 2, "step_lane", {"lane": 0}])  # sent together with the first call again
     wait_until(lambda: [lane.step for lane in comparison.lanes] == [2, 1])
     call(panel, ["another page", 1, "next_seed", {}])
     wait_until(lambda: comparison.seed == 6 and [lane.step for lane in comparison.lanes] == [0, 0])
@@ -139,7 +139,7 @@ def test_what_the_page_requests_is_done_once(start_comparison: Compare) -> None:
 
 
 def moved_to(step: int, panel: ComparisonPanel, comparison: Comparison) -> bool:
-    """Whether both lanes, as refreshed, are at this step."""
+    """Refresh the panel; whether both lanes are at this step."""
     bring_up_to_date(panel)
     return [lane.step for lane in comparison.lanes] == [step] * 2
 
@@ -197,7 +197,7 @@ def test_a_person_reads_the_mission(start_comparison: Compare) -> None:
 
 
 def early(panel: ComparisonPanel, agent: str) -> str:
-    """The first lane's refreshed notice about a key that this person pressed too early."""
+    """Refresh the panel; return the first lane's notice about keys that this person pressed too early."""
     bring_up_to_date(panel)
     people = {person["agent"]: person["early"] for person in panel.lanes.state["lanes"][0]["people"]}
     return str(people[agent])

@@ -1,4 +1,4 @@
-"""Evaluations in notebooks without a browser, and in the list of runs."""
+"""Evaluations in notebooks executed without a browser, in their panel and in the list of runs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_notebook_keeps_the_table_the_intervals_and_the_charts(tmp_path: Path)
     shown, _, paired = (
         [output.data for output in cell.outputs if "data" in output] for cell in notebook.cells
     )
-    _, table, picture = shown[-3:]  # after what an installation has printed
+    _, table, picture = shown[-3:]  # after the output of an installation
     for text in ("Evaluation · CartPole-v1", "20 of 20 episodes, completed", "10 of 10", "IQM", "random"):
         assert text in table["text/html"]
     assert base64.b64decode(picture["image/png"]).startswith(PNG)
@@ -84,11 +84,11 @@ def test_showing_an_evaluation_that_has_ended_does_not_wait_for_its_resampling(
     wait_until(lambda: "3 of 3 episodes, completed" in outputs[caption]["text/html"])
     wait_until(lambda: "image/png" in outputs[picture])
     assert threads and threading.main_thread() not in threads
-    assert "application/vnd.jupyter.widget-view+json" in outputs[live], "the live widget stays"
+    assert "application/vnd.jupyter.widget-view+json" in outputs[live], "the live widget is gone"
 
 
 def operator_texts(summary: pd.DataFrame, total: int) -> list[dict[str, str]]:
-    """The texts of the operators' table by the titles of their columns."""
+    """Texts of the operators' table: one dictionary per row, by column title."""
     table = operators_table(summary, dict.fromkeys(summary.index, total))
     titles = [column["title"] for column in table["columns"]]
     return [dict(zip(titles, (cell["text"] for cell in row), strict=True)) for row in table["rows"]]

@@ -1,4 +1,4 @@
-"""Requests of a page: snapshots, recordings, frames on and off; and those that cannot be met."""
+"""Requests of a page: snapshots, recordings, frames on and off, and the reasons for refusals."""
 
 from __future__ import annotations
 

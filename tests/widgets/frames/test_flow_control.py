@@ -1,4 +1,4 @@
-"""Flow control to a page, on a clock of the test's own: frames are young and many, however long the way."""
+"""Flow control on a simulated clock: high frame rate and fresh frames at any latency, bounded in flight."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from mosaic_lab.widgets.frames.flow_control import (
 
 TICK = 0.001
 SMALL, LARGE = 1_000, 100_000
-"""Bytes of a message."""
+"""Message sizes in bytes."""
 
 
 class Line:
-    """A simulated page: messages take ``latency`` there and back, and ``service`` each, one after another."""
+    """A simulated page: ``latency`` is the round trip; each message occupies the page for ``service``."""
 
     def __init__(
         self, fps: float, latency: float, service: float = 0.0, drawing: float = 1 / 60, nbytes: int = LARGE
@@ -36,7 +36,7 @@ class Line:
         self.requested = 0
         self.largest = 0
         self._due = 0.0
-        self._free = 0.0  # when the page is done with what it has
+        self._free = 0.0  # when the page has processed all messages
         self._answers: deque[tuple[float, int]] = deque()
 
     def run(self, seconds: float) -> None:
@@ -47,7 +47,7 @@ class Line:
                 self.credit.acknowledge(self._answers.popleft()[1], self.now)
             if self.now >= self._due and self.credit.may_send(self.now):
                 self._send()
-            assert self._answers or self.credit.may_send(self.now), "it waits for an answer to nothing"
+            assert self._answers or self.credit.may_send(self.now), "stalled: no acknowledgement is pending"
             self.largest = max(self.largest, self.credit.in_flight)
 
     def _send(self) -> None:

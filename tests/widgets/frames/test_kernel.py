@@ -1,4 +1,4 @@
-"""Frames from a real ipykernel, to a page that speaks the protocol over its sockets."""
+"""Frames from a real ipykernel to a simulated page that speaks the protocol over the kernel's sockets."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ COUNT_HOOKS = "ran = []\nget_ipython().events.register('post_execute', lambda: r
 
 
 class KernelPage:
-    """One page of a kernel: opens a view on a subshell, as JupyterLab does, and acknowledges what it gets.
+    """A page of a kernel: opens a view on a subshell, as JupyterLab does, and acknowledges its messages.
 
-    Cells and comms have a socket each, because a socket must not be used by two threads at once.
+    Cells and comms use separate sockets, because two threads must not use one socket at once.
     """
 
     def __init__(self, manager: KernelManager) -> None:
         self.frames = 0
         self.printed: list[str] = []
         self.statuses = 0
-        """Number of statuses that the kernel published for messages to its comm."""
+        """Number of statuses that the kernel published for the comm's messages."""
         self._manager = manager
         self._comm = uuid4().hex
         self._client: BlockingKernelClient = manager.client()
@@ -49,7 +49,7 @@ class KernelPage:
         self._thread.start()
 
     def start(self, code: str) -> None:
-        """Run a cell until the kernel executes it: before that, an interrupt has no effect."""
+        """Send a cell and wait until the kernel executes it: an earlier interrupt has no effect."""
         request = self._request(code)
         wait_until(lambda: request in self._executed)
 
@@ -130,7 +130,7 @@ def page(tmp_path: Path) -> Iterator[KernelPage]:
 
 @pytest.fixture
 def watched(page: KernelPage, tmp_path: Path) -> Iterator[KernelPage]:
-    """The page, with frames coming."""
+    """A page that receives the frames of a running painter."""
     with store(tmp_path / "runs") as supervisor:
         run = start_painter(supervisor)
         assert page.run(LAB.format(root=str(tmp_path / "runs")))["status"] == "ok"
@@ -146,19 +146,19 @@ def more(page: KernelPage, count: int = 30) -> None:
 
 
 def test_frames_come_while_a_cell_runs_and_after_its_interrupt(watched: KernelPage) -> None:
-    for cell in ("import time; time.sleep(60)", "while True: pass"):  # waits or computes until interrupted
+    for cell in ("import time; time.sleep(60)", "while True: pass"):  # sleep or compute until interrupted
         watched.start(cell)
         more(watched, 60)
         watched.interrupt()
         wait_until(
             lambda: watched.run("'the next cell'")["status"] == "ok"
-        )  # what waits meanwhile is aborted
+        )  # an interrupt also aborts queued cells
         more(watched)
 
 
 def test_acknowledgements_are_not_handled_as_cells_are(watched: KernelPage) -> None:
-    """They neither show and close the figures of a running cell, as matplotlib's hook does, nor show the
-    kernel as busy, at which a page draws much again."""
+    """They neither run cell hooks, such as matplotlib's, which shows and closes the running cell's figures,
+    nor publish kernel statuses, which make a page redraw."""
     watched.run(COUNT_HOOKS)
     more(watched, 60)
     watched.run("before = len(ran)")

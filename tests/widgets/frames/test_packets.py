@@ -1,4 +1,4 @@
-"""Packets of frames for a page: raw, deflated, as a picture, reduced, shared and bounded."""
+"""Frame packets for a page: raw, deflated, JPEG, reduced, shared between views and bounded in size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames in a saved notebook: the last, as a picture, also when no browser ever showed them."""
+"""Frames in a saved notebook: the last one as a picture, even if no browser ever displayed them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def opened(png: bytes | None) -> Image.Image:
 
 def test_a_small_frame_is_enlarged_by_a_whole_factor_and_a_large_one_reduced() -> None:
     small = opened(montage([MontageTile("run", frame(5))]))
-    assert small.size == (254, 254), "with a border"
+    assert small.size == (254, 254), "not enlarged by 3 with a border"
     assert {small.getpixel(corner) for corner in ((0, 0), (253, 0), (253, 253))} == {(0xB4, 0xB8, 0xBF)}
     exact = np.asarray(small)[2:-1:3, 2:-1:3]
     assert painted(exact.tobytes(), (84, 84, 3)) == 5
@@ -79,7 +79,7 @@ def test_numbers_beside_a_frame() -> None:
 
 
 class Notebook:
-    """The displayed outputs, by display id, and how often each was updated."""
+    """Displayed outputs by display id, and the number of updates of pictures."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.outputs: dict[str, dict[str, Any]] = {}
@@ -98,7 +98,7 @@ class Notebook:
 
 
 class Page:
-    """A page that shows runs, without the page: what its stream holds of them; and a clock."""
+    """Stand-in for a page that shows runs: the feeds of its frame stream, and a clock."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.feeds: dict[Path, SimpleNamespace] = {}
@@ -152,7 +152,7 @@ def test_the_picture_follows_at_first_then_seldom_and_when_frames_stop(
         assert number_in(notebook.bundles[2]) == number
 
     def passes(seconds: int) -> None:
-        """Frames move for so long."""
+        """Advance the clock this far, with a new frame every second."""
         for _ in range(seconds):
             shown_in.now += 1
             shown_in.show(run, int(shown_in.now))
@@ -169,7 +169,7 @@ def test_the_picture_follows_at_first_then_seldom_and_when_frames_stop(
     shown_in.now += 1.5
     saved.refresh(draw=True)
     assert notebook.updates == 2
-    shown_in.now += 1  # still for a while, but the last picture is young
+    shown_in.now += 1  # no new frame for 2.5 s, although the last picture is recent
     saved.refresh(draw=True)
     drawn(1023, 3)
     shown_in.now += 1000
@@ -320,6 +320,6 @@ def test_a_notebook_that_no_browser_showed_keeps_the_last_frame(tmp_path: Path) 
     notebooks.execute(tmp_path / "source.ipynb", tmp_path / "work.ipynb")
     outputs = nbformat.read(tmp_path / "work.ipynb", as_version=4).cells[1].outputs
     live, caption, picture = (output.data for output in outputs)
-    assert notebooks.WIDGET_VIEW not in live  # no browser has seen it, so nothing is lost with it
+    assert notebooks.WIDGET_VIEW not in live  # no browser displayed the widget
     assert "completed" in caption["text/html"]
     assert number_in({"image/png": base64.b64decode(picture["image/png"])}) == 299

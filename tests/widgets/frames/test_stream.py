@@ -1,4 +1,4 @@
-"""A page receives frames while a view is in sight and keeps up; otherwise nothing runs."""
+"""Frame stream to a page: frames flow while a view is visible and keeps up; otherwise nothing runs."""
 
 from __future__ import annotations
 
@@ -101,10 +101,10 @@ def test_an_acknowledgement_that_comes_while_the_window_is_being_filled_is_not_m
     stream: FrameStream, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module, name in ((streams, "NOTICE_SECONDS"), (flow_control, "PATIENCE")):
-        monkeypatch.setattr(module, name, math.inf)  # so that nothing else wakes the stream
+        monkeypatch.setattr(module, name, math.inf)  # nothing else wakes the stream
 
     class QuickView(View):
-        """Acknowledges the first message only, and that while the second is on its way out."""
+        """Acknowledges only the first message, while the second is being sent."""
 
         def publish_msg(self, msg_type: str, data: Any = None, *arguments: Any, **more: Any) -> None:
             super().publish_msg(msg_type, data, *arguments, **more)
@@ -162,16 +162,16 @@ def test_frames_of_lanes_that_step_together_are_one_message(supervisor: Supervis
         viewer.show(now, 0.0)
 
     step(0, 1.0)
-    assert sent == [[0]], "the other lane has not begun"
+    assert sent == [[0]], "waited for a lane without frames"
     step(1, 1.04)
     assert len(sent) == 1 and viewer.gathering and viewer.due_at(1.04) == 1.04 + GATHER_SECONDS
     step(0, 1.04 + GATHER_SECONDS)
     assert sent[1:] == [[1, 0]]
     step(1, 1.08)
     viewer.show(1.08 + GATHER_SECONDS, 0.0)
-    assert sent[2:] == [[1]], "no longer if no more arrive"
+    assert sent[2:] == [[1]], "waited longer although no more frames arrived"
     step(1, 2.0)
-    assert sent[3:] == [[1]], "the other lane has ended"
+    assert sent[3:] == [[1]], "waited for a lane that sends no more frames"
     for part in (*feeds.values(), *writers):
         part.close()
 

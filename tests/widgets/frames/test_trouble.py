@@ -1,4 +1,4 @@
-"""Runs that end or cannot be read, pages that cannot be reached: the others' frames continue."""
+"""Faults of frame streams: an ended or unreadable run, or an unreachable page, does not stop the others."""
 
 from __future__ import annotations
 

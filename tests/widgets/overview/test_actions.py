@@ -1,4 +1,4 @@
-"""Actions on runs that a page requests of a kernel, with a real worker."""
+"""Resuming runs at a page's request, with a real worker: single trainings and groups."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mosaic_lab.widgets.runs.run_panel import RunPanel
 
 
 def save_checkpoint(run: Run, step: int) -> Path:
-    """Leave a checkpoint in a run that has ended, as its worker would have."""
+    """Write a checkpoint into the folder of an ended run, as its worker would have done."""
     path = run.path / "checkpoints" / f"step-{step}.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text("{}")
@@ -54,13 +54,13 @@ def test_a_training_is_resumed_as_a_new_run_with_what_it_was_given(lab: mosaic.L
     alone = [sys.executable, "-c", "import sys, mosaic_lab.runs as r; r.Run(sys.argv[1]).resume()", run.path]
     assert "has no checkpoint to resume from" in subprocess.run(alone, capture_output=True, text=True).stderr
     header = started_panel(run).header
-    assert not header.resumable and not header.continued, "there is no checkpoint"
+    assert not header.resumable and not header.continued, "resumable without a checkpoint"
     path = save_checkpoint(run, 500)
     run.name = "baseline"
     resumed = lab.run(actions.act("resume", {"runs": [run.id]}, print)["runs"][0])
     with pytest.raises(MosaicError, match=f"is continued already, by run {resumed.id}"):
         run.resume()
-    assert lab.run("baseline") == resumed, "the last of the runs that continue each other"
+    assert lab.run("baseline") == resumed, "a name means the newest run of a chain of resumes"
     resumed.stop()
     assert main(["runs", "resume", "--store", str(lab.root), run.id]) == 0
     newest = lab.runs[-1].stop()
@@ -70,7 +70,7 @@ def test_a_training_is_resumed_as_a_new_run_with_what_it_was_given(lab: mosaic.L
     panel.header.resumes += 1
     wait_until(lambda: panel.header.continued != newest.id and not panel.header.resumable)
     beside = started_panel(run).header
-    assert beside.continued == panel.header.continued and not beside.resumable, "the newest is alive"
+    assert beside.continued == panel.header.continued and not beside.resumable, "the newest is still alive"
     again = lab.run(panel.header.continued).stop()
     assert (again.name, again.config["checkpoint"]) == ("baseline", resumed.config["checkpoint"])
     assert resumed.id != run.id and resumed.name == "baseline"

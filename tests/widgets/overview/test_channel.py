@@ -1,4 +1,4 @@
-"""A page's channel to a run store through a real kernel: reading and acting, whatever the kernel is doing."""
+"""A page's channel to a run store through a real kernel: reads and actions while a cell runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The excerpt of a transcript in a saved notebook."""
+"""Excerpt of a transcript in a saved notebook: bounded in size, its texts escaped."""
 
 from __future__ import annotations
 

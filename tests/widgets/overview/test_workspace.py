@@ -1,4 +1,4 @@
-"""A workspace in a saved notebook: the shown view, as a picture or a table."""
+"""Workspace in a saved notebook: its current view as a picture or a table."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def workspace(tmp_path: Path) -> RunWorkspace:
 
 
 def shown(workspace: RunWorkspace, view: str, **more: Any) -> tuple[str, bytes | None]:
-    """The tables and the picture of a view."""
+    """Tables and picture of a view."""
     workspace.view.state = STATE | {"pair": None, "view": view} | more
     return workspace._caption().tables, workspace._picture()
 

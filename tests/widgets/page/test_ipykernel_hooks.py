@@ -1,4 +1,4 @@
-"""A kernel is busy, for every page, for as long as a cell runs."""
+"""Kernel status: busy in every page for as long as a cell runs, whatever messages are handled meanwhile."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def client(tmp_path: Path) -> Iterator[BlockingKernelClient]:
 
 
 def published(client: BlockingKernelClient, wanted: Callable[[dict[str, Any]], bool]) -> list[str]:
-    """The statuses that the kernel publishes up to the message that is waited for."""
+    """Statuses that the kernel publishes before the wanted message."""
     states = []
     while not wanted(message := client.get_iopub_msg(timeout=SECONDS)):
         if message["msg_type"] == "status":
@@ -47,8 +47,8 @@ def test_messages_handled_meanwhile_do_not_leave_it_idle(
     handled = published(client, answer_to(page.send("beat")))
     assert handled.count("idle") >= 20
     assert all(after == "busy" for state, after in pairwise(handled) if state == "idle")
-    assert handled.count("busy") >= 2 * 20, "one for the message, one for the cell"
-    assert published(client, answer_to(page.send("beat"))) == [], "a page draws much again at each status"
+    assert handled.count("busy") >= 2 * 20, "no busy status after each idle one"
+    assert published(client, answer_to(page.send("beat"))) == [], "each status makes a page redraw"
 
     (tmp_path / "go").touch()
     published(client, lambda message: message["msg_type"] == "status" and ended(message, request))

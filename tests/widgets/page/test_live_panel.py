@@ -1,4 +1,4 @@
-"""The life cycle of a live panel: followed and drawn only while visible, until what it shows has ended."""
+"""Life cycle of a live panel: it follows its runs and is drawn only while visible, until they have ended."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mosaic_lab.widgets.page.saved_form import Caption
 
 
 class Counter(LivePanel):
-    """Shows a number, and counts what it is made to do."""
+    """A panel that shows a number and counts the calls of its hooks."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,14 +87,14 @@ def test_a_visible_panel_is_drawn_and_a_hidden_one_follows_nothing(panel: Counte
     assert panel.drawn == 1
     panel.on_presence([["view", 2, True]])
     wait_until(lambda: panel.drawn == 2 and panel.followers == 1)
-    assert panel.messages == ["drawn again", "drawn again"], "each time it appears"
+    assert panel.messages == ["drawn again", "drawn again"], "not redrawn each time it appears"
 
 
 def test_a_panel_that_has_ended_is_settled_and_closed(panel: Counter) -> None:
     assert not panel.settle() and not panel.rest_read
     panel.number = 9
     panel.notify()
-    assert panel.ended.wait(10), "noticed by the refresh scheduler, whether visible or not"
+    assert panel.ended.wait(10), "the refresh scheduler missed the end of a hidden panel"
     assert panel.settle() and panel.rest_read
     assert panel.static_caption() == Caption("9") and panel.followers == 0
     panel.close()
@@ -143,8 +143,8 @@ def test_one_scheduler_keeps_the_interval_of_each_panel(caplog: pytest.LogCaptur
     times = [at for at, _ in fast.refreshed]
     assert all(later - at >= 0.015 for at, later in pairwise(times))
     assert all(draw for _, draw in fast.refreshed)
-    assert not any(draw for _, draw in hidden.refreshed), "nothing is drawn out of sight"
-    assert caplog.text.count("A panel could not be refreshed; trying again.") == 2, "once a panel"
+    assert not any(draw for _, draw in hidden.refreshed), "a hidden panel was drawn"
+    assert caplog.text.count("A panel could not be refreshed; trying again.") == 2, "not once per panel"
 
 
 def test_sources_are_polled_when_the_first_is_due_until_removed() -> None:

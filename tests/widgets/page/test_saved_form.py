@@ -1,4 +1,4 @@
-"""The static form that every kind of panel is saved by."""
+"""Saved form of panels: caption and picture, updated in place, complete once the panel has ended."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def test_a_panel_is_saved_by_its_caption_and_its_picture_also_when_that_cannot_b
     place = form.add()
     form.show(Widget(), place, update=False)
     assert "<b>Runs</b> · moves</div>" in outputs[place.caption]["text/html"]
-    assert published == [place.live, place.caption, place.picture], "as they lie in the cell"
-    assert outputs[place.picture]["text/plain"] == "", "nothing was drawn so far"
+    assert published == [place.live, place.caption, place.picture], "not in the order of the cell"
+    assert outputs[place.picture]["text/plain"] == "", "a picture before the first drawing"
     form.update()
     assert outputs[place.picture]["image/png"] == b"first"
     del captions[0]
@@ -53,8 +53,8 @@ def test_a_panel_is_saved_by_its_caption_and_its_picture_also_when_that_cannot_b
     del captions[0]
     form.update(final=True)
     assert form.final and outputs[place.caption]["text/html"].endswith("ended<table></table></div>")
-    assert outputs[place.picture]["image/png"] == b"first", "the former picture stays"
-    assert published[-2:] == [place.picture, place.caption], "who reads that it has ended has the picture"
+    assert outputs[place.picture]["image/png"] == b"first", "the previous picture was lost"
+    assert published[-2:] == [place.picture, place.caption], "caption before picture"
     assert caplog.text.count("could not be drawn") == 1
     form.hide_widget([place])
     assert set(outputs[place.live]) == {"text/html", "text/plain"}

@@ -1,4 +1,4 @@
-"""The data behind a panel's chart as a file for a spreadsheet."""
+"""CSV export of a panel's chart: no metric name can run as a spreadsheet formula."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cell's output while a worker is installed for it."""
+"""Output of a cell that installs a worker: its progress folds once the installation is done."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ print(run.wait().state)"""
 def test_the_progress_of_an_installation_folds_when_it_is_done(tmp_path: Path) -> None:
     shim = write_shim(tmp_path / "shim")
     workers.install(shim)
-    write_shim(shim, learning_rate=0.25)  # it has changed: the first cell brings it up to date
+    write_shim(shim, learning_rate=0.25)  # the shim has changed: the first cell updates the worker
     source, done = tmp_path / "source.ipynb", tmp_path / "done.ipynb"
     cells = [nbformat.v4.new_code_cell(TRAIN.format(seed=seed)) for seed in (1, 2)]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), source)
     notebooks.execute(source, done)
     first, second = (cell.outputs for cell in nbformat.read(done, as_version=4).cells)
-    shown = next(output for output in first if "data" in output).data  # after the line of the new store
+    shown = next(output for output in first if "data" in output).data  # after the line about the new store
     html = shown["text/html"]
     assert html.startswith("<details><summary>Installation: ") and " open" not in html
     assert "has changed since it was installed" in html and "worker 'toy' is up to date</summary>" in html

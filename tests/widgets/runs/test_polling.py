@@ -1,4 +1,4 @@
-"""Views read new telemetry in small pieces; all views of a run share what was read."""
+"""Polling of run views: telemetry is read in bounded pieces, once for all views of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_every_view_of_a_run_notices_every_change(tmp_path: Path) -> None:
     run = run_in(tmp_path / "run", [metrics(1, x=1.0)])
     views = [RunView(run, "run", "red"), RunView(run, "again", "blue")]
     assert views[0].feed is views[1].feed
-    assert [view.poll() for view in views] == [True, True], "a new view is drawn with what is known"
+    assert [view.poll() for view in views] == [True, True], "a new view has data to draw"
     assert [view.poll() for view in views] == [False, False]
     append(run.path, [metrics(2, x=2.0)])
     assert [view.poll() for view in views] == [True, True]

@@ -1,4 +1,4 @@
-"""A group's header: its time left, elapsed time and speed belong together."""
+"""Header of a group of runs: consistent remaining time, total time, speed and memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOTAL = 200_000
 
 @dataclass(eq=False)
 class FixedView(RunView):
-    """A view whose numbers are given, not read."""
+    """A view with given numbers instead of telemetry."""
 
     state: State = State.RUNNING
     step: int = 0
@@ -102,5 +102,5 @@ def test_memory_is_what_running_views_use_and_after_the_end_the_highest_peak() -
     first, second = {**running(100_000, 5_000), "memory": 400.0}, {**running(0, None), "memory": 300.0}
     ended = {"state": State.COMPLETED, "took": 40.0, "memory": 434.0}
     assert facts(first, second, ended, ended)["memory"] == "700 MB"
-    assert "memory" not in facts({"state": State.QUEUED}, ended), "nothing runs that uses any"
+    assert "memory" not in facts({"state": State.QUEUED}, ended), "no run is alive to use memory"
     assert facts(ended, {**ended, "memory": 420.0})["peak"] == "434 MB"

@@ -1,4 +1,4 @@
-"""The charts of what a run costs: collapsed to a line, drawn only while they are expanded."""
+"""Charts of a run's resource use: collapsed to a line of text, drawn only while expanded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mosaic_lab.widgets.runs.system_charts import SystemCharts
 
 
 def measured(folder: Path, *samples: dict[str, float]) -> Run:
-    """A run that reported one metric, and whose keeper measured these samples, 1000 steps apart."""
+    """A run with one reported metric, whose keeper measured these samples 1000 steps apart."""
     run = run_in(folder, [metrics(0, a=1)])
     lines = [metrics(1000 * n, at=n, **_system(sample)) for n, sample in enumerate(samples)]
     for number, line in enumerate(lines):
@@ -37,8 +37,8 @@ def views_of(*runs: Run) -> list[RunView]:
 
 
 def drawn(charts: SystemCharts) -> dict[str, list[list[float]]]:
-    """The values of each line, by the chart's label."""
-    figures = charts.widgets[1].children[::2]  # each is followed by the values under the pointer
+    """Values of each line, by the chart's label."""
+    figures = charts.widgets[1].children[::2]  # each is followed by the box of values at the pointer
     return {figure.axes[1].label: np.atleast_2d(figure.marks[-1].y).tolist() for figure in figures}
 
 
@@ -50,7 +50,7 @@ def test_a_run_with_two_gpus(tmp_path: Path, x: str, end: float) -> None:
     charts = SystemCharts(lambda: views)
     charts.draw(x)
     assert charts.head.text == "CPU up to 150%, memory up to 500 MB, GPU up to 50%"
-    assert charts.widgets_beside == []  # nothing is drawn without a viewer
+    assert charts.widgets_beside == []  # nothing is drawn while collapsed
     charts.head.opened = True
     charts.draw(x)
     assert drawn(charts) == {
@@ -58,7 +58,7 @@ def test_a_run_with_two_gpus(tmp_path: Path, x: str, end: float) -> None:
         "memory, MB": [[400, 500]],
         "GPU, %": [[30, 30], [50, 70]],
     }
-    figures = charts.widgets[1].children[::2]  # each is followed by the values under the pointer
+    figures = charts.widgets[1].children[::2]  # each is followed by the box of values at the pointer
     assert np.atleast_2d(figures[0].marks[-1].x).tolist() == [[0, end]]
     assert len(set(figures[2].marks[-1].colors)) == 2
     charts.head.opened = False
@@ -91,7 +91,7 @@ def test_a_run_that_was_not_measured_has_no_line(tmp_path: Path) -> None:
     ],
 )
 def test_what_runs_cost_together_is_that_of_one_time(tmp_path: Path, apart: float, text: str) -> None:
-    """Nothing is added up over time, nor is a GPU that runs share."""
+    """Sums are of simultaneous samples only, and a GPU shared by the runs counts once."""
     runs = []
     for number, (cpu, memory) in enumerate([(60, 300), (80, 400)]):
         sample = {"cpu_percent": cpu, "memory_mb": memory, "disk_mb": 4, "gpu0_memory_mb": 900}

@@ -1,4 +1,4 @@
-"""Texts of a panel: numbers, durations, names of runs, and how often they are updated."""
+"""Texts of a panel: numbers, durations, names of runs; and the refresh intervals of visible panels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NUMBER_TEXTS = Path(__file__).parents[3] / "js" / "tests" / "number-texts.json"
 
 
 def test_numbers_have_three_digits_and_a_unit_and_durations_two_units() -> None:
-    """The page writes them alike: its own test reads the same file."""
+    """The page must format them identically: its test reads the same file."""
     texts = json.loads(NUMBER_TEXTS.read_text())
     assert [number(value) for value, _ in texts["number"]] == [text for _, text in texts["number"]]
     assert [duration(value) for value, _ in texts["duration"]] == [text for _, text in texts["duration"]]
@@ -43,7 +43,7 @@ def test_what_runs_share_is_the_title() -> None:
     labels = ["cleanrl ppo CartPole-v1 seed 1", "cleanrl ppo CartPole-v1 seed 2"]
     assert shared_and_own(labels) == ("cleanrl ppo CartPole-v1", ["seed 1", "seed 2"])
     longer = ["cleanrl ppo CartPole-v1", "cleanrl ppo CartPole-v1 seed 3"]
-    assert shared_and_own(longer) == ("cleanrl ppo CartPole-v1", ["", "seed 3"]), "not repeated in each line"
+    assert shared_and_own(longer) == ("cleanrl ppo CartPole-v1", ["", "seed 3"]), "title repeated per line"
     both = ["cleanrl ppo CartPole-v1 seed 1", "cleanrl dqn CartPole-v1 seed 1"]
     assert shared_and_own(both) == ("cleanrl CartPole-v1 seed 1", ["ppo", "dqn"])
 
@@ -63,7 +63,7 @@ def test_runs_of_one_name_are_distinguished_by_their_settings_or_else_by_their_i
 
 
 def test_a_setting_that_one_run_was_given_is_shown_with_the_values_of_all(tmp_path: Path) -> None:
-    """As the worker resolved them; folders, and what follows from other settings, are none of them."""
+    """Values as resolved by the worker; folders and settings derived from others are not shown."""
     default = {"learning_rate": 0.0003, "num_envs": 4, "batch_size": 512}
     plain = written(tmp_path / "a", {}, default, launch_dir="/here")
     same = written(tmp_path / "b", {"learning_rate": 0.0003}, default, launch_dir="/there")
@@ -86,7 +86,7 @@ def test_a_setting_that_one_run_was_given_is_shown_with_the_values_of_all(tmp_pa
 def written(
     folder: Path, given: dict[str, Any], resolved: dict[str, Any] | None = None, **config: Any
 ) -> Run:
-    """The folder of a run with these hyperparameters."""
+    """Write the folder of a run with these hyperparameters."""
     folder.mkdir()
     config = {"algorithm": "ppo", "env_id": "CartPole-v1", "seed": 1, "hyperparameters": given, **config}
     (folder / "config.json").write_text(json.dumps({**config, "run_id": folder.name, "run_dir": str(folder)}))
@@ -105,7 +105,7 @@ def test_a_panel_in_sight_is_drawn_often_and_one_out_of_sight_never() -> None:
     visibility = Visibility(Clock())
     assert visibility.update([["a", 0, True]])
     assert visibility.interval() == FASTEST_SECONDS
-    assert not visibility.update([["a", 0, True], ["a", 1, True]])  # a sign of life, no new view
+    assert not visibility.update([["a", 0, True], ["a", 1, True]])  # a heartbeat, not a new view
     visibility.update([["a", 0, True], ["a", 1, True], ["a", 2, False]])
     assert visibility.interval() == math.inf
 

@@ -1,4 +1,4 @@
-"""The panel of a resumed sweep: every view after the resume is live, and ends with the sweep."""
+"""Panels of a resumed sweep: a panel shown after the resume is live until the sweep ends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("hiker")
 
 @pytest.fixture
 def panels(monkeypatch: pytest.MonkeyPatch) -> list[sweep_panel.SweepPanel]:
-    """The panels that were made, in order; each is in sight of a page."""
+    """Panels in order of creation, each visible in a page."""
     made: list[sweep_panel.SweepPanel] = []
 
     class SeenPanel(sweep_panel.SweepPanel):
@@ -41,8 +41,8 @@ def says(panel: sweep_panel.SweepPanel, state: str, progress: list[str]) -> bool
 def test_what_shows_a_sweep_after_its_resume_is_live(
     lab: mosaic.Lab, panels: list[sweep_panel.SweepPanel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also while the panel of before still reads what remained at the stop, and where nothing showed it in
-    between."""
+    """Even while the earlier panel is still reading the rest after the stop, and if the sweep was not shown
+    between two resumes."""
     read, may_read = sweep_panel.SweepReader.read, threading.Event()
 
     def slowly(reader: sweep_panel.SweepReader, *, plots: bool = True) -> sweep_panel.SweepSnapshot:
@@ -63,7 +63,7 @@ def test_what_shows_a_sweep_after_its_resume_is_live(
     may_read.set()
     wait_until(lambda: says(panels[-1], "completed", ["2 of 2", "trials"]))
     show(sweep)
-    assert len(panels) == 2, "one panel shows what has not changed"
+    assert len(panels) == 2, "a second panel for an unchanged sweep"
     sweep.resume(trials=1, env_vars={"SLOW_ARE": ""}).wait(60)
     show(sweep)
     wait_until(lambda: says(panels[-1], "completed", ["3 of 3", "trials"]))
