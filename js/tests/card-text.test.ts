@@ -33,24 +33,24 @@ const LANE: Pick<Lane, 'moves' | 'several' | 'speaks' | 'state' | 'blank'> = {
 };
 
 describe('the reasons on a lane’s card', () => {
-  test('of a language model have a place before there are any', () => {
+  test('of a language model have a placeholder before the first answer', () => {
     assert.equal(reasoningText(LANE, false).open, 'Its reasoning will appear here.');
   });
 
-  test('are not announced where none will come: a failed lane, an ended one, an ended comparison', () => {
+  test('have no placeholder in a failed lane, an ended lane or an ended comparison', () => {
     assert.equal(reasoningText({ ...LANE, state: 'failed' }, false).open, '');
     assert.equal(reasoningText({ ...LANE, state: 'stopped' }, false).open, '');
     assert.equal(reasoningText(LANE, true).open, '');
   });
 
-  test('are folded where they are long, but for a language model’s', () => {
+  test('are folded if they are long, except a language model’s', () => {
     const moves = [{ ...MOVE, reasoning: 'because '.repeat(20) }];
     assert.equal(reasoningText({ ...LANE, moves }, false).folded, '');
     const { open, folded } = reasoningText({ ...LANE, moves, speaks: false }, false);
     assert.deepEqual([open, folded.length], ['', 160]);
   });
 
-  test('name their agents where several act', () => {
+  test('name their agents if several act', () => {
     const moves = [
       { ...MOVE, reasoning: 'up' },
       { ...MOVE, agent: 'agent_1', reasoning: 'down' }
@@ -60,7 +60,7 @@ describe('the reasons on a lane’s card', () => {
 });
 
 describe('a move', () => {
-  test('shows the fault of its model’s answer, with what it means', () => {
+  test('shows the fault of its model’s answer, with an explanation', () => {
     const refused: Move = {
       ...MOVE,
       model_faults: [
@@ -79,19 +79,19 @@ describe('a move', () => {
     assert.deepEqual(moveFault(MOVE), { text: '', hint: '' });
   });
 
-  test('shows tokens where a model was called', () => {
+  test('shows tokens if a model was called', () => {
     assert.equal(tokensText(MOVE), '1,234 → 56 tokens');
     assert.equal(tokensText({ tokens: ['0', '0'] }), '');
   });
 });
 
-test('faults of several agents are a line each, with why there is no picture', () => {
+test('faults of several agents are one line each, followed by the reason for a missing picture', () => {
   const moves = [MOVE, { ...MOVE, agent: 'b', fault: 'late', fault_text: 'no answer within 1 s' }];
   const lane = { ...LANE, moves, several: true, blank: 'no pictures: it renders none' };
   assert.equal(laneFaults(lane), 'b: no answer within 1 s\nno pictures: it renders none');
 });
 
-test('a lane’s chip says how it ended, and nothing while it goes on', () => {
+test('a lane’s chip says how it ended, and is empty while the lane runs', () => {
   const going = { state: 'ready', done: false, flags: [] } as const;
   assert.equal(laneChip({ ...going, flags: [] }).text, '');
   assert.equal(laneChip({ ...going, done: true, flags: ['truncated'] }).text, 'ended: truncated');
@@ -101,22 +101,22 @@ test('a lane’s chip says how it ended, and nothing while it goes on', () => {
   });
 });
 
-describe('the line above the exchanges', () => {
+describe('the heading of the exchanges', () => {
   const none = complete({});
   const two = { ...none, step: '4', calls: [{}, {}], earlier: 3 } as unknown as ShownExchanges;
 
-  test('says that an exchange will come while an answer is not complete', () => {
+  test('announces an exchange while its answer is incomplete', () => {
     assert.match(headText(none, true), /will appear here once the answer is complete/);
     assert.equal(headText(none, false), 'No exchange in the last step.');
   });
 
-  test('says which calls are shown', () => {
+  test('names the calls that are shown', () => {
     assert.equal(headText(two, false), 'step 4, the last 2 of 5 calls');
     assert.equal(headText({ ...two, earlier: 0 }, true), 'step 4');
     assert.equal(callName(two, 1), 'call 5 of 5');
   });
 
-  test('what several write at the same time has their names', () => {
+  test('answers that several models write at the same time are labelled by name', () => {
     assert.equal(writingText([['a', 'go']]), 'go');
     assert.equal(
       writingText([

@@ -5,7 +5,7 @@ import { runsShown } from '../src/extension/shown-runs.ts';
 
 const panel = (runs: unknown) => ({ mosaic_lab: { output: 'b', panel: ['a', 'b', 'c'], shows: { runs } } });
 
-test('the runs of a cell are those of its last panel', () => {
+test('a cell shows the runs of its last panel', () => {
   assert.deepEqual(runsShown([{}, panel(['first']), { mosaic_lab: { output: 'c' } }, panel(['x', 'y'])]), [
     'x',
     'y'
@@ -13,7 +13,7 @@ test('the runs of a cell are those of its last panel', () => {
   assert.deepEqual(runsShown([{}, { other: 1 }]), []);
 });
 
-test('metadata that nobody of us wrote are ignored', () => {
+test('malformed or foreign metadata is ignored', () => {
   for (const runs of [undefined, null, 'abc', [], [1, 2], ['a', {}]]) {
     assert.deepEqual(runsShown([panel(runs)]), []);
   }

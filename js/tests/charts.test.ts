@@ -48,7 +48,7 @@ function line(key: string, x: number[], y: number[], low?: number[], high?: numb
 describe('values under the pointer', () => {
   const few = [line('a', [0, 10, 20], [1, 2, 3]), line('b', [0, 5, 20], [9, 8, 7])];
 
-  test('are the nearest points of all lines, the greatest first', () => {
+  test('are the nearest points of all lines, in descending order', () => {
     const found = readout(few, 6, 1, value => Math.abs(value - 2));
     assert.deepEqual(
       found.points.map(({ line, x, y }) => [line.label, x, y]),
@@ -61,13 +61,13 @@ describe('values under the pointer', () => {
     assert.equal(found.more, 0);
   });
 
-  test('are those in its row where y is a category, the nearest first', () => {
+  test('are those of the pointer’s row if y is a category, the nearest first', () => {
     const lines = [line('interval', [1, 3], [1, 1]), line('point', [7], [1]), line('other', [2], [0])];
     assert.deepEqual(valuesInRow(lines, 1, 6).map(rowText), ['7', '1 to 3']);
     assert.deepEqual(valuesInRow(lines, 5, 6), []);
   });
 
-  test('of many lines are those around the nearest, with how many more there are', () => {
+  test('of many lines are those around the nearest, with the number of the others', () => {
     const many = [...Array(200).keys()].map(i => line(`run ${i}`, [0, 1], [i, i]));
     const found = readout(many, 0, 1, value => Math.abs(value - 100));
     assert.equal(found.points.length, 12);
@@ -77,14 +77,14 @@ describe('values under the pointer', () => {
     assert.equal(readout(many, 0, 1, () => 0, 12, 'run 3').nearest?.y, 3, 'a line that was chosen by a key');
   });
 
-  test('have the interval of a mean', () => {
+  test('include the interval of a mean', () => {
     const mean = line('mean', [0, 10], [2, 3], [1, 2.5], [4, Number.NaN]);
     assert.deepEqual(intervalAt({ line: mean, x: 0, y: 2 }), [1, 4]);
     assert.equal(intervalAt({ line: mean, x: 10, y: 3 }), null);
     assert.equal(intervalAt({ line: line('run', [0], [1]), x: 0, y: 1 }), null);
   });
 
-  test('leave out a line that ends before, and go past a value that is missing', () => {
+  test('omit lines that end before the pointer and skip missing values', () => {
     assert.equal(nearestPoint(line('a', [0, 10], [1, 2]).data, 15, 2), null);
     assert.deepEqual(nearestPoint(line('a', [0, 10, 20], [1, Number.NaN, 3]).data, 11, 2), [0, 1]);
     assert.equal(nearestPoint(line('a', [0], [Number.NaN]).data, 0, 2), null);
@@ -104,7 +104,7 @@ describe('marks of stages', () => {
   };
   const found = (...lines: ChartLine[]) => marksOf(lines).map(({ x, label, color }) => [x, label, color]);
 
-  test('have the colour of text where all curricula share them, else that of their line', () => {
+  test('have the text colour if all curricula share them, and otherwise their line’s colour', () => {
     assert.deepEqual(found(line('plain', [0], [1])), []);
     assert.deepEqual(found(staged('a', '#aa0000', 0, 5), line('plain', [0], [1])), [
       [0, '1 Maze', null],
@@ -117,20 +117,20 @@ describe('marks of stages', () => {
     ]);
   });
 
-  test('are in view, unless a logarithmic axis has no place for them', () => {
+  test('are kept in view, except at 0 on a logarithmic axis', () => {
     const marks = marksOf([staged('a', '#aa0000', 0, 5)]);
     assert.deepEqual(withMarks([3, 9], marks, false), [0, 9]);
     assert.deepEqual(withMarks([8, 9], marks, true), [5, 9]);
   });
 
-  test('of many curricula are only those that all share', () => {
+  test('of many curricula are shown only if all share them', () => {
     const many = [1, 2, 3, 4, 5].map(i => staged(`run ${i}`, '#aa0000', 0, i));
     assert.deepEqual(found(...many), [[0, '1 Maze', null]]);
   });
 });
 
 describe('ranges', () => {
-  test('hold all values in view, with their intervals, and a little more', () => {
+  test('contain all values in view, their intervals, and a margin', () => {
     const lines = [line('a', [0, 1, 2], [0, 10, 1000], [-5, 5, 5], [20, 20, 2000])];
     const [low, high] = yRange(lines, [0, 1], false) ?? [];
     assert.ok(low !== undefined && high !== undefined && low < -5 && low > -8 && high > 20 && high < 23);
@@ -144,7 +144,7 @@ describe('ranges', () => {
     assert.ok(top > 7, 'an interval is not cut where it leaves');
   });
 
-  test('without a value of any line are recognized, by the axis that leaves them out', () => {
+  test('that contain no value are reported with the axis that excludes all values', () => {
     const lines = [line('a', [0, 4], [10, 20]), line('b', [8, 9], [30, 40])];
     const empty = (x: Limits, y: Limits = [null, null]) =>
       emptyAxis(lines, { limits: x, log: false }, { limits: y, log: false });
@@ -162,7 +162,7 @@ describe('ranges', () => {
     );
   });
 
-  test('of a logarithmic axis have only what is positive', () => {
+  test('of a logarithmic axis contain only positive values', () => {
     const lines = [line('a', [0, 1, 10], [-1, 0.1, 10])];
     assert.deepEqual(xRange(lines, true), [1, 10]);
     const [low = 0, high = 0] = yRange(lines, [0, 10], true) ?? [];
@@ -170,7 +170,7 @@ describe('ranges', () => {
     assert.equal(yRange([line('a', [0], [-1])], [0, 1], true), null);
   });
 
-  test('stay while what grows fits, and then get room for more', () => {
+  test('stay the same while growing lines fit, then grow with a margin', () => {
     assert.deepEqual(steady([0, 100], null, false), [0, 100]);
     const grown = steady([0, 101], [0, 100], false);
     assert.ok(grown[1] > 105 && grown[1] < 110);
@@ -180,7 +180,7 @@ describe('ranges', () => {
     assert.ok(steady([1, 110], [1, 100], true)[1] > 110);
   });
 
-  test('have a width, also of one value, and the ends that someone typed', () => {
+  test('of a single value are not empty; typed limits replace their ends', () => {
     const [low = 0, high = 0] = yRange([line('a', [0], [3])], [0, 1], false) ?? [];
     assert.ok(low < 3 && high > 3);
     assert.deepEqual(limited([0, 10], [null, 5], false), [0, 5]);
@@ -193,7 +193,7 @@ describe('ranges', () => {
     assert.deepEqual(['ten', 'k', '2kk'].map(typedNumber), [undefined, undefined, undefined]);
   });
 
-  test('that were typed are refused where they are none of the axis', () => {
+  test('that were typed are refused if they are invalid on their axis', () => {
     assert.equal(limitsProblem(200, 1000, 'log'), null);
     assert.equal(limitsProblem(-5, null, 'linear'), null);
     assert.equal(limitsProblem(null, undefined, null), 'number');
@@ -205,7 +205,7 @@ describe('ranges', () => {
 });
 
 describe('numbers', () => {
-  test('of an axis have one unit, and the digits that distinguish them', () => {
+  test('of an axis have one unit and enough digits to differ', () => {
     assert.deepEqual(tickTexts([0, 20_000, 40_000], 20_000), ['0', '20k', '40k']);
     assert.deepEqual(tickTexts([0, 0.25, 0.5], 0.25), ['0', '0.25', '0.50']);
     assert.deepEqual(tickTexts([-500, null, 500], 500), ['−500', '', '500']);
@@ -220,7 +220,7 @@ describe('numbers', () => {
     ]);
   });
 
-  test('of an axis over almost equal values all differ', () => {
+  test('of an axis over almost equal values are all different', () => {
     const around = (middle: number, step: number) => [-2, -1, 0, 1, 2].map(i => middle + i * step);
     const different = (texts: string[]) => assert.equal(new Set(texts).size, 5, texts.join(', '));
     const narrow: [number, number][] = [
@@ -236,14 +236,14 @@ describe('numbers', () => {
     assert.deepEqual(durationTicks([60, 60.5], 0.5), ['1m 0.0s', '1m 0.5s']);
   });
 
-  test('of ticks in durations leave out what is zero', () => {
+  test('of duration ticks omit zero parts', () => {
     assert.deepEqual(durationTicks([0, 0.25, 0.5], 0.25), ['0', '0.25s', '0.50s']);
     assert.deepEqual(durationTicks([0, 30, 60, 90], 30), ['0', '30s', '1m', '1m 30s']);
     assert.deepEqual(durationTicks([0, 3600, 90_000], 3600), ['0', '1h', '1d 01h']);
   });
 });
 
-test('an x axis has at least two ticks, also in a narrow chart', () => {
+test('an x axis has at least two ticks, even in a narrow chart', () => {
   for (const width of [200, 230, 300, 900]) {
     for (const end of [99_900, 199_680, 499_000]) {
       assert.ok(evenTicks(1000, end, width / xSpace(width)).length >= 2, `${width} px to ${end}`);
@@ -252,14 +252,14 @@ test('an x axis has at least two ticks, also in a narrow chart', () => {
 });
 
 describe('ticks of a logarithmic axis', () => {
-  test('are 1, 2 and 5 of each power of ten, or fewer where there is no room', () => {
+  test('are 1, 2 and 5 times each power of ten, or fewer if space is short', () => {
     assert.deepEqual(logTicks(104, 10_400, 8), [200, 500, 1000, 2000, 5000, 10_000]);
     assert.deepEqual(logTicks(104, 104_000, 6), [300, 1000, 3000, 10_000, 30_000, 100_000]);
     assert.deepEqual(logTicks(104, 104_000, 4), [1000, 10_000, 100_000]);
     assert.deepEqual(logTicks(1e-12, 1, 5), [1e-12, 1e-9, 1e-6, 1e-3, 1]);
   });
 
-  test('are two at least, also within a decade', () => {
+  test('are at least two, even within a decade', () => {
     assert.deepEqual(logTicks(2000, 20_000, 5), [2000, 5000, 10_000, 20_000]);
     assert.deepEqual(logTicks(2000, 9000, 6), [2000, 3000, 5000, 7000]);
     assert.deepEqual(logTicks(2100, 4100, 6), [2500, 3000, 3500, 4000]);
@@ -276,7 +276,7 @@ describe('colours', () => {
   const runs = [...Array(40).keys()].map(i => `run ${i}`);
   const places = new Map(runs.map((run, place) => [run, place]));
 
-  test('are those of runs in their store, whatever else is selected and in which order', () => {
+  test('depend on a run’s position in its store, not on the selection or its order', () => {
     assert.deepEqual(paletteIndices(['run 2', 'run 1', 'run 15'], places), {
       'run 1': 1,
       'run 2': 2,
@@ -286,7 +286,7 @@ describe('colours', () => {
     assert.equal(color(PALETTE.length + 1), PALETTE[1]);
   });
 
-  test('are used equally', () => {
+  test('are spread evenly over a selection', () => {
     const first = PALETTE.length + 1;
     assert.deepEqual(paletteIndices(['run 1', `run ${first}`], places), { 'run 1': 1, [`run ${first}`]: 2 });
     const used = Object.values(paletteIndices(runs.slice(3, 3 + PALETTE.length), places));
@@ -294,7 +294,7 @@ describe('colours', () => {
   });
 });
 
-test('a logarithmic scale maps powers of ten evenly, and what is not positive nowhere', () => {
+test('a logarithmic scale spaces powers of ten evenly and maps non-positive values to NaN', () => {
   const project = projection({ min: 1, max: 100, log: true, from: 0, to: 200 });
   assert.deepEqual([1, 10, 100].map(project).map(Math.round), [0, 100, 200]);
   assert.ok(Number.isNaN(project(0)));
@@ -303,7 +303,7 @@ test('a logarithmic scale maps powers of ten evenly, and what is not positive no
   assert.ok(Number.isNaN(bound(Number.NaN)));
 });
 
-test('an answer becomes lines, whose numbers are in the order of its buffers', () => {
+test('an answer is decoded into lines, whose arrays follow the order of its buffers', () => {
   const numbers = (...values: number[]) => Float32Array.from(values).buffer;
   const answer: Answer<'curves'> = {
     result: {
@@ -347,7 +347,7 @@ test('an answer becomes lines, whose numbers are in the order of its buffers', (
   assert.throws(() => linesOf({ ...answer, buffers: [] }), /fewer numbers/);
 });
 
-test('a line shows one run, or a group, also where it has a single run', () => {
+test('a line shows one run or a group, even a group of one run', () => {
   const { data } = line('run', [0], [1]);
   assert.equal(lineRun(data), 'run');
   assert.equal(lineRun({ ...data, key: '["sb3", 1] run', thin: '["sb3", 1]' }), 'run', 'beside a mean');

@@ -46,7 +46,7 @@ describe('a view’s connection to the kernel', () => {
   let connection: Connection;
   let awake: boolean;
   let trouble: string;
-  /** Let seconds pass, and whatever is awaited in them happen. */
+  /** Advance the clock second by second and run pending promises. */
   const pass = async (seconds: number) => {
     for (let i = 0; i < seconds; i++) {
       mock.timers.tick(1000);
@@ -76,20 +76,20 @@ describe('a view’s connection to the kernel', () => {
     mock.timers.reset();
   });
 
-  test('it opens when something is in sight, and requests a sign of life', async () => {
+  test('it opens when a tile is visible, and requests heartbeats', async () => {
     assert.equal(kernel.comm.opened.length, 1);
     kernel.comm.say({ type: 'pong' });
     await pass(6);
     assert.deepEqual(kernel.comm.sent, [{ type: 'beat' }, { type: 'beat' }]);
   });
 
-  test('it is quiet while nothing is in sight', async () => {
+  test('it sends nothing while no tile is visible', async () => {
     awake = false;
     await pass(40);
     assert.deepEqual(kernel.comm.sent, [{ type: 'beat' }]);
   });
 
-  test('a kernel that answers nothing is reported, and connected to again: nothing stays stuck', async () => {
+  test('an unresponsive kernel is reported, and the connection is reopened', async () => {
     await pass(20);
     assert.match(trouble, /does not answer/);
     assert.equal(kernel.comms.length, 2);
@@ -105,7 +105,7 @@ describe('a view’s connection to the kernel', () => {
     assert.equal(kernel.comms.length, 2);
   });
 
-  test('a restarted kernel is left alone until its Lab is there', async () => {
+  test('a restarted kernel is not contacted until it has a Lab', async () => {
     kernel.statusChanged.emit('restarting');
     assert.match(trouble, /was restarted/);
     kernel.statusChanged.emit('idle');
@@ -117,7 +117,7 @@ describe('a view’s connection to the kernel', () => {
     assert.equal(kernel.comms.length, 2);
   });
 
-  test('a lost connection is reported, and opened again when it is back', async () => {
+  test('a lost connection is reported, and reopened once the kernel is reachable', async () => {
     kernel.connectionStatus = 'connecting';
     kernel.connectionStatusChanged.emit('connecting');
     assert.match(trouble, /connection to the kernel is lost/);
@@ -127,7 +127,7 @@ describe('a view’s connection to the kernel', () => {
     assert.equal(kernel.comms.length, 2);
   });
 
-  test('a closed one asks the kernel to close its comm, and does not wait for a silent kernel', async () => {
+  test('closing asks the kernel to close the comm, and does not wait for a silent kernel', async () => {
     connection.close();
     assert.deepEqual(kernel.comm.sent.at(-1), { type: 'close' });
     assert.equal(kernel.comm.isDisposed, false);

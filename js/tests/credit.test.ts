@@ -4,7 +4,7 @@ import { Credit } from '../src/widgets/frames/credit.ts';
 
 const NOTHING_TO_DRAW = Number.POSITIVE_INFINITY;
 
-test('a message is acknowledged when everything of it was drawn', () => {
+test('a message is acknowledged once all of its frames were drawn', () => {
   const credit = new Credit();
   credit.received(1, true);
   assert.equal(credit.due(1), null, 'a tile still has a frame of it');
@@ -12,14 +12,14 @@ test('a message is acknowledged when everything of it was drawn', () => {
   assert.equal(credit.due(NOTHING_TO_DRAW), null, 'once is enough');
 });
 
-test('one acknowledgement stands for all messages before it', () => {
+test('an acknowledgement covers all earlier messages', () => {
   const credit = new Credit();
   for (const id of [1, 2, 3]) credit.received(id, true);
   assert.equal(credit.due(3), 2);
   assert.equal(credit.due(NOTHING_TO_DRAW), 3);
 });
 
-test('messages that want no acknowledgement get none of their own', () => {
+test('messages that request no acknowledgement get none of their own', () => {
   const credit = new Credit();
   credit.received(1, false);
   assert.equal(credit.due(NOTHING_TO_DRAW), null);
@@ -28,7 +28,7 @@ test('messages that want no acknowledgement get none of their own', () => {
   assert.equal(credit.due(NOTHING_TO_DRAW), 3);
 });
 
-test('a new connection is counted from the beginning', () => {
+test('a new connection starts counting again', () => {
   const credit = new Credit();
   credit.received(8, true);
   credit.reset();

@@ -28,7 +28,7 @@ function packet(bytes: Iterable<number>, more: Partial<Packet> = {}): Packet {
   return { ...base, encoding: 'raw', bytes: Uint8Array.from(bytes), ...more };
 }
 
-/** What is put on a canvas by a packet. */
+/** The data that a packet draws on a canvas. */
 async function drawn(one: Packet): Promise<unknown> {
   const calls: unknown[] = [];
   const picture = await decode(one, {});
@@ -39,7 +39,7 @@ async function drawn(one: Packet): Promise<unknown> {
   return calls[0];
 }
 
-test('gray, RGB and RGBA become the canvas’ RGBA', async () => {
+test('gray, RGB and RGBA are converted to the canvas’s RGBA', async () => {
   assert.deepEqual(await drawn(packet([9, 200], { channels: 1 })), [9, 9, 9, 255, 200, 200, 200, 255]);
   assert.deepEqual(await drawn(packet([1, 2, 3, 250, 251, 252])), [1, 2, 3, 255, 250, 251, 252, 255]);
   const rgba = [1, 2, 3, 4, 5, 6, 7, 8];
@@ -51,11 +51,11 @@ test('compressed bytes are inflated', async () => {
   assert.deepEqual(await drawn(packet(bytes, { encoding: 'deflate' })), [1, 2, 3, 255, 4, 5, 6, 255]);
 });
 
-test('a frame of the wrong size is an error that says so', async () => {
+test('a frame of the wrong size is reported as an error', async () => {
   await assert.rejects(decode(packet([1, 2]), {}), /a frame of 2×1×3 has 2 bytes/);
 });
 
-test('pixels are written into the same memory as long as the size stays', () => {
+test('the pixel buffer is reused while the size is unchanged', () => {
   const scratch = {};
   const bytes = new Uint8Array(12);
   const first = expand(bytes, { width: 2, height: 2, channels: 3 }, scratch);
@@ -63,7 +63,7 @@ test('pixels are written into the same memory as long as the size stays', () => 
   assert.notEqual(expand(bytes, { width: 4, height: 1, channels: 3 }, scratch), first);
 });
 
-test('a bitmap is closed when it was drawn, and when it is dropped', async () => {
+test('a bitmap is closed after it was drawn or dropped', async () => {
   assert.equal(await drawn(packet([0], { encoding: 'jpeg' })), bitmap);
   assert.equal(bitmap.closed, 1);
   (await decode(packet([0], { encoding: 'jpeg' }), {})).drop();

@@ -13,14 +13,14 @@ const sections = [
   { title: 'Packages', rows: [row('torch', '2.0', '2.0')] }
 ];
 
-test('what differs is shown, and how much is the same', () => {
+test('differing values are shown, and equal ones are counted', () => {
   const [first, second] = shownSections(sections, false, '');
   assert.deepEqual([first?.rows.map(({ name }) => name), first?.same, first?.differ], [['gamma'], 1, 1]);
   assert.deepEqual([second?.rows.length, second?.same, second?.differ], [0, 1, 0]);
   assert.equal(shownSections(sections, true, '')[0]?.rows.length, 2);
 });
 
-test('a search is for names and values', () => {
+test('a search matches names and values', () => {
   assert.deepEqual(
     shownSections(sections, true, ' TORCH ').map(({ rows }) => rows.length),
     [0, 1]
@@ -28,7 +28,7 @@ test('a search is for names and values', () => {
   assert.equal(shownSections(sections, false, '0.99')[0]?.rows[0]?.name, 'gamma');
 });
 
-test('runs of one name are distinguished by their seeds, then by their ids', () => {
+test('runs with the same name are distinguished by their seeds, then by their ids', () => {
   const run = (id: string, name: string, seed: number | null) => ({ id, name, seed }) as unknown as RunRow;
   const rows = [
     run('x-aaaa', 'ppo', 1),
@@ -39,7 +39,7 @@ test('runs of one name are distinguished by their seeds, then by their ids', () 
   assert.deepEqual(choiceNames(rows, new Map()), ['seed 1', 'seed 2 (bbbb)', 'seed 2 (cccc)', 'dqn']);
 });
 
-test('words that all names with a seed have are left out', () => {
+test('words common to all names with a seed are omitted', () => {
   const called = ['ppo CartPole-v1 seed 1', 'ppo CartPole-v1 seed 12', 'evaluation CartPole-v1'].map(
     name => ({ id: name, name, seed: null })
   );
@@ -50,7 +50,7 @@ test('words that all names with a seed have are left out', () => {
   ]);
 });
 
-test('the pair is the chosen one while both of its runs are there', () => {
+test('the chosen pair is kept while both of its runs exist', () => {
   assert.deepEqual(pairOf(null, ['a', 'b', 'c']), ['a', 'b']);
   assert.deepEqual(pairOf(['c', 'a'], ['a', 'b', 'c']), ['c', 'a']);
   assert.deepEqual(pairOf(['c', 'x'], ['a', 'b', 'c']), ['a', 'b']);

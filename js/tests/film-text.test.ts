@@ -12,7 +12,7 @@ test('a film is described by its step, return and length', () => {
   assert.equal(filmSentence(cut), 'step 20,000: 4,000 steps, cut off');
 });
 
-test('the film of a moment is that of the nearest checkpoint', () => {
+test('a position on a chart selects the film of the nearest checkpoint', () => {
   const films = [100, 200, 400].map(step => ({ ...film, step }));
   assert.deepEqual(
     [-5, 149, 151, 301, 1e9].map(step => nearestFilm(films, step)?.step),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fittingWidth } from '../src/views/use-size.ts';
 
-test('the visible part of a table ends between two columns', () => {
+test('a narrow table is cut between two columns', () => {
   const columns = [80, 80, 120];
   assert.equal(fittingWidth(500, columns, 100), 220, 'all fit');
   assert.equal(fittingWidth(380, columns, 100), 100);

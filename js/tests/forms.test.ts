@@ -27,14 +27,14 @@ const SCHEMA = {
   }
 };
 
-test("the variable of a notebook's Lab is found, the last one counts", () => {
+test("the variable of a notebook's Lab is found; the last assignment wins", () => {
   assert.equal(labVariable(['import mosaic_lab as mosaic\nlab = mosaic.Lab()']), 'lab');
   assert.equal(labVariable(['a = Lab()', 'x = 1\nb: mosaic.Lab = mosaic.Lab("store")']), 'b');
   assert.equal(labVariable(['import mosaic_lab as mosaic; lab = mosaic.Lab()']), 'lab');
   assert.equal(labVariable(['# lab = mosaic.Lab()', 'print("lab = Lab()")', 'lab == Lab()']), null);
 });
 
-test('a cell assigns no name that others use, and may import this package as they do', () => {
+test('a cell assigns no name used in other cells, and shares their import of the package', () => {
   const taken = namesIn(['import mosaic_lab as mosaic\nlab = 3', 'größe = lab_2']);
   assert.ok(taken.includes('größe') && !taken.includes('mosaic'));
   assert.equal(freeName('lab', taken), 'lab_3');
@@ -47,19 +47,19 @@ test('a cell assigns no name that others use, and may import this package as the
   assert.ok(!namesIn(used).includes('mosaic'));
 });
 
-test('a name counts in the form that Python gives it', () => {
+test('names are compared after Python’s normalization', () => {
   const taken = namesIn(['𝐫𝐮𝐧 = 1\nｌａｂ = 2\nﬁt = e\u0301v = 3']);
   for (const name of ['run', 'lab', 'fit', '\u00e9v']) assert.ok(taken.includes(name), name);
   assert.ok(namesIn(['a·b = ℘x = 1']).includes('a·b'), 'Python continues names with more than letters');
 });
 
-test('only what differs from the defaults is in the code', () => {
+test('the code contains only values that differ from the defaults', () => {
   assert.deepEqual(changed(SCHEMA, { gamma: 0.99, layers: '[32]', clip: undefined, other: 1 }), {
     layers: '[32]'
   });
 });
 
-test('what was changed stays filled in where another algorithm has it too', () => {
+test('changed values are carried over to another algorithm with the same field', () => {
   const other = { properties: { gamma: { default: 0.9 } } };
   assert.deepEqual(carriedOver(SCHEMA, other, { gamma: 0.5, clip: 1 }), { gamma: 0.5 });
   assert.deepEqual(
@@ -69,12 +69,12 @@ test('what was changed stays filled in where another algorithm has it too', () =
   );
 });
 
-test('fields are found by name and meaning', () => {
+test('fields are found by name and description', () => {
   assert.deepEqual(Object.keys(matching(SCHEMA, 'Discount').properties), ['gamma']);
   assert.equal(matching(SCHEMA, ' '), SCHEMA);
 });
 
-test('numbers outside their limits are explained, and fields to fill in are not errors', () => {
+test('numbers outside their limits are explained, and empty required fields are not errors', () => {
   const errors = [
     { name: 'maximum', params: { limit: 1 }, message: 'must be <= 1' },
     { name: 'exclusiveMinimum', params: { limit: 0 }, message: 'must be > 0' },
@@ -96,7 +96,7 @@ test('a value that does not match its pattern is explained in words', () => {
   assert.equal(explained([error], {})[0]?.message, error.message);
 });
 
-test('a form without a required field makes no code', () => {
+test('a form without a required value makes no code', () => {
   const schema = { required: ['env'], properties: {} };
   assert.deepEqual(missing(schema, {}), ['env']);
   assert.deepEqual(missing(schema, { env: '' }), ['env']);
@@ -121,7 +121,7 @@ const OPERATORS = {
   }
 };
 
-test('an operator that needs a run is not complete without one', () => {
+test('an operator that needs a run is incomplete without one', () => {
   const lacking = (...operators: object[]) => missing(OPERATORS, { operators });
   assert.deepEqual(lacking({ name: 'a', kind: 'random' }), []);
   assert.deepEqual(lacking({ name: 'a', kind: 'rl' }), ['Run']);
@@ -129,7 +129,7 @@ test('an operator that needs a run is not complete without one', () => {
   assert.deepEqual(lacking({ name: 'a', kind: 'rl', run: 'k3f9' }), []);
 });
 
-test('a trained policy is chosen among the trainings of the store', () => {
+test('the trainings of the store are suggested for a trained policy', () => {
   const rows = [row('b'), row('films', { kind: 'films' }), row('a'), row('new', { step: null })];
   const { properties } = withRuns(OPERATORS, rows);
   const [condition] = properties?.operators?.items?.allOf ?? [];
@@ -137,7 +137,7 @@ test('a trained policy is chosen among the trainings of the store', () => {
   assert.deepEqual(withRuns(SCHEMA, rows), SCHEMA, 'a form without operators');
 });
 
-test('a language model is chosen among the servers of the store and the models of its provider', () => {
+test('the servers of the store and the provider’s models are suggested for a language model', () => {
   const models = {
     properties: {
       operators: {
@@ -176,7 +176,7 @@ test('an operator is named after its kind until the user names it', () => {
   assert.equal(withOperatorNames(unchanged, unchanged), unchanged, 'a name may be deleted');
 });
 
-test('what was filled in is taken up as far as a form still has it', () => {
+test('saved values are restored for fields that the form still has', () => {
   const kept = { worker: 'toy', algorithm: 3, values: { gamma: 0.9, gone: 1 }, hyperparameters: [] };
   const filled = filledOf(kept);
   assert.deepEqual(filled, {
@@ -187,7 +187,7 @@ test('what was filled in is taken up as far as a form still has it', () => {
   assert.deepEqual(filledOf(undefined).values, {});
 });
 
-test('an environment that no worker lists is named with similar ones', () => {
+test('an environment that no worker lists is reported with similar names', () => {
   const schema = { properties: { env: { examples: ['CartPole-v1', 'Acrobot-v1', 'ALE/Pong-v5'] } } };
   assert.equal(unlisted(schema, { env: 'CartPole-v1' }), null);
   assert.deepEqual(unlisted(schema, { env: 'cart-pole-v0' }), {

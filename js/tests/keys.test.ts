@@ -56,24 +56,24 @@ describe('the keys of a lane', () => {
     playWithKeys(stage as unknown as HTMLElement, () => [left, right]);
   });
 
-  test('a key plays its action, in whatever case, and no other player’s', () => {
+  test('a key plays its own player’s action, regardless of case', () => {
     assert.equal(send('keydown', 'A').defaultPrevented, true);
     send('keydown', 'ArrowLeft');
     assert.deepEqual([left.done, right.done], [[['play', 0]], [['play', 0]]]);
   });
 
-  test('a key that two have goes to the one whose action is awaited', () => {
+  test('a key shared by two players goes to the one whose action is awaited', () => {
     left.awaited = false;
     send('keydown', ' ');
     assert.deepEqual([left.done, right.done], [[], [['play', 3]]]);
   });
 
-  test('a key without an action does nothing, but does not reach JupyterLab', () => {
+  test('a key without an action does nothing and does not reach JupyterLab', () => {
     assert.equal(send('keydown', 'x').defaultPrevented, true);
     assert.deepEqual([...left.done, ...right.done], []);
   });
 
-  test('shortcuts and Tab are the browser’s', () => {
+  test('shortcuts and Tab are left to the browser', () => {
     assert.equal(send('keydown', 'a', { ctrlKey: true }).defaultPrevented, false);
     assert.equal(send('keydown', 'Tab').defaultPrevented, false);
     assert.deepEqual(left.done, []);
@@ -88,7 +88,7 @@ describe('the keys of a lane', () => {
     assert.deepEqual(left.done, [['play', 0]]);
   });
 
-  test('in real time a key counts while it is held, and the one held before goes on', () => {
+  test('in real time a key acts while it is held; after it, the key still held acts again', () => {
     left.realtime = true;
     send('keydown', 'a');
     send('keydown', 'a', { repeat: true });
@@ -114,7 +114,7 @@ describe('the keys of a lane', () => {
     ]);
   });
 
-  test('Escape leaves the picture, or ends the choice of a key', () => {
+  test('Escape leaves the picture or cancels rebinding', () => {
     stage.focus();
     send('keydown', 'Escape');
     assert.equal(stage.focused, false);
@@ -125,7 +125,7 @@ describe('the keys of a lane', () => {
   });
 });
 
-test('a new key is taken from whatever had it, and replaces those of its action', () => {
+test('a new key is taken from its former action and replaces the keys of its new one', () => {
   const keys: KeyBinding[] = [
     ['a', 0],
     ['b', [1, 0]],
@@ -135,6 +135,6 @@ test('a new key is taken from whatever had it, and replaces those of its action'
   assert.deepEqual(boundTo(keys, 'B'), ['b', [1, 0]]);
 });
 
-test('keys have names that people read', () => {
+test('keys have readable names', () => {
   assert.deepEqual(['ArrowUp', ' ', 'a', 'F5'].map(keyName), ['↑', 'space', 'A', 'F5']);
 });

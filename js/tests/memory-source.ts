@@ -5,7 +5,7 @@ import { RunTable } from '../src/views/runs/run-table.ts';
 
 export const STORE = '/runs/ada/mosaic_runs';
 
-/** A store whose rows are set by the test. */
+/** A run source whose rows the test sets. */
 export class MemorySource extends RunSource {
   hindrance = '';
   private follower: Follower | undefined;
@@ -71,17 +71,17 @@ export function row(id: string, more: Partial<RunRow> = {}): RunRow {
   };
 }
 
-/** The time of a test's table, in Unix seconds. */
+/** The current time of the tests' tables, in Unix seconds. */
 export const NOW = 10_000;
 
-/** A table of the runs of these sources. */
+/** A table with the runs of these sources. */
 export function tableOf(...sources: RunSource[]): RunTable {
   const table = new RunTable(() => NOW);
   table.setSources(sources);
   return table;
 }
 
-/** The key in a table of a run of `STORE`. */
+/** The table key of a run in `STORE`. */
 export function key(id: string): string {
   return runKey(STORE, id);
 }

@@ -4,7 +4,7 @@ import { nameParts, shortened, truncatedParts, wordsAlike } from '../src/shared/
 
 const NAMES = ['cleanrl ppo CartPole-v1 seed 1', 'cleanrl ppo CarRacing-v3 seed 1', 'baseline'];
 
-test('what all default names have is cut off first, what differs last, a seed never', () => {
+test('common words of default names are cut first, distinguishing words last, a seed never', () => {
   const alike = wordsAlike(NAMES);
   const parts = (name: string) => nameParts(name, alike).map(({ text, kind }) => [kind, text]);
   assert.deepEqual(parts('cleanrl ppo CarRacing-v3 seed 1'), [
@@ -23,7 +23,7 @@ test('what all default names have is cut off first, what differs last, a seed ne
   assert.equal(wordsAlike(['cleanrl ppo A seed 1', 'sb3 dqn B seed 1']).size, 0);
 });
 
-test('a name with a long end or of many words is cut once', () => {
+test('a name with a long end or many words is cut in one place', () => {
   const texts = (name: string) => truncatedParts(name, wordsAlike(NAMES)).map(({ text }) => text);
   assert.deepEqual(texts('cleanrl ppo CartPole-v1 seed 1 (resumed)'), [
     'cleanrl ppo CartPole-v1',
@@ -36,14 +36,14 @@ test('a name with a long end or of many words is cut once', () => {
   assert.deepEqual(texts('cleanrl ppo CartPole-v1 seed 1'), ['cleanrl ppo', ' CartPole-v1', ' seed 1']);
 });
 
-test('the end of an id, which distinguishes equal names, is never cut', () => {
+test('the end of an id that distinguishes equal names is never cut', () => {
   const texts = (name: string) => truncatedParts(name, wordsAlike(NAMES)).map(({ text }) => text);
   const evaluation = 'evaluation CartPole-v1: a trained policy, another policy, random';
   assert.deepEqual(texts(`${evaluation} k3f9`), [evaluation, ' k3f9']);
   assert.deepEqual(texts('cleanrl ppo CartPole-v1 seed 1 k3f9').at(-1), ' seed 1 k3f9');
 });
 
-test('a text that is too long keeps both of its ends', () => {
+test('a text that is too long is cut in the middle', () => {
   const short = NAMES.map(name => shortened(name, 24));
   assert.deepEqual(short, ['cleanrl ppo …e-v1 seed 1', 'cleanrl ppo …g-v3 seed 1', 'baseline']);
 });

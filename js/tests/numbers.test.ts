@@ -12,7 +12,7 @@ import {
   share
 } from '../src/shared/numbers.ts';
 
-/** Texts by value, which `tests/widgets/runs/test_texts.py` expects of the kernel. */
+/** Texts by value, which `tests/widgets/runs/test_texts.py` also checks for the kernel. */
 type Texts = readonly (readonly [number | null, string])[];
 const shared = JSON.parse(readFileSync(new URL('number-texts.json', import.meta.url), 'utf8')) as {
   number: Texts;
@@ -20,14 +20,14 @@ const shared = JSON.parse(readFileSync(new URL('number-texts.json', import.meta.
   milliseconds: Texts;
 };
 
-test('numbers and durations read as the kernel writes them', () => {
+test('numbers and durations are formatted as in the kernel', () => {
   for (const [value, text] of shared.number) assert.equal(number(value), text);
   for (const [value, text] of shared.duration) assert.equal(duration(value), text);
   for (const [value, text] of shared.milliseconds) assert.equal(milliseconds(value), text);
   assert.deepEqual([number(Number.NaN), number(-Infinity), integerText(12_345.6)], ['–', '−∞', '12,346']);
 });
 
-test('values under the pointer have four digits', () => {
+test('values at the pointer have four digits', () => {
   assert.deepEqual([438.25, 0.01234, 1e-7, -12345, null].map(fineNumber), [
     '438.2',
     '0.01234',

@@ -5,7 +5,7 @@ import { movesFrom, neighbour, pieceName, piecesOf, promotionsOf } from '../src/
 import { fitted } from '../src/widgets/frames/settings.ts';
 import { choose, grouped } from '../src/widgets/panel/metrics.ts';
 
-test('pictures are as large as there is room, small ones by whole factors', () => {
+test('pictures fill the available room, small ones enlarged by integer factors', () => {
   const room = { width: 420, windowHeight: 1000, density: 1 };
   const picture = { width: 84, height: 84 };
   assert.deepEqual(fitted(picture, room, { scale: 'auto', size: 'medium' }), { factor: 5, sharp: true });
@@ -20,7 +20,7 @@ test('pictures are as large as there is room, small ones by whole factors', () =
   );
 });
 
-test('metrics stand in groups where there are several, and the last one chosen stays', () => {
+test('metrics are grouped if there are several groups, and the last chosen one cannot be removed', () => {
   const headings = (names: string[]) =>
     grouped(names, ['return']).map(({ heading, names }) => [heading, ...names]);
   assert.deepEqual(headings(['loss']), [['', 'loss']]);
@@ -34,14 +34,14 @@ test('metrics stand in groups where there are several, and the last one chosen s
   assert.deepEqual(choose(['a'], 'b', true, false), ['b']);
 });
 
-test('the slider stands at the nearest speed', () => {
+test('the slider is at the nearest speed', () => {
   assert.deepEqual(
     [7, 0, 500].map(speed => nearestSpeed([1, 5, 30, 0], speed)),
     [1, 3, 2]
   );
 });
 
-test('a chess position is read, and a click means one of the legal moves', () => {
+test('a chess position is parsed, and clicks choose among the legal moves', () => {
   const pieces = piecesOf('8/P6k/8/8/8/8/8/K7 w - - 0 1');
   assert.deepEqual(
     [...pieces],

@@ -1,8 +1,8 @@
-/** Stand-ins for what a browser provides, as far as the code under test uses it. */
+/** Stand-ins for the browser APIs that the code under test uses. */
 
 import type { Model } from '../src/widgets/host/anywidget.ts';
 
-/** A model whose traits are kept here; what is saved is recorded. */
+/** A model that keeps its traits in memory and records what is saved. */
 export class FakeModel<Traits extends object> {
   saved: Partial<Traits>[] = [];
   private readonly traits: Traits;
@@ -35,14 +35,14 @@ export class FakeModel<Traits extends object> {
     this.listeners.set(event, [...(this.listeners.get(event) ?? []), listener]);
   }
 
-  /** The kernel has sent a new value. */
+  /** Simulate a new value from the kernel. */
   receive<Name extends keyof Traits>(name: Name, value: Traits[Name]): void {
     this.traits[name] = value;
     for (const listener of this.listeners.get(`change:${String(name)}`) ?? []) listener();
   }
 }
 
-/** An element that events are dispatched to and that remembers its focus. */
+/** An event target that remembers whether it has the focus. */
 export class FakeElement extends EventTarget {
   focused = false;
 
@@ -60,7 +60,7 @@ export function keyEvent(type: 'keydown' | 'keyup', key: string, more: object = 
   return Object.assign(new Event(type, { cancelable: true }), { key, repeat: false, ...more });
 }
 
-/** Make names global for a test; returns what restores them. */
+/** Define globals for a test; returns a function that restores the previous ones. */
 export function provide(names: Record<string, unknown>): () => void {
   const before = Object.keys(names).map(name => Object.getOwnPropertyDescriptor(globalThis, name));
   for (const [name, value] of Object.entries(names)) {
@@ -75,7 +75,7 @@ export function provide(names: Record<string, unknown>): () => void {
   };
 }
 
-/** A kernel's comm: what the page sends is recorded. */
+/** A kernel's comm that records the page's messages. */
 export class FakeComm<Sent = unknown> {
   isDisposed = false;
   readonly opened: unknown[] = [];
@@ -102,7 +102,7 @@ export class FakeComm<Sent = unknown> {
     this.isDisposed = true;
   }
 
-  /** The kernel sends a message. */
+  /** Simulate a message from the kernel. */
   say(data: object, buffers: readonly ArrayBufferView[] = []): void {
     this.onMsg({ content: { data }, buffers });
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { frameOf, keyTarget, momentOf } from '../src/widgets/replays/moments.ts';
 
-test('a step has the newest picture before it, and the moment in the middle of its frame', () => {
+test('a step shows the newest frame up to it, and seeks to the middle of that frame', () => {
   const every = [0, 1, 2, 3];
   assert.deepEqual(
     [0, 2, 3, 9].map(step => frameOf(every, step)),
@@ -16,7 +16,7 @@ test('a step has the newest picture before it, and the moment in the middle of i
   assert.equal(momentOf(2, 10), 0.25);
 });
 
-test('keys lead to steps of the episode', () => {
+test('keys seek within the steps of the episode', () => {
   const keys = ['ArrowLeft', 'ArrowRight', 'PageUp', 'PageDown', 'Home', 'End', 'x'];
   assert.deepEqual(
     keys.map(key => keyTarget(key, 4, 12)),

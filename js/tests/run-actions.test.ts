@@ -17,10 +17,10 @@ beforeEach(() => {
   table = tableOf(source);
 });
 
-describe('what can be done with runs', () => {
+describe('actions on runs', () => {
   const target = (more: Partial<RunRow> = {}, id = 'a'): Target => ({ source, id, row: row(id, more) });
 
-  test('it says why not', () => {
+  test('unavailable actions give their reason', () => {
     assert.match(reasons.stop([]), /Select a run/);
     assert.match(reasons.stop([target()]), /alive/);
     assert.equal(reasons.stop([target({ alive: true }), target()]), '');
@@ -41,7 +41,7 @@ describe('what can be done with runs', () => {
     assert.match(reasons.resume([...seeds('cancelled'), target({ state: 'cancelled' }, 'b')]), /one group/);
   });
 
-  test('a double click opens a panel or charts, and says why it opens nothing', () => {
+  test('a double click opens a panel or charts, or gives the reason why it cannot', () => {
     assert.equal(reasons.open([target()]), '');
     assert.match(reasons.open([target({ kind: 'comparison' })]), /^Not possible for comparisons/);
     source.hindrance = 'open a notebook';
@@ -49,7 +49,7 @@ describe('what can be done with runs', () => {
     assert.match(reasons.open([target({ kind: 'comparison' })]), /^Not possible for comparisons/);
   });
 
-  test('the menu shows in tooltips why its items are disabled', () => {
+  test('tooltips of the menu explain why items are disabled', () => {
     const node = () => {
       const attributes = new Map<string, string>();
       return { attributes, setAttribute: (name: string, value: string) => attributes.set(name, value) };
@@ -67,14 +67,14 @@ describe('what can be done with runs', () => {
     );
   });
 
-  test('without a kernel only reading is possible', () => {
+  test('runs are read-only without a kernel', () => {
     source.hindrance = 'open a notebook';
     assert.equal(reasons.panel([target()]), 'open a notebook');
     assert.equal(reasons.remove([target()]), 'open a notebook');
     assert.equal(reasons.readOne([target()]), '');
   });
 
-  test('removing a run says which other runs continue it', () => {
+  test('removing a run warns of runs that continue it', () => {
     source.change([row('a'), row('b', { continues: 'a' }), row('c', { continues: 'b', parent: 'a' })]);
     const targets = [target()];
     assert.equal(continuationsOf(targets, table), 1);
@@ -86,7 +86,7 @@ describe('what can be done with runs', () => {
     assert.equal(removalQuestion(targets, 0, 0).warning, '');
   });
 
-  test('arguments of a command come before what is selected', () => {
+  test('a command’s arguments take precedence over the selection', () => {
     source.change([row('a'), row('b')]);
     table.click(key('a'), {});
     assert.deepEqual(

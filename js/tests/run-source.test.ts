@@ -15,7 +15,7 @@ describe('a run store', () => {
   let known: Set<string>;
   let ended: (() => void) | undefined;
 
-  /** Let seconds pass, and whatever is awaited in them happen. */
+  /** Advance the clock in steps of 0.1 s and run pending promises. */
   const pass = async (seconds: number) => {
     for (let tenth = 0; tenth < 10 * seconds + 1; tenth++) {
       mock.timers.tick(100);
@@ -48,7 +48,7 @@ describe('a run store', () => {
     mock.timers.reset();
   });
 
-  test('without a kernel is read from the server, and cannot be acted on', async () => {
+  test('without a kernel is read from the server and is read-only', async () => {
     listen();
     await pass(1);
     assert.deepEqual([...known], ['a', 'b']);
@@ -57,7 +57,7 @@ describe('a run store', () => {
     await assert.rejects(source.call('stop', { runs: ['a'] }), /start a kernel/);
   });
 
-  test('is read from a kernel that has a Lab on it, which acts too', async () => {
+  test('is read from a kernel that has a Lab on it, which also performs actions', async () => {
     const peer = new Peer('k1', ['b', 'c']);
     listen();
     await pass(1);
@@ -72,7 +72,7 @@ describe('a run store', () => {
     assert.deepEqual([...known], ['c', 'd']);
   });
 
-  test('goes over to the server while its kernel is silent, and back', async () => {
+  test('switches to the server while its kernel is silent, and back', async () => {
     const peer = new Peer('k1', ['c']);
     source.setKernels([asKernel(peer)]);
     listen();
@@ -89,7 +89,7 @@ describe('a run store', () => {
     assert.equal(await log(), 'from k1');
   });
 
-  test('notices by itself that its kernel is silent', async () => {
+  test('detects a silent kernel without a request', async () => {
     const peer = new Peer('k1', ['c']);
     source.setKernels([asKernel(peer)]);
     listen();
@@ -99,7 +99,7 @@ describe('a run store', () => {
     assert.deepEqual([...known], ['a', 'b']);
   });
 
-  test('goes over to another kernel, then to the server, as kernels are restarted', async () => {
+  test('switches to another kernel, then to the server, as kernels are lost', async () => {
     const [one, two] = [new Peer('k1', ['c']), new Peer('k2', ['d'])];
     source.setKernels([asKernel(one), asKernel(two)]);
     listen();
@@ -116,7 +116,7 @@ describe('a run store', () => {
     assert.equal(source.canAct, false);
   });
 
-  test('subscribes again when the kernel has closed its comm', async () => {
+  test('subscribes again after the kernel closed its comm', async () => {
     const peer = new Peer('k1', ['c']);
     source.setKernels([asKernel(peer)]);
     listen();
@@ -127,7 +127,7 @@ describe('a run store', () => {
     assert.equal(peer.requests.at(-1)?.params.version, 1);
   });
 
-  test('gives the last action of a page time: it is not done behind the user’s back', async () => {
+  test('waits for the result of an action, however long the kernel is silent', async () => {
     const peer = new Peer('k1', []);
     source.setKernels([asKernel(peer)]);
     peer.silent = true;
@@ -142,7 +142,7 @@ describe('a run store', () => {
     assert.match(said, /no such run/);
   });
 
-  test('comes with binary parts both ways', async () => {
+  test('delivers binary buffers from kernel and server', async () => {
     const [, of4, of8] = [0, ...(await source.call('curves', CURVES)).buffers];
     assert.deepEqual([of4?.byteLength, of8?.byteLength], [4, 8]);
     source.setKernels([asKernel(new Peer('k1', []))]);
@@ -150,7 +150,7 @@ describe('a run store', () => {
     assert.deepEqual([...new Float32Array(buffers[0] as ArrayBuffer)], [1, 2]);
   });
 
-  test('is read again when the server is back, tried ever more rarely, not at all out of sight', async () => {
+  test('is read again once the server is back; retries back off and stop in a hidden page', async () => {
     served.reachable = false;
     listen();
     await pass(10);
@@ -166,18 +166,18 @@ describe('a run store', () => {
     assert.equal(served.transport.state?.kind, 'answers');
   });
 
-  test('of a server that is back says so within seconds, though nothing has changed', async () => {
+  test('reports within seconds that the server is back, even if no run has changed', async () => {
     listen();
     await pass(1);
     served.reachable = false;
-    await pass(30); // the request that waits for changes has ended
+    await pass(30); // until the waiting request has ended
     assert.deepEqual(served.transport.state, { kind: 'gone' });
     served.reachable = true;
     await pass(6);
     assert.equal(served.transport.state?.kind, 'answers');
   });
 
-  test('of a server that is back says so, though nothing is followed through it', async () => {
+  test('reports that the server is back, even without subscribers', async () => {
     served.reachable = false;
     await assert.rejects(log(), /cannot be reached/);
     await pass(20);
@@ -189,12 +189,12 @@ describe('a run store', () => {
     assert.deepEqual(served.calls, []);
   });
 
-  test('of a server that is suspended says so within a minute, until it answers', async () => {
+  test('reports a suspended server within a minute, until it answers', async () => {
     const peer = new Peer('k1', ['c']);
     source.setKernels([asKernel(peer)]);
     listen();
     await pass(1);
-    peer.silent = true; // its messages pass through the server
+    peer.silent = true; // the kernel's messages pass through the server
     served.suspended = true;
     await pass(59);
     assert.deepEqual(served.transport.state, { kind: 'silent' });
@@ -204,7 +204,7 @@ describe('a run store', () => {
     assert.deepEqual([...known], ['a', 'b']);
   });
 
-  test('refuses what a suspended server does not answer, and says so until it does', async () => {
+  test('rejects calls that a suspended server does not answer, and reports it until it does', async () => {
     served.suspended = true;
     const refused = assert.rejects(log(), /does not answer/);
     await pass(84);
@@ -215,7 +215,7 @@ describe('a run store', () => {
     assert.equal(served.transport.state?.kind, 'answers');
   });
 
-  test('is read again though the connection of a request was lost without a word', async () => {
+  test('is read again after the connection of a request was lost silently', async () => {
     served.until = (_, signal) => Served.prototype.until.call(served, 1e6, signal);
     listen();
     await pass(1);
@@ -225,7 +225,7 @@ describe('a run store', () => {
     assert.equal(served.transport.state?.kind, 'answers');
   });
 
-  test('is followed by the one request of the page, and by none while the page is out of sight', async () => {
+  test('shares one waiting request with other stores, and has none in a hidden page', async () => {
     const server = served.transport.to('/other');
     const other = new RunSource('/other', { server, whyNot: () => '' });
     listen();
@@ -246,7 +246,7 @@ describe('a run store', () => {
     end();
   });
 
-  test('without listeners costs nothing', async () => {
+  test('sends no requests without subscribers', async () => {
     listen();
     await pass(1);
     ended?.();
@@ -260,7 +260,7 @@ describe('a run store', () => {
       source = new RunSource(STORE, { server: null, whyNot: () => 'run the cell again' });
     });
 
-    test('is read from its kernel alone, which may be silent for a while', async () => {
+    test('is read only from its kernel, which may be silent for a while', async () => {
       const peer = new Peer('k1', ['b']);
       source.setKernels([asKernel(peer)]);
       listen();
@@ -284,7 +284,7 @@ describe('a run store', () => {
     });
   });
 
-  test('keeps its notices apart from what is unreachable', async () => {
+  test('does not report a refused request as an unreachable server', async () => {
     await assert.rejects(source.call('metrics', { runs: ['a'] }), /^Error: no$/);
   });
 });

@@ -5,7 +5,7 @@ import type { IKernelWithLab } from '../src/extension/tokens.ts';
 import { VERSION } from '../src/shared/page-extension.ts';
 import { asKernel, Peer, Served, STORE } from './store-peers.ts';
 
-describe('the run stores that a page knows', () => {
+describe('the run stores of a page', () => {
   let served: Served;
   let sources: RunSources;
   const paths = () => sources.sources.map(({ store }) => store);
@@ -20,7 +20,7 @@ describe('the run stores that a page knows', () => {
     sources = new RunSources(served.transport);
   });
 
-  test('are those of kernels, then those that the server finds', async () => {
+  test('are the stores of kernels, then those found by the server', async () => {
     sources.setKernels([withLab('/far/away', STORE)]);
     await sources.search();
     assert.deepEqual(
@@ -35,7 +35,7 @@ describe('the run stores that a page knows', () => {
     assert.equal(sources.source(STORE), sources.source(STORE));
   });
 
-  test('are found again now and then, and stay while a search may have missed them', async () => {
+  test('are searched for periodically, and kept if an incomplete search may have missed them', async () => {
     mock.timers.enable({ apis: ['Date'] });
     await sources.search();
     served.stores = ['/new', STORE];
@@ -56,7 +56,7 @@ describe('the run stores that a page knows', () => {
     mock.timers.reset();
   });
 
-  test('stay listed when their kernel goes, until the server has searched', async () => {
+  test('stay listed after their kernel ended, until the server has searched', async () => {
     sources.setKernels([withLab('/far/away')]);
     await sources.search();
     sources.setKernels([]);
@@ -65,13 +65,13 @@ describe('the run stores that a page knows', () => {
     assert.deepEqual(paths(), [STORE, '/other']);
   });
 
-  test('come with what to install where something is missing', async () => {
+  test('come with installation advice if the server lacks the package', async () => {
     served.status = 404;
     await sources.search();
     assert.match(sources.notices[0] ?? '', /server has no mosaic-lab.*pip install mosaic-lab/);
   });
 
-  test('come with what to do where a kernel or the server has another version than the page', async () => {
+  test('come with advice if the version of a kernel or the server differs from the page’s', async () => {
     sources.setKernels([
       { ...withLab(STORE), version: '99.0' },
       { ...withLab(STORE), version: '99.0' }
@@ -88,7 +88,7 @@ describe('the run stores that a page knows', () => {
     assert.match(sources.notices[0] ?? '', /server still runs 0\.0\.9\. Restart the server/);
   });
 
-  test('come with why runs are read-only while a kernel runs a cell, and only then', () => {
+  test('come with the reason why runs are read-only, but only while a kernel runs a cell', () => {
     const before = sources.source(STORE).whyNot;
     assert.match(before, /Run mosaic_lab\.Lab/);
     sources.setKernels([], ['work.ipynb']);

@@ -15,7 +15,7 @@ function row(id: string, more: Partial<RunRow> = {}): RunRow {
   return completed(id, { state, alive: state === 'running', reason: '', ...more });
 }
 
-/** Stores of which a test says what their rows are. */
+/** Run stores whose rows the test sets. */
 class Sources {
   readonly changed = new Signal<IRunSources, void>({} as IRunSources);
   sources: RunSource[] = [];
@@ -60,7 +60,7 @@ function watching(): { sources: Sources; watch: RunWatch; ended: IEndedRun[] } {
   return { sources, watch, ended };
 }
 
-test('what is alive is counted over all stores', () => {
+test('live runs are counted over all stores', () => {
   const { sources, watch } = watching();
   assert.equal(watch.alive, null);
   sources.add('/a');
@@ -73,7 +73,7 @@ test('what is alive is counted over all stores', () => {
   assert.deepEqual(watch.alive, { runs: 1, evaluations: 1, comparisons: 0 });
 });
 
-test('a run ends once, and only one that was seen alive', () => {
+test('an end is reported once, and only for a run seen alive', () => {
   const { sources, ended } = watching();
   sources.add('/a');
   sources.change('/a', [row('old', { state: 'failed' }), row('1', { group: 'g' }), row('2', { group: 'g' })]);
@@ -85,7 +85,7 @@ test('a run ends once, and only one that was seen alive', () => {
   );
 });
 
-test('a store whose kernel has gone is followed on where the server finds it', async () => {
+test('a store whose kernel has ended is still followed if the server finds it', async () => {
   const { sources, watch } = watching();
   const [a, b] = [sources.add('/a'), sources.add('/b')];
   sources.change('/a', [row('1')]);
@@ -121,7 +121,7 @@ test('a notice names the run, its state, and the first line of the reason', () =
   assert.match(long, /^n+…n+ failed: r+…r+$/);
 });
 
-test('a group that ends together makes one notice', () => {
+test('runs of a group that end together make one notice', () => {
   const endings = new Endings(() => 0);
   const first = endings.take(ended({ group: 'sweep', name: 'a' }, 2));
   assert.equal(first && endings.notice(first).message, 'a completed');
@@ -135,7 +135,7 @@ test('a group that ends together makes one notice', () => {
   assert.notEqual(endings.take(ended({ group: 'sweep' }, 0)), first);
 });
 
-test('runs of a group that end hours apart make a notice each', () => {
+test('runs of a group that end hours apart make one notice each', () => {
   let now = 0;
   const endings = new Endings(() => now);
   const first = endings.take(ended({ group: 'sweep' }, 1));
@@ -143,7 +143,7 @@ test('runs of a group that end hours apart make a notice each', () => {
   assert.notEqual(endings.take(ended({ group: 'sweep' }, 0)), first);
 });
 
-test('what belongs to another run is mentioned only when it fails', () => {
+test('a run that belongs to another is reported only if it fails', () => {
   assert.equal(message(ended({ parent: 'training' })), '');
   assert.equal(message(ended({ parent: 'training', name: 'films', state: 'lost' })), 'films was lost');
 });

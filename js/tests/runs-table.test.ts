@@ -56,7 +56,7 @@ describe('the tree', () => {
     );
   });
 
-  test('a group keeps its title, and its other lines theirs, when one run is renamed', () => {
+  test('renaming one run of a group changes neither the group’s title nor its other lines', () => {
     const [first, second, third] = seeds() as [RunRow, RunRow, RunRow];
     source.change([first, { ...second, name: 'the good one' }, third]);
     table.toggle(table.snapshot.lines[0]?.key ?? '');
@@ -64,7 +64,7 @@ describe('the tree', () => {
     assert.deepEqual(search('seed 2'), ['the good one'], 'its label is found, too');
   });
 
-  test('equal names are extended by the hyperparameters that differ, given ones first', () => {
+  test('equal names are extended by the hyperparameters that differ', () => {
     const trained = (id: string, created: number, rate: number, more: object = {}) =>
       row(id, {
         name: 'ppo seed 1',
@@ -91,14 +91,14 @@ describe('the tree', () => {
     ]);
   });
 
-  test('equal names that their hyperparameters do not distinguish end only as their ids do', () => {
+  test('equal names with equal hyperparameters are extended by the end of the id', () => {
     const trained = (id: string, created: number, device: string) =>
       row(`20261126-${id}`, { name: 'ppo seed 1', created, hyperparameters: { device } });
     source.change([trained('aaaa', 3, 'auto'), trained('bbbb', 2, 'auto'), trained('cccc', 1, 'cuda')]);
     assert.deepEqual(titles(), ['ppo seed 1 aaaa', 'ppo seed 1 bbbb', 'ppo seed 1 device=cuda']);
   });
 
-  test('names that are still equal end as their ids do', () => {
+  test('names that are still equal are extended by the end of the id', () => {
     const evaluation = (id: string, more: object = {}) =>
       row(`20261126-${id}`, { name: 'evaluation Hill-v0: PPO', kind: 'evaluation', ...more });
     const mine = { name: 'mine', label: 'evaluation Hill-v0: PPO' };
@@ -119,7 +119,7 @@ describe('the tree', () => {
     }
   });
 
-  test('trials are named by their numbers below their sweep, with their seeds where there are several', () => {
+  test('trials are numbered below their sweep, with a seed if they have several', () => {
     const trial = (id: string, name: string, more: object = {}) =>
       row(id, { name: `cleanrl ppo CartPole-v1 ${name}`, parent: 'sweep', created: 0, ...more });
     source.change([
@@ -134,13 +134,13 @@ describe('the tree', () => {
     assert.deepEqual(titles(), ['sweep', ...below.map(title => `  ${title}`)]);
   });
 
-  test('each run is a line of its own where nothing is grouped', () => {
+  test('without grouping each run has its own line', () => {
     source.change(seeds());
     table.setFlat(true);
     assert.deepEqual(titles(), ['cleanrl ppo seed 3', 'cleanrl ppo seed 2', 'cleanrl ppo seed 1']);
   });
 
-  test('several stores are sections, by the shortest names that tell them apart', () => {
+  test('several stores are sections, titled by their shortest distinct names', () => {
     const other = new MemorySource('/runs/bob/mosaic_runs');
     table.setSources([source, other]);
     source.change([row('a'), row('film', { parent: 'a', kind: 'films' })]);
@@ -167,7 +167,7 @@ describe('the tree', () => {
     );
   });
 
-  test('comparisons and films are counted beside the runs', () => {
+  test('comparisons and films are counted separately from runs', () => {
     const films = { kind: 'films', parent: 'a', alive: true } as const;
     source.change([
       row('a', { alive: true }),
@@ -181,12 +181,12 @@ describe('the tree', () => {
     assert.equal(table.snapshot.found, 1, 'so that the table is not shown as empty');
   });
 
-  test('runs that name each other as parents are shown all the same', () => {
+  test('runs that name each other as parents are still shown', () => {
     source.change([row('a', { parent: 'b' }), row('b', { parent: 'a' }), row('c', { parent: 'c' })]);
     assert.equal(table.snapshot.lines.length, 3);
   });
 
-  test('sorts by any column, what has no value last, and groups by their best', () => {
+  test('sorts by any column, missing values last, groups by their best run', () => {
     source.change([...seeds(), row('none'), row('high', { last_return: 25 })]);
     table.sortBy('last_return');
     assert.deepEqual(titles(), ['cleanrl ppo', 'high', 'none']);
@@ -199,7 +199,7 @@ describe('the tree', () => {
 });
 
 describe('changes', () => {
-  test('a run that has not changed stays the same object', () => {
+  test('an unchanged run stays the same object', () => {
     source.change([row('a'), row('b')]);
     const before = source.runs?.get('a');
     source.change([row('b', { state: 'failed' })]);
@@ -207,7 +207,7 @@ describe('changes', () => {
     assert.equal(source.runs?.get('b')?.row.state, 'failed');
   });
 
-  test('removed runs leave the selection, and the focus goes to what takes their place', () => {
+  test('removed runs leave the selection, and the focus moves to the run that takes their place', () => {
     source.change([row('a', { created: 3 }), row('b', { created: 2 }), row('c', { created: 1 })]);
     table.click(key('b'), {});
     source.change([], ['b']);
@@ -217,7 +217,7 @@ describe('changes', () => {
     assert.deepEqual(titles(), ['d']);
   });
 
-  test('ten runs of a thousand that change are taken in within a frame', () => {
+  test('changes of ten runs in a thousand are applied within 50 ms', () => {
     source.change(Array.from({ length: 1000 }, (_, i) => row(`r${i}`, { created: i, group: `g${i % 200}` })));
     const times = Array.from({ length: 9 }, (_, step) => {
       const begin = performance.now();
@@ -245,7 +245,7 @@ describe('the filter', () => {
     table.sortBy('name');
   });
 
-  test('finds words in names, ids, tags and notes; all of them, and none with a minus', () => {
+  test('finds runs with all words in names, ids, tags and notes, and without words after a minus', () => {
     assert.deepEqual(search('BASE'), ['baseline']);
     assert.deepEqual(search('run-2'), ['fast']);
     assert.deepEqual(search('paper'), ['baseline']);
@@ -280,7 +280,7 @@ describe('the filter', () => {
     assert.deepEqual(search('steps>600'), []);
   });
 
-  test('counts what each value of a facet would show', () => {
+  test('counts the runs that each value of a facet would show', () => {
     const rows = table.entries.map(entry => entry.row);
     const filter = toggled(NO_FILTER, 'state', 'completed');
     const counts = facetCounts(rows, filter);
@@ -303,7 +303,7 @@ describe('the filter', () => {
     assert.deepEqual(toggled(filter, 'state', 'completed').facets.state, []);
   });
 
-  test('opens the groups in which it finds something', () => {
+  test('opens groups with matching runs', () => {
     source.change(seeds(), ['run-1', 'run-2', 'run-3']);
     assert.equal(search('seed').length, 4);
   });
@@ -328,7 +328,7 @@ describe('selection', () => {
     assert.deepEqual(selected(), ['a', 'b']);
   });
 
-  test('outlasts a filter, and rows that are read again', () => {
+  test('is kept through a filter and when rows are read again', () => {
     table.click(key('b'), {});
     table.setFilter({ ...NO_FILTER, facets: { state: ['failed'] } });
     assert.deepEqual(selected(), []);
@@ -347,7 +347,7 @@ describe('selection', () => {
     assert.deepEqual(selected(), ['c']);
   });
 
-  test('a right click keeps what is selected when it is a part of it', () => {
+  test('a right click on a selected run keeps the selection', () => {
     table.click(key('a'), {});
     table.click(key('b'), { toggle: true });
     table.clickForMenu(key('a'));
@@ -390,7 +390,7 @@ describe('selection', () => {
   });
 });
 
-test('what is remembered is taken up, and what it cannot be is not', () => {
+test('saved state is restored, and invalid state is ignored', () => {
   table.showColumn('seed', true);
   table.sortBy('seed');
   source.change(seeds());
@@ -405,7 +405,7 @@ test('what is remembered is taken up, and what it cannot be is not', () => {
   assert.deepEqual(other.saved, new RunTable().saved);
 });
 
-test('a search that no run can match says why', () => {
+test('a search that no run can match gives the reason', () => {
   const problem = (text: string) => filterProblem(text, ['learning_rate', 'batch_size']);
   assert.equal(problem('ppo lr<0.1 last_return>200 -seed=3 batch_size>=1_000 env='), '');
   assert.equal(problem('lr<abc'), 'lr<abc: abc is not a number.');

@@ -1,4 +1,4 @@
-/** A kernel and a server that answer for a run store. */
+/** A fake kernel and a fake server that answer for a run store. */
 
 import assert from 'node:assert/strict';
 import { type Send, ServerTransport, VERSION_HEADER } from '../src/extension/sources/server-transport.ts';
@@ -16,7 +16,7 @@ export interface Request {
   params: { version?: number };
 }
 
-/** A kernel that answers, or is silent, or has a comm that it closes. */
+/** A kernel that can answer, be silent, or close its comm. */
 export class Peer {
   readonly id: string;
   connectionStatus = 'connected';
@@ -92,11 +92,11 @@ export function json(body: object, status = 200, version = VERSION): Response {
   return new Response(JSON.stringify(body), { status, headers });
 }
 
-/** A server with one store. */
+/** A server that answers for one store. */
 export class Served {
   status = 200;
   reachable = true;
-  /** Whether requests are accepted and never answered, as by a suspended process. */
+  /** Whether requests are accepted but never answered, as by a suspended process. */
   suspended = false;
   hidden = false;
   version = VERSION;
@@ -104,7 +104,7 @@ export class Served {
   stores = [STORE, '/other'];
   cutShort = '';
   searches = 0;
-  /** Requests that wait for changes now. */
+  /** Number of requests that are waiting for changes. */
   waiting = 0;
   readonly calls: string[] = [];
   readonly transport = new ServerTransport(

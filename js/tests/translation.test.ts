@@ -1,5 +1,5 @@
-// What users read goes through JupyterLab's translation: the sources of the extension and of the views are searched for
-// text that does not.
+// All text shown to users goes through JupyterLab's translation: search the sources of the extension and the
+// views for literals that do not.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -23,10 +23,10 @@ const EITHER = new Set([
   ts.SyntaxKind.QuestionQuestionToken,
   ts.SyntaxKind.PlusToken
 ]);
-/** Their messages are shown; those of others are about faults in our code. */
+/** Errors whose messages are shown to users; other errors report faults in our code. */
 const ERRORS = new Set(['Error', 'Unreachable']);
 
-/** Whether a text has words: not only signs, numbers and units of one letter. */
+/** Whether a text contains words, not only signs, numbers and short units. */
 function hasWords(text: string): boolean {
   return /\p{L}{3}/u.test(text);
 }
@@ -37,7 +37,7 @@ function files(folder: string): string[] {
     .filter(name => /\.tsx?$/.test(name));
 }
 
-/** The texts that this part of a source shows as they are. */
+/** The literals that a node shows without translation. */
 function literals(node: ts.Node): string[] {
   if (ts.isJsxText(node)) {
     const isCode = ts.isJsxElement(node.parent) && node.parent.openingElement.tagName.getText() === 'code';
@@ -47,7 +47,7 @@ function literals(node: ts.Node): string[] {
   return value ? texts(value).filter(hasWords) : [];
 }
 
-/** What becomes an attribute or a property that users see. */
+/** The value of an attribute or property that users see. */
 function shownValue(node: ts.Node): ts.Node | undefined {
   if (ts.isJsxAttribute(node) && SHOWN.has(node.name.getText())) return node.initializer;
   if (ts.isJsxExpression(node) && ts.isJsxElement(node.parent)) return node.expression;
@@ -67,7 +67,7 @@ function shownValue(node: ts.Node): ts.Node | undefined {
   return undefined;
 }
 
-/** The literals that an expression may be: its own, or those of its branches. */
+/** The literals that an expression may evaluate to, in all of its branches. */
 function texts(node: ts.Node): string[] {
   if (ts.isStringLiteral(node) || ts.isNoSubstitutionTemplateLiteral(node)) return [node.text];
   if (ts.isTemplateExpression(node)) {
@@ -102,7 +102,7 @@ function found(name: string, text = readFileSync(name, 'utf8')): string[] {
   return [...new Set(all)];
 }
 
-test('the search finds text in each place where users see it', () => {
+test('the search finds text in every place that users see', () => {
   const shown = [
     "node.title = 'One run';",
     "throw new Error('No run');",
@@ -115,7 +115,7 @@ test('the search finds text in each place where users see it', () => {
   assert.deepEqual(found('example.tsx', "node.title = trans.__('One run');"), []);
 });
 
-test('every text of the extension, of the views and of what they share is translated', () => {
+test('every text of the extension, the views and their shared code is translated', () => {
   assert.deepEqual(
     [...files('extension'), ...files('shared'), ...files('views')].flatMap(name => found(name)),
     []

@@ -20,7 +20,7 @@ class FakeObserver {
   }
 }
 
-describe('what is visible', () => {
+describe('visibility', () => {
   let restore: () => void;
   let page: EventTarget & { hidden: boolean };
   const show = (target: object, isIntersecting: boolean) => entered([{ target, isIntersecting }]);
@@ -45,7 +45,7 @@ describe('what is visible', () => {
     restore();
   });
 
-  test('is what is scrolled into sight, of a page that is not hidden', () => {
+  test('requires an element scrolled into view in a page that is not hidden', () => {
     const [one, two] = [{}, {}];
     let changes = 0;
     const visibility = watchVisibility(() => changes++);
@@ -62,7 +62,7 @@ describe('what is visible', () => {
     assert.equal(changes, 5);
   });
 
-  test('is reported of a panel: each change, every 15 s, and its end', () => {
+  test('of a panel is reported at each change, every 15 s, and when the panel ends', () => {
     const panel = {};
     const model = new FakeModel<PanelTraits>({ presence: [], beat: 0 });
     const reports = () => model.get('presence').map(([, number, visible]) => [number, visible]);
@@ -80,7 +80,7 @@ describe('what is visible', () => {
     assert.equal(model.saved.length, 4);
   });
 
-  test('is bounded: only the last reports are kept', () => {
+  test('keeps only the last 16 reports', () => {
     const panel = {};
     const model = new FakeModel<PanelTraits>({ presence: [], beat: 0 });
     reportVisibility(model.as, { closest: () => panel } as unknown as Element);

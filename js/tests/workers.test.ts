@@ -24,7 +24,7 @@ test('workers that need attention come first', () => {
   );
 });
 
-test('a worker says its version, size and checks', () => {
+test('a worker shows its version, size and checks', () => {
   assert.equal(versionText(ROW), 'cleanrl 0.4.8');
   assert.equal(versionText({ ...ROW, upstream: '' }), '0.1.0');
   assert.equal(sizeText(ROW.size_bytes), '1.5 GB');

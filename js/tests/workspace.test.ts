@@ -22,7 +22,7 @@ function row(id: string, hyperparameters: Record<string, unknown> = {}, more: Pa
   return anyRow(id, { seed: 1, hyperparameters, ...more });
 }
 
-test('a sweep is charted by its trials, and what has no curves only where there is nothing else', () => {
+test('a sweep is charted by its trials, and runs without curves only if no others are selected', () => {
   const rows = [
     row('sweep', {}, { kind: 'sweep' }),
     row('trial-1', {}, { parent: 'sweep' }),
@@ -45,13 +45,13 @@ test('a sweep is charted by its trials, and what has no curves only where there 
   );
 });
 
-test('a line of parallel coordinates has a gap at an axis on which its run has no value', () => {
+test('a line of parallel coordinates has a gap at an axis without a value of its run', () => {
   assert.equal(brokenPath([[0, 1], [2, 3], null, [6, 7], [8, 9]]), 'M0.0,1.0L2.0,3.0M6.0,7.0L8.0,9.0');
   assert.equal(brokenPath([null, [2, 3], null]), 'M2.0,3.0h0', 'a dot');
   assert.equal(bridgingPath([[0, 1], [2, 3], null, [6, 7], [8, 9], null]), 'M2.0,3.0L6.0,7.0', 'dashed');
 });
 
-test('axes of parallel coordinates have room for what is written at them', () => {
+test('axes of parallel coordinates have room for their titles and ticks', () => {
   const axes = [
     { title: 'worker', ticks: ['tianshou', 'rllib'] },
     { title: 'env', ticks: ['LunarLander-v3'] },
@@ -74,14 +74,14 @@ describe('settings', () => {
     row('b', { gamma: 0.9, rate: 1e-4, nested: [1], extra: true }, { seed: 2 })
   ];
 
-  test('that differ are shown, the common ones first; one that only some runs have differs', () => {
+  test('that differ are shown, common ones first; a setting of only some runs differs', () => {
     assert.deepEqual(differing(rows), ['seed', 'extra', 'rate']);
     assert.deepEqual(differing(rows.slice(0, 1)), []);
     assert.deepEqual(differing([]), []);
     assert.deepEqual(varying(rows), ['seed', 'rate'], 'an axis of one value says nothing');
   });
 
-  test('of which the runs have several values are offered for grouping first, then all others', () => {
+  test('with several values are offered for grouping first, then all others', () => {
     const others = ['worker', 'algorithm', 'env', 'group', 'total_steps', 'extra', 'gamma', 'nested'];
     assert.deepEqual(groupingNames(rows), { varying: ['seed', 'rate'], others });
     const grouped = groupingNames([row('a', {}, { group: 'g' }), row('b')]);
@@ -94,7 +94,7 @@ describe('settings', () => {
     assert.equal(setting(row('a', {}, { group: 'baseline' }), 'group'), 'baseline');
   });
 
-  test('number the groups as their means are: different libraries are never one group', () => {
+  test('number groups in the order of their means, and never group different libraries', () => {
     const libraries = [
       row('a', {}, { worker: 'sb3' }),
       row('b', {}, { worker: 'cleanrl' }),
@@ -109,7 +109,7 @@ describe('settings', () => {
     assert.deepEqual([...groupNumbers(libraries, ['seed']).values()], [0, 1, 2]);
   });
 
-  test('filter runs, as do results', () => {
+  test('and results filter runs', () => {
     const results = { a: { loss: 1 }, b: { loss: 5 } };
     const left = (filters: Parameters<typeof passes>[1]) =>
       rows.filter(one => passes(one, filters, results)).map(({ id }) => id);
@@ -120,7 +120,7 @@ describe('settings', () => {
     assert.deepEqual(left({ nothing: { low: 0, high: 1 } }), [], 'without a value');
   });
 
-  test('sort rows, those without a value last', () => {
+  test('sort rows, missing values last', () => {
     const three = [...rows, row('c', { rate: 1e-5 }, { seed: null })];
     const ids = (column: string, descending: boolean) =>
       sorted(three, { column, descending }, {}).map(({ id }) => id);
@@ -146,7 +146,7 @@ describe('settings', () => {
     assert.deepEqual([...distinctNames([first, resumed], titles).values()], ['ppo', 'ppo (resumed)']);
   });
 
-  test('names that several runs have get the end of the id', () => {
+  test('equal names are extended by the end of the id', () => {
     const named = [row('x-1', {}, { name: 'same' }), row('x-2', {}, { name: 'same' }), row('x-3')];
     assert.deepEqual([...namesOf(named).values()], ['same 1', 'same 2', 'x-3']);
   });
@@ -158,7 +158,7 @@ describe('the state of a workspace', () => {
     charts: states.defaultCharts(['r', 'system/cpu', 'l'])
   };
 
-  test('begins with charts of the first metrics, those of the system aside', () => {
+  test('begins with charts of the first metrics, except system metrics', () => {
     assert.deepEqual(
       three.charts.map(({ metric }) => metric),
       ['r', 'l']
@@ -180,7 +180,7 @@ describe('the state of a workspace', () => {
     assert.deepEqual([tall.charts?.[0]?.height, tall.charts?.[0]?.span], [900, 1]);
   });
 
-  test('is restored as it was; one of another version is not', () => {
+  test('is restored unless it is of another version', () => {
     const saved = JSON.parse(JSON.stringify({ ...three, smoothing: 0.5, hidden: ['b'] }));
     const same = states.restoredState(saved, []);
     assert.equal(same.smoothing, 0.5);
@@ -190,7 +190,7 @@ describe('the state of a workspace', () => {
     assert.equal(states.restoredState(undefined, ['a']).x, 'step');
   });
 
-  test('one run is shown alone, and then all again', () => {
+  test('one run is shown alone, then all again', () => {
     const alone = states.showOnly(three, 'a');
     assert.deepEqual(alone.hidden, ['b']);
     assert.deepEqual(states.showOnly(alone, 'a').hidden, []);
@@ -201,7 +201,7 @@ describe('the state of a workspace', () => {
 describe('an axis of values', () => {
   const rows = [1e-4, 1e-3, 1e-2].map((rate, i) => row(`${i}`, { rate, kind: ['x', 'y', 'z'][i], n: 5 }));
 
-  test('is logarithmic for several magnitudes, and lists what is not a number', () => {
+  test('is logarithmic over several orders of magnitude, and lists values that are not numbers', () => {
     const rate = axisOf('rate', rows, {});
     assert.ok(rate.log);
     assert.equal(Math.round((placeOn(rate, 1e-3) ?? 0) * 1000), 500);
@@ -216,7 +216,7 @@ describe('an axis of values', () => {
     assert.equal(placeOn(axisOf('n', rows, {}), 5), 0.5);
   });
 
-  test('a brush over it is a filter, which shows as that brush', () => {
+  test('a brush becomes a filter, and the filter is shown as that brush', () => {
     const rate = axisOf('rate', rows, {});
     assert.deepEqual(brushed(rate, 0.5, -1), { low: null, high: 0.001 });
     assert.equal(brushed(rate, 0, 1), null);
@@ -231,7 +231,7 @@ describe('an axis of values', () => {
   });
 });
 
-/** A store that answers when the test says so. */
+/** A store whose answers the test triggers. */
 class SlowStore {
   calls: { params: CurvesRequest; answer: (read?: number) => void; fail: (reason: Error) => void }[] = [];
 
@@ -281,7 +281,7 @@ describe('the data of a chart', () => {
 
   afterEach(() => data.end());
 
-  test('are requested while it is seen, and then only of runs that are new or have grown', async () => {
+  test('are requested while the chart is visible, and later only for new or grown runs', async () => {
     data.setVisible(false);
     data.want(SETTINGS, ['a', 'b']);
     assert.equal(store.calls.length, 0);
@@ -300,7 +300,7 @@ describe('the data of a chart', () => {
     assert.equal(data.lines.get('a'), kept, 'an unchanged line is the same object');
   });
 
-  test('of other settings replace those that are on their way', async () => {
+  test('of new settings replace those still being requested', async () => {
     data.want(SETTINGS, ['a']);
     data.want({ ...SETTINGS, smoothing: 0.5 }, ['a']);
     store.calls[0]?.answer();
@@ -316,7 +316,7 @@ describe('the data of a chart', () => {
     assert.equal(data.drawn?.smoothing, 0.5, 'these lines are drawn until the next answer');
   });
 
-  test('of groups are requested of all runs again', async () => {
+  test('of groups are requested again for all runs', async () => {
     data.want({ ...SETTINGS, group_by: ['algorithm'] }, ['a', 'b']);
     store.calls[0]?.answer();
     await settled();
@@ -331,7 +331,7 @@ describe('the data of a chart', () => {
     assert.ok(data.isOf(null));
   });
 
-  test('that cannot be had leave the lines that there are, with the reason', async () => {
+  test('that cannot be read leave the previous lines, with the reason', async () => {
     data.want(SETTINGS, ['a']);
     store.calls[0]?.answer();
     await settled();

@@ -172,4 +172,4 @@ def test_the_list_of_workers_has_versions_and_the_latest_check(toy: Path, own_ho
     assert row["failed"] == {one.name: one.detail for one in results if not one.passed}
     workers.remove("toy")
     workers.install(toy)
-    assert {one["name"]: one for one in worker_rows()}["toy"]["checked"] is None, "of the removed installation"
+    assert {one["name"]: one for one in worker_rows()}["toy"]["checked"] is None, "the removed one"
