@@ -91,7 +91,7 @@ def test_broken_folders_and_a_huge_log_leave_the_page_at_work(
 def test_a_run_that_is_deleted_under_its_open_tabs_leaves_what_they_showed(
     page: Page, jupyterlab: JupyterLab, folder: Path, supervisor: Supervisor, mistakes: list[str]
 ) -> None:
-    first, second = (Run(path) for path in write_runs(supervisor.store.root, 6)[4:])  # of two groups
+    first, second = (Run(path) for path in write_runs(supervisor.store.root, 6)[4:])  # from two groups
     for run in supervisor.runs()[:4]:
         shutil.rmtree(run.path)
     deleted, other = names = ("the deleted one", "the other one")

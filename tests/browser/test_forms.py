@@ -17,7 +17,7 @@ from support import wait_until
 def jupyterlab(
     toy: Path, tmp_path_factory: pytest.TempPathFactory, context: BrowserContext
 ) -> Iterator[JupyterLab]:
-    """A server for this module, started where it finds the worker "toy"."""
+    """A server for this module that finds the worker "toy"."""
     with serving(tmp_path_factory.mktemp("jupyter")) as server:
         yield server
 
@@ -65,7 +65,7 @@ def test_a_trainings_form_inserts_its_code_into_the_notebook(
     expect(cell.locator(".cm-content")).to_contain_text("mine.train(")
     expect(cell.locator(".cm-content")).to_contain_text("seed=7")
     expect(cell.locator(".cm-content")).to_contain_text("learning_rate=0.25")
-    expect(cell.locator(".jp-InputPrompt")).to_have_text("[ ]:")  # it was not executed
+    expect(cell.locator(".jp-InputPrompt")).to_have_text("[ ]:")  # not executed
 
     # The form's values are restored after a reload.
     saved = jupyterlab.root.parent / "workspaces"

@@ -85,7 +85,7 @@ def test_living_runs_come_back_with_the_next_lab_and_the_file_holds_how_they_end
     notebook.page.go_back()
     notebook.wait_idle()
     wait_until(lambda: said(saved(notebook, folder)) == 0, timeout=60)
-    assert saved(notebook, folder).count("image/png") == 3, "not one chart per panel and the last frame"
+    assert saved(notebook, folder).count("image/png") == 3, "not two charts and the last frame"
     expect(panel(notebook, 1).locator(".mosaic-chip").first).to_have_text("cancelled", timeout=LATER_MS)
 
 

@@ -97,7 +97,7 @@ def test_runs_come_go_and_are_renamed(store: Path) -> None:
     _, changed, removed = index.changes(version)
     assert removed == [gone] and {renamed.id, new.name} <= {row.id for row in changed}
     assert index.changes(0)[2] == [], "removals sent to a new reader"
-    assert len(index.changes(10**9)[1]) == len(index.changes(0)[1]), "an unknown version gets all rows"
+    assert len(index.changes(10**9)[1]) == len(index.changes(0)[1]), "an unknown version lacks rows"
 
 
 def test_a_large_store_is_read_once_for_all_processes(
@@ -126,7 +126,7 @@ def test_a_large_store_is_read_once_for_all_processes(
     keeper = locks.take(store / resumed / "keeper.lock")  # as if the run was resumed in its folder
     assert keeper is not None
     found = rows()
-    assert found[same] == former[same], "an unchanged row was read again"
+    assert found[same] == former[same], "a row with unchanged timestamps was read again"
     assert (found[renamed].name, gone in found) == ("baseline", False)
     assert found[renamed].label.startswith("tianshou 99"), "a changed row was not read again"
     assert len(found) == 100

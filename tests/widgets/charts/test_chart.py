@@ -100,7 +100,7 @@ def test_few_runs_are_drawn_beside_their_mean_and_a_band_is_shown_whole(tmp_path
     bands = chart.figure.marks[0]
     assert bands.y.size and not any(mark.preserve_domain for mark in chart.figure.marks)
     ticks = chart.figure.axes[1].tick_values
-    assert ticks[-1] > many.curve[1].max(), "the ticks end below the top of the band"
+    assert ticks[-1] > many.curve[1].max(), "the ticks ignore the band"
 
 
 def test_a_band_that_reaches_zero_reaches_the_foot_of_a_logarithmic_axis() -> None:
