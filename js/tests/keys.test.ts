@@ -88,7 +88,7 @@ describe('the keys of a lane', () => {
     assert.deepEqual(left.done, [['play', 0]]);
   });
 
-  test('in real time a key acts while it is held; after it, the key still held acts again', () => {
+  test('in real time a key acts while it is held; its release resumes the key held before', () => {
     left.realtime = true;
     send('keydown', 'a');
     send('keydown', 'a', { repeat: true });

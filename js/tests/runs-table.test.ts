@@ -64,7 +64,7 @@ describe('the tree', () => {
     assert.deepEqual(search('seed 2'), ['the good one'], 'its label is found, too');
   });
 
-  test('equal names are extended by the hyperparameters that differ', () => {
+  test('equal names are extended by the first two hyperparameters that differ', () => {
     const trained = (id: string, created: number, rate: number, more: object = {}) =>
       row(id, {
         name: 'ppo seed 1',
