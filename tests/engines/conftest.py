@@ -1,6 +1,6 @@
-"""Tests with a Ray cluster run in a network namespace, where `test_on_ray` starts them.
+"""Excludes the tests with a Ray cluster unless `test_on_ray` runs them in a network namespace.
 
-Ray's servers listen on every interface; there the loopback is the only one.
+Ray's servers listen on every interface; the namespace has only the loopback.
 """
 
 from __future__ import annotations

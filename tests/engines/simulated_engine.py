@@ -1,6 +1,6 @@
-"""An engine whose nodes are made up: by the clock, runs take a slot for a while and write a line at times.
+"""A simulated engine: runs occupy a slot for a fixed time and write telemetry at intervals; nothing executes.
 
-For tests of what is above the interface of an engine, and for how many runs that bears. Nothing executes.
+For tests of the code above the engine interface, and for measuring how many runs it supports.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class _Run:
 
 
 class SimulatedEngine:
-    """Implements `Engine` with ``nodes`` of ``slots`` runs each, in the order in which they are submitted.
+    """Implements `Engine` with ``nodes`` of ``slots`` runs each, started in the order of submission.
 
-    A run lasts ``seconds`` and writes a line of telemetry every ``interval`` seconds, which has the time.
+    A run lasts ``seconds`` and writes a timestamped line of telemetry every ``interval`` seconds.
     """
 
     def __init__(self, nodes: int, slots: int, seconds: float, interval: float) -> None:

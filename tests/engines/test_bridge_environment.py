@@ -1,4 +1,4 @@
-"""The bridge's environment has the versions of the cluster, which says them, or its user does."""
+"""The bridge's environment uses the cluster's versions, as reported by the cluster or set in its profile."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ This process on 10.0.0.9 was started with:
 
 
 class FakeCluster:
-    """A cluster with these versions, which it says only where it is not reached as a client of Ray."""
+    """A cluster with these versions. ``says=False``: it does not report them, as through Ray's client."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *versions: str, says: bool = True) -> None:
         self.tried: list[tuple[str, ...]] = []
@@ -59,7 +59,7 @@ def test_what_the_cluster_says_of_its_versions_is_built_and_remembered(
     describe_cluster(CLUSTER, print)
     assert fake.tried[2:] == [("2.55.1", "3.12.4")]
     assert bridge_python(CLUSTER, print) == Path("2.55.1", "3.12.4")
-    assert len(fake.tried) == 3, "a run's start checks no cluster that was checked"
+    assert len(fake.tried) == 3, "starting a run must not check a checked cluster again"
 
 
 def test_versions_of_a_profile_are_tried_first(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

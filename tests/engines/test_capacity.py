@@ -1,4 +1,4 @@
-"""The resources that a run on a cluster waits for, and those that it can never get."""
+"""Capacity of a cluster: the resources a run waits for, and requests that no node can ever satisfy."""
 
 from __future__ import annotations
 

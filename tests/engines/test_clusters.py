@@ -1,4 +1,4 @@
-"""Profiles of clusters: added, listed, refused and removed; a cluster that does not answer."""
+"""Cluster profiles: adding, listing, removing, refusals, tokens and `clusters check`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our code on another machine: unpacked once, deleted when no run has used it for months."""
+"""MOSAIC's code on a node: unpacked once, deleted when no run has used it for months."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_code_that_no_run_has_used_for_months_is_deleted(tmp_path: Path) -> None
     for folder in homes:
         assert (folder / "mosaic_lab" / "engines" / "node.py").is_file()
         os.utime(folder, (0, time.time() - 100 * DAY))
-    assert unpacked(tmp_path, shims, "2") == homes[1]  # it is used again
+    assert unpacked(tmp_path, shims, "2") == homes[1]  # used again, so kept
     newest = unpacked(tmp_path, shims, "3")
     assert sorted((tmp_path / "code").iterdir()) == sorted([homes[1], newest])
 

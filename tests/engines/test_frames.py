@@ -1,4 +1,4 @@
-"""Frames of a node are published here while a viewer watches, with the worker's own notices."""
+"""Frames of a node are mirrored to this machine only while a viewer watches, with the worker's notices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mosaic_lab.engines.frames import NodeFrames, mirror_frames
 
 
 async def while_mirrored(node: Path, here: Path, holds: Callable[[], bool], enabled: bool = True) -> int:
-    """Mirror the frames of a ring until a condition holds; return the number of requests to the node."""
+    """Mirror a node's frames until a condition holds; return the number of requests to the node."""
     frames, asked = NodeFrames(node), 0
 
     async def fetch(fps: float) -> NodeFrame | None:
@@ -52,7 +52,7 @@ def test_a_frame_of_the_node_is_read_here(tmp_path: Path) -> None:
     asyncio.run(while_mirrored(node, here, read))
     assert seen[0].pixels == bytes(range(24))
     assert (seen[0].shape, seen[0].hud) == ((2, 4, 3), Hud(step=7, text="hello"))
-    assert reader.state in ("closed", "absent"), "its ring ends with the mirror"
+    assert reader.state in ("closed", "absent"), "the local ring must end with the mirror"
 
 
 def test_without_watchers_nothing_is_requested(tmp_path: Path) -> None:

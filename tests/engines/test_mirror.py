@@ -1,4 +1,4 @@
-"""A mirror of a run whose node is lost, or whose cluster does not answer, with an engine of set answers."""
+"""Mirroring a run whose node is lost or whose cluster does not answer, with a scripted engine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Answer = Increment | BaseException
 
 
 class Scripted:
-    """Implements `Engine`: gives its answers one after the other, and keeps what it was given."""
+    """Implements `Engine`: returns its answers one after the other, and records submissions and reads."""
 
     def __init__(self, *answers: Answer) -> None:
         self._answers = list(answers)
@@ -80,7 +80,7 @@ def weights(data: bytes, changed: int, size: int | None = None, offset: int = 0)
 
 
 def mirrored(folder: Path, engine: Scripted, restarts: int) -> list[dict[str, Any]]:
-    """Mirror the run in this folder to its end; return what was reported."""
+    """Mirror the run in this folder to its end; return the reports."""
     folder.mkdir(exist_ok=True)
     reports: list[dict[str, Any]] = []
     config = {"checkpoint": {"every_timesteps": 1, "resume_from": None}}
@@ -108,7 +108,7 @@ def test_a_run_resumes_from_its_newest_checkpoint(tmp_path: Path) -> None:
     assert (first.attempt, second.attempt, node) == (1, 2, None)
     assert second.config["checkpoint"] == {"every_timesteps": 1, "resume_from": "inputs/checkpoint/2.pt"}
     assert second.inputs == {"inputs/checkpoint/2.pt": str(tmp_path / "run" / "checkpoints" / "2.pt")}
-    assert engine.known[3].grown["telemetry.jsonl"] == 0, "the node's own begins at its first byte"
+    assert engine.known[3].grown["telemetry.jsonl"] == 0, "the new attempt is read from its start"
     lost = "restart 1 of 1 (node 10.0.0.7 of gpu-lab was lost at step 3)"
     assert {"state": "queued", "reason": f"it continues from its checkpoint at step 2; {lost}"}.items() <= (
         reports[1].items()
@@ -122,7 +122,7 @@ def test_a_run_resumes_from_its_newest_checkpoint(tmp_path: Path) -> None:
 def test_a_stop_that_a_cluster_without_a_head_cannot_take(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: bool
 ) -> None:
-    """A run that was queued there ends; one that runs there is stopping until the cluster answers."""
+    """A queued run is cancelled; a running one is stopping until the cluster answers."""
 
     class Headless(Scripted):
         async def read(self, run_id: str, known: Known, seconds: float) -> Increment:
@@ -183,7 +183,7 @@ def test_it_has_failed_when_its_restarts_are_used_up(tmp_path: Path) -> None:
 
 def test_a_mirror_that_was_killed_after_a_restart_finds_that_attempt(tmp_path: Path) -> None:
     class Killed(BaseException):
-        """The end of the bridge's process."""
+        """Stands for the death of the bridge's process."""
 
     folder = tmp_path / "run"
     killed = Scripted(*FIRST, said("running", telemetry(0, metrics(3))), Killed())
@@ -200,7 +200,7 @@ def test_a_mirror_that_was_killed_after_a_restart_finds_that_attempt(tmp_path: P
 
 @pytest.mark.parametrize("off", [-3600, 3600])
 def test_the_clock_of_a_node_may_be_an_hour_off(tmp_path: Path, off: int) -> None:
-    """Files are whole, and time on the charts never goes back, though the next node's clock is right."""
+    """Files are complete, and time on the charts never goes back when the next node's clock is right."""
     folder = tmp_path / "run"
     began = time.time()
     saved = int((began + off) * 1e9)
@@ -260,5 +260,5 @@ def test_a_head_that_is_gone_for_a_minute_takes_the_nodes_with_it(monkeypatch: p
     clock.now += 61
     assert one.reason(REFUSED) == lost
     assert one.reason(CUT).endswith("what runs there continues"), (
-        "its machine is out of reach: perhaps all lives"
+        "an unreachable machine may still run everything"
     )

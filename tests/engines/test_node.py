@@ -1,4 +1,4 @@
-"""The parts of a run's files that a node sends, and their order."""
+"""Node side of a run: the order in which files are sent, cleanup of old runs, and the environment server."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_steps_of_an_episode_come_before_its_line(
     sizes: dict[str, int] = {}
     while new := read(run, sizes):
         for chunk in new:
-            assert chunk.offset == sizes.get(chunk.path, 0)  # none is sent again as the file grows
+            assert chunk.offset == sizes.get(chunk.path, 0)  # a growing file is never sent twice
             sizes[chunk.path] = chunk.offset + len(chunk.data)
             received.append((chunk.path, sizes[chunk.path]))
         if len(received) == 1:
@@ -87,13 +87,13 @@ def test_the_server_of_an_environment_is_started_as_the_node_has_built_it(
     config = {"env_id": "CrafterReward-v1", "environment_server": server}
     run = node.NodeRun(Job("served", "sb3", config, str(tmp_path), 1.0), "node")
     run.start({})
-    wait_until(lambda: run.folder.status().outcome)  # until it has a keeper, it counts as lost
+    wait_until(lambda: run.folder.status().outcome)  # a run counts as lost until it has a keeper
     assert run.folder.config()["environment_server"] == {"worker": "visual", "command": ["true", "visual"]}
     assert json.loads(run.folder.node_path.read_text())["environment"] == {"worker": "sb3"}
 
 
 def old_run(home: Path, name: str, age: float) -> RunFolder:
-    """A run that has ended on this node so many seconds ago."""
+    """Create the files of a run that ended on this node `age` seconds ago."""
     folder = RunFolder(home / "runs" / name)
     folder.path.mkdir(parents=True)
     for file in (folder.log_path, folder.lock_path, folder.path):

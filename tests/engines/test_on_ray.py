@@ -1,6 +1,6 @@
-"""Runs on a real Ray cluster: everything in ``on_ray``, inside a network namespace.
+"""Runs the tests in ``on_ray``, which use a real Ray cluster, inside a network namespace.
 
-Scripts run on it by default. The rest is `extended`; the files beside this test it on simulated engines.
+By default only the tests with scripts run, the others are `extended`; the files beside this simulate engines.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from mosaic_lab.engines.clusters import Cluster
 
 _TESTS = Path(__file__).with_name("on_ray")
 _SECONDS, _EXTENDED_SECONDS = 1200.0, 3000.0
-_BUILDING = 900.0  # seconds for the environments that the tests inside use
+_BUILDING = 900.0  # seconds to build the environments that the tests use
 _FAMILIES = ("script", "gymnasium", "random", "cleanrl", "rllib", "tianshou", "xuance", "jumanji")
 
 
 @pytest.fixture(scope="session")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of what nodes without a network install."""
+    """The folder of wheels that nodes without a network install from."""
     return download_wheels(tmp_path_factory.mktemp("wheels"))
 
 
 def test_a_cluster_that_does_not_answer(mosaic_home: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["clusters", "check", "ray:127.0.0.1:1"]) == 1  # it builds the bridge's environment first
+    assert main(["clusters", "check", "ray:127.0.0.1:1"]) == 1  # builds the bridge's environment first
     assert "(127.0.0.1:1): nothing answers at 127.0.0.1:1" in capfd.readouterr().err
 
 
@@ -49,7 +49,7 @@ def test_on_a_cluster(which: str, seconds: float, mosaic_home: Path, wheels: Pat
     main(["clusters", "check", "ray:127.0.0.1:1"])
     if which == "extended":
         clusters.add(Cluster("older", "127.0.0.1:1", ray_version=OLDER_RAY))
-        main(["clusters", "check", "older"])  # nothing answers: it builds the environment
+        main(["clusters", "check", "older"])  # nothing answers, but the environment is built
         clusters.remove("older")
     tests = [sys.executable, "-m", "pytest", str(_TESTS), "--quiet", "-p", "no:cacheprovider", "-rA"]
     done = run_inside([*tests, "-m", which, f"--basetemp={tmp_path}/tests"], wheels, seconds)

@@ -1,4 +1,4 @@
-"""Resources that a run on a cluster reserves."""
+"""GPUs that a run on a cluster reserves: the request, else the cluster's profile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames when things go wrong, from a worker's ring to what a page is sent: none torn, old or another's."""
+"""Frame faults between a worker's ring and the page: no torn, stale or foreign frame is ever sent."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
 
 
 def frames_come(page: Page, tile: int = 0, count: int = 5) -> None:
-    """So many more frames reach the page."""
+    """Wait until `count` more frames have reached the page."""
     wanted = len(page.numbers[tile]) + count
     wait_until(lambda: len(page.numbers[tile]) >= wanted)
 
 
 def published(run: Run) -> list[float]:
-    """Number of published frames, second by second."""
+    """Return the number of published frames, reported once a second."""
     return run.metrics("published")["value"].tolist()
 
 
@@ -40,7 +40,7 @@ def worker(run: Run) -> psutil.Process:
 
 
 def test_a_writer_killed_while_it_is_watched(supervisor: Supervisor) -> None:
-    """The last frame stays, the page shows why no more come, and nothing remains in memory."""
+    """The last frame stays, the page says that the run failed, and the ring is removed from memory."""
     run = start_painter(supervisor, rate=0, free=True, sizes=[[480, 640, 3]], pattern="noise")
     page = Page(FrameStream(), [run])
     frames_come(page)
@@ -71,7 +71,7 @@ def test_without_shared_memory_frames_are_stored_elsewhere_and_the_page_says_so(
     seen = in_own_mounts("full_shm.py", scenario, tmp_path)
     assert (seen["state"], seen["wrong"]) == ("running", [])
     assert seen["frames"] > 0
-    assert str(tmp_path) in seen["notice"]  # their place now
+    assert str(tmp_path) in seen["notice"]  # the notice names the fallback folder
 
 
 def test_without_space_for_frames_the_training_continues_and_the_page_says_so(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""PNG, GIF and MP4 decode, by other programs' codecs, to the frames they were made of, at their times."""
+"""Exported PNG, GIF and MP4 files decode with third-party codecs to the original frames and times."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def noise(height: int, width: int, channels: int, seed: int = 0) -> Pixels:
 
 
 def scene(step: int, height: int = 84, width: int = 84) -> Pixels:
-    """Few colours, and something that moves."""
+    """A frame of few colours with a block that moves with `step`."""
     pixels = np.full((height, width, 3), 255, np.uint8)
     pixels[height // 2 : height // 2 + 8, step : step + 10] = (202, 152, 101)
     pixels[-4:] = step
@@ -34,7 +34,7 @@ def packets(pictures: list[Pixels], times: list[float]) -> list[Packet]:
 
 
 def gif_frames(data: bytes) -> tuple[list[Pixels], list[float]]:
-    """Pictures, and how long each is shown in seconds."""
+    """Return the frames and the duration of each in seconds."""
     with Image.open(BytesIO(data)) as image:
         assert image.info["loop"] == 0
         frames = [(np.asarray(f.convert("RGB")), f.info["duration"]) for f in ImageSequence.Iterator(image)]
@@ -42,7 +42,7 @@ def gif_frames(data: bytes) -> tuple[list[Pixels], list[float]]:
 
 
 def mp4_frames(data: bytes) -> tuple[list[Pixels], list[float]]:
-    """Pictures, and when each appears in seconds."""
+    """Return the frames and the start of each in seconds."""
     with av.open(BytesIO(data)) as film:
         frames = [(frame.to_ndarray(format="rgb24"), frame.time) for frame in film.decode(video=0)]
     return [pixels for pixels, _ in frames], [time for _, time in frames]
@@ -104,7 +104,7 @@ def test_colours_of_an_mp4_are_those_of_the_frames_in_every_size() -> None:
         data = mp4(packets([red], [0]))
         with av.open(BytesIO(data)) as film:
             (context,) = (stream.codec_context for stream in film.streams.video)
-            assert (context.colorspace, context.color_range) == (5, 1)  # players need not guess
+            assert (context.colorspace, context.color_range) == (5, 1)  # BT.601, limited range
         assert mp4_frames(data)[0][0][5, 5] == pytest.approx((220, 40, 30), abs=3)
 
 

@@ -1,4 +1,4 @@
-"""Packets decode to what was seen; a recorder is bounded in seconds and in bytes."""
+"""Packets decode to the frames they encode; a recorder is bounded in seconds and in bytes."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_bytes_are_bounded_before_seconds() -> None:
     pixels = noise(100, 100, 1)
     for second in range(100):
         recorder.add(packet(pixels, published=float(second)))
-    assert len(recorder.last(1e9)) == 9, "9 x 10,000 bytes and what they take beside"
+    assert len(recorder.last(1e9)) == 9, "9 frames of 10,000 bytes, plus their overhead"
     recorder.add(packet(noise(1000, 1000, 1), published=100.0))
     assert recorder.last(1e9) == []
     recorder.add(packet(pixels, published=101.0))

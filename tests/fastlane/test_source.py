@@ -1,4 +1,4 @@
-"""One run's frames in the notebook's process: the newest, why there are none, on and off, as pictures."""
+"""Frame source of a run: newest frames, notices when there are none, on/off switch, snapshots, recordings."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def notice_with(source: FrameSource, text: str) -> Notice:
 
 
 def held_run(folder: Path, state: State, place: str = "", since: float = 0.0) -> int:
-    """The files of a run that this process keeps alive; its lock."""
+    """Write the state of a run and hold its keeper's lock, which is returned, in this process."""
     folder.mkdir()
     write_json(folder / "state.json", RunStatus(state, "as told", since, place=place).to_dict())
     lock = locks.take(folder / "keeper.lock")
@@ -51,7 +51,7 @@ def held_run(folder: Path, state: State, place: str = "", since: float = 0.0) ->
 
 
 def rendered_no_more(run: Run) -> float:
-    """Number of frames that the run has published; AssertionError if it still grows."""
+    """Return the number of published frames; assert that it has stopped growing."""
 
     def reports() -> list[float]:
         return list(run.metrics("published")["value"])
@@ -83,7 +83,7 @@ def test_new_frames_come_whole_with_their_own_hud_and_the_last_one_stays(supervi
     assert source.last is not None
     assert source.last.sequence >= sequences[-1]
     step, telemetry = source.last.hud.step, run.folder.telemetry_path
-    started = {"event": "run_started", "payload": {"config": {"steps": 999_936}}}  # in whole updates
+    started = {"event": "run_started", "payload": {"config": {"steps": 999_936}}}  # in complete updates
     telemetry.write_text(json.dumps(started) + "\n" + telemetry.read_text())
     text = f"the run was cancelled; the last frame seen here is of step {step:,} of 999,936"
     assert source.notice == Notice("info", text)
@@ -124,7 +124,7 @@ def test_frames_are_switched_on_and_off_while_the_run_goes(supervisor: Superviso
     rendered_no_more(run)
 
 
-# ------------------------------------------------------------------ why there are none
+# ------------------------------------------------------------------ notices
 
 
 def test_a_queued_run_says_what_it_waits_for(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_a_long_silence_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now + 27)
     assert source.notice == Notice("info", "no new frame for 20 s")
-    source.pause()  # without a viewer
+    source.pause()  # no viewer, so no complaint
     assert source.notice is None
     writer.close()
 
@@ -253,7 +253,7 @@ def test_a_state_that_cannot_be_read_for_a_moment_ends_no_frames(tmp_path: Path)
     notice_with(source, "the worker publishes no more frames")
 
 
-# ------------------------------------------------------------------ pictures
+# ------------------------------------------------------------------ snapshots and recordings
 
 
 def test_a_snapshot_is_a_frame_pixel_by_pixel(supervisor: Supervisor, tmp_path: Path) -> None:
@@ -325,7 +325,7 @@ def test_a_recording_without_a_page_is_of_the_next_seconds_frame_by_frame(
         seconds += film.info["duration"] / 1000
     assert len(numbers) > 1
     assert numbers == sorted(set(numbers))
-    assert 0 < seconds <= 2, "the asked second, and the last frame's own time"
+    assert 0 < seconds <= 2, "the requested second plus the last frame's duration"
 
 
 @pytest.mark.parametrize(
@@ -368,7 +368,7 @@ def test_what_was_seen_of_many_runs_is_bounded(tmp_path: Path) -> None:
     runs = [tmp_path / str(at) for at in range(3)]
     for run, frame in zip(runs, frames, strict=True):
         keep(run, frame)
-        keep(run, frame._replace(published=-1.0))  # by a slower reader
+        keep(run, frame._replace(published=-1.0))  # an older frame from a slower reader
     assert [newest(run) for run in runs] == [None, *frames[1:]]
 
 

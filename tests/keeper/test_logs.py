@@ -1,4 +1,4 @@
-"""Logs have a bound, whoever writes them: runs, arenas, operators."""
+"""Logs of runs and operators are bounded in size; old comparisons of a store are deleted."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_beginning_goes_and_the_end_stays(tmp_path: Path) -> None:
         stderr.write(b"and one more\n")
     lines = log.read_text().splitlines()
     assert lines[0] == f"[{(whole - logs.KEPT) / 1e6:,.0f} MB of older lines were dropped here]"
-    assert lines[1].startswith("line ") and len(lines[1]) > 1000, "no half line"
+    assert lines[1].startswith("line ") and len(lines[1]) > 1000, "the first line kept must be complete"
     assert lines[-2:] == ["the last line", "and one more"]
     assert size_of(log) <= logs.KEPT + 1000
 
@@ -80,7 +80,7 @@ def test_a_line_that_comes_again_and_again_is_counted(tmp_path: Path) -> None:
     assert len(text) < logs.FOLDED_FROM / 10
     lines = text.splitlines()
     assert lines[0] == "the first line" and "later" in lines
-    assert lines[-200:] == around and text.count(around[7]) == 2, "lines that differ all stay"
+    assert lines[-200:] == around and text.count(around[7]) == 2, "distinct lines must all be kept"
     marks = [line for line in lines if "more times" in line]
     assert marks == [f"[the line above came {70_000 - 20:,} more times]"] * 2
     assert text.count("no samples") == 20
@@ -122,6 +122,6 @@ def test_a_store_keeps_the_newest_of_the_comparisons_that_have_ended(
         (one / "comparison.json").write_text("{}")
     (folder / "keeper.lock").unlink()
     start_comparison("Odd-v0", {"a": operators.worker("odd")})
-    assert folder.exists(), "its lane lives"
-    assert all(one.exists() for one in foreign), "what a user has put or renamed there"
+    assert folder.exists(), "a comparison with a live lane must stay"
+    assert all(one.exists() for one in foreign), "folders that a user added or renamed must stay"
     assert [one.exists() for one in later] == [False] * 3 + [True] * MAX_KEPT

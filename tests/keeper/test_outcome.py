@@ -1,4 +1,4 @@
-"""Evidence becomes a final state and a sentence that claims no more than the evidence does."""
+"""Outcome of a run: the final state and reason never claim more than the evidence shows."""
 
 from __future__ import annotations
 
@@ -179,6 +179,6 @@ def test_exactly_four_states_are_final() -> None:
 
 
 def test_a_keeper_starts_without_the_contract() -> None:
-    """Its imports would take as long as all others, in each run."""
+    """Importing it would double the start-up time of every run's keeper."""
     code = "import sys, mosaic_lab.keeper.keeper; sys.exit('mosaic_contract' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

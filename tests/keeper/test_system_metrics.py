@@ -1,4 +1,4 @@
-"""A run's use of its machine is measured by its keeper, and read like any other metric."""
+"""System metrics: the keeper measures a run's CPU, memory, disk and GPUs; they read like other metrics."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def last(run: Run, name: str) -> float | None:
 
 def test_processor_memory_and_disk_of_all_of_a_runs_processes(supervisor: Supervisor, tmp_path: Path) -> None:
     run = start_peer(supervisor, "work_hard", hold=str(tmp_path / "hold"), go=str(tmp_path / "go"))
-    wait_until((tmp_path / "hold").exists)  # it and a child have 100 MiB each, and a file of 8 MiB
+    wait_until((tmp_path / "hold").exists)  # the worker and its child hold 100 MiB each, and a file of 8 MiB
     wait_until(lambda: (last(run, "memory_mb") or 0) > 200)
     wait_until(lambda: (last(run, "disk_mb") or 0) > 8)
     wait_until(lambda: run.metrics("system/cpu_percent")["value"].max() > 5)
     assert last(run, "memory_mb") < 400 and last(run, "disk_mb") < 10
     points = run.metrics()
     assert set(points["name"]) == {"value", "system/cpu_percent", "system/memory_mb", "system/disk_mb"}
-    assert points["name"].iloc[0] == "value"  # the worker's first
+    assert points["name"].iloc[0] == "value"  # the worker's metrics come first
     system = points[points["name"].str.startswith("system/")]
-    assert system["step"].max() == 3  # the newest that the worker reported
+    assert system["step"].max() == 3  # the newest step that the worker reported
     assert system["timestamp"].is_monotonic_increasing
     assert not any("system/" in line for line in run.folder.telemetry_path.read_text().splitlines())
     (tmp_path / "go").touch()
@@ -54,18 +54,18 @@ def test_processor_memory_and_disk_of_all_of_a_runs_processes(supervisor: Superv
 
 
 def test_memory_is_in_mib_whoever_measures_it() -> None:
-    """The memory of one process without children: all that is below a shell."""
+    """Three measurements of the same process, the only child of a shell, agree."""
     program = "import os; data = b'x' * (64 << 20); print(os.getpid(), flush=True); input()"
     command = ["sh", "-c", '"$0" -c "$1"; true', sys.executable, program]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
         assert shell.stdin is not None and shell.stdout is not None
-        pid = int(shell.stdout.readline())  # from here on it waits, with the memory that it has
+        pid = int(shell.stdout.readline())  # from here on it waits and its memory is constant
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
         mib = pytest.approx(pages * resource.getpagesize() / 2**20, rel=0.01)
         assert usage_of_tree(pid).memory_mb == mib, "a worker's heartbeat"
         below = processes.usage_below(shell.pid, without=())
         assert below is not None and below.memory_mb == mib, "the keeper"
-        assert orphans.resident_mb([psutil.Process(pid)]) == mib, "the kernel, of a run without a keeper"
+        assert orphans.resident_mb([psutil.Process(pid)]) == mib, "the kernel, for a run without a keeper"
         shell.stdin.close()
 
 
@@ -75,7 +75,7 @@ def test_a_run_of_an_instant_has_its_size_and_processor_time(supervisor: Supervi
 
 
 def nvidia_smi(folder: Path, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
-    """Two GPUs, according to an nvidia-smi that runs ``answer`` when queried for their load."""
+    """Put an nvidia-smi on PATH that lists two GPUs and runs ``answer`` when queried for their load."""
     program = folder / "bin" / "nvidia-smi"
     program.parent.mkdir()
     program.write_text(
@@ -104,7 +104,7 @@ def test_the_gpus_of_a_run_and_no_others(
     nvidia_smi(tmp_path, monkeypatch, r"printf '0, 37, 1523\n1, [N/A], 40517\n'")
     without = start_peer(runs, "hang", grace_seconds=0)
     wait_until(lambda: last(without, "memory_mb"))
-    assert not (tmp_path / "queries").exists()  # no GPU costs nothing
+    assert not (tmp_path / "queries").exists()  # a run without GPUs is never queried for
     both = start_peer(runs, "hang", gpus=2, grace_seconds=0)
     wait_until(lambda: last(both, "gpu1_memory_mb"))
     assert (last(both, "gpu0_percent"), last(both, "gpu0_memory_mb")) == (37, 1523)
@@ -124,9 +124,9 @@ def test_a_driver_that_hangs_delays_nothing(
     queries = tmp_path / "queries"
     wait_until(lambda: queries.exists() and queries.read_text().endswith("\n"))
     query = int(queries.read_text().split()[0])
-    wait_until(lambda: len(run.metrics("system/memory_mb")) > 1)  # the other measurements continue
+    wait_until(lambda: len(run.metrics("system/memory_mb")) > 1)  # the other measurements go on
     run.stop()
-    wait_until(lambda: processes.start_time(query) is None)  # and it is not left behind
+    wait_until(lambda: processes.start_time(query) is None)  # the hanging query is ended
     assert run.outcome.leftovers == 0
     assert "system/gpu0_percent" not in set(run.metrics()["name"])
 
@@ -134,12 +134,12 @@ def test_a_driver_that_hangs_delays_nothing(
 def test_what_cannot_be_measured_or_written_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without /proc, with an nvidia-smi that fails, and where a file cannot take a whole line more."""
+    """Without /proc, with a failing nvidia-smi, and with no space for another complete line."""
     nvidia_smi(tmp_path, monkeypatch, "echo 'NVIDIA-SMI has failed' ; exit 9")
     folder = RunFolder(tmp_path)
     worker = SimpleNamespace(started=time.monotonic(), helpers=set(), cpu_seconds=0.0, measure=lambda: None)
     system = SystemMetrics(worker, [0])  # type: ignore[arg-type]
-    wait_until(lambda: system.look(folder) or system.missed == 2)  # /proc, nvidia-smi
+    wait_until(lambda: system.look(folder) or system.missed == 2)  # both /proc and nvidia-smi failed
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (folder.system_path.stat().st_size + 100, limits[1]))
     try:

@@ -1,4 +1,4 @@
-"""The end of a telemetry file, whatever is in it: a bounded read that never raises."""
+"""Reads of the end of a telemetry file are bounded and never raise, whatever the content."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_progress_is_a_number_that_counts(file: Path, step: str) -> None:
 def test_progress_reads_a_bounded_part_of_a_large_file(file: Path) -> None:
     with file.open("wb") as stream:
         stream.write(METRICS)
-        os.truncate(stream.fileno(), 1 << 33)  # 8 GiB of nothing
+        os.truncate(stream.fileno(), 1 << 33)  # 8 GiB of zeros
     assert progress(file) == {}
     assert final_message(file) is None
 

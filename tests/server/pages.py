@@ -1,4 +1,4 @@
-"""A page's requests to Jupyter's server, without a browser."""
+"""Requests of a page to Jupyter's server, sent without a browser."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Answered:
 
 @dataclass
 class Page:
-    """Requests with ``headers``; by default those of a user with the server's token."""
+    """Sends requests with ``headers``; by default they carry the server's token."""
 
     server: JupyterLab
     headers: dict[str, str] = field(default_factory=dict)
@@ -50,12 +50,12 @@ class Page:
         return self.send(CALL, json.dumps({**body, "wait": wait}).encode())
 
     def result(self, store: Path | str | None, method: str, wait: float = 0, **params: Any) -> Any:
-        """The result of a call that is to succeed."""
+        """Return the result of a call; assert that it succeeds."""
         answered = self.call(store, method, wait, **params)
         assert answered.status == 200, answered.content
         return answered.json["result"]
 
     def refusal(self, store: Path | str | None, method: str, **params: Any) -> tuple[int, str]:
-        """The status and the sentence of a call that is to be refused."""
+        """Return the status and the message of a call that is refused."""
         answered = self.call(store, method, **params)
         return answered.status, answered.json["message"]

@@ -1,4 +1,4 @@
-"""Mutated requests of a page: each is answered or refused in a sentence, in time and in bounded memory."""
+"""Fuzzed page requests: each is answered or refused with a message, in bounded time and memory."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ODD: tuple[Any, ...] = (
 
 
 def raw(text: str) -> Any:
-    """A value that is written as this text, which `json.dumps` would not write."""
+    """Return a value that `written` inserts verbatim, for JSON that `json.dumps` cannot produce."""
     return {"raw": text}
 
 
@@ -55,7 +55,7 @@ RAW = tuple(
 
 
 def templates(store: str, runs: list[str]) -> list[dict[str, Any]]:
-    """A valid request of each method."""
+    """Return a valid request for each method."""
     chart = {"runs": runs, "metric": "episode_return", "points": 50}
     values = {"worker": "cleanrl", "algorithm": "ppo", "env": "CartPole-v1", "seed": 1, "learning_rate": 0.1}
     params: dict[str, dict[str, Any]] = {
@@ -77,7 +77,7 @@ def templates(store: str, runs: list[str]) -> list[dict[str, Any]]:
 
 
 def mutated(request: dict[str, Any], chance: random.Random) -> bytes:
-    """The request with one to three changes of a key or value, or of its bytes."""
+    """Return the encoded request after one to three changes of keys or values, and at times of its bytes."""
     request = copy.deepcopy(request)
     for _ in range(chance.randint(1, 3)):
         places = list(containers(request))
@@ -154,7 +154,7 @@ def attack(page: Page, store: Path, runs: list[str], count: int, seed: int) -> N
 
 
 def processor_seconds(reader: psutil.Process) -> float:
-    """The time that the server and its reader have used, whatever else the machine does."""
+    """Return the CPU time of the server and its reader, which does not depend on the machine's load."""
     server = reader.parent()
     assert server is not None, "the reader has ended"
     return sum(times.user + times.system for times in (server.cpu_times(), reader.cpu_times()))

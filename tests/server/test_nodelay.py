@@ -1,5 +1,5 @@
-"""The server extension in a real server: it is loaded without a complaint, and sends small messages of
-kernels at once unless it is set not to."""
+"""The extension in a real Jupyter server: it loads without a warning, and sets TCP_NODELAY on kernels'
+websockets unless configured otherwise."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tornado.websocket import websocket_connect
 
 ROOT = Path(__file__).parents[2]
 
-# Stands in for the class that connects a page to a kernel, and reports what the page's socket is set to.
+# Replaces the class that connects a page to a kernel; writes the socket's TCP_NODELAY option to a file.
 PROBE = """
 import socket
 from pathlib import Path
@@ -34,7 +34,7 @@ class Probe(ZMQChannelsWebsocketConnection):
 
 @pytest.fixture
 def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[JupyterLab]:
-    """A server with the wheel's configuration file, and with further options."""
+    """A server with the wheel's configuration file, plus the options in the test's parameter."""
     shipped = json.loads((ROOT / "js" / "jupyter_server_config.json").read_text())
     config = tmp_path / "config" / "jupyter_server_config.d" / "mosaic-lab.json"
     config.parent.mkdir(parents=True)
@@ -47,7 +47,7 @@ def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[JupyterLa
 
 
 def connect_to_a_kernel(server: JupyterLab) -> None:
-    """Start a kernel and open a websocket to it, as a page does, until it has answered."""
+    """Start a kernel, open a websocket to it as a page does, and wait for its first message."""
     request = urllib.request.Request(server.address("api/kernels"), method="POST", data=b"{}")
     with urllib.request.urlopen(request, timeout=60) as answer:
         kernel = json.load(answer)["id"]

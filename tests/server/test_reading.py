@@ -1,4 +1,4 @@
-"""Run stores through Jupyter's server: what is answered, what is refused, and the process that reads."""
+"""Run stores read through Jupyter's server: answers, refusals, access control and the reader process."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def store(server: JupyterLab) -> Path:
 
 
 def readers(root: Path) -> list[psutil.Process]:
-    """The processes that read for servers of this test's process with stores below ``root``."""
+    """Return the reader processes, among this test's descendants, of the server that serves ``root``."""
     below = psutil.Process().children(recursive=True)
     reading = [one for one in below if one.is_running() and "mosaic_lab.server.reader" in one.cmdline()]
     return [one for one in reading if one.cmdline()[-1] == str(root)]

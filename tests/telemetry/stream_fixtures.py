@@ -1,4 +1,4 @@
-"""A stream of frames for tests: real runs, real rings, and a page that only counts what it is sent."""
+"""Fixtures for frame streams: real runs, real rings, and a page that collects the messages sent to it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mosaic_lab.widgets.frames.frame_stream import FrameStream
 
 
 class Clock:
-    """The real one, and whatever a test adds to it."""
+    """The monotonic clock plus an offset that a test sets."""
 
     def __init__(self) -> None:
         self.ahead = 0.0
@@ -30,7 +30,7 @@ class Clock:
 
 
 class View(Page):
-    """Keeps what it is sent; ``broken`` makes the way to it fail."""
+    """A page that keeps the packets, files and failures sent to it; while ``broken``, sending to it fails."""
 
     def __init__(self, stream: FrameStream, runs: Sequence[Run], fps: float = 30.0) -> None:
         self.packets: list[tuple[int, Packet]] = []
@@ -51,11 +51,11 @@ class View(Page):
         super().publish_msg(msg_type, data, metadata, buffers, **keys)
 
     def close(self, *said: Any, **more: Any) -> None:
-        """The kernel closes the comm."""
+        """Called when the kernel closes the comm."""
         self.closed.set()
 
     def more(self, count: int = 5) -> None:
-        """So many more frames come."""
+        """Wait until `count` more frames have arrived."""
         wanted = len(self.packets) + count
         wait_until(lambda: len(self.packets) >= wanted)
 
@@ -97,7 +97,7 @@ def stream(clock: Clock) -> FrameStream:
 
 @pytest.fixture
 def writer(supervisor: Supervisor) -> Iterator[FrameWriter]:
-    """Publishes what the test says, in the name of a run whose worker publishes nothing."""
+    """The writer of a run whose worker publishes no frames itself."""
     writer = FrameWriter(start_peer(supervisor, "silent").path)
     yield writer
     writer.close()
@@ -109,7 +109,7 @@ def run_of(supervisor: Supervisor) -> Run:
 
 
 def shown(view: View, writer: FrameWriter, pixels: np.ndarray[Any, Any], hud: Hud = Hud()) -> Packet:  # noqa: B008
-    """Publish a frame; what the page is sent of it."""
+    """Publish a frame and return the packet that the page receives."""
     before = len(view.packets)
     writer.publish(pixels, hud)
     wait_until(lambda: len(view.packets) > before)

@@ -1,4 +1,4 @@
-"""A run's columns and tables have all points of its lines, whatever happens to the file, parsed once."""
+"""Columns and tables hold every point of a run's file, whatever happens to it; an ended run is cached."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def metrics(step: int | None, values: dict[str, Any], seconds: float | None = 0.
 
 
 def lines(begin: int, end: int) -> bytes:
-    """Each with a loss, every third with a return too."""
+    """Metrics lines with a loss each, and a return in every third."""
     return b"".join(
         metrics(10 * i, {"loss": i / 7, **({"return": float(i)} if i % 3 == 0 else {})}, i)
         for i in range(begin, end)
@@ -68,7 +68,7 @@ def column(columns: RunColumns, name: str, what: str) -> np.ndarray:
 
 
 def assert_true(columns: RunColumns, folder: Path) -> None:
-    """They are the points of the file's lines, to the last bit."""
+    """Assert that the columns equal the points in the file's lines, bit for bit."""
     written, step = [], 0
     for line in JsonlFollower(folder / "telemetry.jsonl").lines():
         message = parse(line, Health())
@@ -121,7 +121,7 @@ def test_lines_longer_than_the_texts_that_are_read_at_once_are_whole(
     unended = metrics(30_000, {"loss": 2.0})
     write(folder, unended[:-1])
     columns = read(RunColumns(folder, cache), ended=False)
-    assert len(column(columns, "loss", "value")) == 2_011, "the last line has no end yet"
+    assert len(column(columns, "loss", "value")) == 2_011, "the last line is still incomplete"
     assert_true(columns, folder)
     write(folder, unended[-1:])
     assert column(read(columns), "loss", "value")[-3:].tolist() == [2_008 / 7, 2_009 / 7, 2.0]
@@ -209,7 +209,7 @@ def test_a_live_run_grows_in_memory_and_is_cached_when_it_has_ended(folder: Path
     assert not cached(cache)
     assert_true(read(columns), folder)
     assert len(cached(cache)) == 1
-    write(folder, lines(300, 310))  # a run that is resumed
+    write(folder, lines(300, 310))  # the run is resumed
     assert_true(read(columns, ended=False), folder)
 
 
@@ -223,7 +223,7 @@ def test_a_long_live_run_is_bounded_in_memory(
     assert len(pieces) > 10 and all(isinstance(piece.value.base, object) for piece in pieces)
     assert max(len(piece.value) for piece in pieces) < 70
     assert_true(columns, folder)
-    assert not list(cache.folder.iterdir()), "full chunks are in a file without a name"
+    assert not list(cache.folder.iterdir()), "full chunks must be in an unnamed file"
     columns = read(columns)
     assert_true(columns, folder)
     assert_true(read(RunColumns(folder, cache)), folder)
@@ -243,7 +243,7 @@ def test_a_file_that_is_replaced_or_cut_short_is_read_again(folder: Path, cache:
     assert_true(read(ended), folder)
     path.unlink()
     assert not ended.read(lambda: True)
-    assert len(column(ended, "loss", "value")) == 2, "what was read of a removed run stays"
+    assert len(column(ended, "loss", "value")) == 2, "points of a removed run must stay"
 
 
 def test_broken_files_are_read_as_far_as_they_can_be(folder: Path, cache: ColumnCache) -> None:
@@ -265,7 +265,7 @@ def test_a_damaged_or_foreign_cache_file_is_written_again(
     read(RunColumns(folder, cache))
     [file] = cached(cache)
     data = file.read_bytes()
-    if damage == "other":  # a whole one, of another run
+    if damage == "other":  # a complete one, of another run
         other = tmp_path / "other"
         other.mkdir()
         write(other, lines(0, 9))
@@ -300,7 +300,7 @@ def test_the_cache_is_bounded_and_keeps_what_was_used_last(tmp_path: Path) -> No
     for index, folder in enumerate(folders):
         read(RunColumns(folder, cache))
         for path in cached(cache):
-            os.utime(path, (path.stat().st_mtime - 1000,) * 2)  # time goes by
+            os.utime(path, (path.stat().st_mtime - 1000,) * 2)  # time passes
         read(RunColumns(folders[0], cache))
         assert len(cached(cache)) == min(3, index + 1)
     kept = [
@@ -312,7 +312,7 @@ def test_the_cache_is_bounded_and_keeps_what_was_used_last(tmp_path: Path) -> No
     (tmp_path / "huge").mkdir()
     write(tmp_path / "huge", lines(0, 3000))
     assert_true(read(RunColumns(tmp_path / "huge", cache)), tmp_path / "huge")
-    assert len(cached(cache)) == 3, "one run does not take all of the cache"
+    assert len(cached(cache)) == 3, "one run must not fill the cache"
 
 
 def test_without_a_place_for_a_cache_columns_are_as_good(folder: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A reader receives exactly what a worker sends through the contract."""
+"""Readers receive exactly what a worker sends through the contract."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Telemetry as bad workers write it, read through a run: no good line is lost, every bad one is counted."""
+"""Telemetry of faulty workers, read through a run: no valid line is lost, and torn lines are not read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mosaic_lab.runs import Supervisor
 def test_a_torn_line(supervisor: Supervisor, tmp_path: Path) -> None:
     run = start_peer(supervisor, "torn_line", hold=str(tmp_path / "hold"), go=str(tmp_path / "go"))
     wait_until((tmp_path / "hold").exists)
-    assert list(run.metrics("value")["step"]) == [1]  # the torn line waits for its end
+    assert list(run.metrics("value")["step"]) == [1]  # the torn line is not read before its end
     (tmp_path / "go").touch()
     with pytest.raises(RunFailed, match="signal 9"):
         run.wait(30)
@@ -43,7 +43,7 @@ def test_nan_and_infinity(supervisor: Supervisor) -> None:
 
 
 def test_a_clock_that_jumps(supervisor: Supervisor) -> None:
-    """A day back, a day forward: every point is there, in the order of writing, and the end is known."""
+    """A day back, a day forward: every point is read in the order of writing, and the duration is right."""
     run = start_peer(supervisor, "jumping_clock").wait(30)
     metrics = run.metrics("value")
     assert list(metrics["step"]) == list(range(8))

@@ -1,4 +1,4 @@
-"""A run's live model says what its files say, whatever the worker wrote, and stays small."""
+"""Feed of a live run: agrees with the run's files, whatever the worker wrote into them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read(folder: Path) -> RunFeed:
 
 
 def points(feed: RunFeed, name: str, axis: str = "step") -> tuple[list[float], list[float]]:
-    """x and y of a metric's points."""
+    """Return the x and y values of a metric's points."""
     pieces = feed.pieces(name)
     return (
         [x for piece in pieces for x in getattr(piece, axis).tolist()],
@@ -170,7 +170,7 @@ def test_time_never_goes_back_and_goes_on_after_a_clock_was_set_back() -> None:
 def test_speed_of_a_learner_that_reports_in_bursts_does_not_jump() -> None:
     speed, seen = SpeedEstimate(), []
     for second in range(300):
-        burst = second // 8 * 2048  # a batch of 2,048 steps every 8 seconds: 256 a second
+        burst = second // 8 * 2048  # 2,048 steps every 8 s: 256 steps/s
         reach(speed, second, burst)
         if second >= 24:
             assert speed.steps_per_second is not None
@@ -193,7 +193,7 @@ def test_speed_follows_a_change_and_fades_when_the_run_stalls() -> None:
 
 def test_speed_leaves_out_the_time_before_the_first_steps() -> None:
     speed = SpeedEstimate()
-    for second in range(60):  # it imports
+    for second in range(60):  # the worker imports its libraries
         reach(speed, second, 0)
     reach(speed, 60, 100)
     reach(speed, 61, 200)

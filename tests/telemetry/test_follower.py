@@ -1,4 +1,4 @@
-"""A file that another process writes is followed whatever happens to it, at a bounded cost."""
+"""Following a file that another process writes: torn lines, deletion and truncation, in bounded reads."""
 
 from __future__ import annotations
 

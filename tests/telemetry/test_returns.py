@@ -1,4 +1,4 @@
-"""The last and the best return are means over 20 episodes, however the returns come."""
+"""Last and best mean return over 20 episodes, whatever the batches in which returns arrive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables hold every point that was written."""
+"""Tables of metrics and episodes hold every valid line that was written."""
 
 from __future__ import annotations
 

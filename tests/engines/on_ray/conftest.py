@@ -1,4 +1,4 @@
-"""A Ray cluster of two nodes on this machine, and a user's Lab."""
+"""Fixtures: a Ray cluster on this machine, its profile, and scripts that run on it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mosaic_lab.runs import Run
 
 HEAD, CLIENT = "127.0.0.1:6379", "ray://127.0.0.1:10001"
 TOKEN = "0123456789abcdef" * 3
-_SETTINGS = {  # a lost node is noticed soon, and what runs has the priority of what is beside it
+_SETTINGS = {  # lost nodes are noticed soon, and workers run at normal priority
     "RAY_health_check_period_ms": "1000",
     "RAY_health_check_timeout_ms": "5000",
     "RAY_health_check_failure_threshold": "2",
@@ -50,7 +50,7 @@ class Nodes:
         process = subprocess.Popen(
             [str(self._ray), "start", "--block", "--disable-usage-stats", *arguments],
             env={**os.environ, **token, **_SETTINGS, "RAY_TMPDIR": str(self._folder), **variables},
-            cwd=self._folder,  # where Python finds no code of ours
+            cwd=self._folder,  # so that Python imports no code of this repository
             stdout=log.open("wb"),
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -70,8 +70,8 @@ class Nodes:
 
 
 def kill_node(process: subprocess.Popen[bytes]) -> None:
-    """SIGKILL to the processes that make a node, not to those of its actors and runs."""
-    with suppress(psutil.NoSuchProcess):  # it was killed before
+    """Send SIGKILL to the processes of a node itself, not to those of its actors and runs."""
+    with suppress(psutil.NoSuchProcess):  # already killed
         parent = psutil.Process(process.pid)
         for one in [*parent.children(), parent]:
             one.kill()
@@ -79,7 +79,7 @@ def kill_node(process: subprocess.Popen[bytes]) -> None:
 
 
 def until(holds: Callable[[], bool], seconds: float = _SECONDS, otherwise: Callable[[], str] = str) -> None:
-    """Wait for a condition."""
+    """Wait until a condition holds; fail with the message of `otherwise` after `seconds`."""
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, otherwise()
@@ -92,7 +92,7 @@ def loopback() -> None:
 
 
 def bring_loopback_up() -> None:
-    """Bring the namespace's one interface up."""
+    """Bring up the loopback, the namespace's only interface."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         up, set_flags = 0x1 | 0x40, 0x8914
         fcntl.ioctl(any_socket, set_flags, struct.pack("16sh", b"lo", up))
@@ -100,7 +100,7 @@ def bring_loopback_up() -> None:
 
 @pytest.fixture(scope="session")
 def nodes(loopback: None, mosaic_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
-    """A head with two CPUs and a GPU, declared for scheduling only."""
+    """A head with two CPUs and one GPU, both declared for scheduling only."""
     (ray,) = mosaic_home.glob(f"bridges/ray-{RAY_VERSION}-*/bin/ray")
     nodes = Nodes(ray, Path(os.environ["TMPDIR"]))
     ports = ["--port=6379", "--ray-client-server-port=10001", "--include-dashboard=false"]
@@ -111,7 +111,7 @@ def nodes(loopback: None, mosaic_home: Path, tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture(scope="session")
 def cluster(nodes: Nodes, mosaic_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Its profile; the nodes build worker environments in a folder of their own, from wheels."""
+    """The cluster's profile; its nodes build worker environments from wheels in a folder of their own."""
     os.environ["LAB_TOKEN"] = TOKEN
     folder = tmp_path_factory.mktemp("node")
     profile = Cluster(
@@ -139,7 +139,7 @@ PROGRAM = """
 
 @pytest.fixture
 def script(tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
-    """Start a script of the user's on the cluster, from a folder with its data."""
+    """A function that starts a user's script on the cluster, from a folder with its data."""
     folder = tmp_path / "program"
     folder.mkdir()
     (folder / "train.py").write_text(textwrap.dedent(PROGRAM))

@@ -1,4 +1,4 @@
-"""An evaluation on a cluster is the evaluation that it is here, whatever is killed on the way."""
+"""An evaluation on a cluster gives the same episodes as on this machine, whatever is killed meanwhile."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ENV = "CartPole-v1"
 
 @pytest.fixture
 def players(cluster: Cluster, mosaic_home: Path, tmp_path: Path) -> str:
-    """A cluster whose nodes have the large worker of environments, and build that of the operator."""
+    """A cluster whose nodes have the large environment worker installed and build the operator's worker."""
     folder = tmp_path / "node"
     (folder / "workers").mkdir(parents=True)
     (folder / "workers" / "gymnasium").symlink_to(mosaic_home / "workers" / "gymnasium")
@@ -52,7 +52,7 @@ def test_every_episode_is_that_of_this_machine(players: str, tmp_path: Path) -> 
     for key in keys[::9]:
         pd.testing.assert_frame_equal(there.steps(*key), here.steps(*key))
     assert recorded(there) == Counter(dict.fromkeys(keys, 1))
-    assert [run.id for run in lab.runs] == [there.id, here.id]  # its parts are its own
+    assert [run.id for run in lab.runs] == [there.id, here.id]  # its parts are not runs of the store
     assert "part " in there.log(50)
     assert "building" in "".join(part.log(200) for part in there.parts)
     assert there.verify(sample=2).same
@@ -70,7 +70,7 @@ def test_what_is_killed_on_the_way_loses_no_episode(players: str, tmp_path: Path
     until(lambda: there.finished)
     assert there.state == "failed"
     done, parts = there.done, [part for part in there.parts if not part.finished]
-    assert parts  # they continue
+    assert parts  # the parts go on without the evaluation's process
     until(lambda: any(line_count(part.path) > done for part in parts))
     there.resume()
     until(lambda: there.done > done)
@@ -85,7 +85,7 @@ def test_what_is_killed_on_the_way_loses_no_episode(players: str, tmp_path: Path
 def test_a_lost_node_and_another_session_lose_no_episode(
     players: str, nodes: Nodes, cluster: Cluster, tmp_path: Path
 ) -> None:
-    """Started on the command line, followed and ended from a notebook."""
+    """The evaluation is started from the command line and followed from a notebook to its end."""
     lost = nodes.start(f"--address={HEAD}", "--num-cpus=1", "--labels", "zone=lost")
     profile = clusters.find(players)
     clusters.add(replace(profile, name="first", labels={"zone": "lost"}))
@@ -119,7 +119,7 @@ def test_a_stop_ends_its_parts(players: str, tmp_path: Path) -> None:
 
 
 def recorded(evaluation: Evaluation) -> Counter[tuple[str, int]]:
-    """Number of telemetry lines of each episode."""
+    """Count the telemetry lines of each episode."""
     lines = (evaluation.path / "telemetry.jsonl").read_bytes().splitlines()
     episodes = [message for message in map(decode_line, lines) if message.get("type") == "episode"]
     return Counter((one["metadata"]["operator"], one["metadata"]["seed"]) for one in episodes)

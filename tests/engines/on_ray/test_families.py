@@ -1,5 +1,5 @@
-"""A training of each family of workers runs on a cluster as it does here; RLlib has its own Ray there, and
-XuanCe's environments are in a process of another worker.
+"""One training per worker family on a cluster. RLlib starts its own Ray there; XuanCe's environments run in a
+process of another worker.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mosaic_lab.engines.clusters import Cluster
 pytestmark = pytest.mark.extended
 
 _CARTPOLE = {"env": "CartPole-v1", "total_timesteps": 600}
-TRAININGS: dict[str, dict[str, Any]] = {  # enough to update its networks
+TRAININGS: dict[str, dict[str, Any]] = {  # long enough for updates of the networks
     "rllib": {"algorithm": "ppo", **_CARTPOLE, "train_batch_size_per_learner": 200, "num_env_runners": 0},
     "tianshou": {"algorithm": "ppo", **_CARTPOLE, "collection_step_num_env_steps": 200},
     "xuance": {"algorithm": "dqn", **_CARTPOLE, "parallels": 5, "start_training": 100, "env_processes": 1},

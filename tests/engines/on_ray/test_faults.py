@@ -1,4 +1,4 @@
-"""Faults around a run: a machine that sleeps, a network that is cut, a head that is lost, a full disk."""
+"""Faults around a run: sleep of this machine, a network outage, a lost head, a wrong clock, a full disk."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CUT_SECONDS = 60.0
 
 
 class Relay:
-    """A port of this machine that leads to another, until it is cut."""
+    """Forwards a local port to another, with interruptions."""
 
     def __init__(self, port: int, target: int) -> None:
         self._target = target
@@ -40,7 +40,7 @@ class Relay:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def interrupt(self, seconds: float) -> None:
-        """Cut all connections, and refuse new ones for so long."""
+        """Cut all connections and refuse new ones for `seconds`."""
         self.cut = True
         for one in self._open:
             with suppress(OSError):
@@ -80,13 +80,13 @@ def relay(nodes: Nodes) -> Iterator[Relay]:
 
 
 def assert_whole(run: Run) -> None:
-    """Each line is there once, in order."""
+    """Assert that the log has each line once, in order."""
     numbers = lines_of(run)
     assert numbers == [str(number) for number in range(len(numbers))]
 
 
 def test_this_machine_sleeps_while_the_run_ends(script: Start) -> None:
-    """For longer than the node keeps a run without a reader."""
+    """It sleeps longer than the node keeps a run that nobody reads."""
     run = script(LINES=300, PAUSE=0.05)
     until(lambda: len(lines_of(run)) > 10)
     asleep = [psutil.Process(run.status.keeper_pid), *processes("engines/ray/__main__.py")]
@@ -115,7 +115,7 @@ def test_a_network_that_is_cut_for_a_minute(script: Start, cluster: Cluster, rel
 
 
 def test_a_head_that_is_lost_and_started_again(script: Start, nodes: Nodes, cluster: Cluster) -> None:
-    """The former run of two has failed, the other is begun again on the new head."""
+    """Of two runs, the one without restarts fails and the other starts again on the new head."""
     arguments = ["--head", "--node-ip-address=127.0.0.1", "--port=6390", "--include-dashboard=false"]
     head = nodes.start(*arguments, "--num-cpus=2")
     clusters.add(replace(cluster, name="short-lived", address="127.0.0.1:6390"))
@@ -154,7 +154,7 @@ def test_a_stop_after_the_head_was_killed(script: Start, nodes: Nodes, cluster: 
 
 
 def test_a_node_whose_clock_is_an_hour_ahead(script: Start, nodes: Nodes, cluster: Cluster) -> None:
-    """The clock of the processes that Ray starts there, by ``pip install libfaketime``."""
+    """Ray's workers on that node get their clock from libfaketime; skipped if it is not installed."""
     package = Path(pytest.importorskip("libfaketime").__file__).parent
     library = str(package / "vendor" / "libfaketime" / "src" / "libfaketime.so.1")
     ahead = {"LD_PRELOAD": library, "FAKETIME": "+3600", "DONT_FAKE_MONOTONIC": "1"}
@@ -168,7 +168,7 @@ def test_a_node_whose_clock_is_an_hour_ahead(script: Start, nodes: Nodes, cluste
     assert len(lines_of(run)) == 300
     assert_whole(run)
     written = [json.loads(line)["timestamp"] for line in (run.path / "telemetry.jsonl").open()]
-    assert min(written) > time.time() + 3000, "the node's clock was as it should be: nothing was tested"
+    assert min(written) > time.time() + 3000, "the node's clock was not ahead, so nothing was tested"
     assert run.elapsed < 600
     assert (run.path / "checkpoints" / "step-20.pt").stat().st_size == 7_000_000
 

@@ -1,4 +1,4 @@
-"""A run on a cluster is a run: its folder, its state, its Stop, its end."""
+"""Runs on a cluster behave as local runs do: folder, state, log, stop, outcome, frames and checkpoints."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_script_with_its_folder_its_gpu_and_its_outcome(
     reasons = set()
     until(lambda: reasons.add(run.reason) or run.finished)
     assert run.state == "completed", run.log()
-    assert any("building its environment" in reason for reason in reasons)  # once, with progress
+    assert any("building its environment" in reason for reason in reasons)  # building reports its progress
     assert run.reason == "ran to the end; on 127.0.0.1"
     assert run.outcome is not None
     assert run.outcome.exit_code == 0
@@ -42,13 +42,13 @@ def test_a_script_with_its_folder_its_gpu_and_its_outcome(
     assert "token: None gpus: 0" in run.log(50)
     assert run.log().splitlines()[-1] == "said to the end with its data"
     assert (run.path / "checkpoints" / "step-20.pt").read_bytes() == b"weights" * 1_000_000
-    until(lambda: not list(Path(cluster.folder).glob("runs/1/[0-9]*")))  # once they are read
+    until(lambda: not list(Path(cluster.folder).glob("runs/1/[0-9]*")))  # deleted once they are read
     ours = (run.path, Path(cluster.folder), mosaic_home / "bridges", mosaic_home / "clusters.json")
-    assert list((mosaic_home / "bridges").glob("*.log")), "the bridge's own is among them"
+    assert list((mosaic_home / "bridges").glob("*.log")), "the search must include the bridge's log"
     assert not files_with([TOKEN, secret], ours)
     assert run.provenance["node"] == "127.0.0.1"
     folder = run.provenance["environment"]["python_executable"]
-    assert folder.startswith(cluster.folder)  # of the environment there, not of the one here
+    assert folder.startswith(cluster.folder)  # the environment on the node, not the local one
     assert "gpu-lab" in main_output(["runs", "show", run.id, "--store", str(run.path.parent)])
 
 
@@ -85,13 +85,13 @@ def test_what_is_busy_is_waited_for_and_what_is_impossible_is_refused(script: St
 def test_from_a_machine_that_is_no_node(script: Start, cluster: Cluster) -> None:
     clusters.add(replace(cluster, name="from-outside", address=CLIENT))
     run = script(on="from-outside")
-    run.wait(240)  # a client's own server starts on the head first, and its actor's class comes through it
+    run.wait(240)  # the head first starts a server for the Ray client
     assert run.log().splitlines()[-1] == "said to the end with its data"
 
 
 @pytest.fixture
 def prepared(cluster: Cluster, mosaic_home: Path, tmp_path: Path) -> mosaic.Lab:
-    """A lab, and a cluster "prepared" whose nodes have the environments here: PyTorch takes minutes."""
+    """A lab and a cluster "prepared" whose nodes share this machine's environments: PyTorch takes minutes."""
     clusters.add(replace(cluster, name="prepared", folder=str(mosaic_home)))
     return mosaic.Lab(tmp_path / "runs")
 
@@ -103,7 +103,7 @@ def test_a_training_of_cleanrl_and_its_policy(prepared: mosaic.Lab) -> None:
     assert run.checkpoints[-1].path.is_file()
     ppo = {"PPO": mosaic.operators.rl(run)}
     played = prepared.evaluate(env="CartPole-v1", operators=ppo, seeds=[0], on="prepared").wait(240)
-    assert list(played.results()["status"]) == ["ok"], "its checkpoint is sent"
+    assert list(played.results()["status"]) == ["ok"], "the checkpoint was not sent to the node"
 
 
 @pytest.mark.extended
@@ -164,10 +164,10 @@ def test_the_check_says_what_there_is(cluster: Cluster, capfd: pytest.CaptureFix
 def test_versions_of_a_profile_that_the_cluster_does_not_have(
     script: Start, cluster: Cluster, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A cluster says which it has, and these are used; Ray's client server does not always say."""
+    """The versions that the cluster reports are used; through Ray's client they may not be reported."""
     head, client = (
         place.replace("127.0.0.1", "localhost") for place in (HEAD, CLIENT)
-    )  # never checked before
+    )  # an address that was not checked before
     clusters.add(replace(cluster, name="older", address=client, ray_version=OLDER_RAY))
     assert main(["clusters", "check", "older"]) == 1
     said = capfd.readouterr().err
@@ -190,7 +190,7 @@ def test_a_wrong_token(
 
 
 def files_with(words: list[str], places: Iterable[Path]) -> str:
-    """The names of all files in these places that have one of these words."""
+    """Return the names of all files in these places that contain one of these words."""
     patterns = [part for word in words for part in ("-e", word)]
     found = subprocess.run(
         ["grep", "-rlF", *patterns, *places], capture_output=True, text=True, timeout=_PAGE_SECONDS

@@ -1,4 +1,4 @@
-"""Deaths of the bridge, the run's process on the node, and the node."""
+"""Survival of runs when the bridge, the keeper, the run's process on the node, or the node is killed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Start = Callable[..., Run]
 def test_bridges_and_readers_that_are_killed_lose_no_line_and_double_none(
     script: Start, cluster: Cluster
 ) -> None:
-    """For several runs on a node, which one process there reads."""
+    """Several runs share a node, whose files one reader process there sends."""
     clusters.add(replace(cluster, name="shared", cpus=0.2))
     runs = [script(on="shared", LINES=100_000, PAUSE=0.01) for _ in range(5)]
     generator = random.Random(0)
@@ -33,7 +33,7 @@ def test_bridges_and_readers_that_are_killed_lose_no_line_and_double_none(
         if number % 2 == 0:
             until(lambda: bool(readers()))
         wait_for_lines(runs)
-        time.sleep(generator.uniform(0, 0.5))  # any moment: that is what is tested
+        time.sleep(generator.uniform(0, 0.5))  # kill at a random moment
         for one in readers() if number % 2 == 0 else processes("engines/ray/__main__.py"):
             one.kill()
     wait_for_lines(runs)
@@ -75,7 +75,7 @@ def test_after_a_reboot_of_this_machine_it_is_followed_again(script: Start) -> N
     assert lines_of(run) == [str(number) for number in range(len(lines_of(run)))]
 
 
-@pytest.mark.extended  # a loss is noticed after half a minute
+@pytest.mark.extended  # the loss is noticed after half a minute
 def test_a_run_whose_node_is_lost_is_begun_again_on_another(
     script: Start, nodes: Nodes, cluster: Cluster
 ) -> None:
@@ -98,39 +98,39 @@ def test_a_run_whose_node_is_lost_is_begun_again_on_another(
 
 
 def wait_for_lines(runs: list[Run]) -> None:
-    """Wait until each run has more lines than now."""
+    """Wait until each run has logged more lines."""
     before = [len(lines_of(run)) for run in runs]
     until(lambda: all(len(lines_of(run)) > count for run, count in zip(runs, before, strict=True)))
 
 
 def readers() -> list[psutil.Process]:
-    """The processes that read several runs on a node, idle or reading."""
+    """Return the processes that read the runs of a node, idle or busy."""
     return [*processes("ray::NodeReader"), *processes("ray::NodeReader.read")]
 
 
 def lines_of(run: Run, after: str = "") -> list[str]:
-    """The numbers after a prefix in the complete lines of a run's log."""
+    """Return the losses in the complete lines of a run's log after the text `after`."""
     log = run.path / "worker.log"
     text = log.read_text() if log.exists() else ""
     return re.findall(r"^loss=(\d+)\n", text[text.find(after) :], re.MULTILINE) if after in text else []
 
 
 def node_of_actor(nodes: list[subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
-    """The node that the only run is on."""
+    """Return the node of the only run."""
     actor = mirroring_actor()
     above = {process.pid for process in actor.parents()}
     return next(node for node in nodes if node.pid in above)
 
 
 def mirroring_actor() -> psutil.Process:
-    """The process on the node that mirrors the run. Its title has a method's name only during a call."""
+    """Return the run's actor on the node, whose process title names the method only during a call."""
     actors: list[psutil.Process] = []
     until(lambda: bool(actors.extend(processes("ray::RunActor.read")) or actors))
     return actors[0]
 
 
 def processes(*words: str) -> list[psutil.Process]:
-    """Processes whose command line has words that end with these, one after the other."""
+    """Return processes whose command line has consecutive words that end with these."""
     found = []
     for process in psutil.process_iter(["cmdline"]):
         line = process.info["cmdline"] or []

@@ -1,4 +1,4 @@
-"""Arenas as real processes, with the kernel's side of their wire, for tests."""
+"""Test harness for arenas: real processes, driven as the kernel drives them."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ UNASKED = ("ask", "beat", "partial", "withdrawn", "thinking")
 
 
 class Lane:
-    """An arena, and the kernel's side of its wire."""
+    """An arena process and the kernel's end of its pipes."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
@@ -41,7 +41,7 @@ class Lane:
         self.process.stdin.flush()
 
     def next(self):
-        """The next message, whatever it is; None at the end of the stream."""
+        """Return the next message of any type; None at the end of the stream."""
         until = time.monotonic() + PATIENCE
         while b"\n" not in self._text:
             left = until - time.monotonic()
@@ -55,7 +55,7 @@ class Lane:
         return json.loads(line)
 
     def wait_for(self, kind):
-        """The next message of this kind; what else comes unasked is kept."""
+        """Return the next message of this type; collect unsolicited messages before it in `unasked`."""
         while True:
             message = self.next()
             assert message is not None, f"no {kind!r} before the end; the log:\n{self.log()}"
@@ -83,12 +83,12 @@ class Lane:
         return self.do(kind, "step")
 
     def move(self):
-        """The only move of the next step."""
+        """Take a step and return its only move."""
         (move,) = self.step()["moves"]
         return move
 
     def episode(self):
-        """All steps until the episode ends."""
+        """Step to the end of the episode; return all steps."""
         steps = [self.step()]
         while not steps[-1]["done"]:
             steps.append(self.step())
@@ -99,7 +99,7 @@ class Lane:
         return self.process.wait(PATIENCE)
 
     def received(self, key="a"):
-        """Messages sent to an operator of `arena_player`."""
+        """Return the messages that an operator logged as received."""
         log = (self.folder / f"operator-{key}.log").read_text().splitlines()
         return [json.loads(line) for line in log if line.startswith("{")]
 
@@ -110,7 +110,7 @@ class Lane:
         return (self.folder / "worker.log").read_text()
 
     def kill(self):
-        """End the arena and its operators, whatever they do."""
+        """Kill the arena and its operators."""
         for pid in [self.process.pid, *self.operators()]:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL)
@@ -119,7 +119,7 @@ class Lane:
         self.process.stdout.close()
 
     def operators(self):
-        """The processes that the arena has started."""
+        """Return the process ids of the arena's children."""
         return children_of(self.process.pid)
 
 
@@ -134,7 +134,7 @@ def children_of(pid):
 
 
 def player(deadline=None, fallback="wait", plain="", **settings):
-    """`plain`: such as "plain seeded", or "blind"; see `arena_player`."""
+    """Describe an operator that runs `arena_player`; `plain` holds its arguments, such as "plain seeded"."""
     command = [sys.executable, str(PEERS / "arena_player.py"), *plain.split()]
     about = {"command": command, "environment": None, "settings": settings}
     return {**about, "name": "Player", "category": "rl", "deadline": deadline, "fallback": fallback}
@@ -149,10 +149,10 @@ class Arenas(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.lane = Lane(folder.name)
-        self.addCleanup(self.lane.kill)  # of this lane: a test may set up several
+        self.addCleanup(self.lane.kill)  # bound to this lane: a test may call setUp again
 
     def walk(self, reset=True, **operator):
-        """A lane with one player on the walk."""
+        """Open the walk with one player and return the lane."""
         self.lane.open("Walk-v0")
         self.lane.seat({"agent_0": "a"}, a=player(**operator))
         if reset:
@@ -167,7 +167,7 @@ class Arenas(unittest.TestCase):
 
 
 def usage(pid):
-    """Open descriptors and resident kilobytes."""
+    """Return the number of open descriptors and the resident memory in KB."""
     status = Path(f"/proc/{pid}/status").read_text()
     memory = next(line for line in status.splitlines() if line.startswith("VmRSS"))
     return len(list(Path(f"/proc/{pid}/fd").iterdir())), int(memory.split()[1])

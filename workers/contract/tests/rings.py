@@ -1,4 +1,4 @@
-"""Rings with a run folder and places of their own, for tests."""
+"""Base class of the ring tests: a run folder and ring folders of the test's own."""
 
 import tempfile
 import unittest
@@ -18,7 +18,7 @@ def gaps(times):
 
 
 class RingTest(unittest.TestCase):
-    """Each test has a run folder and places for rings of its own."""
+    """Give each test its own run folder, shared memory and temporary folder."""
 
     def setUp(self):
         stack = ExitStack()

@@ -15,7 +15,7 @@ class MultiDiscrete:
 
 
 class Doors:
-    """One agent; which doors are open is what the test says."""
+    """An environment of one agent with the masks and info that a test passes."""
 
     def __init__(self, action_space, masks=None, info=None):
         self.observation_space, self.action_space = None, action_space

@@ -1,4 +1,4 @@
-"""Valid actions of a space: the same for arenas and the conformance suite, with NumPy and without."""
+"""Valid actions of a space: arenas and the conformance suite agree, with NumPy and without."""
 
 import json
 import unittest
@@ -32,7 +32,7 @@ ACTIONS = [  # the space, a value from the wire, and what is read
     (THREE, 2.0, 2),
     (THREE, TWO, 2),
     (BOX, array("float32", [2], "AACAPwAAAMA="), [1.0, -2.0]),
-    (BOX, [1.00001, 0], [1.0, 0]),  # 32-bit numbers are not quite the bounds
+    (BOX, [1.00001, 0], [1.0, 0]),  # float32 rounding may exceed the bounds slightly
     (PIXELS, [[0, 255]], [[0, 255]]),
     (MULTI, [2, 2.0], [2, 2]),
     (BITS, [1, False], [1, 0]),
@@ -117,5 +117,5 @@ class _Space:
 
 
 def _space(described):
-    """A space whose class has the name that an arena goes by."""
+    """Return a space whose class name is its type, by which an arena recognises it."""
     return type(described["type"], (_Space,), {})(described)

@@ -1,4 +1,4 @@
-"""Any kind of environment in an arena, whole and broken."""
+"""Environments of every kind in an arena, working and broken."""
 
 import mosaic_contract
 from lanes import Arenas, in_kernel, player

@@ -1,4 +1,4 @@
-"""Episodes that an arena plays together."""
+"""Batches of episodes that an arena plays concurrently."""
 
 import tempfile
 
@@ -10,7 +10,7 @@ SEEDS = range(7)
 
 
 class Batches(Arenas):
-    """Episodes played together are those that are played alone."""
+    """Episodes played in a batch equal the same episodes played one by one."""
 
     def begin(self, env_id, batch, **operator):
         self.lane.open(env_id)
@@ -34,7 +34,7 @@ class Batches(Arenas):
                 played = []
                 for seed in SEEDS:
                     played.append(self.lane.wait_for("played")["episode"])
-                    if seed + batch in SEEDS:  # the place of an episode that has ended is free
+                    if seed + batch in SEEDS:  # an ended episode frees its place in the batch
                         self.lane.send("episode", seed=seed + batch, episode_index=seed + batch)
                 self.assertEqual(self.lane.close(), 0)
                 for episode in played:
@@ -65,5 +65,5 @@ class Batches(Arenas):
                 self.assertIn(text, error["message"])
                 self.lane.send("close")
                 while self.lane.next()["type"] != "closed":
-                    pass  # errors of the episodes that were still to begin
+                    pass  # errors of the episodes that had not begun
                 self.assertEqual(self.lane.process.wait(PATIENCE), 0)

@@ -1,4 +1,4 @@
-"""Ends of an arena, which leave nothing behind."""
+"""Ways an arena ends: none leaves operator processes or frames behind."""
 
 import os
 import subprocess
@@ -43,17 +43,17 @@ class Ends(Arenas):
         (operator,) = lane.operators()
         began = time.monotonic()
         self.assertEqual(lane.close(), 0)
-        self.assertLess(time.monotonic() - began, 10.0)  # they would never leave
+        self.assertLess(time.monotonic() - began, 10.0)  # these operators would never exit
         self.assertFalse(alive(operator))
 
     def test_an_arena_ends_with_the_process_that_started_it(self):
         code = (
             "import os, subprocess, sys, time\n"
             f"arena = [sys.executable, {str(PEERS / 'arena_family.py')!r}, '--arena']\n"
-            "keep = os.pipe()\n"  # its commands never end: only the parent's death ends it
+            "keep = os.pipe()\n"  # its stdin never closes: only the parent's death ends the arena
             "child = subprocess.Popen(arena, stdin=keep[0], stdout=subprocess.PIPE, pass_fds=keep)\n"
             "os.write(keep[1], b'{}\\n')\n"
-            "child.stdout.readline()\n"  # it answers once it watches its parent
+            "child.stdout.readline()\n"  # an answer shows that the arena watches its parent
             "print(child.pid, flush=True)\n"
             "time.sleep(600)\n"
         )

@@ -1,10 +1,10 @@
-"""Whole episodes, played by the arena itself."""
+"""Episodes and replays that the arena plays without a command per step."""
 
 from lanes import Arenas, player
 
 
 class WholeEpisodes(Arenas):
-    """Played by the arena itself: the same as step by step, reported once, and ended by commands."""
+    """An episode equals the same one played step by step, is reported once, and ends at reset or close."""
 
     def play(self, seed=1, index=0, kind="played", **fields):
         return self.lane.do(kind, "episode", seed=seed, episode_index=index, **fields)
@@ -35,7 +35,7 @@ class WholeEpisodes(Arenas):
     def test_end_by_reset_and_by_close(self):
         lane = self.walk(reset=False)
         lane.send("episode", seed=1, episode_index=0, step_delay=600.0)
-        lane.reset(seed=2, index=1)  # and no answer to the episode before
+        lane.reset(seed=2, index=1)  # the abandoned episode gets no answer
         self.assertEqual(lane.step()["episode_index"], 1)
         lane.send("episode", seed=1, episode_index=2, step_delay=600.0)
         self.assertEqual(lane.close(), 0)
@@ -49,7 +49,7 @@ class WholeEpisodes(Arenas):
 
 
 class Replays(Arenas):
-    """The environment plays recorded actions, without operators, and each state is compared by its hash."""
+    """A replay steps the environment with recorded actions, without operators, and hashes each state."""
 
     def test_are_those_of_the_recorded_episode(self):
         lane = self.walk(reset=False)

@@ -1,4 +1,4 @@
-"""Operators that answer badly, late, or not at all."""
+"""Operator faults: unusable, late and missing answers, and processes that die or cannot start."""
 
 import sys
 import time
@@ -62,7 +62,7 @@ class Faults(Arenas):
         sleepy = player(behaviour="late", seconds=1.0, deadline=0.3, fallback="default", action=0)
         lane.seat({"agent_0": "a"}, a=sleepy)
         lane.reset()
-        # The late answer says 2. The player still sleeps when the next request comes: that call is late too.
+        # The late answer is action 2. The player still sleeps at the next request, so that call is late too.
         moves = [lane.move()]
         while moves[-1]["fault"]:
             moves.append(lane.move())
@@ -122,7 +122,7 @@ class Faults(Arenas):
         lane = self.walk(behaviour="silent", deadline=0.2, fallback="default")
         began = time.monotonic()
         lane.move()
-        self.assertLess(time.monotonic() - began, 10.0)  # it would never answer
+        self.assertLess(time.monotonic() - began, 10.0)  # the operator would never answer
 
     def test_more_answers_than_were_requested_are_dropped(self):
         lane = self.walk(behaviour="twice", at="always")

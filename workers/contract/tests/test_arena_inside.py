@@ -1,4 +1,4 @@
-"""Operators that live in the arena's own process."""
+"""Operators that run in the arena's process: the same episodes as in their own process, and their faults."""
 
 import sys
 import tempfile
@@ -13,8 +13,6 @@ def insider(inside=True, deadline=None, **settings):
 
 
 class InsideOperators(Arenas):
-    """Operators in the arena's own process act as they would in theirs."""
-
     def seated(self, env_id="Walk-v0", **operator):
         opened = self.lane.open(env_id)
         self.lane.seat(dict.fromkeys(opened["agents"], "a"), a=insider(**operator))

@@ -1,4 +1,4 @@
-"""Operators that answer in the kernel."""
+"""Operators that run in the kernel: the arena requests each action and the kernel answers."""
 
 from lanes import Arenas, in_kernel
 from worker_processes import PATIENCE
@@ -15,7 +15,7 @@ class InTheKernel(Arenas):
     def test_is_queried_and_answers(self):
         ask = self.sit()
         self.assertEqual((ask["agent"], ask["operator"], ask["step_index"]), ("agent_0", "me", 0))
-        self.lane.send("answer", id=ask["id"] + 100, action=0)  # to no open request
+        self.lane.send("answer", id=ask["id"] + 100, action=0)  # answers no open request
         self.lane.send("answer", id=ask["id"], action=2, action_str="right!", reasoning="I felt like it")
         move = self.lane.wait_for("stepped")["moves"][0]
         self.assertEqual((move["action"], move["action_str"]), (2, "right!"))

@@ -1,4 +1,4 @@
-"""Operators that write, as language models do: what they are sent, what they report, and messages."""
+"""Language-model operators in an arena: their inputs, their reported exchanges and their messages."""
 
 import json
 import sys
@@ -27,14 +27,14 @@ def writer(needs=(), fallback="wait", **settings):
 
 class Writers(Arenas):
     def team(self, operators, **seats):
-        """A lane with red_0, red_1 and blue_0."""
+        """Return the lane, reset, with operators seated at red_0, red_1 and blue_0."""
         self.lane.open("Team-v0")
         self.lane.seat({"red_0": "a", "red_1": "a", "blue_0": "a", **seats}, **operators)
         self.lane.reset()
         return self.lane
 
     def called(self, agent, key="a"):
-        """Messages sent to an agent's operator, call by call."""
+        """Return the `called` messages that an agent's operator received, in order."""
         return [one for one in self.lane.received(key) if one["cmd"] == "called" and one["agent"] == agent]
 
     def test_operators_are_sent_what_they_need(self):
@@ -71,7 +71,7 @@ class Writers(Arenas):
         hello = {**left, "text": "hello"}
         self.assertEqual(second["messages"], [left, hello])
         self.assertEqual(self.called("blue_0", "b")[1]["messages"], [hello])
-        lane.reset()  # forgets what was not delivered
+        lane.reset()  # discards undelivered messages
         lane.step()
         self.assertEqual(self.called("blue_0", "b")[2]["messages"], [])
         lane.close()
@@ -103,7 +103,7 @@ class Writers(Arenas):
         self.assertEqual([one for one in lane.unasked if one["type"] == "partial"], [])
 
     def test_agents_of_one_process_are_answered_at_once(self):
-        lane = self.team({"a": writer(meets=3)})  # none answers before all three are called
+        lane = self.team({"a": writer(meets=3)})  # no agent answers before all three are called
         last = lane.episode()[-1]
         self.assertEqual((last["step_index"], last["episode"]["faults"]), (4, {}))
         self.assertEqual(lane.close(), 0)

@@ -1,4 +1,4 @@
-"""Arrays in messages: what is written, what is refused, what arrives where there is no NumPy."""
+"""Arrays in messages: decoded without NumPy, and refused if malformed; and the derivation of seeds."""
 
 import json
 import unittest

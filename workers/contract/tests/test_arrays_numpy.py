@@ -1,4 +1,4 @@
-"""NumPy's arrays go through a message and come out the same."""
+"""NumPy arrays survive a message unchanged."""
 
 import json
 
@@ -25,7 +25,7 @@ NAMES = [
 
 
 def sent(value):
-    """The value that arrives."""
+    """Return a value after a round trip through a message."""
     return unpack(decode_line(encode_line({"value": pack(value)}, OPERATING_LINE_LIMIT))["value"])
 
 

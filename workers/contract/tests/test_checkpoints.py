@@ -1,4 +1,4 @@
-"""Checkpoints: files that are whole or not there, with descriptions that others can trust."""
+"""Checkpoints: written completely or not at all, and validated before they are loaded or resumed."""
 
 import errno
 import io

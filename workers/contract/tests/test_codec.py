@@ -1,4 +1,4 @@
-"""Messages to bytes and back: strict JSON, one line, bounded."""
+"""Encoding and decoding of messages: strict JSON, one line each, of bounded length."""
 
 import json
 import math
@@ -13,7 +13,7 @@ from mosaic_contract.errors import LineTooLong
 
 
 class Array:
-    """The part of numpy that encode_line uses: tolist()."""
+    """The part of a NumPy array that encode_line uses: tolist()."""
 
     def tolist(self):
         return [1.0, math.nan]

@@ -1,4 +1,4 @@
-"""A configuration is read in all its spellings, and all of its problems are reported at once."""
+"""Training configurations: every accepted spelling is read, and all problems are reported at once."""
 
 import json
 import tempfile

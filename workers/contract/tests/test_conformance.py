@@ -1,4 +1,4 @@
-"""The conformance suite passes good workers, and says of each bad one what is bad."""
+"""Conformance suite: good workers pass every check, and each defect of a bad worker is reported."""
 
 import json
 import os
@@ -25,7 +25,7 @@ TRAINING = [
 OPERATING = ["discovery", "operating", "operating errors", "operating ends", "nothing left"]
 ARENA = ["discovery", "environments", "arena", "arena errors", "arena ends", "nothing left"]
 
-# What a worker does wrong, options of the check, and of each check that fails words of its report.
+# A worker's defect, the options of the run, and for each check that must fail the words in its report.
 BAD_TRAININGS = [
     (
         "prints garbage, ignores SIGTERM, leaves a grandchild",
@@ -161,7 +161,7 @@ class Conformance(unittest.TestCase):
     def check_all(self, worker, bad):
         for wrong, options, expected in bad:
             if wrong.endswith(HIDING) and not Path("/proc").exists():
-                continue  # a child in a session of its own is found through /proc
+                continue  # a child in its own session can only be found through /proc
             with self.subTest(wrong):
                 failed = self.check(worker, wrong, **options)
                 assert set(failed) == set(expected), failed

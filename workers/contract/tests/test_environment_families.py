@@ -1,4 +1,4 @@
-"""Several families of environments in one worker: each is found by the ids of its environments."""
+"""Several environment families in one worker: the environment's id selects the family."""
 
 import sys
 from types import ModuleType

@@ -1,4 +1,4 @@
-"""Reports of a training: each step counted, each episode, means of the latest."""
+"""Episode logger: counts steps, reports every episode, the speed and the means of recent episodes."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""Recordings of episodes: what was added is read again, in parts, and unfinished ones leave no file."""
+"""Episode recordings: read back as recorded, also in several parts; unfinished episodes leave no file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ring with bytes alone: what is published is what is read, and nothing else."""
+"""Frame ring with plain bytes: readers get exactly the published frames, and invalid frames are refused."""
 
 import math
 import os
@@ -75,7 +75,7 @@ class Publishing(RingTest):
             writer.publish(bytes(count), shape=size)
             taken = writer.path.stat()
             self.assertLessEqual(max(taken.st_size, taken.st_blocks * 512), 5 * count)
-            self.assertGreaterEqual(taken.st_blocks * 512, 4 * count)  # reserved, not just promised
+            self.assertGreaterEqual(taken.st_blocks * 512, 4 * count)  # reserved, not sparse
 
     def test_an_invalid_frame_is_refused_and_the_ring_continues(self):
         writer, reader = self.writer(), self.reader()

@@ -1,4 +1,4 @@
-"""Ends, removal and location of rings."""
+"""End, removal and location of rings."""
 
 import gc
 import io
@@ -68,7 +68,7 @@ class Ending(RingTest):
             first.publish(b"x", shape=(1, 1))
         self.assertEqual(reader.read().sequence, 5)
         second = self.writer()
-        first.close()  # must not take the link of the second along
+        first.close()  # must not remove the second writer's link
         second.publish(b"y", shape=(1, 1))
         reader.watch(30)
         deadline = time.monotonic() + 10
@@ -86,7 +86,7 @@ class Ending(RingTest):
                 writer.publish(b"x", shape=(1, 1))
             self.assertEqual(reader.read().sequence, last)
             reader.close()
-            self.assertIsNone(reader.read())  # the same frame again
+            self.assertIsNone(reader.read())  # that frame was already read
             reader.close()
             writer.close()
 
@@ -117,14 +117,14 @@ class Ending(RingTest):
             due = writer.due()
             writer.close()
             theirs.send(b"the child is at work")
-            theirs.recv(1)  # until the parent has looked
+            theirs.recv(1)  # wait until the parent has checked
             os._exit(0 if refused and not due else 1)
         ours.settimeout(CHILD_SECONDS)
         ours.recv(100)
         self.assertTrue(writer.due())
         self.assertEqual((reader.state, reader.read().pixels), ("open", b"x"))
         path = writer.path
-        with mock.patch.object(Path, "unlink"):  # what a killed writer leaves, while its child lives on
+        with mock.patch.object(Path, "unlink"):  # as if the writer were killed while its child lives on
             writer.close()
         self.assertEqual(sweep(), [path])
         theirs.close()
@@ -150,7 +150,7 @@ class Ending(RingTest):
                 timeout=CHILD_SECONDS,
                 check=False,
             )
-        # The second has swept what the first has left, when it started.
+        # The second writer, when it started, swept the first one's ring.
         dead = [path for path in self.rings() if path != alive.path]
         self.assertEqual(len(dead), 1)
         other = alive.path.with_name("gpu-0")
@@ -160,7 +160,7 @@ class Ending(RingTest):
         clear(self.folder / "dead-2")
         self.assertEqual(self.rings(), [alive.path])
         self.assertEqual(list((self.folder / "dead-2").iterdir()), [])
-        clear(self.run_dir)  # lives: only its link goes
+        clear(self.run_dir)  # its writer lives: only the link is removed
         self.assertEqual(sweep(), [])
         self.assertEqual(self.rings(), [alive.path])
         self.assertTrue(other.exists())
@@ -199,7 +199,7 @@ class Places(RingTest):
         self.assertEqual(list((self.folder / "elsewhere").iterdir()), [])
 
     def assert_ended(self, reason):
-        """A new writer has come to its end, and the log says why."""
+        """Assert that a new writer starts in the ended state and logs the reason."""
         with redirect_stderr(io.StringIO()) as log:
             writer = self.writer()
         self.assertRegex(log.getvalue(), f"^no frames: .*{reason}.*\n$")

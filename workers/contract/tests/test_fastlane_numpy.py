@@ -1,4 +1,4 @@
-"""Frames from numpy arrays: every kind that renderers return, clear words for those that are no frames."""
+"""Frames from NumPy arrays: every dtype and layout that renderers return; clear errors for invalid arrays."""
 
 import numpy as np
 import pytest

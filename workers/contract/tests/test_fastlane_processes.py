@@ -1,4 +1,4 @@
-"""The ring between processes that are killed, run at full speed and find no room."""
+"""Frame ring between processes: killed writers and readers, full-speed writing, and full shared memory."""
 
 import json
 import os
@@ -20,7 +20,7 @@ DEADLINE = 60
 
 @pytest.fixture
 def start():
-    """Start ``peers/framing.py``; whatever still runs at the end is killed."""
+    """Start ``peers/framing.py``; kill the processes still running at the end."""
     started = []
 
     def start(*words, **options):
@@ -50,7 +50,7 @@ def comes_true(condition):
 
 
 def test_a_writer_killed_in_the_middle_of_a_frame(start, tmp_path, tmp_path_factory, monkeypatch):
-    shared = tmp_path_factory.mktemp("shared")  # elsewhere any new writer removes the ring of a killed one
+    shared = tmp_path_factory.mktemp("shared")  # in /dev/shm another test's writer could sweep it
     monkeypatch.setattr(ring_files, "SHARED_MEMORY", shared)
     killed = start("killed_in_the_middle", tmp_path, shared)
     assert killed.wait(DEADLINE) == -signal.SIGKILL
@@ -92,7 +92,7 @@ def test_a_reader_killed_in_the_middle_of_a_copy(start, tmp_path):
 
 
 def test_three_readers_of_a_writer_at_full_speed(start, tmp_path):
-    """Sizes and channels change meanwhile."""
+    """The frames' sizes and channels change while they are read."""
     count = 30_000
     writer = start("full_speed", tmp_path, count)
     assert writer.stdout.readline() == "ready\n"
@@ -113,7 +113,7 @@ def test_three_readers_of_a_writer_at_full_speed(start, tmp_path):
 
 
 def test_shared_memory_that_is_full(start, tmp_path):
-    """Where it may be mounted: shared memory of 300 KiB, in which the third frame's ring does not fit."""
+    """Shared memory of 300 KiB, too small for the third frame's ring; skipped where it cannot be mounted."""
     namespace = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
     if not shutil.which("unshare") or subprocess.run([*namespace, "true"], capture_output=True).returncode:
         pytest.skip("this machine allows no mount namespace, so shared memory cannot be made small")

@@ -1,4 +1,4 @@
-"""Frames that were overwritten, and files that only claim to be a ring, are never shown."""
+"""Overwritten frames, and files that only look like a ring, are never shown."""
 
 import os
 import struct
@@ -28,7 +28,7 @@ class Torn(RingTest):
         steps = iter(range(1, 1 + SLOTS))
 
         def fence():
-            writer._words[BUSY_AT : BUSY_AT + SLOTS] = NOBODY  # as others do that are done
+            writer._words[BUSY_AT : BUSY_AT + SLOTS] = NOBODY  # as other readers do when they finish
             for step in steps:
                 writer.publish(bytes([step]) * 300, Hud(step=step), (10, 10, 3))
 
@@ -103,7 +103,7 @@ class Torn(RingTest):
 
 
 class Hostile(RingTest):
-    """A reader finds no frame in a file that is not a ring, and changes nothing."""
+    """A reader finds no frame in a file that is not a ring, and leaves the file unchanged."""
 
     def setUp(self):
         super().setUp()
@@ -132,7 +132,7 @@ class Hostile(RingTest):
             os.urandom(2 * HEADER_BYTES),
             self.header(MAGIC, PIXELS_AT + 64),  # slots beyond the end of the file
             self.header(MAGIC, (1 << 64) - 8),
-            self.header(MAGIC, PIXELS_AT + 65) + bytes(HEADER_BYTES),  # slots off their words
+            self.header(MAGIC, PIXELS_AT + 65) + bytes(HEADER_BYTES),  # slots not aligned to words
             self.header(MAGIC, 8) + bytes(HEADER_BYTES),
             self.header(MAGIC ^ 1),
         ):
@@ -180,7 +180,7 @@ class Hostile(RingTest):
                 ring.words[(slot + at) // 8], true = lie, ring.words[(slot + at) // 8]
                 self.assertIsNone(reader.read())
                 ring.words[(slot + at) // 8] = true
-        for lie in (float("nan"), float("inf")):  # when it was published
+        for lie in (float("nan"), float("inf")):  # time of publication
             struct.pack_into("@d", ring.memory, slot + 16, lie)
             self.assertIsNone(reader.read())
         struct.pack_into("@d", ring.memory, slot + 16, 1.0)

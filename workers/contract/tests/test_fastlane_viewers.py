@@ -1,4 +1,4 @@
-"""Frames are due as often as a viewer wants them, and no more often."""
+"""Frame pacing: a frame is due at the highest rate that a viewer requests, and never more often."""
 
 from unittest import mock
 
@@ -9,7 +9,7 @@ from rings import RingTest, gaps
 
 
 class Wanting(RingTest):
-    """Frames are due by a clock that the test controls."""
+    """Frame pacing by a clock that the test controls."""
 
     def setUp(self):
         super().setUp()
@@ -21,7 +21,7 @@ class Wanting(RingTest):
         self.now += int(seconds * 1e9)
 
     def frames_in(self, seconds, writer, *readers, step=0.001, render=0.0):
-        """Publish whatever is due while the clock runs; the times of the frames."""
+        """Publish every due frame for `seconds` of the test's clock; return the frames' times."""
         times, end = [], self.now + int(seconds * 1e9)
         while self.now < end:
             for reader, fps in readers:
@@ -84,7 +84,7 @@ class Wanting(RingTest):
         writer, reader = self.writer(share=0.04), self.reader()
         reader.watch(30)
         self.assertTrue(writer.due())
-        self.wait(2)  # libraries are loaded
+        self.wait(2)  # the first drawing loads libraries
         writer.publish(b"x", shape=(1, 1))
         reader.watch(30)
         self.assertTrue(writer.due())
@@ -134,7 +134,7 @@ class Wanting(RingTest):
             written = memoryview(bytes(words[leases])).cast("Q")
             one.unwatch()
             other.watch(30)
-            words[leases] = written  # what the first had written arrives on top of it
+            words[leases] = written  # the first reader's words overwrite the second's
             self.assertGreater(len(self.frames_in(3, writer, (one, 1), (other, 30))), 80)
 
     def test_frames_are_switched_off_and_on_by_readers(self):
@@ -148,7 +148,7 @@ class Wanting(RingTest):
         self.assertTrue(writer.due())
         writer.publish(bytes(300), shape=(10, 10, 3))
         other.enable(False)
-        writer.publish(bytes(3000), shape=(10, 100, 3))  # in another ring
+        writer.publish(bytes(3000), shape=(10, 100, 3))  # too large for the ring: moves to a new one
         self.assertFalse(reader.enabled)
         reader.watch(30)
         self.wait(0.2)
@@ -181,7 +181,7 @@ class Wanting(RingTest):
 
         def look(words, now):
             found = smallest_interval(words, now)
-            if next(looks):  # the last one
+            if next(looks):  # the second and last look
                 reader.watch(30)
             return found
 

@@ -1,4 +1,4 @@
-"""Hooks on imports, on packages written for the test."""
+"""Import hooks: deferred modules and callbacks after an import."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ImportHooks(unittest.TestCase):
         import library
 
         assert {"plotting.lines", "plotting.shapes", "reports"}.isdisjoint(sys.modules)
-        assert library.Circle is object, "a class in annotations"
+        assert library.Circle is object, "a deferred class, used only in annotations, must be `object`"
         assert library.draw("dots") == "a line of dots"
         assert "plotting.lines" in sys.modules and "reports" not in sys.modules
 
@@ -53,7 +53,7 @@ class ImportHooks(unittest.TestCase):
         import library
         from plotting.shapes import Circle
 
-        assert sys.modules["reports"] is library.reports is reports, "it was imported before"
+        assert sys.modules["reports"] is library.reports is reports, "an imported module was deferred"
         assert Circle is not object
 
     def test_a_callback_runs_once_a_module_has_been_imported(self):

@@ -1,7 +1,7 @@
-"""The contract works on the oldest interpreter that is promised and on the newest that is present.
+"""The contract works on the oldest supported interpreter and on the newest one installed.
 
-What it does is tested once, on the interpreter of the whole suite. Run here is what an interpreter may
-change: which modules and functions there are, signals, descriptors, processes, memory.
+The full suite runs on one interpreter. These runs cover what depends on the interpreter: the standard
+library, signals, descriptors, processes and memory.
 """
 
 import os
@@ -47,7 +47,7 @@ TESTED = [
 
 
 def version_of(python: str) -> "tuple[int, int] | None":
-    """The version of an interpreter, None where it does not start (a version manager's shim may not)."""
+    """Return the version of an interpreter; None if it does not start (a version manager's shim may not)."""
     program = "import sys; print(*sys.version_info[:2])"
     done = subprocess.run([python, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     found = re.fullmatch(r"(\d+) (\d+)\n", done.stdout)
@@ -55,7 +55,7 @@ def version_of(python: str) -> "tuple[int, int] | None":
 
 
 def present() -> "dict[tuple[int, int], str]":
-    """Interpreters on PATH, and those that pyenv keeps, by version."""
+    """Return {version: path} of the interpreters on PATH and in pyenv's folder."""
     candidates = [shutil.which(f"python3.{minor}") for minor in range(OLDEST[1], 30)]
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     candidates += [sys.executable, *map(str, pyenv.glob("versions/3.*/bin/python"))]
@@ -87,7 +87,7 @@ def test_frames_on_every_other_python(tmp_path):
 
 
 def run_tests(compiled, python, *names):
-    """Run unit tests with an interpreter, which keeps its compiled files in a folder of the test's own."""
+    """Run unit tests with an interpreter; its bytecode goes to the folder `compiled`."""
     done = subprocess.run(
         [python, "-W", "error", "-m", "unittest", *names],
         cwd=TESTS,

@@ -1,4 +1,4 @@
-"""Language models with the standard library alone: recordings, replays, budgets, retries, prices."""
+"""Language models with the standard library alone: replays, budgets, retries and parsing of answers."""
 
 import string
 import tempfile

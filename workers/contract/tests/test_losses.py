@@ -1,4 +1,4 @@
-"""A library's losses under the common names."""
+"""Common names for the losses that libraries report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings that an environment does not have are refused in a sentence, by who knows what it has."""
+"""Environment settings: an unknown one is refused with the nearest known name, else with all of them."""
 
 import functools
 

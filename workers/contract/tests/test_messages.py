@@ -1,4 +1,4 @@
-"""The messages of the protocol, written and read; and what a worker reports about itself."""
+"""Protocol messages, written and read, and a worker's metadata and capabilities."""
 
 import math
 import sys

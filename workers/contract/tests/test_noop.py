@@ -1,4 +1,4 @@
-"""Actions that do nothing, by what they are called."""
+"""No-op actions, recognised by name, and the default action of an operator, which is always legal."""
 
 import unittest
 

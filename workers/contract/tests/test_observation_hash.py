@@ -1,4 +1,4 @@
-"""The hashes of observations, by which a replay is compared with its recording."""
+"""Observation hashes, which compare a replay with its recording."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""Operators as processes: commands, answers, errors, ends."""
+"""Operator processes: commands, answers, errors and ways to end."""
 
 import contextlib
 import json
@@ -68,7 +68,7 @@ class Talking(unittest.TestCase):
     def wait_for_log(self, text):
         deadline = time.monotonic() + PATIENCE
         while text not in self.log.read_text():
-            assert time.monotonic() < deadline, f"never logged: {text}"
+            assert time.monotonic() < deadline, f"not logged within {PATIENCE} s: {text}"
             time.sleep(0.01)
 
 
@@ -109,7 +109,7 @@ class Answers(Talking):
         )
         assert partial == {"type": "partial", "player_id": "agent_0", "text": partial["text"]}
         assert len(partial["text"]) == 20_000 and partial["text"].endswith("thinking aloud")
-        answer = self.hear()  # no second line: five a second at most
+        answer = self.hear()  # no second partial line: at most five a second
         assert answer["type"] == "action_selected"
         assert answer["action"] == sorted(
             ["action_mask", "description", "frame", "info", "messages", "step_index", "teammates"]
@@ -168,7 +168,7 @@ class Answers(Talking):
 class Errors(Talking):
     def error(self, answer):
         assert answer["type"] == "error", answer
-        assert self.ask("ping") == {"type": "pong"}, "the loop goes on"
+        assert self.ask("ping") == {"type": "pong"}, "the server must answer after an error"
         return answer["error_type"], answer["retryable"], answer["message"]
 
     def test_an_operator_that_raises(self):
@@ -277,12 +277,12 @@ class ConcurrentAgents(Talking):
             self.send(json.dumps(command).encode())
 
     def begun(self):
-        """The calls that operators have begun."""
+        """Return (agent, step) of the calls that operators have begun."""
         lines = [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
         return [(line["agent"], line["step"]) for line in lines if line["cmd"] == "called"]
 
     def hang(self):
-        """Two agents in the middle of calls that never end."""
+        """Start calls of two agents that do not return for 600 s."""
         self.agents("a", "b", seconds=600)
         self.call("a", "b")
         deadline = time.monotonic() + PATIENCE
@@ -293,13 +293,13 @@ class ConcurrentAgents(Talking):
     def test_agents_act_at_once_and_each_in_order(self):
         self.agents("a", "b", meets=2)  # a call returns when both agents are called
         self.call("a", "a", "b", "b")
-        self.send(b'{"cmd": "episode_end"}')  # of both, so after all calls
+        self.send(b'{"cmd": "episode_end"}')  # for both agents, so answered after all calls
         self.send(b'{"cmd": "ping"}')
         self.call("no such agent")
         heard = [self.hear() for _ in range(7)]
         stray = next(answer for answer in heard if answer["type"] == "error")
         assert "there are: a, b" in stray["message"]
-        heard.remove(stray)  # at once: it waits for no agent
+        heard.remove(stray)  # answered at once: it waits for no agent
         assert [answer["type"] for answer in heard] == ["action_selected"] * 4 + ["ok", "pong"]
         assert sorted(answer["player_id"] for answer in heard[:4]) == ["a", "a", "b", "b"]
 
@@ -322,8 +322,8 @@ class ConcurrentAgents(Talking):
         self.send(b'{"cmd": "ping"}')
         heard = [self.hear() for _ in range(4)]
         assert sorted(answer["type"] for answer in heard) == ["action_selected", "ok", "pong", "pong"]
-        assert heard[-1] == {"type": "pong"}, "nothing more comes of what was before it"
-        assert self.log.read_text().count('"made"') == 4  # a new operator for each
+        assert heard[-1] == {"type": "pong"}, "an abandoned call must not answer"
+        assert self.log.read_text().count('"made"') == 4  # a new operator for each agent
         self.worker.send_signal(signal.SIGTERM)
         assert self.worker.wait(PATIENCE) == 143
 
@@ -369,7 +369,7 @@ class ConcurrentAgents(Talking):
         began = time.monotonic()
         assert self.ask("stop") == {"type": "stopped"}
         assert self.worker.wait(PATIENCE) == 0
-        assert time.monotonic() - began < 20.0  # the calls take 600
+        assert time.monotonic() - began < 20.0  # the calls take 600 s
         assert self.worker.stdout.read() == b""
 
     def test_sigterm_in_the_middle_of_calls(self):
@@ -415,7 +415,7 @@ class OtherWorkers(unittest.TestCase):
             parent.wait()
             deadline = time.monotonic() + PATIENCE
             while alive(operator):
-                assert time.monotonic() < deadline, "the operator outlives its parent"
+                assert time.monotonic() < deadline, "the operator outlived its parent"
                 time.sleep(0.01)
         os.close(reading)
         os.close(writing)

@@ -1,4 +1,4 @@
-"""PettingZoo's environments are found by id, without importing them."""
+"""PettingZoo environments are found by id without being imported."""
 
 import sys
 import tempfile

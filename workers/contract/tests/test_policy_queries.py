@@ -1,4 +1,4 @@
-"""Queries of policies: the arrays in shared memory, and which observations follow on the last action."""
+"""Policy queries: arrays in shared memory, and whether a query continues the current episode."""
 
 import os
 import unittest
@@ -43,7 +43,7 @@ class Memory(unittest.TestCase):
 
 
 class Summing:
-    """A recurrent policy: the action is the sum of what it has acted on in the episode."""
+    """A recurrent policy: the action is the sum of the episode's observations so far."""
 
     def __init__(self, setup):
         self.total = 0
@@ -64,7 +64,7 @@ class Summing:
 
 
 class Counting:
-    """A policy whose actions have the sum of an observation and, as thousands, the rows of its input."""
+    """A policy whose action is the sum of an observation plus 1000 times the batch size."""
 
     def __init__(self, setup):
         self.space = {"type": "Box", "shape": [2], "dtype": "float32", "low": 0, "high": 1}
@@ -78,7 +78,7 @@ class Counting:
 
 
 class Selections(unittest.TestCase):
-    """Actions of a policy without memory are computed in inputs of the same size, however many they are."""
+    """A memoryless policy computes actions in batches of one size, whatever the number of observations."""
 
     def test_of_one_and_of_many(self):
         server = OperatorServer(lambda: None, Counting)
@@ -97,7 +97,7 @@ class Selections(unittest.TestCase):
         unlike = [pack(np.array(observation)) for observation in ([1, 2], [0.0, 1], [1, 2, 3])]
         answer = server.perform({**together, "observations": unlike})
         self.assertEqual(answer["actions"], [16_003, 16_001, -1])
-        self.assertEqual(select([1, 2, 3]), -1)  # another form, which is the operator's to judge
+        self.assertEqual(select([1, 2, 3]), -1)  # another shape is passed to the operator's own select_action
         queries = Counting(None).queries()
         self.assertEqual(queries.select(np.ones((20, 2))).tolist(), [16_002] * 20)
 
@@ -114,7 +114,7 @@ class Queries(Memory):
         self.assertEqual(ready["provides"], ["action", "value"])
         self.assertEqual(self.ask("action", [1, 2], True), 3)
         self.assertEqual(self.ask("value", [1, 2], True), 6)
-        self.assertEqual(self.ask("value", [1, 2], True), 6)  # unlike actions, it does not continue
+        self.assertEqual(self.ask("value", [1, 2], True), 6)  # values do not advance the state
         self.assertEqual(self.ask("action", [1, 2], True), 6)
         self.assertEqual(self.ask("action", [[1, 2], [0, 1]], False).tolist(), [3, 1])
         self.server.perform({"cmd": "episode_begin", "player_id": "a"})

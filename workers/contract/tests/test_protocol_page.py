@@ -1,4 +1,4 @@
-"""workers/PROTOCOL.md agrees with the messages of the contract."""
+"""workers/PROTOCOL.md agrees with the contract's messages, options and commands."""
 
 import os
 import re
@@ -22,7 +22,7 @@ OPTION = re.compile(r"--[a-z-]+")
 
 
 def rows(section, first):
-    """The rows of the table in a section of the page whose first column is `first`, each a list of cells."""
+    """Rows, as lists of cells, of the table in `section` whose first column is headed `first`."""
     text = PAGE.read_text(encoding="utf-8").partition(f"\n## {section}\n")[2].partition("\n## ")[0]
     table = text.partition(f"\n| {first} |")[2].partition("\n\n")[0]
     return [line.strip("| ").split("|") for line in table.splitlines()[2:]]
@@ -33,7 +33,7 @@ def names(cell):
 
 
 def commands(section):
-    """{command: (answer, fields of the answer)} of a table of commands."""
+    """Return {command: (answer type, {field: marks})} of a section's table of commands."""
     table = {}
     for command, _, answer, *answered in rows(section, "command"):
         (name,), (kind,) = names(command), names(answer)

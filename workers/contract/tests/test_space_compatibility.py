@@ -1,4 +1,4 @@
-"""A policy fits a space or the sentence says why not, whatever kind the space is of."""
+"""Compatibility of a policy's spaces with an environment's, and the sentence that explains a mismatch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spaces as JSON, recognised by the names of their classes."""
+"""Description of spaces as JSON, by their class names."""
 
 import unittest
 
@@ -37,7 +37,7 @@ class MissionSpace(Space):
 
 
 class Moves(Discrete):
-    """A kind of Discrete of the user's own."""
+    """A user's subclass of Discrete."""
 
 
 class Descriptions(unittest.TestCase):

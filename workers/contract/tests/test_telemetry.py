@@ -1,4 +1,4 @@
-"""The stream a worker writes: whole lines, one end, and never a reason for a training to stop."""
+"""A worker's telemetry stream: complete lines, one terminal event, and no error that stops the training."""
 
 import json
 import os
@@ -144,9 +144,7 @@ class Stream(unittest.TestCase):
 class FullDevice(unittest.TestCase):
     def test_lines_are_dropped_while_nothing_can_be_written_and_the_stream_recovers(self):
         reader, writer = os.pipe()
-        os.set_blocking(
-            writer, False
-        )  # a full pipe fails as a full disk does, some bytes written, the rest not
+        os.set_blocking(writer, False)  # a full pipe fails as a full disk does: after a partial write
         telemetry = Telemetry("r", writer)
         for step in range(100):
             telemetry.metrics(step, {"loss": 0.5, "pad" * 3000: 1.0})

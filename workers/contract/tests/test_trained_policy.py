@@ -1,4 +1,4 @@
-"""Operators that act from checkpoints: what is required of settings, files, spaces, and what they share."""
+"""Operators that act from checkpoints: checks of settings, files and spaces; sharing of a loaded policy."""
 
 import json
 import os

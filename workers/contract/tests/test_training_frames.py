@@ -1,4 +1,4 @@
-"""Frames of a training: of environments that can draw and do not know it, and never a reason to fail."""
+"""Training frames: environments have a render mode only while drawing; no drawing error fails a training."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from mosaic_contract.fastlane import FrameReader, Hud, TrainingFrames
 
 
 class Environment:
-    """Draws its number; smokes with every step that it takes in a render mode."""
+    """An environment whose frames are filled with its number."""
 
     def __init__(self, number=0, render_mode=None):
         if number < 0:
@@ -70,7 +70,7 @@ def test_as_many_are_shown_as_the_grid_has_places_and_outside_of_a_drawing_none_
     assert made == [{"render_mode": "rgb_array"}] * 2 + [{}]
     publish(frames)
     frame = reader.read()
-    assert (frame.height, frame.width) == (2, 10)  # two, and a gap
+    assert (frame.height, frame.width) == (2, 10)  # two environments side by side, and a gap
     assert frame.hud == Hud(5, 70, 0.5, 5.0, None, text="means of 2 environments")
 
 

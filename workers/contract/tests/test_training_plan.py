@@ -1,4 +1,4 @@
-"""Plans of trainings: made once in a training's process, with everything that is wrong in one error."""
+"""Training plans: made once per process; all problems are reported in one error."""
 
 import json
 import unittest

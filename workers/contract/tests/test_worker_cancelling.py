@@ -1,4 +1,4 @@
-"""A whole worker as a process of its own: how it is stopped, and that it ends with its parent."""
+"""Cancellation of a worker process by signals, and its end when its parent dies."""
 
 import os
 import signal
@@ -171,7 +171,7 @@ class Cancelling(WorkerProcess):
         assert self.end().KIND == "run_cancelled"
 
     def open_for_writing(self, fifo):
-        """False until the worker has opened its end."""
+        """Return whether the worker has opened the FIFO's other end."""
         try:
             self.addCleanup(os.close, os.open(fifo, os.O_WRONLY | os.O_NONBLOCK))
         except OSError:

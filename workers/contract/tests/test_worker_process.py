@@ -1,4 +1,4 @@
-"""A whole worker as a process of its own: what it prints, what it is sent, how it ends."""
+"""Worker processes: their streams, configuration errors and exit codes."""
 
 import json
 import os

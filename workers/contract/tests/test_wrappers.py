@@ -1,4 +1,4 @@
-"""Transforms of observations: the spaces and observations that they make, and what is refused."""
+"""Observation transforms: their spaces and observations, and the spaces that they refuse."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SEEN = {
 
 
 def test_a_vector_of_minigrids_observation() -> None:
-    """The direction, the image, the words of the mission; those that are not MiniGrid's count as one."""
+    """Direction, image and word counts of the mission; words unknown to MiniGrid share one count."""
     flat = observation_transform(GRID, ["flat"], "Grid-v0")
     vector = flat.observe(SEEN)
     assert (list(vector.shape), str(vector.dtype)) == (flat.space["shape"], flat.space["dtype"])
@@ -116,7 +116,7 @@ FRAME = {"type": "Box", "shape": [210, 160, 3], "dtype": "uint8", "low": 0, "hig
 
 
 def test_games_are_seen_as_stacked_pictures() -> None:
-    """Whatever else they are wrapped in; and nothing but games."""
+    """'atari' gives four stacked 84×84 images, must come first and applies to Atari games only."""
     assert observation_transform(FRAME, ["atari"], "ALE/Pong-v5").space["shape"] == [4, 84, 84]
     last = observation_transform(FRAME, ["atari", "channels_last"], "PongNoFrameskip-v4")
     assert last.space["shape"] == [84, 84, 4]
@@ -128,7 +128,7 @@ def test_games_are_seen_as_stacked_pictures() -> None:
 
 
 def test_a_policy_sees_what_its_training_saw() -> None:
-    """By the description of its checkpoint, whose spaces are the environment's own."""
+    """The wrappers in a checkpoint's description transform the environment's own spaces."""
     described = {"env_id": "Grid-v0", "observation_space": GRID, "action_space": {"type": "Discrete", "n": 7}}
     assert transform_of(described).observe(SEEN) is SEEN
     assert transform_of({**described, "wrappers": ["flat"]}).observe(SEEN).shape == (64,)

@@ -1,4 +1,4 @@
-"""A whole worker as a process of its own, for tests: each writes the body of a shim's `train`."""
+"""Test harness for worker processes: a test supplies the body of the shim's `train`."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ import mosaic_contract
 from mosaic_contract import decode_line, parse_message
 
 CONTRACT = str(Path(mosaic_contract.__file__).parent.parent)
-PATIENCE = 60.0  # seconds until a test gives up; nothing here takes more than a few
+PATIENCE = 60.0  # seconds until a test gives up; a passing test needs only a few
 WORKER = """
 import atexit, ctypes, os, signal, subprocess, sys, threading, time
 from mosaic_contract import *
@@ -91,7 +91,7 @@ class WorkerProcess(unittest.TestCase):
 
     def kill(self, process):
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # children of a test that failed, too
+            os.killpg(process.pid, signal.SIGKILL)  # also ends the children of a failed test
         process.wait()
 
     def run_to_its_end(self, body, *arguments, **streams):
@@ -107,14 +107,14 @@ class WorkerProcess(unittest.TestCase):
     def wait_until(self, condition):
         deadline = time.monotonic() + PATIENCE
         while not condition():
-            assert time.monotonic() < deadline, f"never came; log:\n{self.log()}"
+            assert time.monotonic() < deadline, f"not true within {PATIENCE} s; log:\n{self.log()}"
             time.sleep(0.02)
 
     def wait_for(self, kind):
         self.wait_until(lambda: any(kind == m.KIND for m in self.messages()))
 
     def end(self):
-        """The terminal event, after checking that there is exactly one, at the end."""
+        """Return the terminal event; assert that it is the only one and the last message."""
         messages = self.messages()
         assert [m.KIND for m in messages if m.TERMINAL] == [messages[-1].KIND], messages
         return messages[-1]

@@ -1,4 +1,4 @@
-"""A worker whose operators do what the setting `behaviour` of their agent says."""
+"""A worker whose operators behave as their `behaviour` setting says."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ def metadata():
 
 
 class Told:
-    """Answers with all that it was given."""
+    """Answers with everything it received."""
 
     def __init__(self, setup):
         self.setup, self.episode = setup, None
@@ -65,7 +65,7 @@ class Misbehaving:
 
 
 class Writing:
-    """A language model: shows what it writes, and says what led to its action."""
+    """A language-model operator: sends partial text, and reports the exchange behind its action."""
 
     def __init__(self, setup):
         self.setup = setup

@@ -1,6 +1,6 @@
 """A family of tiny environments, for tests of arenas: `python arena_family.py --arena`.
 
-Most are fine; those that misbehave are named by what they do.
+An environment that misbehaves is named after its fault.
 """
 
 import random
@@ -31,7 +31,7 @@ class Discrete:
 
 
 class Walk:
-    """One agent, three actions; the reward is the action; five steps. The observation is drawn at random."""
+    """One agent, three actions, five steps; the reward is the action, the observation is random."""
 
     render_mode = None
 
@@ -46,7 +46,7 @@ class Walk:
         return self.look(), {}
 
     def look(self):
-        return self.random.randrange(50) + random.randrange(50)  # its own numbers, and everybody's
+        return self.random.randrange(50) + random.randrange(50)  # its own generator and the global one
 
     def step(self, action):
         self.steps += 1
@@ -63,14 +63,14 @@ class Walk:
 
 
 class Own(Walk):
-    """A walk whose observations are drawn from its own numbers only."""
+    """A walk whose observations come from its own generator only."""
 
     def look(self):
         return self.random.randrange(100)
 
 
 class Doors(Walk):
-    """The middle action is legal in every other step, which the method of sb3-contrib's convention says."""
+    """The middle action is legal in every other step; `action_masks` reports it, as in sb3-contrib."""
 
     def action_masks(self):
         return [True, self.steps % 2 == 0, True]
@@ -103,14 +103,14 @@ class NoReset(Walk):
 
 
 class Large(Walk):
-    """Observations that fit in no pipe."""
+    """Observations of 3 MB, larger than a pipe's buffer."""
 
     def look(self):
         return "x" * 3_000_000
 
 
 class Strange(Walk):
-    """Observations that cannot be sent, and an info of which a part can be sent."""
+    """Observations that cannot be serialized, and an info that can be serialized in part."""
 
     def reset(self, seed=None):
         super().reset(seed)
@@ -149,7 +149,7 @@ class Together:
 
 
 class Team(Together):
-    """Three agents at once, in two teams, for four steps; each sees something else."""
+    """Three agents at once, in two teams, for four steps; each observes a different text."""
 
     possible_agents = ("red_0", "red_1", "blue_0")
 
@@ -169,7 +169,7 @@ class Team(Together):
         return {agent: f"{agent} sees {self.steps}" for agent in self.agents}
 
     def render(self):
-        import numpy  # the other environments do without
+        import numpy  # the other environments need no NumPy
 
         return numpy.full((2, 4, 3), (255, 0, 0), "uint8")
 
@@ -255,8 +255,8 @@ def facts(env, agent):
 
 
 class Insider:
-    """An operator in the arena's process: spoils what it is given; its `trouble` begins at step 2. With
-    `silent` it does not explain."""
+    """An operator in the arena's process. It empties the observations and infos that it receives; its
+    `trouble` begins at step 2. With `silent` it returns a bare action."""
 
     def __init__(self, setup):
         self.player_id, self.settings = setup.player_id, setup.settings

@@ -1,10 +1,9 @@
-"""An operator of another author, well or badly: `python arena_player.py [plain] [mute] [seeded]
-[chatty] [blind]`. A plain one knows the plain protocol only; if mute it says nothing to what it does not
-know, if seeded its help names a seed, if blind it ignores observations. A chatty one writes additional
-lines, and its capabilities in a form of its own.
+"""A third-party operator: `python arena_player.py [plain] [mute] [seeded] [chatty] [blind]`. plain: only the
+plain protocol; mute: no reply to unknown commands; seeded: a --seed option in its help; blind: ignores
+observations; chatty: additional lines, and capabilities in another format.
 
-`settings` of init_agent say how it behaves: `behaviour` (below), `action` (1) that it plays, `at` (0): at
-which of its calls it behaves so, counted from 0, "always" for all of them. What it receives goes to stderr.
+`settings` of init_agent: `behaviour` (see `select_action`), `action` (default 1) to play, and `at` (default
+0), the call at which it misbehaves, counted from 0, or "always". Logs received commands to stderr.
 """
 
 import json

@@ -1,8 +1,8 @@
-"""An operator as a language model would be: `python arena_writer.py --interactive`.
+"""An operator that acts as a language model does: `python arena_writer.py --interactive`.
 
-What its settings say it does at each step: `meets` (waits until so many agents of this process are called),
-`seconds` (that a call takes), `hang_at` (a step), `writes` (a string, in partial lines), `says` (messages),
-`exchanges`, `raises` (the type of an error). What it is sent goes to stderr.
+Settings: `meets` (number of calls that must be in progress before any answers), `seconds` (duration of a
+call), `hang_at` (step at which it hangs), `writes` (text of a partial line), `says` (messages), `exchanges`,
+`raises` (name of an error class). Logs what it receives to stderr.
 """
 
 import json
@@ -22,7 +22,7 @@ def log(**facts):
 
 
 def meet(agents):
-    """Return when a multiple of so many calls have come."""
+    """Wait until the number of calls reaches the next multiple of `agents`."""
     global count
     with called:
         count += 1

@@ -1,7 +1,6 @@
-"""A process that writes frames, or reads them and checks each: ``framing.py WHAT RUN_FOLDER [ARGUMENT]``.
+"""A process that writes frames, or reads and checks them: ``framing.py FUNCTION RUN_FOLDER [ARGUMENT]``.
 
-Every frame is one value in all its bytes, the low byte of the number that its HUD gives as step; sizes and
-channels change with the number where the writer is to vary them.
+All bytes of a frame equal the low byte of the step in its HUD, so that a torn frame is recognised.
 """
 
 import json
@@ -24,7 +23,7 @@ def publish(writer, step, size=SIZES[0]):
 
 
 def reported(frame):
-    """The step of a frame, all of which speaks of the same one; else the frame is wrong: AssertionError."""
+    """Return a frame's step; raise AssertionError unless its pixels and its HUD all belong to that step."""
     step, hud = frame.hud.step, frame.hud
     assert frame.pixels == bytes([step & 255]) * (frame.height * frame.width * frame.channels), "torn pixels"
     assert hud == Hud(-step, step, step / 2, agent=str(step), text=str(step) * 5), hud
@@ -32,7 +31,7 @@ def reported(frame):
 
 
 def killed_in_the_middle(run_dir, shared):
-    """Ten whole frames in ``shared`` memory, and a SIGKILL after the pixels of the eleventh."""
+    """Publish ten frames in ``shared`` memory, then die by SIGKILL after the pixels of the eleventh."""
     ring_files.SHARED_MEMORY = Path(shared)
     writer = FrameWriter(run_dir)
     for step in range(1, 11):
@@ -50,7 +49,7 @@ def killed_in_the_middle(run_dir, shared):
 
 
 def full_speed(run_dir, count):
-    """``count`` frames without a pause, of changing sizes; stays until stdin is closed."""
+    """Publish ``count`` frames of changing sizes without a pause; exit when stdin is closed."""
     writer = FrameWriter(run_dir)
     print("ready", flush=True)
     sys.stdin.readline()
@@ -62,7 +61,7 @@ def full_speed(run_dir, count):
 
 
 def watch_and_check(run_dir, last):
-    """Read until the frame ``last``; counts what was read, torn and out of order."""
+    """Read up to the frame ``last``; print the counts of frames read, torn and out of order."""
     reader = FrameReader(run_dir)
     counts = {"read": 0, "torn": 0, "out_of_order": 0, "last": 0}
     sequence, deadline = 0, time.monotonic() + 500
@@ -71,7 +70,7 @@ def watch_and_check(run_dir, last):
         reader.watch(1000)
         frame = reader.read()
         if frame is None:
-            time.sleep(1e-5)  # on fewer cores than processes the writer would get none
+            time.sleep(1e-5)  # with fewer cores than processes, a busy reader would starve the writer
             continue
         counts["read"] += 1
         try:
@@ -85,7 +84,7 @@ def watch_and_check(run_dir, last):
 
 
 def killed_while_reading(run_dir):
-    """Watch, and a SIGKILL in the middle of copying a frame."""
+    """Watch, and die by SIGKILL in the middle of copying a frame."""
     reader = FrameReader(run_dir)
     while reader.state != "open":
         time.sleep(0.01)
@@ -98,7 +97,7 @@ def killed_while_reading(run_dir):
 
 
 def in_a_small_place(run_dir):
-    """Frames that grow until shared memory is full: where each of them went."""
+    """Publish growing frames until shared memory is full; print where each ring was placed."""
     writer, reader = FrameWriter(run_dir), FrameReader(run_dir)
     places = [str(writer.path.parent)]
     for step, size in enumerate([(10, 10, 3), (100, 100, 3), (500, 500, 3)], 1):

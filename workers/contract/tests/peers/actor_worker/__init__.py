@@ -1,4 +1,4 @@
-"""A worker that only acts, its loop written by hand. ACTOR_MISBEHAVES lists what it does wrong."""
+"""A hand-written worker with operators only. ACTOR_MISBEHAVES lists its defects."""
 
 import os
 

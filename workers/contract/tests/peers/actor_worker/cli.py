@@ -1,4 +1,4 @@
-"""Command line of the actor: right in everything except what ACTOR_MISBEHAVES lists. Shows what it writes."""
+"""Command line of the actor worker: conforms except for what ACTOR_MISBEHAVES lists; sends partial text."""
 
 import json
 import signal
@@ -37,7 +37,7 @@ def ok(cmd):
 
 
 def misbehave(command, reply):
-    """The answer, made wrong where it is select_action's."""
+    """Return the reply, spoiled by the listed defects if it answers select_action; None for no reply."""
     if command.get("cmd") == "select_action" and reply["type"] == "action_selected":
         print(json.dumps({"type": "partial", "player_id": command["player_id"], "text": "so I"}), flush=True)
         if "answers for another" in WRONG:
@@ -46,7 +46,7 @@ def misbehave(command, reply):
             reply["action"] = [0.5, 1.5]
         elif "answers with text" in WRONG:
             reply["action"] = "left"
-        elif "answers with arrays" in WRONG and spaces[command["player_id"]] == "Discrete":  # and is right
+        elif "answers with arrays" in WRONG and spaces[command["player_id"]] == "Discrete":  # allowed
             reply["action"] = {"__ndarray__": {"dtype": "int64", "shape": [], "data": "AgAAAAAAAAA="}}
         elif "says nothing" in WRONG:
             return None

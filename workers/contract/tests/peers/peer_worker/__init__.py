@@ -1,4 +1,4 @@
-"""A worker for the tests of the conformance suite. The variable PEER_MISBEHAVES lists what it does wrong."""
+"""A training worker for the tests of the conformance suite. PEER_MISBEHAVES lists its defects."""
 
 import os
 

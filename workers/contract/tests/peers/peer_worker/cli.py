@@ -1,4 +1,4 @@
-"""Command line of the peer worker: right in everything except what PEER_MISBEHAVES lists."""
+"""Command line of the peer worker: conforms except for the defects in PEER_MISBEHAVES."""
 
 import ctypes
 import os

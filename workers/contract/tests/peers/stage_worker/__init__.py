@@ -1,4 +1,4 @@
-"""A worker that holds an environment, written by hand. STAGE_MISBEHAVES lists what it does wrong."""
+"""A hand-written worker that provides an environment. STAGE_MISBEHAVES lists its defects."""
 
 import os
 

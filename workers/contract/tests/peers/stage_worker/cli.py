@@ -1,4 +1,4 @@
-"""Command line of the stage: two actors count to the end of an episode, queried one after the other."""
+"""Command line of the stage worker: an episode of two agents, queried one after the other at each step."""
 
 import json
 import signal
