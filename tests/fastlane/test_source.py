@@ -83,7 +83,7 @@ def test_new_frames_come_whole_with_their_own_hud_and_the_last_one_stays(supervi
     assert source.last is not None
     assert source.last.sequence >= sequences[-1]
     step, telemetry = source.last.hud.step, run.folder.telemetry_path
-    started = {"event": "run_started", "payload": {"config": {"steps": 999_936}}}  # in complete updates
+    started = {"event": "run_started", "payload": {"config": {"steps": 999_936}}}  # whole updates only
     telemetry.write_text(json.dumps(started) + "\n" + telemetry.read_text())
     text = f"the run was cancelled; the last frame seen here is of step {step:,} of 999,936"
     assert source.notice == Notice("info", text)

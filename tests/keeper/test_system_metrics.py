@@ -104,7 +104,7 @@ def test_the_gpus_of_a_run_and_no_others(
     nvidia_smi(tmp_path, monkeypatch, r"printf '0, 37, 1523\n1, [N/A], 40517\n'")
     without = start_peer(runs, "hang", grace_seconds=0)
     wait_until(lambda: last(without, "memory_mb"))
-    assert not (tmp_path / "queries").exists()  # a run without GPUs is never queried for
+    assert not (tmp_path / "queries").exists()  # nvidia-smi is not called for a run without GPUs
     both = start_peer(runs, "hang", gpus=2, grace_seconds=0)
     wait_until(lambda: last(both, "gpu1_memory_mb"))
     assert (last(both, "gpu0_percent"), last(both, "gpu0_memory_mb")) == (37, 1523)
@@ -124,7 +124,7 @@ def test_a_driver_that_hangs_delays_nothing(
     queries = tmp_path / "queries"
     wait_until(lambda: queries.exists() and queries.read_text().endswith("\n"))
     query = int(queries.read_text().split()[0])
-    wait_until(lambda: len(run.metrics("system/memory_mb")) > 1)  # the other measurements go on
+    wait_until(lambda: len(run.metrics("system/memory_mb")) > 1)  # the other measurements continue
     run.stop()
     wait_until(lambda: processes.start_time(query) is None)  # the hanging query is ended
     assert run.outcome.leftovers == 0

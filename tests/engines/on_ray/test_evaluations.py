@@ -70,7 +70,7 @@ def test_what_is_killed_on_the_way_loses_no_episode(players: str, tmp_path: Path
     until(lambda: there.finished)
     assert there.state == "failed"
     done, parts = there.done, [part for part in there.parts if not part.finished]
-    assert parts  # the parts go on without the evaluation's process
+    assert parts  # the parts continue without the evaluation's process
     until(lambda: any(line_count(part.path) > done for part in parts))
     there.resume()
     until(lambda: there.done > done)

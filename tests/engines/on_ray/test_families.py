@@ -1,4 +1,4 @@
-"""One training per worker family on a cluster. RLlib starts its own Ray there; XuanCe's environments run in a
+"""One training per worker family on a cluster. RLlib uses its own Ray there; XuanCe's environments run in a
 process of another worker.
 """
 

@@ -25,7 +25,7 @@ Start = Callable[..., Run]
 def test_bridges_and_readers_that_are_killed_lose_no_line_and_double_none(
     script: Start, cluster: Cluster
 ) -> None:
-    """Several runs share a node, whose files one reader process there sends."""
+    """Several runs share a node; one process there reads them all."""
     clusters.add(replace(cluster, name="shared", cpus=0.2))
     runs = [script(on="shared", LINES=100_000, PAUSE=0.01) for _ in range(5)]
     generator = random.Random(0)

@@ -128,6 +128,6 @@ class Documents(unittest.TestCase):
                 with self.assertRaisesRegex(ValueError, why):
                     read_document(file)
             file.unlink()
-            os.mkfifo(file)  # opening one the usual way waits until a writer opens it
+            os.mkfifo(file)  # a plain open() of a FIFO blocks until a writer opens it
             with self.assertRaisesRegex(ValueError, "not a file"):
                 read_document(file)
