@@ -65,12 +65,12 @@ test('live runs are counted over all stores', () => {
   assert.equal(watch.alive, null);
   sources.add('/a');
   sources.add('/b');
-  assert.deepEqual(watch.alive, { runs: 0, evaluations: 0, comparisons: 0 });
+  assert.deepEqual(watch.alive, { runs: 0, evaluations: 0, films: 0, comparisons: 0 });
   sources.change('/a', [row('1'), row('2', { kind: 'evaluation' }), row('3', { state: 'failed' })]);
   sources.change('/b', [row('1'), row('4', { kind: 'comparison' }), row('5', { kind: 'films' })]);
-  assert.deepEqual(watch.alive, { runs: 2, evaluations: 1, comparisons: 1 });
+  assert.deepEqual(watch.alive, { runs: 2, evaluations: 1, films: 1, comparisons: 1 });
   sources.change('/b', [row('1', { state: 'completed' })], ['4']);
-  assert.deepEqual(watch.alive, { runs: 1, evaluations: 1, comparisons: 0 });
+  assert.deepEqual(watch.alive, { runs: 1, evaluations: 1, films: 1, comparisons: 0 });
 });
 
 test('an end is reported once, and only for a run seen alive', () => {
@@ -91,7 +91,7 @@ test('a store whose kernel has ended is still followed if the server finds it', 
   sources.change('/a', [row('1')]);
   sources.found = [a];
   sources.set([]);
-  assert.deepEqual(watch.alive, { runs: 1, evaluations: 0, comparisons: 0 });
+  assert.deepEqual(watch.alive, { runs: 1, evaluations: 0, films: 0, comparisons: 0 });
   await Promise.resolve();
   await Promise.resolve();
   assert.deepEqual([sources.followed('/a'), sources.followed('/b')], [true, false]);

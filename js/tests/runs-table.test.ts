@@ -174,9 +174,13 @@ describe('the tree', () => {
       row('b'),
       row('f', films),
       row('g', films),
+      row('e', { kind: 'checkpoint evaluation', parent: 'a' }),
       row('c', { kind: 'comparison' })
     ]);
-    assert.equal(countsText(table.snapshot.counts), '2 runs, 2 films, 1 comparison, 1 alive');
+    assert.equal(
+      countsText(table.snapshot.counts),
+      '2 runs, 2 films, 1 evaluation of checkpoints, 1 comparison, 3 alive'
+    );
     assert.deepEqual(search('kind:comparison'), ['c']);
     assert.equal(table.snapshot.found, 1, 'so that the table is not shown as empty');
   });

@@ -6,9 +6,17 @@
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { Signal } from '@lumino/signaling';
 
-import { isBackground, type RunRow } from '../shared/run-api.ts';
+import type { RunKind, RunRow } from '../shared/run-api.ts';
 import type { RowChanges, RunSource } from '../shared/run-source.ts';
 import { type IAlive, type IEndedRun, IRunSources, IRunWatch } from './tokens.ts';
+
+/** The count of each kind; the others count as runs. */
+const COUNTS: Partial<Record<RunKind, keyof IAlive>> = {
+  evaluation: 'evaluations',
+  'checkpoint evaluation': 'evaluations',
+  films: 'films',
+  comparison: 'comparisons'
+};
 
 interface Followed {
   readonly alive: Map<string, RunRow>;
@@ -25,10 +33,9 @@ export class RunWatch {
   /** Null if no store is known. */
   get alive(): IAlive | null {
     if (!this._followed.size) return null;
-    const alive = { runs: 0, evaluations: 0, comparisons: 0 };
-    const rows = [...this._followed.values()].flatMap(store => [...store.alive.values()]);
-    for (const { kind } of rows.filter(row => !isBackground(row.kind))) {
-      alive[kind === 'evaluation' ? 'evaluations' : kind === 'comparison' ? 'comparisons' : 'runs'] += 1;
+    const alive = { runs: 0, evaluations: 0, films: 0, comparisons: 0 };
+    for (const store of this._followed.values()) {
+      for (const { kind } of store.alive.values()) alive[COUNTS[kind] ?? 'runs'] += 1;
     }
     return alive;
   }

@@ -39,10 +39,11 @@ export const statusBarPlugin: JupyterFrontEndPlugin<void> = {
 };
 
 /** "1 run, 2 comparisons": the nonzero counts, or "0 runs". */
-function counted({ runs, evaluations, comparisons }: IAlive): string {
+function counted({ runs, evaluations, films, comparisons }: IAlive): string {
   const texts = [
-    (runs > 0 || evaluations + comparisons === 0) && trans._n('%1 run', '%1 runs', runs),
+    (runs > 0 || evaluations + films + comparisons === 0) && trans._n('%1 run', '%1 runs', runs),
     evaluations > 0 && trans._n('%1 evaluation', '%1 evaluations', evaluations),
+    films > 0 && trans._n('%1 film', '%1 films', films),
     comparisons > 0 && trans._n('%1 comparison', '%1 comparisons', comparisons)
   ];
   return texts.filter(Boolean).join(', ');

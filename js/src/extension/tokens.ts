@@ -83,11 +83,12 @@ export const IRunSources = new Token<IRunSources>(
   'The run stores that the page knows, and how it reads them and acts on them.'
 );
 
-/** The number of live runs among all known runs. */
+/** The number of live runs among all known runs; `films` are runs that make films. */
 export interface IAlive {
   /** Trainings and other work of workers. */
   readonly runs: number;
   readonly evaluations: number;
+  readonly films: number;
   readonly comparisons: number;
 }
 

@@ -1,6 +1,5 @@
 /** The state of a table of runs, its lines, order and selection: views render its snapshots. */
 
-import { isBackground } from '../../shared/run-api.ts';
 import type { RunEntry, RunSource } from '../../shared/run-source.ts';
 import { type Column, DEFAULT_COLUMNS, hyperparameterColumns, standardColumns } from './columns.ts';
 import { FACETS, type Filter, isActive, matches, NO_FILTER } from './filter.ts';
@@ -263,9 +262,10 @@ export class RunTable {
       counts: {
         runs: entries.filter(isRun).length,
         films: entries.filter(({ row }) => row.kind === 'films').length,
+        evaluations: entries.filter(({ row }) => row.kind === 'checkpoint evaluation').length,
         comparisons: entries.filter(({ row }) => row.kind === 'comparison').length,
         matching: matching.filter(isRun).length,
-        alive: entries.filter(({ row }) => row.alive && !isBackground(row.kind)).length
+        alive: entries.filter(({ row }) => row.alive).length
       },
       loaded,
       now

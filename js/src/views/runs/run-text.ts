@@ -132,19 +132,28 @@ export function isRun({ row }: RunEntry): boolean {
 export interface Counts {
   readonly runs: number;
   readonly films: number;
+  /** Evaluations of a training's checkpoints; others count as runs. */
+  readonly evaluations: number;
   readonly comparisons: number;
   /** The runs that pass the filter. */
   readonly matching: number;
-  /** Live runs and comparisons. */
+  /** Live runs of every kind, also those that work for a training. */
   readonly alive: number;
 }
 
 /** "5 runs, 3 films, 1 comparison, 2 alive", or "2 of 5 runs" if a filter omits some. */
-export function countsText({ runs, films, comparisons, matching, alive }: Counts): string {
+export function countsText({ runs, films, evaluations, comparisons, matching, alive }: Counts): string {
   if (matching < runs) return trans.__('%1 of %2 runs', integerText(matching), integerText(runs));
   return [
     trans._n('%2 run', '%2 runs', runs, integerText(runs)),
     films && trans._n('%2 film', '%2 films', films, integerText(films)),
+    evaluations &&
+      trans._n(
+        '%2 evaluation of checkpoints',
+        '%2 evaluations of checkpoints',
+        evaluations,
+        integerText(evaluations)
+      ),
     comparisons && trans._n('%2 comparison', '%2 comparisons', comparisons, integerText(comparisons)),
     alive && trans.__('%1 alive', integerText(alive))
   ]
