@@ -1,6 +1,6 @@
-"""Asks a language model as an operator does: `python asker.py SETTINGS` (JSON: the operator's settings, with
-"steps": how many). Each answer is printed as a line before its action would be played; then it waits for a
-line on stdin, so that a test may kill it in between.
+"""Query a language model as an operator does: `python asker.py SETTINGS` (JSON: the operator's settings, and
+"steps", their number). It prints each answer before the action would be played, then waits for a line on
+stdin, so that a test can kill it in between.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Describe environments as language models read them, in the Python of a worker that has them, as JSON.
+"""Describe environments as language models read them, as JSON, in the interpreter of a worker that has them.
 
 `python describe_environments.py ENV …` prints {env: {"text", "actions", "rules"}} after a reset with seed 3
-(board games: after the first legal move, three times). With `--views ENV …` each object in view is compared
-with MiniGrid's grid.
+(board games: after three moves, each the first legal one). `--views ENV …` compares each visible object with
+MiniGrid's grid.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def described(env_id: str) -> dict[str, Any]:
     env = make(env_id, {}, None)
     if hasattr(env, "agent_iter"):
         env.reset(seed=3)
-        for _ in range(0 if "holdem" in env_id else 3):  # a fold is the first move there
+        for _ in range(0 if "holdem" in env_id else 3):  # the first legal move there is a fold
             env.step(int(legal_moves(env)[0]))
         agent = env.agent_selection
         observation = env.observe(agent)
@@ -57,7 +57,7 @@ def legal_moves(env: Any) -> list[int]:
 
 
 def compared(env_id: str) -> dict[str, int]:
-    """Number of visible objects that are in their cells over 200 steps; raises if one differs."""
+    """Return the number of objects seen in 200 steps; raise if one differs from the grid."""
     env = make(env_id, {}, None)
     observation, _ = env.reset(seed=1)
     env.action_space.seed(1)

@@ -1,6 +1,6 @@
-"""A store on a disk of 4 MiB that fills up: run in a mount namespace of its own, prints what it saw as JSON.
+"""A run store on a 4 MiB disk that fills up, for a separate mount namespace; prints the outcome as JSON.
 
-``full_disk.py SCENARIO FOLDER``, where the folder is an empty one to mount the disk on.
+``full_disk.py SCENARIO FOLDER`` mounts the disk in FOLDER, which must be empty.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mosaic_lab.runs import Run, Supervisor
 
 
 def fill(disk: Path) -> Path:
-    """Take every byte that is left, and every one that others free meanwhile."""
+    """Use up all free space, including space freed by others in the meantime."""
     filler = disk / "filler"
     with filler.open("ab", buffering=0) as file:
         for size in (1 << 16, 1 << 12, 1 << 8, 1):
@@ -41,7 +41,7 @@ def outcome(run: Run) -> dict[str, object]:
 
 
 def start_steady(supervisor: Supervisor, folder: Path, *, name: str) -> Run:
-    """A worker built on the contract that reports until it finds the file ``<name>-go``."""
+    """Start a worker built on the contract that reports until the file ``<name>-go`` exists."""
     config = {
         "algorithm": "steady",
         "env_id": "Disk-v0",
@@ -53,8 +53,8 @@ def start_steady(supervisor: Supervisor, folder: Path, *, name: str) -> Run:
 
 
 def fills_and_empties(disk: Path, elsewhere: Path) -> dict[str, object]:
-    """The disk fills while a run trains, and is freed again: the run continues and reports what it could not
-    write."""
+    """The disk fills while a run trains, and space is freed again: the run continues and reports the lines
+    that it dropped."""
     run = at_work(start_steady(Supervisor(disk / "runs"), elsewhere, name="steady"))
     filler = fill(disk)
     wait_until(lambda: "disk is full" in run.reason)
@@ -69,8 +69,8 @@ def fills_and_empties(disk: Path, elsewhere: Path) -> dict[str, object]:
 
 
 def stays_full(disk: Path, elsewhere: Path) -> dict[str, object]:
-    """The disk is full to the end: how the run ended is recorded all the same, and another store is not
-    disturbed."""
+    """The disk stays full: the outcome of its runs is still recorded, and a run in another store is
+    unaffected."""
     other = start_peer(Supervisor(elsewhere / "runs"), "train", total_timesteps=100)
     supervisor = Supervisor(disk / "runs")
     steady = at_work(start_steady(supervisor, elsewhere, name="steady"))
@@ -83,7 +83,7 @@ def stays_full(disk: Path, elsewhere: Path) -> dict[str, object]:
     filler = fill(disk)
     refused = [refusal(lambda: start_peer(supervisor, "train"))]
     with filler.open("ab") as file:
-        file.truncate(filler.stat().st_size - (40 << 10))  # enough for the run's small files alone
+        file.truncate(filler.stat().st_size - (40 << 10))  # room for the run's small files only
     refused.append(refusal(lambda: start_peer(supervisor, "train")))
     return {
         "steady": outcome(steady),
@@ -95,7 +95,7 @@ def stays_full(disk: Path, elsewhere: Path) -> dict[str, object]:
 
 
 def fills_under_an_evaluation(disk: Path, elsewhere: Path) -> dict[str, object]:
-    """The disk fills while episodes are played, and is freed again before the evaluation is resumed."""
+    """The disk fills during an evaluation; space is freed before the evaluation is resumed."""
     player = {"one": operators.worker("odd")}
     request = EvaluateRequest(
         env="Odd-v0", family="odd", operators=player, seeds=range(200), step_delay=0.001

@@ -1,6 +1,6 @@
-"""Runs that publish frames where shared memory is full or unusable: in a mount namespace of its own.
+"""A run that publishes frames while shared memory is full or unusable, for a separate mount namespace.
 
-``full_shm.py SCENARIO FOLDER`` prints what a page saw as JSON.
+``full_shm.py SCENARIO FOLDER`` prints the page's frame count and notice, and the run's state, as JSON.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def main() -> None:
         mount(SHARED_MEMORY, "size=1m")
         fill(SHARED_MEMORY)
     run = at_work(start_painter(Supervisor(folder / "runs")))
-    if scenario == "both_full":  # only now: an empty ring is there already, a frame does not fit
+    if scenario == "both_full":  # only now: the empty ring exists, but no frame fits
         wait_until((run.path / "fastlane").exists)
         fill(temporary)
     page = Page(FrameStream(), [run])

@@ -1,33 +1,33 @@
-"""A server on loopback that speaks OpenAI's `/v1/chat/completions` and Anthropic's `/v1/messages`, streaming
-and not, and fails in every way that a real one does: `python -m peers.language_server` prints its address.
+"""A loopback server for OpenAI's `/v1/chat/completions` and Anthropic's `/v1/messages`, streamed or not, that
+fails in every way that a real server does: `python -m peers.language_server` prints its address.
 
-The model's name says what it does: `fake:` and a comma-separated sequence, one item per request, the last one
-for all further requests. An item is one behaviour, after any number of options, joined by `+`:
+The model's name selects the behaviour: `fake:` and a comma-separated sequence with one item per request, the
+last one for all further requests. An item is any number of options and one behaviour, joined by `+`:
 
     fake:legal   fake:say=go forward   fake:latency=0.5+legal   fake:429,429,ok   fake:retry-after=1+429,ok
 
 Behaviours: ok (says "ok"), say=TEXT, legal (the first action after "actions:" or "moves:" in the latest turn
-that has one), chess (in a dialog of the chess worker: queries the legal moves, and makes the first), echo
-(the latest user turn), a number (that HTTP status), cut (the connection breaks off in the middle), malformed
+that has one), chess (in a dialog of the chess worker: queries the legal moves, then makes the first), echo
+(the latest user turn), a number (that HTTP status), cut (the connection breaks in mid-answer), malformed
 (damaged JSON), filter (content filter), tool (a tool call in place of text), empty, length (stopped by
-max_tokens), long (2 MB), drip (a byte of comment now and then and never an answer), drip-head (the same with
-headers), drop (the connection closes without an answer), wrong-model (404), html=STATUS (a web page), bomb
-(gzip that grows without end), json (200 with JSON of another form), error (200 with an error in place of an
-answer), to=URL (a redirect), deep (JSON of 100,000 lists in each other).
+max_tokens), long (2 MB), drip (comments at intervals, never an answer), drip-head (the same with headers),
+drop (the connection closes without an answer), wrong-model (404), html=STATUS (a web page), bomb (endless
+gzip), json (200 with JSON in another form), error (200 with an error in place of an answer), to=URL (a
+redirect), deep (JSON of 100,000 nested lists).
 Options: think=THOUGHTS (before the text), latency=SECONDS, retry-after=SECONDS, cost=USD (as OpenRouter
-reports it), cached=TOKENS, no-usage, slow=SECONDS (that long over the whole stream), refuses=PARAMETER (400
-where a request has this parameter; "system" for the role, "consecutive" for turns that do not alternate),
-plain (does not stream), gzip (a plain answer, compressed), parts (content as a list of parts), strings (as a
-list of strings), halves (an event for each UTF-16 unit), bytes (a chunk for each byte), no-finish (ends
-without its reason), null-choices, tokens=VALUE (in its usage), says=TEXT (at the end of an error),
-echoes=CHARACTERS (of the key, in an error, after 490 others), resets=DURATION (of a rate limit, as headers of
-the error), type=CONTENT-TYPE (of an answer, in place of the true one), bom (a byte-order mark before it),
-status=STATUS (of refuses=system), detail (its message, in "detail").
+reports it), cached=TOKENS, no-usage, slow=SECONDS (duration of the stream), refuses=PARAMETER (400 if a
+request has this parameter; "system": the role, "consecutive": turns that do not alternate), plain (does not
+stream), gzip (a plain answer, compressed), parts (content as a list of parts), strings (as a list of
+strings), halves (an event for each UTF-16 unit), bytes (a chunk for each byte), no-finish (ends without a
+finish reason), null-choices, tokens=VALUE (in the usage), says=TEXT (at the end of an error),
+echoes=CHARACTERS (of the key, in an error, after 490 other characters), resets=DURATION (of a rate limit, in
+the error's headers), type=CONTENT-TYPE (replaces the answer's true type), bom (a byte-order mark before the
+answer), status=STATUS (for refuses=system), detail (the refusal's message, under "detail").
 
 `POST /script` {"model": ["item", …]} scripts a model with another name. `GET /requests` gives {"count",
 "requests": the last 2,000, each {"model", "path", "stream", "body", "headers", "images": [format, width,
-height] of each, "key", "status", "began", "ended"}}. An image that cannot be read as a PNG is answered with
-400, a request without the key that `--key` names with 401. `GET /v1/models` lists two models.
+height] of each, "key", "status", "began", "ended"}}. An image that is not a valid PNG gets a 400, a request
+without the key given by `--key` a 401. `GET /v1/models` lists two models.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from typing import Any
 from peers.language_speakers import Anthropic, OpenAI, Speaker, image_facts, images_in
 
 KEY = "sk-fake-0123456789abcdef"
-"""The key that the server accepts unless it is started with another one."""
+"""The accepted key, unless the server is started with another one."""
 
 _KEPT = 2_000  # requests
 _OPTIONS = (
@@ -74,10 +74,10 @@ class Server(ThreadingHTTPServer):
         self.served: dict[str, int] = {}
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that has gone is what some tests are about."""
+        """Print no traceback: some tests disconnect their client."""
 
     def behaviour(self, model: str) -> tuple[str, dict[str, str]]:
-        """The answer to the next request for a model, with its options. Raises `LookupError`."""
+        """Return the behaviour and options for the next request to a model. Raises `LookupError`."""
         with self.lock:
             items = self.scripts.get(model)
             if items is None:
@@ -137,7 +137,7 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(body, request["key"])
         except ValueError as error:
             self.refuse(400, f"Invalid image: {error}", "invalid_image")
-        except OSError:  # the client has gone
+        except OSError:  # the client disconnected
             self.close_connection = True
         finally:
             request["ended"] = time.time()
@@ -178,7 +178,7 @@ class Handler(BaseHTTPRequestHandler):
         if behaviour == "wrong-model":
             return self.refuse(404, f"The model `{model}` does not exist", "model_not_found")
         if behaviour.isdigit():
-            text = f"status {behaviour} for the key {self.given_key()}"  # as proxies do that echo a request
+            text = f"status {behaviour} for the key {self.given_key()}"  # like proxies that echo a request
             text += f" and the gateway's {self.headers.get('X-Gateway-Key')}"
             if "echoes" in options:
                 text = f"{'x' * 490} {self.given_key()[: int(options['echoes'])]}"
@@ -254,7 +254,7 @@ class Handler(BaseHTTPRequestHandler):
                 self.wfile.write(b"X-Still: here\r\n")
             else:
                 self.send_chunk(b": still here\n\n")
-            time.sleep(0.05)  # shorter than any read timeout of a client
+            time.sleep(0.05)  # shorter than any client's read timeout
 
     def explode(self) -> None:
         headers = {"Transfer-Encoding": "chunked", "Content-Encoding": "gzip"}
@@ -304,7 +304,7 @@ def main() -> None:
     server = Server(arguments.port, arguments.key)
     print(f"http://127.0.0.1:{server.server_address[1]}", flush=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    sys.stdin.read()  # until whoever started it closes the pipe, or is gone
+    sys.stdin.read()  # until the parent closes the pipe or exits
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The answers of the tests' language server, in OpenAI's form and in Anthropic's, streamed and whole."""
+"""Answers of the test language server in OpenAI's and Anthropic's formats, streamed and complete."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 
 from PIL import Image
 
-_PIECE = 8  # characters in an event of a stream
+_PIECE = 8  # characters per event of a stream
 _LONG = 2_000_000  # characters
 _LEGAL = re.compile(r"(?i)\b(?:actions|moves)\b[^:\n]*:\s*(?:\n\s*)?(?:[-*]\s*)?[\"'`]?([^,;\n\"'`]+)")
 
 
 class Speaker:
-    """An answer to one request: its text, and why it ended."""
+    """The answer to one request: its text, and the reason why it ends."""
 
     def __init__(self, body: dict[str, Any], behaviour: str, options: dict[str, str]) -> None:
         self.model = body["model"]
@@ -55,7 +55,7 @@ class Speaker:
         return self.in_schema(said, body)
 
     def in_schema(self, said: str, body: dict[str, Any]) -> str:
-        """Return the answer in the form of the request's JSON schema, if it has one."""
+        """Return the answer as JSON that fits the request's schema, if it has one."""
         described = body.get("response_format", {}).get("json_schema", {}).get("schema")
         described = described or body.get("output_config", {}).get("format", {}).get("schema")
         if not described:
@@ -71,7 +71,7 @@ class Speaker:
         return [self.text[at : at + size] for at in range(0, len(self.text), size)]
 
     def reported(self, count: int) -> Any:
-        """A number of tokens as the usage has it: a number, a string where it is not one."""
+        """Return a token count for the usage: ``count``, or the option ``tokens`` (a number, else a string)."""
         value = self.options.get("tokens")
         if value is None:
             return count
@@ -85,7 +85,7 @@ class Speaker:
 
 
 def images_in(body: dict[str, Any]) -> Iterator[bytes]:
-    """The files of the images in a request, of either API. Raises ValueError for one that is not a PNG."""
+    """Yield the image files in a request to either API. Raises ValueError for one that is not a PNG."""
     for message in body["messages"]:
         for part in message["content"] if isinstance(message["content"], list) else ():
             if part["type"] == "image_url":
@@ -101,7 +101,7 @@ def images_in(body: dict[str, Any]) -> Iterator[bytes]:
 
 
 def image_facts(data: bytes) -> tuple[str, int, int]:
-    """An image's format, width and height. Raises ValueError where it cannot be read whole."""
+    """Return an image's format, width and height. Raises ValueError if it cannot be fully decoded."""
     try:
         with Image.open(io.BytesIO(data)) as image:
             image.load()
@@ -222,7 +222,7 @@ class Anthropic(Speaker):
 
 
 def text_of(content: Any) -> str:
-    """The text of a message, without its images."""
+    """Return the text of a message, without its images."""
     if isinstance(content, str):
         return content
     return "\n".join(part["text"] for part in content or () if part.get("type") == "text")

@@ -1,8 +1,8 @@
-"""A small real worker that "learns" along a plausible curve, as fast as its configuration says.
+"""A small real worker that "learns" along a plausible curve at a configured speed.
 
-Hyperparameters: ``seconds`` (how long it takes), ``rows`` (total metric lines), ``malformed`` (lines that
-are no JSON), ``fail_at`` (the fraction of the run at which it raises; never by default), ``error`` (with what
-words), ``after`` and ``until`` (files without which the run does not begin, and not end).
+Hyperparameters: ``seconds`` (duration), ``rows`` (number of metric lines), ``malformed`` (number of lines
+that are not JSON), ``fail_at`` (fraction of the run at which it raises; never by default), ``error`` (the
+error's message), ``after`` and ``until`` (files that must exist before the run begins and ends).
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
         telemetry.metrics(step, values(done, step, 12 + reached, dice, time.monotonic() - begun))
         if row % max(2, rows // 40) == 1:
             print(f"update {row}/{rows} step={step} return={12 + reached:.1f}", file=sys.stderr, flush=True)
-        # The pace of this worker is what it is for; nothing waits on it.
+        # The configured speed; no test waits for it.
         time.sleep(max(0.0, begun + seconds * done - time.monotonic()))
     while "until" in settings and not Path(settings["until"]).exists():
-        time.sleep(0.02)  # the same
+        time.sleep(0.02)  # likewise
     return {"episode_return": 12 + reached}
 
 

@@ -3,15 +3,15 @@
 Hyperparameters:
 
 - ``sizes`` (``[[84, 84, 3]]``): heights, widths and channels; the next after ``change_every`` (100) frames.
-- ``pattern``: ``"flat"`` (a drawn scene: few colours, something moves), ``"noise"`` or ``"grid"`` (cells).
+- ``pattern``: ``"flat"`` (a scene of few colours with a moving block), ``"noise"`` or ``"grid"`` (cells).
 - ``rate`` (60): steps per second; 0 is as fast as possible.
-- ``free`` (false): publish at every step, also without a viewer; else as a shim does, when a frame is due.
-- ``frames`` (0): complete after so many published frames; 0 goes on until stopped.
+- ``free`` (false): publish at every step, also without a viewer; otherwise when a frame is due, like a shim.
+- ``frames`` (0): complete after this number of published frames; 0 runs until stopped.
 - ``max_fps`` (60), ``enabled`` (true): the writer's own.
 
-The number of a frame counts what this worker published, from 0. It is in the top and in the bottom edge
-(`painted` reads it, and detects a torn frame), and the HUD is derived from it (`hud_of`). Only the standard
-library is used, so that fifty of these are light. Tests import the functions without starting anything.
+Frame numbers count this worker's published frames from 0. The number is painted into the top and bottom edges
+(`painted` reads it and detects torn frames), and the HUD is derived from it (`hud_of`). Only the standard
+library is used, so that fifty painters are cheap. Tests also import the functions without starting a worker.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Shape = tuple[int, int, int]
 
 
 def edge(shape: Shape) -> tuple[int, int, int]:
-    """The layout of a number in frames of this shape: bits per row, width and height of a bit."""
+    """Return the layout of a number in frames of this shape: bits per row, width and height of a bit."""
     height, width, _ = shape
     bits = min(BITS, width)
     side = width // bits
@@ -59,7 +59,7 @@ def paint(pixels: bytearray, shape: Shape, number: int) -> None:
 
 
 def painted(pixels: bytes, shape: Shape) -> int:
-    """The number in a frame, also after a lossy encoding. AssertionError for a frame of two halves."""
+    """Return the number in a frame, even after lossy encoding. Raises AssertionError for a torn frame."""
     height, width, channels = shape
     bits, side, rows = edge(shape)
 
@@ -73,12 +73,12 @@ def painted(pixels: bytes, shape: Shape) -> int:
 
 
 def visible_bits(shape: Shape) -> int:
-    """A mask of the bits of a number that frames of this shape show."""
+    """Return a mask of the number's bits that frames of this shape show."""
     return (1 << edge(shape)[0]) - 1
 
 
 def hud_of(number: int) -> Hud:
-    """The HUD that belongs to the frame with this number."""
+    """Return the HUD of the frame with this number."""
     episode, step = divmod(number, EPISODE_STEPS)
     return Hud(
         episode=episode,
@@ -94,7 +94,7 @@ def hud_of(number: int) -> Hud:
 
 
 def scenes(pattern: str, shape: Shape) -> list[bytearray]:
-    """Frames without a number, to be shown in turn: a few, because painting must cost next to nothing."""
+    """Return a few frames without a number, published in turn so that painting costs next to nothing."""
     height, width, channels = shape
     count = max(1, min(MAX_SCENES, SCENES_BYTES // (height * width * channels)))
     dice = random.Random(1)
@@ -109,7 +109,7 @@ def _colour(value: Sequence[int], channels: int) -> bytes:
 
 
 def _flat(shape: Shape, moment: float, dice: random.Random) -> bytearray:
-    """A white field, a dark line, and a block that goes from left to right."""
+    """A white background, a dark line, and a block that moves from left to right."""
     height, width, channels = shape
     white, dark, block = (_colour(c, channels) for c in ((255, 255, 255), (0, 0, 0), (202, 152, 101)))
     long = max(1, width // 5)
@@ -122,7 +122,7 @@ def _flat(shape: Shape, moment: float, dice: random.Random) -> bytearray:
 
 
 def _grid(shape: Shape, moment: float, dice: random.Random) -> bytearray:
-    """Cells in few colours, some of which change from one scene to the next."""
+    """Cells in a few random colours, drawn again for each scene."""
     height, width, channels = shape
     shades = ((40, 40, 40), (100, 100, 100), (220, 60, 60), (60, 160, 60), (70, 90, 220))
     colours = [_colour(shade, channels) for shade in shades]
@@ -139,14 +139,14 @@ def metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
 
 
 def pace(rate: float) -> Iterator[int]:
-    """Steps, at most ``rate`` a second; one that comes late is not made up for."""
+    """Yield steps, at most ``rate`` per second; a late step is not made up for."""
     due = time.monotonic()
     for step in itertools.count():
         yield step
         if rate:
             now = time.monotonic()
             due = max(due + 1 / rate, now)
-            time.sleep(due - now)  # the rate itself
+            time.sleep(due - now)  # keeps the rate
 
 
 def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
@@ -161,7 +161,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
 
 
 def work(settings: Mapping[str, Any], telemetry: Telemetry, writer: FrameWriter) -> int:
-    """Step and publish; as every shim, continue without frames if they become impossible."""
+    """Step and publish; like every shim, continue without frames if publishing fails."""
     shapes: list[Shape] = [tuple(size) for size in settings.get("sizes", [[84, 84, 3]])]
     shown = [scenes(settings.get("pattern", "flat"), shape) for shape in shapes]
     free, wanted = settings.get("free", False), settings.get("frames", 0)

@@ -1,8 +1,8 @@
 """A small real worker that misbehaves on demand: ``--config FILE``, behaviour named by "algorithm".
 
-Deliberately raw: it writes the protocol's lines itself, as a worker written by others might, well or badly.
-``hold`` and ``go`` in the hyperparameters are paths: the worker waits for the second after making the first,
-so that a test can act between two events instead of sleeping.
+Deliberately raw: it writes the protocol's lines itself, as a third party's worker might, well or badly.
+``hold`` and ``go`` in the hyperparameters are paths: the worker creates ``hold`` and waits for ``go``, so that
+a test can act between two events instead of sleeping.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def metrics(step: int, value: float = 1.0, timestamp: float | None = None) -> No
 
 
 def meet() -> None:
-    """Report to the test that this point is reached, and wait for its permission to continue."""
+    """Report to the test that this point is reached, and wait for permission to continue."""
     if "hold" in OPTIONS:
         Path(OPTIONS["hold"]).touch()
         while not Path(OPTIONS["go"]).exists():
@@ -59,7 +59,7 @@ def deaf() -> None:
 
 
 def sleep_for_ever() -> None:
-    """Work without end, for all that a keeper can see; handlers of signals run."""
+    """Appear to the keeper to work without end; signal handlers still run."""
     while True:
         time.sleep(60)
 
@@ -68,7 +68,7 @@ def sleep_for_ever() -> None:
 
 
 def train() -> None:
-    """Metrics at the pace of ``pause`` seconds; SIGTERM is obeyed."""
+    """Report metrics every ``pause`` seconds; obey SIGTERM."""
     leave_on_sigterm()
     event("run_started", worker_type="peer")
     for step in range(STEPS):
@@ -79,7 +79,7 @@ def train() -> None:
 
 
 def episodes(count: int) -> None:
-    """Their returns are 0, 1, 2, …"""
+    """Report episodes with returns 0, 1, 2, …"""
     for number in range(count):
         episode = {"type": "episode", "episode_index": number, "total_reward": number, "steps": 1}
         write(json.dumps({**episode, "run_id": RUN_ID}).encode() + b"\n")
@@ -91,7 +91,7 @@ def play() -> None:
 
 
 def team() -> None:
-    """Two agents, one of which is always better than the other."""
+    """Report episodes of two agents, one of which always has the higher return."""
     for number in range(STEPS):
         for agent, total in (("left", -10.0), ("right", -20.0)):
             episode = {"type": "episode", "episode_index": number, "agent_id": agent, "total_reward": total}
@@ -100,12 +100,12 @@ def team() -> None:
 
 
 def silent() -> None:
-    """Works and never says a word."""
+    """Run without writing a line."""
     sleep_for_ever()
 
 
 def paint() -> None:
-    """Colours, a title and a bell in its log and in its own message, as rich and its like write them."""
+    """Write colours, a title and a bell into the log and an event, as rich and similar libraries do."""
     red, title = "\x1b[1;31m", "\x1b]0;owned\x07"
     print(f"{title}\x1b[2K{red}the log\x1b[0m\x07 of café", file=sys.stderr, flush=True)
     lines = f"Traceback\n  {red}in line 1\x1b[0m\n"
@@ -114,7 +114,7 @@ def paint() -> None:
 
 
 def fail() -> None:
-    """An exception, reported by the protocol and on stderr."""
+    """Report an exception by the protocol and on stderr."""
     import traceback
 
     event("run_started", worker_type="peer")
@@ -150,14 +150,14 @@ def killed() -> None:
 
 
 def hang() -> None:
-    """Deaf to SIGTERM."""
+    """Report once, then ignore SIGTERM."""
     deaf()
     metrics(1)
     sleep_for_ever()
 
 
 def hold_shared_memory() -> None:
-    """Deaf, with a segment of shared memory and a temporary file."""
+    """Ignore signals while holding a shared-memory segment and a temporary file."""
     import tempfile
     from multiprocessing.shared_memory import SharedMemory
 
@@ -169,7 +169,7 @@ def hold_shared_memory() -> None:
 
 
 def leave_children() -> None:
-    """Ends well, but a child, and a child in a session of its own, live on (deaf if ``deaf``)."""
+    """Complete, but leave one child here and one in its own session running (deaf if ``deaf``)."""
     code = "import signal, sys, time\n"
     if OPTIONS.get("deaf"):
         code += "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
@@ -188,7 +188,7 @@ def leave_children() -> None:
 
 
 def start_daemon() -> None:
-    """A deaf daemon that nothing connects with the run any more but its ancestors; its pid is in ``pid``."""
+    """Start a deaf daemon connected to the run only by its ancestry; write its pid to the file ``pid``."""
     code = (
         "import os, pathlib, signal, sys, time\n"
         "if os.fork(): os._exit(0)\n"
@@ -214,7 +214,7 @@ def torn_line() -> None:
 
 
 def flood() -> None:
-    """Lines as fast as the disk takes them."""
+    """Write lines as fast as the disk accepts them."""
     leave_on_sigterm()
     stamp = time.time()
     head = f'{{"event": "metrics", "run_id": "{RUN_ID}", "timestamp": {stamp}, "payload": {{"step": '
@@ -227,15 +227,15 @@ def flood() -> None:
 
 
 def spill() -> None:
-    """Megabytes that mean nothing, without end, whatever it is sent."""
+    """Write megabytes of zeros without end, ignoring signals."""
     deaf()
     while True:
         write(bytes(8 << 20))
-        time.sleep(0.02)  # no more than 400 MB a second: others use the disk
+        time.sleep(0.02)  # at most 400 MB/s: other processes use the disk
 
 
 def shout() -> None:
-    """40 MB into its log, then at work for ever."""
+    """Write 40 MB to the log, then work without end."""
     leave_on_sigterm()
     event("run_started")
     for number in range(400):
@@ -262,7 +262,7 @@ def jumping_clock() -> None:
 
 
 def use_resources() -> None:
-    """100 MiB and half a second of CPU time, part of it in a child."""
+    """Use 100 MiB and half a second of CPU time, part of it in a child."""
     block = bytearray(os.urandom(1 << 20)) * 100
     code = "import time\nwhile time.process_time() < 0.25: pass"
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -272,7 +272,7 @@ def use_resources() -> None:
 
 
 def work_hard() -> None:
-    """100 MiB here and in a child, 8 MiB on the disk, and the processor busy until it may continue."""
+    """Use 100 MiB here and in a child, 8 MiB of disk, and a busy CPU until the test continues it."""
     busy = "import os\nblock = bytearray(os.urandom(1 << 20)) * 100\nwhile os.getppid() == %d: pass"
     block = bytearray(os.urandom(1 << 20)) * 100
     Path("result").write_bytes(os.urandom(8 << 20))
@@ -291,7 +291,7 @@ def eat_memory() -> None:
 
 
 def import_late() -> None:
-    """Imports from its environment after the test has had its turn."""
+    """Import a module from the environment after the test has acted."""
     metrics(1)
     meet()
     try:
@@ -303,7 +303,7 @@ def import_late() -> None:
 
 
 def show_environment() -> None:
-    """Names of the environment variables (never their values), and the settings of devices and threads."""
+    """Report the names of all environment variables, and the values of the device and thread settings only."""
     shown = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "OMP_NUM_THREADS", "SDL_NO_SIGNAL_HANDLERS")
     event(
         "run_started",
@@ -316,7 +316,7 @@ def show_environment() -> None:
 
 
 def keep_writing_files() -> None:
-    """Makes its folder again whenever it is gone, as libraries that save checkpoints do."""
+    """Recreate its folder whenever it is removed, as libraries that save checkpoints do."""
     leave_on_sigterm()
     metrics(1)
     while True:
@@ -327,7 +327,7 @@ def keep_writing_files() -> None:
 
 
 def save_checkpoints() -> None:
-    """The last of three is deleted again. With a few episodes and a video, on demand."""
+    """Save three checkpoints and delete the last one; on demand, also episodes and a video."""
     episodes(OPTIONS.get("play", 0))
     if OPTIONS.get("video"):
         Path(CONFIG["run_dir"], "videos").mkdir()

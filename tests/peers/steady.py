@@ -24,7 +24,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     for step in itertools.count():
         telemetry.metrics(step, {"value": float(step)})
         if step % 20 == 0:
-            telemetry.heartbeat()  # more often than the thread does, so that tests need not wait for it
+            telemetry.heartbeat()  # more often than the heartbeat thread, so that tests need not wait
         if go.exists():
             break
         time.sleep(0.005)  # the pace of its reports, until the test makes the file

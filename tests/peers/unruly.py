@@ -1,4 +1,4 @@
-"""Environments of twenty steps an episode that disturb the process that they are in, each in one way."""
+"""Environments with 20 steps per episode, each disturbing its process in one way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The environments of `unruly` as a PettingZoo module, for a team of two."""
+"""The environments of `unruly` as a PettingZoo module for a team of two."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import unruly
 
 
 class Unruly:
-    """Two agents that act in one of the environments. `how`: the name of its class."""
+    """Two agents in one environment of `unruly`. `how`: the name of its class."""
 
     def __init__(self, how: str, render_mode: str | None = None) -> None:
         self._env = getattr(unruly, how)(render_mode)

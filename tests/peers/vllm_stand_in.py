@@ -1,8 +1,8 @@
 """A stand-in for vLLM, which needs a GPU: `vllm serve MODEL …` on loopback, without a model.
 
-It writes its arguments to `arguments.json` in its folder, and starts a process of its own, as vLLM does for
-its engine. The model's name says what it does: `org/works` answers; `org/quits` answers until a `GET /quit`;
-for all others it prints a line of vLLM's log, as in its sources and issues, and ends with exit code 1, for
+It writes its arguments to `arguments.json` in its folder and starts a child process, as vLLM does for its
+engine. The model's name selects the behaviour: `org/works` answers; `org/quits` answers until a `GET /quit`;
+the names in `LOGS` print a line of vLLM's log, taken from its sources and issues, and exit with code 1,
 `org/busy-port` the first time only.
 """
 
@@ -66,5 +66,5 @@ if __name__ == "__main__":
         print("INFO [api_server.py:1] vLLM API server version 0.33.0", file=sys.stderr)
         sys.exit(LOGS[kind])
     Handler.name = options["--served-model-name"]
-    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])  # lives until it is ended
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])  # runs until terminated
     ThreadingHTTPServer((options["--host"], int(options["--port"])), Handler).serve_forever()

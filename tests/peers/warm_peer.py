@@ -1,7 +1,7 @@
-"""A worker with a library to import in advance (`warm_library`), started as ``python -m warm_peer``.
+"""A worker with a library to preload (`warm_library`), started as ``python -m warm_peer``.
 
-Its training writes all that a process has from its start to ``start.json``; its algorithm is what it does
-then. Its operator writes that to a file, too, and acts by repeating observations.
+Its training writes its process's initial state (arguments, variables, signals, files, …) to ``start.json``,
+then behaves as its algorithm says. Its operator writes the same to a file and repeats observations as actions.
 """
 
 from __future__ import annotations

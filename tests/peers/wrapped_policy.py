@@ -1,7 +1,7 @@
-"""Run by a training worker's interpreter: what a PPO network plays from a checkpoint, with no arena.
+"""Play a checkpoint's PPO network without an arena, in a training worker's interpreter.
 
-The environment is wrapped as the training wrapped it, the network put together from the file's weights by
-hand. Prints the best actions of an episode's first steps.
+The environment is wrapped as in the training; the network is assembled by hand from the file's weights.
+Prints the best actions of an episode's first steps.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mosaic_contract.wrappers import wrap
 
 
 def layers(saved: dict) -> tuple[list[tuple[torch.Tensor, torch.Tensor]], object]:
-    """Weights and biases of the actor, and the layers between them."""
+    """Return the actor's weights and biases, and the activation between its layers."""
     if "modules" in saved:
         state, names = saved["modules"]["agent"], [f"actor.{index}" for index in (0, 2, 4)]
         return [(state[f"{name}.weight"], state[f"{name}.bias"]) for name in names], torch.tanh

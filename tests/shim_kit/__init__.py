@@ -1,1 +1,1 @@
-"""Helpers of the tests of all shims: fixtures, trainings, policies of checkpoints, the table of a README."""
+"""Helpers for the tests of all shims: fixtures, trainings, checkpoint policies, a README's table."""

@@ -1,6 +1,6 @@
-"""Prints the errors of configurations, found as a dry run finds them, for the interpreter of a worker.
+"""Print the errors that a dry run reports for configurations, in a worker's interpreter.
 
-Its arguments are the module that has ``WORKER``, and a list of configurations as JSON.
+Arguments: the module that defines ``WORKER``, and a list of configurations as JSON.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mosaic_contract.errors import ConfigError
 
 
 def error_of(worker: Any, config: dict[str, Any]) -> str:
-    """Return why a worker refuses a configuration, or nothing."""
+    """Return why a worker refuses a configuration; empty if it accepts it."""
     try:
         worker.resolve(TrainingConfig.from_dict(config, Path.cwd(), worker.optional))
     except ConfigError as error:

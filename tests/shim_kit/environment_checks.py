@@ -1,4 +1,4 @@
-"""Checks of the promises of each family of environments with one of them: seeds, pictures, people."""
+"""Checks for one environment of each family: seeding, rendering and human players."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ STEPS = 200
 
 
 def environment_ids(worker: WorkerEnvironment) -> list[str]:
-    """Return the ids that a worker lists."""
+    """Return the environment ids that a worker lists."""
     done = subprocess.run([*worker.command(), "--describe"], check=True, capture_output=True, timeout=120)
     ids: list[str] = json.loads(done.stdout)["environments"]
     return ids
 
 
 def check_seeds(worker: WorkerEnvironment, env_id: str, folder: Path, steps: int = STEPS) -> None:
-    """The same seed gives the same episode in two processes, also after another episode, and in no other; the
-    same actions give it in an environment that is served to a training."""
+    """Check that a seed determines the episode: in two processes, after another episode, and served to a
+    training; another seed gives another episode."""
     played = []
     for number in range(2):
         with ArenaLane(worker.command(), folder / str(number)) as lane:
@@ -40,22 +40,22 @@ def check_seeds(worker: WorkerEnvironment, env_id: str, folder: Path, steps: int
                 lane.play(5, 10)
             played.append(lane.play(4, steps))
             if number:
-                assert lane.play(5, steps) != played[0], "another seed gives another episode"
+                assert lane.play(5, steps) != played[0], "seeds 4 and 5 give the same episode"
     first, second = played
     assert len(first) > 1 and first == second
     assert_served_alike(worker, lane, seed=5)
 
 
 def assert_served_alike(worker: WorkerEnvironment, lane: ArenaLane, seed: int) -> None:
-    """An environment that is served to a training plays the latest episode of an arena, with this seed, with
-    the same actions."""
+    """Check that an environment served to a training repeats the arena's latest episode, given its seed and
+    actions."""
     seen, rewards, _ = _served(worker, lane, seed)
     assert len(rewards) > 1
     assert (seen, rewards) == (lane.seen, lane.rewards)
 
 
 def check_later_episodes(worker: WorkerEnvironment, env_id: str, folder: Path) -> None:
-    """The seed of a training's first reset determines its later episodes too."""
+    """Check that the seed of a training's first reset also determines its later episodes."""
     with ArenaLane(worker.command(), folder / "arena") as lane:
         lane.open(env_id)
         lane.play(4, STEPS)
@@ -80,8 +80,8 @@ def _served(worker: WorkerEnvironment, lane: ArenaLane, seed: int, later: int = 
 
 
 def check_comparison(lab: mosaic.Lab, env_id: str, key: str, seat: str | None = None, **options: Any) -> str:
-    """A random operator beside a person who presses a key; the first picture is one. Return what the card
-    calls the person's action. `seat`: the person's agent, where others are played at random."""
+    """Compare a random operator with a human player who presses `key`; return the card's text for the
+    player's action. `seat`: the player's agent, if random operators play the others."""
     before = set(Path.cwd().iterdir())
     person_plays: Any = mosaic.operators.human()
     if seat is not None:
@@ -104,17 +104,17 @@ def check_comparison(lab: mosaic.Lab, env_id: str, key: str, seat: str | None = 
     finally:
         comparison.stop()
     new = set(Path.cwd().iterdir()) - before
-    assert {path.name for path in new} <= {"mosaic_runs"}, "files are written into the runs' folders only"
+    assert {path.name for path in new} <= {"mosaic_runs"}, "files were written outside the runs' folders"
     return shown
 
 
 def assert_drawn(folder: Path) -> None:
-    """The newest frame of a lane with this folder is a picture of something."""
+    """Check that the newest frame in a lane's folder is not blank."""
     reader = FrameReader(folder)
     frame = wait_until(lambda: reader.watch(60) or reader.read() or reader.notice, timeout=60)
     assert not isinstance(frame, str), frame
     pixels = np.frombuffer(frame.pixels, np.uint8)
-    assert pixels.max() > 40 and pixels.std() > 3, "the picture is all of one colour"
+    assert pixels.max() > 40 and pixels.std() > 3, "the frame is blank"
 
 
 def first_picture(lane: ArenaLane) -> Any:

@@ -1,7 +1,7 @@
-"""Measures one environment in the interpreter of its worker: `PYTHON environment_speed.py MODULE ENV_ID`.
+"""Measure one environment in its worker's interpreter: `PYTHON environment_speed.py MODULE ENV_ID`.
 
-Prints a line of JSON: steps and pictures a second, the size of a picture, and a digest of the first steps,
-which is the same in every process where the environment follows from its seed.
+Prints a line of JSON: steps and frames per second, the frame size, and a digest of the first steps, which
+is the same in every process if the seed determines the environment.
 """
 
 from __future__ import annotations

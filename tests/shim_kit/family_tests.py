@@ -1,7 +1,7 @@
-"""Tests that families of environments share. A test module imports those that it needs and
-`pytest_generate_tests`, by which pytest finds the module's constants: `SEEDED`, ids; `KEYS`, ids with a
-key, a pattern of the action that the card shows then, and options of `check_comparison`; `TEXTS`, ids with
-a part of the state in words; `REFUSED`, ids with settings and a pattern of the error.
+"""Tests shared by families of environments. A test module imports the tests it needs, and
+`pytest_generate_tests` to parametrize them by the module's constants: `SEEDED`: ids; `KEYS`: ids, each with
+a key, a pattern of the action that the card then shows, and options of `check_comparison`; `TEXTS`: ids
+with an excerpt of the state's text; `REFUSED`: ids with settings and a pattern of the error.
 """
 
 from __future__ import annotations

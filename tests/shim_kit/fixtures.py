@@ -1,4 +1,4 @@
-"""Fixtures for the tests of one shim, which `workers/conftest.py` has for all of them."""
+"""Fixtures for the tests of one shim; `workers/conftest.py` imports them for all shims."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
 
 @pytest.fixture
 def worker(request: pytest.FixtureRequest, mosaic_home: Path) -> WorkerEnvironment:
-    """The worker in whose folder the test is, in an environment of its own, built as users build it."""
+    """The worker whose folder contains the test, in its own environment, built as users build it."""
     return _built(request.path.parents[1].name)
 
 
@@ -48,7 +48,7 @@ def training_worker_fixture(
     always: Mapping[str, Any] | None = None,
     kind: type[TrainingWorker] = TrainingWorker,
 ) -> Any:
-    """Return the fixture of a worker that trains, once a session; see `TrainingWorker`."""
+    """Return a session-scoped fixture for a worker that trains; see `TrainingWorker`."""
 
     @pytest.fixture(scope="session")
     def worker(mosaic_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TrainingWorker]:
@@ -81,14 +81,14 @@ def lab(worker: WorkerEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture(scope="session")
 def operators_of() -> Iterator[Callable[[TrainingWorker], Conversation]]:
-    """A function that returns the one process of a worker in which its operators act."""
+    """A function that returns a worker's operator process, started once per session."""
     with ExitStack() as stack:
         yield functools.cache(lambda worker: stack.enter_context(worker.operators()))
 
 
 @pytest.fixture
 def operators(worker: TrainingWorker, operators_of: Callable[[TrainingWorker], Conversation]) -> Conversation:
-    """The process in which the worker's operators act from checkpoints."""
+    """The process in which the worker's operators act from their checkpoints."""
     return operators_of(worker)
 
 

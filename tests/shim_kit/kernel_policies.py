@@ -1,4 +1,4 @@
-"""Policies of real checkpoints in the kernel: single calls, arrays and queries agree with each other."""
+"""Policies loaded into the kernel from real checkpoints: single calls, batches and queries agree."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROWS = 300
 
 
 def assert_answers_agree(checkpoint: Path, provides: Collection[str], agent: str | None = None) -> None:
-    """Check a checkpoint's policy, which provides actions and these queries."""
+    """Check that a checkpoint's policy provides actions and these queries, and that their answers agree."""
     with mosaic.policy(checkpoint, agent=agent) as policy:
         assert policy.provides == ("action", *provides)
         seen = observations_of(checkpoint, agent)
@@ -46,7 +46,7 @@ def assert_remembers_until_reset(checkpoint: Path, query: str) -> None:
 
 
 def observations_of(checkpoint: Path, agent: str | None = None) -> Any:
-    """Return random observations of a checkpoint's space, in arrays with a row for each."""
+    """Return random observations from a checkpoint's space, as arrays with one row per observation."""
     described = json.loads(checkpoint.with_suffix(".json").read_text())
     space = (described["agents"][agent] if agent else described)["observation_space"]
     return _drawn(space, np.random.default_rng(7))

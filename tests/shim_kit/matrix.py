@@ -1,7 +1,7 @@
-"""The table of a worker's README: every algorithm trained, acting from its checkpoint, resumed.
+"""Build the table of a worker's README: train every algorithm, act from its checkpoint, and resume it.
 
-Imported by each shim's `matrix.py`, with the interpreter of the worker: the contract and the standard library
-are all that is used.
+Each shim's `matrix.py` imports this module in the worker's interpreter, so it uses only the contract and the
+standard library.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Train = Callable[[Path, dict[str, Any]], Messages]
 
 
 class Trained(NamedTuple):
-    """A training and one resumed from its last checkpoint."""
+    """A training, and the training resumed from its last checkpoint."""
 
     messages: Messages
     seconds: float
@@ -36,7 +36,7 @@ class Trained(NamedTuple):
 
 
 def train(command: Sequence[str], seconds: float, folder: Path, config: dict[str, Any]) -> Messages:
-    """Return the messages of a training by a worker's command line. Raises `RuntimeError` where it fails."""
+    """Train with a worker's command line and return the messages; raise `RuntimeError` on failure."""
     path = folder / "config.json"
     path.write_text(json.dumps(config))
     with ObservedProcess([*command, "--config", str(path)], folder) as trial:
@@ -54,9 +54,9 @@ def train_and_resume(
     *,
     beyond_last: bool = False,
 ) -> Trained:
-    """Train, act from the last checkpoint by `acts(path)`, and resume from it for as many steps.
+    """Train, act from the last checkpoint with `acts(path)`, and resume from it for the same number of steps.
 
-    `beyond_last` counts these from the last checkpoint, where a training may overshoot its steps.
+    `beyond_last` counts the steps from the last checkpoint, for trainings that may overshoot.
     """
 
     def timed(name: str, config: Mapping[str, Any]) -> tuple[Messages, float]:
@@ -78,17 +78,17 @@ def train_and_resume(
 
 
 def checkpoints(messages: Messages) -> list[dict[str, Any]]:
-    """Return the payload of each checkpoint that was saved."""
+    """Return the payload of each saved checkpoint."""
     return [m["payload"] for m in messages if m.get("event") == "checkpoint_saved"]
 
 
 def metric_names(messages: Messages) -> set[str]:
-    """Return the names of all metrics that were sent."""
+    """Return the names of all reported metrics."""
     return {name for m in messages if m.get("event") == "metrics" for name in m["payload"]["values"]}
 
 
 def losses(messages: Messages) -> str:
-    """Return the names of the losses among the last metrics, without the agents and networks before them."""
+    """Return the names of the losses in the final metrics, without their agent and network prefixes."""
     final = messages[-1]["payload"]["final_metrics"]
     return ", ".join(sorted({name.split("/")[-1] for name in final if "loss" in name.lower()}))
 
@@ -96,9 +96,9 @@ def losses(messages: Messages) -> str:
 def print_table(
     columns: Sequence[str], names: Iterable[str], row: Callable[[str, Path], Sequence[object]]
 ) -> int:
-    """Print a table with a row for each name, and return 1 if any of them failed, else 0.
+    """Print a table with a row for each name; return 1 if any row failed, else 0.
 
-    `row` returns the cells after the name's, and is given an empty folder.
+    `row` takes a name and the path for its folder, and returns the cells after the name.
     """
     failed = 0
     print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}", flush=True)
@@ -114,5 +114,5 @@ def print_table(
 
 
 def chosen(names: Iterable[str]) -> list[str]:
-    """Return the names given on the command line, else all."""
+    """Return the names given on the command line, else all names."""
     return sys.argv[1:] or list(names)

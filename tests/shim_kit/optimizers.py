@@ -1,4 +1,4 @@
-"""The state of PyTorch's optimizers in a checkpoint, read without PyTorch."""
+"""Read the state of PyTorch optimizers from a checkpoint without PyTorch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class _Numbers(pickle.Unpickler):
-    """Reads what `torch.save` wrote; tensors are None."""
+    """Unpickler for files of `torch.save`; tensors become None."""
 
     def find_class(self, module: str, name: str) -> Any:
         return OrderedDict if name == "OrderedDict" else lambda *_: None

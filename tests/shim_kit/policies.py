@@ -1,4 +1,4 @@
-"""Operators that act from checkpoints: made, sampled from, refused."""
+"""Operators that act from checkpoints: creation, sampling and refusals."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ import numpy as np
 from operators.conversation import Conversation
 
 SEED = 5
-PICKLE = b"cos\nsystem\n(S'true'\ntR."  # runs a program where it is loaded as a pickle
+PICKLE = b"cos\nsystem\n(S'true'\ntR."  # runs a program when unpickled
 
 
 def begin(operators: Conversation, checkpoint: Path, agent: str = "agent_0", **settings: Any) -> None:
-    """Make the operator of an agent from a checkpoint, with `SEED`."""
+    """Create an agent's operator from a checkpoint, with `SEED`."""
     settings = {"checkpoint": str(checkpoint), **settings}
     answer = operators.ask("init_agent", player_id=agent, seed=SEED, settings=settings)
     assert answer["type"] == "agent_ready", answer
 
 
 def actions_of(operators: Conversation, observations: Sequence[Any], agent: str = "agent_0") -> list[Any]:
-    """Return an agent's actions for these observations, one after the other, as lists and numbers."""
+    """Return an agent's actions for successive observations, as lists and numbers."""
     acted = [operators.act(one, player_id=agent)["action"] for one in observations]
     return [np.asarray(action).tolist() for action in acted]
 
 
 def actions(operators: Conversation, checkpoint: Path, seen: Sequence[Any], **settings: Any) -> list[Any]:
-    """Return the actions of an operator that is made for these observations."""
+    """Create an operator from a checkpoint and return its actions for these observations."""
     begin(operators, checkpoint, **settings)
     return actions_of(operators, seen)
 
@@ -36,7 +36,7 @@ def actions(operators: Conversation, checkpoint: Path, seen: Sequence[Any], **se
 def sampled_twice(
     operators: Conversation, checkpoint: Path, observations: Sequence[Any], agent: str = "agent_0"
 ) -> list[Any]:
-    """Return the actions that an agent samples. They are the same from the same seed, and not all alike."""
+    """Return an agent's sampled actions; check that they repeat with the same seed and are not all equal."""
     sampled = []
     for _ in range(2):
         begin(operators, checkpoint, agent, deterministic=False)
@@ -47,7 +47,7 @@ def sampled_twice(
 
 
 class Refusals:
-    """The errors of operators that a checkpoint cannot act for; altered copies of it are in ``folder``."""
+    """Errors of operators that cannot act from a checkpoint; altered copies of it go into ``folder``."""
 
     def __init__(self, operators: Conversation, checkpoint: Path, folder: Path) -> None:
         self._operators = operators
@@ -57,13 +57,13 @@ class Refusals:
         self.whole = checkpoint.read_bytes()
 
     def message(self, player_id: str = "agent_0", **setup: Any) -> str:
-        """Return the error of an operator that is set up like this."""
+        """Return the error of an operator with this setup."""
         answer = self._operators.ask("init_agent", player_id=player_id, **setup)
         assert answer["error_type"] == "ConfigError", answer
         return str(answer["message"])
 
     def of_copy(self, name: str, data: bytes, **changes: Any) -> str:
-        """Return the error of an operator from a copy with other bytes, or a description with changes."""
+        """Return the error of an operator from a copy with these bytes and a changed description."""
         path = self._folder / f"{name}{self._checkpoint.suffix}"
         path.write_bytes(data)
         described = json.loads(self._checkpoint.with_suffix(".json").read_text())
@@ -71,7 +71,7 @@ class Refusals:
         return self.message(settings={"checkpoint": str(path)})
 
     def check_all(self, trained_for: str) -> None:
-        """Check those of every worker: another action space, no checkpoint, a damaged or foreign one."""
+        """Check every worker's refusals: another action space; a missing, damaged or foreign checkpoint."""
         three = {"type": "Discrete", "n": 3}
         misfit = f"actions are Discrete(3), the policy was trained for {trained_for}"
         assert misfit in self.message(settings=self.settings, action_space=three)
@@ -85,7 +85,7 @@ class Refusals:
 
 
 def play_to_end(comparison: Any, seconds: float = 300) -> tuple[Any, list[Any]]:
-    """Play a comparison to its end; return its results by lane, and what it last showed of its lanes."""
+    """Play a comparison to its end; return its results by lane, and its last view of the lanes."""
     comparison.play()
     comparison.wait(seconds)
     results = comparison.results().set_index("lane")

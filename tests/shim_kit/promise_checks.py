@@ -1,4 +1,4 @@
-"""The check of environments as the trainings of a shim show it, for the tests of each that trains."""
+"""Checks of environments in trainings, for the tests of every shim that trains."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ CONVERTED, FROM_ONE = "promises:Converted-v0", "promises:FromOne-v0"
 
 @pytest.fixture
 def promises(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environments in the folder `environments` can be imported by the worker."""
+    """Let the worker import the environments in the folder `environments`."""
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent / "environments"))
 
 
 def assert_environments_are_checked(worker: Any, operators: Conversation, **config: Any) -> None:
-    """Train on environments that break a promise, and on some that keep them in a rare form.
+    """Train on environments that break a promise, and on some that keep it in an unusual form.
 
-    ``config`` is that of an algorithm that samples discrete actions.
+    ``config`` configures an algorithm that samples discrete actions.
     """
     refused = worker.error(env_id="promises:NoInfo-v0", **config)
     assert "reset() of promises:NoInfo-v0 returns only an observation; Gymnasium's returns" in refused
@@ -41,9 +41,9 @@ def assert_environments_are_checked(worker: Any, operators: Conversation, **conf
 
 
 def assert_keyword_arguments_are_passed(worker: Any, **config: Any) -> None:
-    """Train with keyword arguments of the environment. Checkpoints record them, so that films pass them too.
+    """Train with keyword arguments for the environment; checkpoints record them, so that films pass them too.
 
-    ``config`` is that of an algorithm that samples discrete actions.
+    ``config`` configures an algorithm that samples discrete actions.
     """
     paid = {"env_id": "promises:Paid-v0", **config}
     given = with_tagged_tuples({"wages": (3.0, 3.0)})
@@ -56,10 +56,10 @@ def assert_keyword_arguments_are_passed(worker: Any, **config: Any) -> None:
 
 
 def assert_a_changing_team_is_trained(worker: Any, operators: Conversation, **config: Any) -> str:
-    """Train on a PettingZoo environment of one's own whose agents leave and come later; all of them then act.
+    """Train on a user's PettingZoo environment whose agents leave and join; all of them then act.
     Return the training's log.
 
-    ``config`` has its id: that of its module, or of its class in the module.
+    ``config`` has the environment's id: its module's, or that of a class in the module.
     """
     run = worker.train(total_timesteps=128, **config)
     assert run.code == 0, run.log

@@ -1,7 +1,7 @@
 """Play recorded actions in a served environment: `served_episode.py`, with a worker's interpreter.
 
 Reads {env_id, command, seed, actions, later} from stdin. Prints the `digest` of each observation that was
-acted on, the sum of the rewards of each step, and the digests of what `later` resets without a seed return.
+acted on, the total reward of each step, and the digests of the results of `later` resets without a seed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Steps = Iterator["tuple[list[Any], float]"]
 
 
 def digest(observation: Any) -> str:
-    """Return a short text that is the same for equal observations only."""
+    """Return a short hash of an observation."""
     return hashlib.sha256(json.dumps(pack(observation), sort_keys=True).encode()).hexdigest()[:12]
 
 

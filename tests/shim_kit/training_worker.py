@@ -1,4 +1,4 @@
-"""A worker that trains with a real upstream, each training in a process of its own, for the shims' tests."""
+"""A worker that trains with its real upstream library, one process per training, for the shims' tests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from support import PEERS
 
 from mosaic_lab import workers
 
-SECONDS = 400.0  # upstream takes seconds to import or to compile, and far more on a machine that is busy
+SECONDS = 400.0  # libraries take seconds to import or compile, and far longer on a busy machine
 
 CHECK = Path(__file__).with_name("configuration_errors.py")
 WRAPPER_CHECKS = Path(__file__).with_name("wrapper_checks.py")
@@ -32,8 +32,8 @@ WRAPPER_CHECKS = Path(__file__).with_name("wrapper_checks.py")
 
 @dataclass
 class Finished:
-    """A run that ended: its folder and messages, its exit code, its log, the processes that it left behind,
-    and the files that it wrote elsewhere where a worker collects these.
+    """A finished run: its folder and messages, its exit code, its log, the processes it left behind, and, for
+    workers whose tests collect them, the files it wrote elsewhere.
     """
 
     folder: Path
@@ -58,7 +58,7 @@ class Finished:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """The last value of each."""
+        """The last value of each metric."""
         return {
             name: value for payload in self.events("metrics") for name, value in payload["values"].items()
         }
@@ -75,8 +75,8 @@ class Finished:
 class TrainingWorker:
     """A worker in its environment: ``python`` is its interpreter, ``module`` its command line.
 
-    `train` runs it; `trained` runs one of its ``small`` trainings, once. ``always`` are defaults of every
-    training's configuration. ``module`` is by default that of a shim with the worker's name.
+    `train` runs a training; `trained` runs one of the ``small`` trainings once. ``always`` has defaults for
+    every training's configuration. ``module`` defaults to that of the shim with the worker's name.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class TrainingWorker:
         self._always = {"seed": 1, **(always or {})}
 
     def configuration(self, name: str) -> dict[str, Any]:
-        """Return that of a small training, whose name is its algorithm's unless it names another."""
+        """Return the configuration of a small training; its algorithm is ``name`` unless it sets another."""
         return {"algorithm": name, **self.small[name]}
 
     def error(self, **config: Any) -> str:
@@ -107,7 +107,7 @@ class TrainingWorker:
         return str(failed["payload"]["error"])
 
     def errors(self, *configs: Mapping[str, Any]) -> list[str]:
-        """Return the errors of bad configurations, all checked in one process; a valid one has none."""
+        """Return the error of each configuration, all checked in one process; empty for a valid one."""
         whole = [{"run_id": "dry", "seed": 1, "total_timesteps": 10_000, **config} for config in configs]
         return list(self.output_of(str(CHECK), self.module, json.dumps(whole)))
 
@@ -117,7 +117,7 @@ class TrainingWorker:
 
     @functools.cached_property
     def hyperparameters(self) -> dict[str, dict[str, dict[str, Any]]]:
-        """The descriptions of each algorithm's hyperparameters by name, as the worker lists them."""
+        """Descriptions of each algorithm's hyperparameters by name, as the worker lists them."""
         listed = self.output_of("-m", self.module, "--describe")["hyperparameters"]
         return {algorithm: {one["name"]: one for one in known} for algorithm, known in listed.items()}
 
@@ -140,7 +140,7 @@ class TrainingWorker:
         stop_at: int | None = None,
         **config: Any,
     ) -> Finished:
-        """Train on from a checkpoint to the end, with episodes after it only."""
+        """Resume from a checkpoint and train to the end; check that all episodes come after it."""
         run = self.train(during, **config, checkpoint={"resume_from": str(checkpoint), "stop_at": stop_at})
         assert run.code == 0, run.log
         (loaded,) = run.events("checkpoint_loaded")
@@ -150,18 +150,18 @@ class TrainingWorker:
         return run
 
     def output_of(self, *arguments: str) -> Any:
-        """Return the JSON that the worker's interpreter prints last."""
+        """Return the JSON in the last line that the worker's interpreter prints."""
         command = [self.python, *arguments]
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout.splitlines()[-1])
 
     def operators(self) -> Conversation:
-        """Return a process in which operators act, for a with block."""
+        """Return an operator process, for a with block."""
         return Conversation(self.command())
 
     def dry_run(self, code: int, **config: Any) -> tuple[dict[str, Any], str]:
-        """Return what a dry run that exits with this code prints, and its log."""
+        """Run a dry run, check its exit code, and return its output and its log."""
         path = self.write({"run_id": "dry", "seed": 1, "total_timesteps": 10_000, **config})
         command = [*self._command(path), "--dry-run"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
@@ -176,7 +176,7 @@ class TrainingWorker:
         return [self.python, "-m", self.module]
 
     def write(self, config: Mapping[str, Any]) -> Path:
-        """Write a configuration into a folder of its own; return its path."""
+        """Write a configuration into a new folder; return the file's path."""
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         path = folder / "config.json"
         path.write_text(json.dumps({"run_id": folder.name, **config}))
@@ -187,7 +187,7 @@ class TrainingWorker:
 def interpreter_of(worker: str) -> Iterator[str]:
     """Yield the interpreter of a worker's environment, built as users build it.
 
-    Inside the block its processes have one thread.
+    Processes started inside the block use one thread.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMP_NUM_THREADS", "1")
@@ -207,7 +207,7 @@ def stop_after_an_episode(trial: ObservedProcess) -> None:
 
 
 def assert_stopped_cleanly(run: Finished) -> None:
-    """Check that a stopped training saved what it learned until then, and left no process."""
+    """Check that a stopped training saved a checkpoint at its last step, and left no process."""
     assert run.code == 143, run.log
     (cancelled,) = run.events("run_cancelled")
     assert cancelled["partial_results"]["steps"] == run.events("checkpoint_saved")[-1]["step"]
@@ -216,10 +216,10 @@ def assert_stopped_cleanly(run: Finished) -> None:
 
 
 def assert_served_alike(worker: TrainingWorker, name: str, **breaking: Any) -> None:
-    """Check that a small training is the same if its environments are served, by a process of its own worker,
-    and that an error of a served environment ends a training as its own.
+    """Check that a small training is the same when a process of its own worker serves its environments, and
+    that an error in a served environment fails the training with that error.
 
-    ``breaking`` is the environment with the error; without it, one of a single agent.
+    ``breaking`` selects the environment with the error, by default one with a single agent.
     """
     config = served(worker, name)
     run = worker.train(**config)
@@ -235,7 +235,7 @@ def assert_served_alike(worker: TrainingWorker, name: str, **breaking: Any) -> N
 
 
 def served(worker: TrainingWorker, name: str, **config: Any) -> dict[str, Any]:
-    """The configuration of a small training whose environment its own worker serves."""
+    """Return the configuration of a small training whose environment its own worker serves."""
     server = {"worker": worker.name, "command": worker.command()}
     return {**worker.configuration(name), "environment_server": server, **config}
 
@@ -250,7 +250,7 @@ SERVED_ENDS: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "Hangs": ({"step_timeout": 0.5}, "StepTimeout", r"the environment's step took longer than 0.5 s .*"),
 }
-"""Environments of `unruly` that end a training when served: settings of the server, and the error."""
+"""Environments of `unruly` that end a training when served: server settings, error type and pattern."""
 
 
 def assert_ends(worker: TrainingWorker, environment: str, config: Mapping[str, Any]) -> None:
@@ -265,7 +265,7 @@ def assert_ends(worker: TrainingWorker, environment: str, config: Mapping[str, A
 
 
 def assert_killed_server_ends_it(worker: TrainingWorker, config: Mapping[str, Any]) -> None:
-    """Check that a training whose server is killed after an episode ends and says so."""
+    """Check that a training whose environment server is killed fails and reports the cause."""
 
     def kill(trial: ObservedProcess) -> None:
         assert _has_episode(trial)
@@ -284,7 +284,7 @@ def assert_refused(
     subtests: pytest.Subtests,
     **valid: Any,
 ) -> None:
-    """Check that each change of a valid configuration is refused with an error that has the text."""
+    """Check that each change to a valid configuration is refused with its expected error."""
     errors = worker.errors(*({**valid, **change} for change, _ in bad.values()))
     for (name, (_, expected)), error in zip(bad.items(), errors, strict=True):
         with subtests.test(name):
@@ -310,5 +310,5 @@ class Viewer:
 
     @property
     def sizes(self) -> set[tuple[int, int]]:
-        """The heights and widths of all frames seen."""
+        """The (height, width) of all frames seen."""
         return {(frame.height, frame.width) for frame in self.frames}

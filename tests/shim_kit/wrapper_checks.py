@@ -1,6 +1,6 @@
-"""Checks of Gymnasium's and the user's wrappers, in the process of a worker's interpreter.
+"""Checks of Gymnasium's and users' wrappers, run by a worker's interpreter.
 
-Not a test: `PYTHON tests/shim_kit/wrapper_checks.py FOLDER`. Raises what does not hold, else prints `true`.
+Not a test: `PYTHON tests/shim_kit/wrapper_checks.py FOLDER` raises if a check fails, else prints `true`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ HALF = np.float32([0.5])
 
 
 class Vectors(gymnasium.Env[Any, Any]):
-    """Observations count the steps; actions are from -2 to 2."""
+    """Observations count the steps; actions range from -2 to 2."""
 
     observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (2,), np.float32)
     action_space = gymnasium.spaces.Box(-2.0, 2.0, (1,), np.float32)
@@ -54,7 +54,7 @@ class Vectors(gymnasium.Env[Any, Any]):
 
 
 class Remembering:
-    """An operator that plays 0.5 and keeps its observations."""
+    """An operator that always plays 0.5 and records its observations."""
 
     def __init__(self) -> None:
         self.seen: list[Any] = []
@@ -65,7 +65,7 @@ class Remembering:
 
 
 def player_of(wrappers: list[Any], **described: Any) -> tuple[Any, Remembering]:
-    """Return a player within wrappers, and its operator."""
+    """Return an operator as played through wrappers, and the operator itself."""
     env = Vectors()
     described["observation_space"] = describe_space(env.observation_space)
     described["action_space"] = describe_space(env.action_space)
@@ -75,7 +75,7 @@ def player_of(wrappers: list[Any], **described: Any) -> tuple[Any, Remembering]:
 
 
 def check_played_as_trained(own: str) -> None:
-    """Statistics are those of all environments, and a policy observes and acts as in its training."""
+    """Check that statistics cover all environments and that a policy observes and acts as in training."""
     wrappers = [
         {f"{own}:Times": {"factor": 3}}, "normalize_observation", {"frame_stack": 2}, "flat",
         {"rescale_action": [-1, 1]}, "normalize_reward", {"time_limit": 5},
@@ -87,7 +87,7 @@ def check_played_as_trained(own: str) -> None:
     statistics = training_statistics().describe()
     assert set(statistics) == {"normalize_observation", "normalize_reward"}
     moments = statistics["normalize_observation"]
-    assert np.isclose(moments["count"], 12, atol=0.01), "of both environments"
+    assert np.isclose(moments["count"], 12, atol=0.01), "the statistics do not cover both environments"
 
     player, operator = player_of(wrappers, wrapper_statistics=statistics)
     for step in range(3):
@@ -97,11 +97,11 @@ def check_played_as_trained(own: str) -> None:
     first = (3 * np.array([0, 10]) - moments["mean"]) / np.sqrt(np.array(moments["var"]) + 1e-8)
     assert np.allclose(operator.seen[0][2:], first, rtol=1e-4)
     assert np.allclose(operator.seen[2][:2], operator.seen[1][2:])
-    assert np.allclose(operator.seen[3], operator.seen[0]), "a new episode"
+    assert np.allclose(operator.seen[3], operator.seen[0]), "the frame stack was not reset"
 
 
 def check_refused(own: str) -> None:
-    """What cannot be played or made is refused, with the nearest name."""
+    """Check that wrappers that cannot be played or created are refused, with the nearest name."""
     player, _ = player_of([f"{own}:Repeats"])
     player.select_action(np.float32([0, 10]))
     assert "repeats steps or changes actions in step" in reason(player.select_action, np.float32([1, 10]))
@@ -136,7 +136,7 @@ def check_pictures() -> None:
     wrapped = wrap(outside, names, "Pictures-v0", Statistics())
     assert wrapped.observation_space == gymnasium.spaces.Box(0, 255, (20, 30, 4), np.uint8)
     outside.observation = picture = np.random.default_rng(0).integers(0, 256, space.shape, np.uint8)
-    of_agent = observation_transform(describe_space(space), names[:2], "Pictures-v0")  # of each in a team
+    of_agent = observation_transform(describe_space(space), names[:2], "Pictures-v0")  # for each team member
     assert (of_agent.observe(picture)[..., 0] == wrapped.reset()[0][..., -1]).all()
 
 
@@ -145,6 +145,6 @@ if __name__ == "__main__":
     file.write_text(OWN)
     check_played_as_trained(str(file))
     check_refused(str(file))
-    if importlib.util.find_spec("cv2"):  # not beside CleanRL's release
+    if importlib.util.find_spec("cv2"):  # not installed with CleanRL's release
         check_pictures()
     print("true")

@@ -1,4 +1,4 @@
-"""A PettingZoo module of a user: agents with different spaces and odd names, which leave and come later."""
+"""A user's PettingZoo module: agents with different spaces and unusual names leave and join in an episode."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Environments that each break one promise of Gymnasium's interface, such as `promises:NoInfo-v0`, and some
-that keep them in a rare form. An observation is two numbers, one action is right, an episode has 20 steps.
+that keep it in an unusual form. An observation has two numbers, one action is right, an episode has 20 steps.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ODD_STEP = 5
 
 
 class Kept(gymnasium.Env[Any, Any]):
-    """The environment that keeps them all."""
+    """An environment that keeps every promise."""
 
     observation_space: Any = Box(-1.0, 1.0, (2,), np.float32)
     action_space: Any = Discrete(2)
@@ -38,7 +38,7 @@ class Kept(gymnasium.Env[Any, Any]):
 
 
 class Paid(Kept):
-    """Its reward of each action is a keyword argument."""
+    """The reward of each action is set by a keyword argument."""
 
     def __init__(self, wages: tuple[float, float] = (0.0, 1.0)) -> None:
         assert isinstance(wages, tuple)
@@ -90,7 +90,7 @@ class VastReward(Kept):
 
 
 class DeepReward(Kept):
-    """Its reward is a number in 100,000 lists."""
+    """The reward is a number nested in 100,000 lists."""
 
     def reward(self, action: Any) -> Any:
         value: Any = 1.0
@@ -175,7 +175,7 @@ class NanReward(Kept):
 
 
 class NanLater(Kept):
-    """The reward is a NaN in episodes of even seeds only."""
+    """The reward becomes NaN, but only in episodes with even seeds."""
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
         self.good = bool(seed and seed % 2)
@@ -191,7 +191,7 @@ class InfiniteObservation(Kept):
 
 
 class OutsideLater(Kept):
-    """It observes ``first`` before the first move, and a number outside of its space at a later step."""
+    """The first observation is ``first``; a later one is outside the observation space."""
 
     observation_space: Any = Discrete(3)
     first = 0
@@ -201,7 +201,7 @@ class OutsideLater(Kept):
 
 
 class Converted(Kept):
-    """A list, an array of size 1, NumPy's booleans, and keys in the info that libraries fail on."""
+    """Returns a list, an array of size 1, NumPy booleans, and info keys that some libraries cannot handle."""
 
     def seen(self) -> Any:
         return [self.steps / LENGTH, 0.5]
@@ -218,7 +218,7 @@ class Converted(Kept):
 
 
 class OnGpu(Kept):
-    """Its numbers are arrays that NumPy does not read."""
+    """Returns rewards and flags as arrays that NumPy cannot convert."""
 
     class Number:
         shape = ()

@@ -1,4 +1,4 @@
-"""Gymnasium's CartPole for two."""
+"""Gymnasium's CartPole for two agents."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from carts_worker import get_worker_metadata
 
 
 class Carts:
-    """A team of two, red_0 and red_1, each with a CartPole-v1 of its own; whose pole has fallen is out."""
+    """A team of two, red_0 and red_1, each with its own CartPole-v1; an agent whose pole falls is out."""
 
     def __init__(self):
         self.possible_agents = ["red_0", "red_1"]

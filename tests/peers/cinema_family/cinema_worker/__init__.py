@@ -1,4 +1,4 @@
-"""Trains, acts and draws in an instant."""
+"""A worker that trains, acts and renders instantly."""
 
 from __future__ import annotations
 

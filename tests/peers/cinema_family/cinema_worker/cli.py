@@ -34,9 +34,9 @@ class Discrete:
 
 
 class Screen:
-    """The picture becomes brighter with every step, the reward is the action, a step takes ``pause`` seconds.
+    """The frame brightens with every step, the reward is the action, and a step takes ``pause`` seconds.
 
-    ``length`` steps are an episode. Drawing step ``torn`` ends the process.
+    An episode has ``length`` steps. Rendering step ``torn`` ends the process.
     """
 
     render_mode = "rgb_array"
@@ -65,7 +65,7 @@ class Screen:
 
 
 class Duo:
-    """Two agents, red and blue, with a `Screen` each; the picture is red's."""
+    """Two agents, red and blue, with a `Screen` each; the frame is red's."""
 
     render_mode = "rgb_array"
     possible_agents = ("red", "blue")
@@ -97,7 +97,7 @@ class Duo:
 
 
 class Habit:
-    """Always the action in its checkpoint; another one by another agent."""
+    """Always plays one action: its checkpoint's, plus 10 for agent blue."""
 
     def __init__(self, action):
         self._action = action
@@ -107,7 +107,7 @@ class Habit:
 
 
 def train(config, telemetry):
-    """Saves ``saves`` checkpoints at once, that of step ``broken`` unreadable, then waits for ``until``."""
+    """Save ``saves`` checkpoints, unreadable at step ``broken``, then wait for the file ``until``."""
     settings = config.hyperparameters
     saves = settings.get("saves", 3)
     actions = settings.get("actions", range(1, saves + 1))

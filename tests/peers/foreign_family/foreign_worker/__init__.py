@@ -1,4 +1,4 @@
-"""A worker written by others: nothing here is of MOSAIC Lab."""
+"""A third-party worker, independent of MOSAIC Lab."""
 
 from __future__ import annotations
 

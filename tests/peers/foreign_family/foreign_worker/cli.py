@@ -1,6 +1,6 @@
 """python -m foreign_worker.cli --run-id ID --interactive [--seed N]
 
-Refuses every message that is not as the plain protocol has it. What it is sent goes to stderr.
+Refuses every message that deviates from the plain protocol; logs received messages to stderr.
 """
 
 from __future__ import annotations

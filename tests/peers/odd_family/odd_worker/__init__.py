@@ -1,4 +1,4 @@
-"""Environments and operators that misbehave as their settings say."""
+"""Environments and operators that misbehave as configured."""
 
 from __future__ import annotations
 

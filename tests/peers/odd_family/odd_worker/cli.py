@@ -20,11 +20,11 @@ REASONS = "Nothing has happened so far. " * 9 + "So I go on."
 
 
 class OddEnvironment:
-    """Counts its steps, which are the observation and the reward, up to ``length``.
+    """Counts its steps up to ``length``; the count is the observation and the reward.
 
-    ``trouble`` begins at step ``at``: raise, nan, hang, exit; or hang_in_reset, unbuildable. Where there is a
-    ``once`` (a file that is made) only the first environment that gets there is in trouble; with
-    unbuildable_again all but the first are.
+    ``trouble`` begins at step ``at`` (raise, nan, hang, exit), in the reset (hang_in_reset) or the constructor
+    (unbuildable); success: action 1 succeeds. With ``once``, a file that records it, only the first environment
+    to get there is in trouble; with unbuildable_again, all but the first.
     """
 
     render_mode = None
@@ -49,7 +49,7 @@ class OddEnvironment:
 
     def reset(self, seed=None):
         if self._trouble == "hang_in_reset" and self._is_hit():
-            time.sleep(3600)  # it hangs: longer than any deadline
+            time.sleep(3600)  # longer than any deadline
         self._step = 0
         return 0, {}
 
@@ -115,7 +115,7 @@ class OddOperator:
             if self._behaviour == "write":
                 while not Path(self._finished).exists():
                     self._write("I could go on")
-                    time.sleep(0.05)  # the pace of words, until the test makes the file
+                    time.sleep(0.05)  # the pace of the text, until the test makes the file
                 exchange = {"prompt": "go on?", "answer": "I could go on", "cost_usd": None}
                 return Decision(1, "go on", exchanges=[exchange], messages=[{"to": "all", "text": "hi"}])
             if self._behaviour == "spend":

@@ -1,8 +1,8 @@
-"""An operator that behaves as one of a language model does, and calls none: it writes, and is queried again.
+"""An operator that behaves like a language model's without calling one: it writes, and is queried again.
 
-Settings: ``answer`` (its second one; the first has no action), ``prompt`` (what the user's turn says),
-``until`` (a file that must be there before it stops writing), ``image`` (SHA-256 of one in the prompt),
-``cost`` (None: not known).
+Settings: ``answer`` (the second; the first has no action), ``prompt`` (text of the user's turn), ``until``
+(a file that must exist before the operator stops writing), ``image`` (SHA-256 of an image in the prompt),
+``cost`` (None: unknown).
 """
 
 import time
@@ -41,7 +41,7 @@ class Conversing:
             written += f"{word} "
             self._setup.send_partial(written)
         while until and not Path(until).exists():
-            time.sleep(0.05)  # the pace of words, until the test makes the file
+            time.sleep(0.05)  # the pace of the text, until the test makes the file
             written += "and "
             self._setup.send_partial(written)
 

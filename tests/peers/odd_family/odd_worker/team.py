@@ -1,4 +1,4 @@
-"""An environment of several agents, and policies of several agents in one file."""
+"""An environment with several agents, and one file with a policy for each."""
 
 import json
 import os
@@ -9,11 +9,11 @@ from mosaic_contract import ConfigError, Decision
 from odd_worker.spaces import Discrete
 
 AGENTS = {"red_0": (4, 0), "red_1": (6, 1), "blue_0": (4, 2)}
-"""Each agent: how many numbers it may see, and by how much the right action is shifted."""
+"""Per agent: the number of possible observations, and the shift of the right action."""
 
 
 class TeamEnvironment:
-    """Each agent sees a number, and gets 1 for the action that is right for it: (number + shift) % 3."""
+    """Each agent observes a number and earns 1 for its right action, (number + shift) % 3."""
 
     render_mode = None
 
@@ -48,7 +48,7 @@ class TeamEnvironment:
 
 
 class LinearPolicy:
-    """The action whose weight for what is seen is the largest. Says in which process it was chosen."""
+    """Plays the action with the largest weight for the observation, and names the process that chose it."""
 
     def __init__(self, checkpoint, agent):
         weights = json.loads(Path(checkpoint).read_text())

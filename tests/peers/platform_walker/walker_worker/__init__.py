@@ -1,8 +1,8 @@
-"""A worker as those of the MOSAIC platform are: nothing here knows MOSAIC Lab."""
+"""A worker in the form of the MOSAIC platform's workers, independent of MOSAIC Lab."""
 
 from __future__ import annotations
 
-from walker_worker.runtime import Walker  # noqa: F401 (as the platform's do: importing the package loads all)
+from walker_worker.runtime import Walker  # noqa: F401 (like the platform's workers: importing the package loads it all)
 
 __version__ = "0.3.0"
 

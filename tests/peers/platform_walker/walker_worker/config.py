@@ -1,4 +1,4 @@
-"""The configuration: `algo`, hyperparameters in `extras.algo_params`, and a section of its own."""
+"""The configuration: `algo`, hyperparameters in `extras.algo_params`, and a worker-specific section."""
 
 from __future__ import annotations
 

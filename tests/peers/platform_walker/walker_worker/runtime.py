@@ -1,4 +1,4 @@
-"""A training, an operator, and an environment of the worker's own."""
+"""A training, an operator, and the worker's own environment."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ LENGTH = 5
 
 
 def train(config, seed):
-    """Walk `total_timesteps` steps, an episode each ten; the height goes up by the stride less the wind."""
+    """Walk `total_timesteps` steps in episodes of ten; each step climbs by the stride less the wind."""
     ensure_var_directories()
     emitter = TelemetryEmitter(config.run_id)
     emitter.run_started({"algo": config.algo, "env_id": config.env_id}, constant=LOG_WORKER_WALKER_STARTED)
-    print("walking from", Path.cwd())  # no message
+    print("walking from", Path.cwd())  # not a message of the protocol
     stride, fail_at = config.parameters.get("stride", 1.0), config.parameters.get("fail_at")
     stride -= config.weather.wind
     begun = Path(VAR_TRAINER_DIR, "begin.json")
     begun.write_text("{}")
-    print(f"[CHECKPOINT] path={os.path.relpath(begun)}", flush=True)  # as some of them do
+    print(f"[CHECKPOINT] path={os.path.relpath(begun)}", flush=True)  # as some of the platform's workers do
     for step in range(1, config.total_timesteps + 1):
         if step == fail_at:
             emitter.run_failed({"error": "the path has ended", "error_type": "PathError"})
@@ -48,7 +48,7 @@ def train(config, seed):
 
 
 class Walker:
-    """Answers commands. Its corridor, of five steps, is its own; it walks by its own random numbers."""
+    """Answers commands as an operator, and walks its own corridor of five steps at random."""
 
     def __init__(self, run_id, seed, task):
         self.run_id, self.random, self.episode, self.task = run_id, random.Random(seed), -1, task

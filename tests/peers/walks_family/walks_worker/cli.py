@@ -17,8 +17,8 @@ LENGTH = 20
 
 
 class Corridor(gymnasium.Env):
-    """Twenty steps back (action 1) or forth (action 2), past doors that are open or not by chance. A step
-    forth is worth 1, if the door is open. It writes a file and says that it has."""
+    """Twenty steps back (action 1) or forth (action 2), past doors that are open at random. A step forth
+    through an open door earns 1. A reset writes a file and prints a line."""
 
     metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012
     action_space = gymnasium.spaces.Discrete(2, start=1)
@@ -56,7 +56,7 @@ class Corridor(gymnasium.Env):
 
 
 class Corridors:
-    """Two agents in a corridor each, who act at once. An agent leaves at the end of its own."""
+    """Two agents that act simultaneously, each in its own corridor, and leave at its end."""
 
     def __init__(self, render_mode, speeds=(1, 1)):
         self.metadata = Corridor.metadata
@@ -93,8 +93,8 @@ class Corridors:
 
 
 class Race:
-    """A game in turns: a step of one or two places on a common track, whose last place wins. The mask of
-    legal steps is in the info of the agent to move."""
+    """A turn-based game: steps of one or two places on a shared track; the agent that reaches the last place
+    wins. The info of the agent to move has the mask of legal steps."""
 
     metadata = Corridor.metadata
 
