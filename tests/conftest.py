@@ -1,4 +1,4 @@
-"""Select quick tests; in CI every test runs, and one that would be skipped fails."""
+"""Mark quick tests; in CI, fail every test that is skipped."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ STARTERS = {
     *("check_worker", "notebooks", "npm_packages", "own_home", "stockfish", "supervisor"),
     *("cinema", "hiker", "lab", "toy"),
 }
-"""Names of a module, and fixtures, by which tests start trainings, servers, browsers or build tools."""
+"""Module-level names and fixtures with which tests start trainings, servers, browsers or build tools."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark as quick each test whose module and fixtures have none of `STARTERS`."""
+    """Mark a test as quick if neither its module nor its fixtures use any of `STARTERS`."""
     for item in items:
         assert isinstance(item, pytest.Function)
         ours = item.path.relative_to(config.rootpath).as_posix().startswith(QUICK)

@@ -1,6 +1,6 @@
-"""The table of families of environments in workers/README.md: costs, speeds, seeds.
+"""The table of environment families in workers/README.md: sizes, speeds, seeding.
 
-Not a test: `python tests/environment_table.py [WORKER ...]` installs these workers (by default all of the
+Not a test: `python tests/environment_table.py [WORKER ...]` installs these workers (by default all in the
 table), measures one environment of each family in two processes, and writes their rows.
 """
 
@@ -92,7 +92,7 @@ def rows_of(worker: WorkerEnvironment) -> list[str]:
 
 
 def measured(worker: WorkerEnvironment, env_id: str) -> dict[str, Any]:
-    """The output of `environment_speed.py`, or {"failed": why}."""
+    """Return the output of `environment_speed.py`, or {"failed": reason}."""
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             [worker.python, SCRIPT, worker.program, env_id],

@@ -1,4 +1,4 @@
-"""The example notebooks, each executed once a session for all tests that look at what it showed."""
+"""The example notebooks, each executed once per session for all tests that read its outputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOOLS = Path(sys.executable).parent
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory, cleanrl_environment: object) -> tuple[Path, str]:
-    """The folder that one real demo left, which executes the first notebook, and what it printed."""
+    """Folder and printed output of one real demo, which executes the first notebook."""
     folder = tmp_path_factory.mktemp("demo")
     done = subprocess.run(
         [TOOLS / "mosaic-lab", "demo", "--dir", "out"],
@@ -37,7 +37,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory, cleanrl_environment: object) 
 def executed(
     tmp_path_factory: pytest.TempPathFactory, cleanrl_environment: object, request: pytest.FixtureRequest
 ) -> Executed:
-    """Gives the executed copy of a notebook by its name."""
+    """A function that returns the executed copy of a notebook by its name."""
     done: dict[str, Path] = {}
 
     def execute(name: str) -> Path:

@@ -1,4 +1,4 @@
-"""A worker whose trainings can be resumed: it is built in a second, and its skill grows at a rate."""
+"""A worker with resumable trainings: it is built in a second, and its skill grows at a set rate."""
 
 from __future__ import annotations
 
@@ -121,8 +121,8 @@ if __name__ == "__main__":
 
 @pytest.fixture(scope="module")
 def hiker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The worker "hiker", installed: "hike" resumes in any environment with the same spaces, "climb" in its
-    own with other hyperparameters, "jump" with its own only, "roll" not at all."""
+    """The installed worker "hiker": "hike" resumes in any environment with the same spaces, "climb" only in
+    its own, with other hyperparameters, "jump" only with the same hyperparameters, "roll" not at all."""
     yield from home_with("hiker", _write, tmp_path_factory)
 
 

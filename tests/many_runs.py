@@ -1,6 +1,6 @@
-"""Run stores of many runs: folders such as ended runs leave, without having trained any.
+"""Run stores with many runs: the folders of finished runs, written without training.
 
-For tests and benchmarks of what shows hundreds of runs; what a run really writes is tested with real ones.
+For tests and benchmarks of views of hundreds of runs; other tests check the files of real runs.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ REASONS = {
     State.CANCELLED: "stopped by SIGTERM as requested",
 }
 LINE_SECONDS = 0.05
-"""Seconds of a run's own clock between two lines of its metrics."""
+"""Seconds between two metric lines, on the run's own clock."""
 
 
 class Configuration(NamedTuple):
-    """The training of one group of runs, and the return that it reaches."""
+    """The configuration of one group of runs, and the return that they reach."""
 
     worker: str
     algorithm: str
@@ -38,7 +38,7 @@ class Configuration(NamedTuple):
 
 
 def configurations() -> list[Configuration]:
-    """All that the runs of a store are made of, each several times with other seeds."""
+    """Return the configurations of a store's runs; each is repeated with several seeds."""
     return [
         Configuration(worker, algorithm, env, rate, size, reach * (1.2 - abs(3.5 + logarithm) / 4))
         for worker, algorithm, size in (
@@ -52,10 +52,10 @@ def configurations() -> list[Configuration]:
 
 
 def write_runs(root: Path, count: int, points: int = 100, seed: int = 0) -> list[Path]:
-    """Write ``count`` ended runs into the store at ``root``, oldest first, and return their folders.
+    """Write ``count`` finished runs into the store at ``root``, oldest first, and return their folders.
 
-    Each has ``points`` lines of the metrics "episode_return" and "losses/value_loss". Five seeds of a
-    configuration are a group; of twenty runs one has failed, and one was cancelled half-way.
+    Each run has ``points`` lines of the metrics "episode_return" and "losses/value_loss". Five seeds of a
+    configuration form a group; of every twenty runs, one failed and one was cancelled, both half-way.
     """
     generator, store, found = random.Random(seed), RunStore(root), configurations()
     first = time.time() - 60.0 * count
@@ -128,7 +128,7 @@ def _telemetry(
     config: dict[str, Any],
     generator: random.Random,
 ) -> Iterator[str]:
-    """The lines of a run: a learning curve with noise, on a clock of its own."""
+    """Yield the lines of a run: a noisy learning curve on the run's own clock."""
     start = -500.0 if what.env == "Acrobot-v1" else 20.0
     speed, noise = 3.0 + 2.0 * generator.random(), 0.1 * abs(what.reach - start)
     yield _line(folder, begun, event="run_started", payload={"config": config, "protocol": 1})

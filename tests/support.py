@@ -1,4 +1,4 @@
-"""Helpers of tests of runs: waiting for conditions, small real workers, stores that leave nothing behind."""
+"""Helpers for tests of runs: waiting for conditions, small real workers, stores that clean up."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ def wait_until(condition: Callable[[], Any], timeout: float = 30.0) -> Any:
         value = condition()
         if value:
             return value
-        assert time.monotonic() < deadline, f"this did not come true within {timeout:g} s: {condition}"
+        assert time.monotonic() < deadline, f"condition not met within {timeout:g} s: {condition}"
         time.sleep(0.01)
 
 
 def limited(folder: Path, *arguments: str, size: int = 2_000) -> str:
-    """The error of `mosaic-lab` in ``folder`` if no file can have more than ``size`` bytes."""
+    """Return the error of `mosaic-lab` in ``folder`` when no file can exceed ``size`` bytes."""
     limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))\n"
-    command = [sys.executable, "-B", "-c", limit + MAIN, *arguments]  # a cut .pyc file would fail other tests
+    command = [sys.executable, "-B", "-c", limit + MAIN, *arguments]  # truncated .pyc files fail other tests
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1, done.stderr
     return done.stderr
 
 
 def let_sigint_through() -> None:
-    """For ``preexec_fn``: a shell that runs the tests in the background has SIGINT ignored."""
+    """Restore SIGINT in a child (``preexec_fn``): shells start background processes with SIGINT ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextmanager
 def store(path: Path, max_running: int | None = 4) -> Iterator[Supervisor]:
-    """A supervisor on a store of its own; at the end every run is stopped and nothing of them may be left."""
+    """A supervisor on its own store; at the end every run is stopped, and no process of them may remain."""
     supervisor = Supervisor(path, max_running)
     try:
         yield supervisor
@@ -64,25 +64,25 @@ def store(path: Path, max_running: int | None = 4) -> Iterator[Supervisor]:
         runs.stop(0)
         wait_until(lambda: not marked_processes(path))
         for run in supervisor.runs():
-            shutil.rmtree(run.folder.scratch_path, ignore_errors=True)  # of those that a test made lost
+            shutil.rmtree(run.folder.scratch_path, ignore_errors=True)  # left by runs that a test made lost
 
 
 @pytest.fixture
 def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    """A store of the test's own."""
+    """A supervisor on the test's own store."""
     with store(tmp_path / "runs") as supervisor:
         yield supervisor
 
 
 @pytest.fixture
 def max_running() -> int:
-    """Number of runs at a time in the store of `lab`; a module may have its own."""
+    """Maximum number of concurrent runs in the store of `lab`; a module may override it."""
     return 8
 
 
 @pytest.fixture
 def lab(tmp_path: Path, max_running: int) -> Iterator[mosaic.Lab]:
-    """A lab in a store of the test's own."""
+    """A lab on the test's own store."""
     with store(tmp_path / "runs", max_running):
         lab = mosaic.Lab(tmp_path / "runs", max_running=max_running)
         yield lab
@@ -90,7 +90,7 @@ def lab(tmp_path: Path, max_running: int) -> Iterator[mosaic.Lab]:
 
 
 def start_peer(supervisor: Supervisor, behaviour: str, *, seed: int = 1, **options: Any) -> Run:
-    """Start ``peers/peer.py``; options of `Supervisor.start` go to it, all others to the behaviour."""
+    """Start ``peers/peer.py``; options of `Supervisor.start` go to it, the rest to the behaviour."""
     known = {"gpus", "threads", "env_vars", "pass_env_vars", "grace_seconds", "label", "group"}
     passed = {name: options.pop(name) for name in known & options.keys()}
     config = {
@@ -109,7 +109,7 @@ def start_endless(supervisor: Supervisor) -> Run:
 
 
 def start_learner(supervisor: Supervisor, seed: int = 1, **options: Any) -> Run:
-    """Start ``peers/learner.py``, which learns along a curve; its hyperparameters, and ``label``, by name."""
+    """Start ``peers/learner.py``, which learns along a curve; options: its hyperparameters, and ``label``."""
     label = options.pop("label", f"learner ppo CartPole-v1 seed {seed}")
     config = {
         "algorithm": "ppo",
@@ -123,7 +123,7 @@ def start_learner(supervisor: Supervisor, seed: int = 1, **options: Any) -> Run:
 
 
 def start_painter(supervisor: Supervisor, **options: Any) -> Run:
-    """Start ``peers/painter.py``, which publishes frames; its hyperparameters, and ``label``, by name."""
+    """Start ``peers/painter.py``, which publishes frames; options: its hyperparameters, and ``label``."""
     config = {
         "algorithm": options.get("pattern", "flat"),
         "env_id": "Painter-v0",
@@ -136,7 +136,7 @@ def start_painter(supervisor: Supervisor, **options: Any) -> Run:
 
 
 def in_own_mounts(peer: str, scenario: str, folder: Path) -> dict[str, Any]:
-    """The output of a script of ``peers`` that may mount file systems; nothing stays mounted."""
+    """Run a script of ``peers`` in its own mount namespace and return its output; its mounts end with it."""
     namespace = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
     if (
         shutil.which("unshare") is None
@@ -151,12 +151,12 @@ def in_own_mounts(peer: str, scenario: str, folder: Path) -> dict[str, Any]:
 
 
 def rings_open() -> int:
-    """Number of rings mapped by this process."""
+    """Return the number of rings mapped by this process."""
     return Path("/proc/self/maps").read_text().count("/mosaic-lab-")
 
 
 def marked_processes(path: Path) -> list[psutil.Process]:
-    """Living processes that were started for a run in or below ``path``."""
+    """Return the living processes that were started for a run in or below ``path``."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -171,7 +171,7 @@ def marked_processes(path: Path) -> list[psutil.Process]:
 
 
 def pretend_two_gpus(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put an nvidia-smi that lists two GPUs on the PATH, and their locks into the folder."""
+    """Put an nvidia-smi that lists two GPUs on the PATH, and the GPUs' locks into the folder."""
     program = folder / "bin" / "nvidia-smi"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\nprintf '0, GPU-aaaa, NVIDIA A, 8 MiB\\n1, GPU-bbbb, NVIDIA B, 9 MiB\\n'\n")
@@ -182,6 +182,6 @@ def pretend_two_gpus(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def at_work(run: Run) -> Run:
-    """The run, once its worker has written something (or ended)."""
+    """Wait until a run's worker has written output (or ended); return the run."""
     wait_until(lambda: run.state not in ("queued", "starting"))
     return run

@@ -1,4 +1,4 @@
-"""Errors as a reader meets them: in a notebook the message alone, in plain Python the traceback as ever."""
+"""Errors as users see them: a notebook shows the message alone, plain Python the usual traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs on a machine with an NVIDIA GPU: they compute on it, take turns or share it, and free its memory."""
+"""Runs on an NVIDIA GPU: they compute on it, take turns or share it, and free its memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mosaic_lab.widgets.runs.system_charts import SystemCharts
 
 pytestmark = [pytest.mark.extended, pytest.mark.timeout(900)]
 
-SMALL = 200  # MiB: less than a process with a CUDA context has
+SMALL = 200  # MiB: less than a process with a CUDA context uses
 CARTPOLE: dict[str, Any] = {"algorithm": "ppo", "env": "CartPole-v1"}
 PPO: dict[str, Any] = {**CARTPOLE, "num_envs": 4, "n_steps": 256, "total_timesteps": 4_096}
 HOLDS = """
@@ -49,7 +49,7 @@ TOO_LARGE = "import torch; torch.empty(1 << 40, dtype=torch.uint8, device='cuda'
 
 @pytest.fixture(scope="module", autouse=True)
 def gpu() -> Iterator[int]:
-    """The index of the only GPU that this session may use."""
+    """Index of the only GPU that this session may use."""
     try:
         index = next(iter(choose_gpus(1)[0]))
     except ConfigurationError as error:
@@ -61,7 +61,7 @@ def gpu() -> Iterator[int]:
 
 @pytest.fixture(scope="module")
 def idle(gpu: int) -> float:
-    """The GPU memory in use while none of our runs uses it, in MiB."""
+    """GPU memory in use, in MiB, while no run uses the GPU."""
     return memory_mb(gpu)
 
 
@@ -73,7 +73,7 @@ def lab(idle: float, tmp_path_factory: pytest.TempPathFactory) -> Iterator[mosai
 
 @pytest.fixture(autouse=True)
 def none_left(lab: mosaic.Lab) -> Iterator[None]:
-    """End the runs that a failed test leaves: the next one finds the GPU free."""
+    """Stop runs that a failed test left, so that the next test finds the GPU free."""
     yield
     lab.stop_all(grace=0)
 
@@ -92,7 +92,7 @@ def script(lab: mosaic.Lab, code: str, *arguments: str, **given: Any) -> Run:
 
 
 def holding(lab: mosaic.Lab, gate: Path, size: str = "1 GiB", **given: Any) -> Run:
-    """Start a script that holds memory of its GPU until the gate, a named pipe, is opened for writing."""
+    """Start a script that holds GPU memory until the named pipe ``gate`` is opened for writing."""
     os.mkfifo(gate)
     return script(lab, HOLDS, str(gate), size, **given)
 
@@ -208,7 +208,7 @@ def test_trials_of_a_sweep_share_a_gpu_that_they_name(lab: mosaic.Lab, gpu: int)
     runs = [run for trial in (0, 1) for run in sweep.runs(trial)]
     assert [(run.state, run.gpus) for run in runs] == [("completed", (gpu,))] * 2
     began = [next(step.timestamp for step in run.status.history if step.state == "running") for run in runs]
-    assert max(began) < min(run.status.since for run in runs), "both at a time"
+    assert max(began) < min(run.status.since for run in runs), "both trials run at the same time"
 
 
 def test_a_stopped_training_frees_the_gpu_and_is_resumed_from_its_checkpoint(

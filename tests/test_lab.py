@@ -1,4 +1,4 @@
-"""The interface that users type: Lab, train, groups over seeds, runs still alive after a restart."""
+"""The user interface in Python: Lab, train, groups over seeds, runs that survive a restart."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_a_group_whose_kernel_was_killed_while_it_started_says_what_is_missing(l
     assert kernel.stdout is not None
     wait_until(lambda: kernel.stdout.readline() == b"third\n")  # type: ignore[union-attr]
     (group,) = lab.groups
-    assert group.missing == ()  # not yet: the kernel is at it
+    assert group.missing == ()  # not yet: the kernel is still starting runs
     kernel.kill()
     kernel.communicate()
     (group,) = lab.groups
@@ -215,7 +215,7 @@ def test_a_group_whose_kernel_was_killed_while_it_started_says_what_is_missing(l
     assert said in repr(group) and said in repr(lab.runs) and said in lab.runs._repr_html_()
     with pytest.raises(RunFailed, match=r"lab\.train\(\.\.\., seed=\[9, 10\]\) starts them"):
         group.wait(60)
-    group[0].remove()  # on purpose, so nothing is said of it
+    group[0].remove()  # removed on purpose, so not reported as missing
     assert lab.groups[0].missing == (9, 10)
 
 
@@ -304,7 +304,7 @@ def test_a_script_that_waits_prints_its_progress(lab: mosaic.Lab, capsys: pytest
 def test_a_run_is_removed(lab: mosaic.Lab) -> None:
     run = start_peer(lab.supervisor, "train").wait(30)
     listed = lab.runs
-    assert not hasattr(listed, "remove") and not hasattr(lab.groups, "remove"), "that would delete nothing"
+    assert not hasattr(listed, "remove") and not hasattr(lab.groups, "remove"), "a list must not remove runs"
     listed[0].remove()
     assert list(lab.runs) == []
     assert list(listed) == [run] and " removed " in repr(listed)

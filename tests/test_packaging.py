@@ -1,4 +1,4 @@
-"""The wheel and the sdist contain everything, and are built without the user's Node.js."""
+"""The wheel and the sdist are complete, and are built without a Node.js of the user's."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXTENSION = "share/jupyter/labextensions/mosaic-lab"
 LEFTOVERS = re.compile(r"__pycache__|\.pyc$|\.egg-info|\.pytest_cache|\.ruff_cache|\.mypy_cache|node_modules")
 PAGE_CODE = ("header.js", "header.css", "comparison.js", "frame_wall.js")
 EXTRAS = {name: name for name in ("cleanrl", "jumanji", "sb3", "tianshou")} | {"ray-rllib": "rllib"}
-"""Workers in the kernel's own environment, by the extra that installs them."""
+"""Extras, and the worker that each installs into the kernel's environment."""
 WHERE = "from mosaic_lab.workers import shims; print(shims.bundled_shims()['cleanrl'].folder)"
 
 
@@ -51,9 +51,9 @@ def run(
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the sdist, and the wheel that was built from it.
+    """A folder with the sdist and the wheel built from it.
 
-    They are built from a checkout without built files, by a user without Node.js.
+    They are built from a checkout without built files, without Node.js on the PATH.
     """
     folder = tmp_path_factory.mktemp("built")
     checkout, tools = folder / "checkout", folder / "bin"
@@ -84,7 +84,7 @@ def sdist_names(built: Path) -> set[str]:
 
 
 class Environment:
-    """A fresh virtual environment with what is tested, borrowing its dependencies from the one we run in."""
+    """A new virtual environment with the tested package; dependencies come from the tests' environment."""
 
     def __init__(self, folder: Path, *requirement: str | Path) -> None:
         venv.create(folder, symlinks=True)
@@ -209,8 +209,8 @@ def test_an_extra_puts_its_worker_into_the_kernels_environment(
 
 
 def interpreter(version: str) -> str:
-    """A CPython for uv: pyenv's, whose commands on the PATH only say where it is; else uv finds or downloads
-    one."""
+    """Return a CPython for uv: pyenv's interpreter itself, not its shim on the PATH; else the version, which
+    uv finds or downloads."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     found = sorted(pyenv.glob(f"versions/{version}.*/bin/python{version}"))
     return str(found[-1]) if found else version

@@ -1,4 +1,4 @@
-"""The whole tree is linted, formatted and typed, and imports only go down."""
+"""The repository is linted, formatted and typed, and imports only point to lower floors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ FLOORS = {
     "mosaic_lab.server": 4,
     "mosaic_lab.widgets": 4,
     "mosaic_lab.cli": 4,
-    "mosaic_lab": 5,  # the names that users type, each imported when it is first used
+    "mosaic_lab": 5,  # the public names, each imported on first use
 }
 NOTEBOOK_LIBRARIES = {*("IPython", "anywidget", "bqplot", "comm", "ipycanvas", "ipykernel", "ipywidgets")}
 
@@ -90,7 +90,7 @@ def test_unit_tests_of_the_pages_code() -> None:
 
 
 def modules() -> Iterator[tuple[str, Path]]:
-    """The importable name and the file of every module of ours."""
+    """Yield the importable name and the file of every module of the project."""
     roots = [ROOT, *(path for path in (ROOT / "workers").iterdir() if path.is_dir())]
     for root in roots:
         for package in root.iterdir():
@@ -103,7 +103,7 @@ def modules() -> Iterator[tuple[str, Path]]:
 
 @cache
 def imports(name: str, file: Path) -> set[str]:
-    """Every module that a module imports, wherever in its text; `from a import b` counts as a and as a.b."""
+    """Return all modules that a module imports, at any level; `from a import b` counts as a and as a.b."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(file.read_bytes())):
         if isinstance(node, ast.Import):
@@ -117,7 +117,7 @@ def imports(name: str, file: Path) -> set[str]:
 
 
 def floor_of(module: str) -> int | None:
-    """The floor of one of our modules, None for any other."""
+    """Return the floor of a module of the project, None for any other module."""
     if module.split(".")[0] not in {"mosaic_lab", "mosaic_contract"}:
         return None
     parts = module.split(".")
@@ -130,7 +130,7 @@ SHIMS = [(name, file) for name, file in modules() if not name.startswith(("mosai
 
 def test_every_part_of_mosaic_lab_has_a_floor() -> None:
     parts = {name for name, _ in OURS if name.count(".") == 1 and name.startswith("mosaic_lab.")}
-    assert parts <= set(FLOORS), "give each new part of mosaic_lab its floor here"
+    assert parts <= set(FLOORS), "add each new part of mosaic_lab to FLOORS"
 
 
 def test_imports_only_go_down() -> None:
@@ -146,7 +146,7 @@ def test_imports_only_go_down() -> None:
 
 
 def test_no_part_imports_another_in_a_circle() -> None:
-    """Within each package: its modules and subpackages, each of these taken as a whole."""
+    """Checked within each package, between its modules and subpackages; a subpackage counts as one part."""
     names = {name for name, _ in OURS}
     circles = []
     for package in sorted(name for name, file in OURS if file.name == "__init__.py"):
@@ -197,7 +197,7 @@ def test_shims_import_the_contract_and_their_upstream_only() -> None:
 
 
 def committed_files() -> list[Path]:
-    """The files of the project: what git would commit; in an unpacked archive, everything that came in it."""
+    """Return the project's files: those git would commit; in an unpacked archive, all files."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True
     )

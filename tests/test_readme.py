@@ -1,4 +1,4 @@
-"""The front page and the guide are true: every code block in them runs, in the order of the pages."""
+"""The front page and the guide are correct: every code block runs, in the order of the pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAPER = ROOT / "example_notebooks" / "paper_table.md"
 
 
 def blocks(language: str, *pages: Path) -> list[str]:
-    """The code blocks of pages in a language."""
+    """Return the code blocks in a language on these pages."""
     text = "".join(page.read_text("utf-8") for page in pages)
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
@@ -32,7 +32,7 @@ LINKS = [
     ("pages", "store", "runs"),
     [
         pytest.param([FRONT_PAGE], "mosaic_runs", 2, id="front page"),
-        # the guide follows on the front page
+        # the guide continues the front page
         pytest.param(PAGES, "mosaic_runs", 31, id="guide", marks=pytest.mark.extended),
         pytest.param([PAPER], "paper_runs", 14, id="paper", marks=pytest.mark.extended),
     ],

@@ -1,4 +1,4 @@
-"""`lab.runs`: found by what users wrote, and as a table for pandas."""
+"""`lab.runs`: searching by name, tags and notes, and the table of runs for pandas."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_runs_are_found_by_name_tags_and_words(lab: mosaic.Lab) -> None:
     assert list(lab.runs.search("SMALL cartpole", tags=["paper"])) == [first]
     assert list(lab.runs.search("failed")) == [run for run in lab.runs if run.state == "failed"]
     second.notes = "take 7"
-    assert list(lab.runs.search("take 7")) == [second], "a number is a word, not a part of each id"
+    assert list(lab.runs.search("take 7")) == [second], "a number matches as a word, not inside ids"
     assert isinstance(lab.runs.search("x"), RunList) and len(lab.runs.search()) == 20
     assert repr(lab.runs.search("nowhere")) == "no such runs"
     with pytest.raises(ConfigurationError, match="must be a list"):
@@ -64,7 +64,7 @@ def test_runs_are_found_by_name_tags_and_words(lab: mosaic.Lab) -> None:
         assert answer in str(refused.value)
     started = time.strftime("%Y-%m-%d %H:%M", time.localtime(second.created))
     for shown in (repr(lab.runs), lab.runs._repr_html_()):
-        assert "Baseline" in shown and "paper, v1" in shown, "names and tags"
+        assert "Baseline" in shown and "paper, v1" in shown, "the list shows names and tags"
         assert second.label in shown and started in shown
     assert "tags" not in repr(lab.runs[5:]), "empty columns are left out"
 
@@ -73,7 +73,7 @@ def test_runs_are_found_by_name_tags_and_words(lab: mosaic.Lab) -> None:
     with pytest.raises(UnknownRun, match="'Baseline' is the name of 2 runs"):
         lab.run("Baseline")
     third.name = second.id
-    assert lab.run(second.id) == second, "an id counts before a name"
+    assert lab.run(second.id) == second, "an id takes precedence over a name"
     for unknown, answer in [("baselin", "newest: .*; did you mean 'Baseline'"), ("", "newest")]:
         with pytest.raises(UnknownRun, match=answer):
             lab.run(unknown)
@@ -114,7 +114,7 @@ def test_every_view_of_a_run_has_its_last_reported_step_and_its_speed(lab: mosai
         assert shown == [3050] * 4 == [run.step for run in lab.runs[:2]] * 2
     table = lab.runs[:2].table()
     assert [view.speed() for view in views] == table["speed"].to_list()
-    assert "metrics.steps_per_second" not in table.columns, "the speed in the last second"
+    assert "metrics.steps_per_second" not in table.columns, "the metric duplicates the speed column"
 
 
 def test_the_table_has_a_row_a_run_for_pandas(lab: mosaic.Lab) -> None:
@@ -135,7 +135,7 @@ def test_the_table_has_a_row_a_run_for_pandas(lab: mosaic.Lab) -> None:
     assert (row["state"], row["kind"]) == ("completed", "training")
     assert row["params.gamma"] == 0.99 and row["params.batch_size"] == runs[0].hyperparameters["batch_size"]
     assert table["params.net_arch"][2] == (64, 64) and table["params.env_kwargs.gravity"][2] == -1.6
-    assert table.filter(like="params.").nunique().all(), "pandas can group by all of them"
+    assert table.filter(like="params.").nunique().all(), "pandas can group by every hyperparameter"
     assert row["last_return"] == pytest.approx(runs[0].recent_return)
     assert row["metrics.episode_return"] == runs[0].metrics("episode_return")["value"].iloc[-1]
     assert (row["git_commit"], row["git_dirty"], row["python"]) == ("abc", True, "3.12")
@@ -145,7 +145,7 @@ def test_the_table_has_a_row_a_run_for_pandas(lab: mosaic.Lab) -> None:
     means = table.groupby(["env", "params.learning_rate"])["last_return"].mean()
     assert means.notna().all() and len(means) == 4
     order = [name.split(".")[0] for name in table.columns if "." in name]
-    assert order == sorted(order, reverse=True), "hyperparameters, then metrics"
+    assert order == sorted(order, reverse=True), "hyperparameter columns precede metrics"
 
 
 def test_the_recent_return_of_a_run_without_a_metric_of_it_is_that_of_its_episodes(lab: mosaic.Lab) -> None:
@@ -157,7 +157,7 @@ def test_the_recent_return_of_a_run_without_a_metric_of_it_is_that_of_its_episod
     view.catch_up()
     table = lab.runs.table()
     assert run.recent_return == by_metric
-    assert view.feed.last_return == by_metric, "in a panel, and in the table of runs"
+    assert view.feed.last_return == by_metric, "panels and the table agree"
     assert table.loc[table["id"] == run.id, "last_return"].item() == by_metric
 
 

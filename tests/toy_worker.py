@@ -1,4 +1,4 @@
-"""A worker environment that is built for real in a second: a third party's shim on the contract."""
+"""A real worker environment that is built in a second: a third party's shim on the contract."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from worker_fixtures import home_with, write_shim
 
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The worker "toy" (algorithm "walk", hyperparameter learning_rate), installed; its shim's folder."""
+    """The installed worker "toy" (algorithm "walk", hyperparameter learning_rate); yields its shim folder."""
     for home in home_with("toy", write_shim, tmp_path_factory):
         yield home / "shim"

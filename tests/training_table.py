@@ -1,7 +1,7 @@
-"""The table of families of environments × training libraries in workers/README.md.
+"""The table of environment families × training libraries in workers/README.md.
 
-Not a test: `python tests/training_table.py [FAMILY ...]` trains each library in an environment of each family
-(by default of all), measures the steps per second after the first ones, and writes their rows.
+Not a test: `python tests/training_table.py [FAMILY ...]` trains with each library in an environment of each
+family (by default all), measures the steps per second after a warm-up, and writes the families' rows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WRAPPERS: dict[str, list[list[Any]]] = {
     "ViZDoom": [["image", *wrappers] for wrappers in PICTURES],
     **dict.fromkeys(("Crafter", "MiniWorld", "PettingZoo butterfly", "Procgen", "stable-retro"), PICTURES),
 }
-"""The wrappers to try, in this order; by default none, then ``flat``."""
+"""Wrappers to try, in this order; by default none, then ``flat``."""
 TEAMS = (
     *("mpe2", "PettingZoo butterfly", "PettingZoo SISL", "PettingZoo Atari", "RWARE"),
     *("Level-Based Foraging", "mosaic-multigrid", "multigrid", "Overcooked"),
@@ -41,7 +41,7 @@ ALGORITHMS = {
     ("tianshou", "PettingZoo classic"): "dqn",
     **{("xuance", family): "mappo" for family in TEAMS},
 }
-"""The algorithms other than PPO."""
+"""Algorithms used in place of PPO."""
 KEYWORDS: dict[str, dict[str, Any]] = {
     "rllib": {"num_env_runners": 0, "train_batch_size_per_learner": 200, "minibatch_size": 64},
     **{f"rllib {family}": {"num_epochs": 1} for family in ("Atari", "PettingZoo Atari", "NetHack")},
@@ -50,14 +50,14 @@ KEYWORDS: dict[str, dict[str, Any]] = {
     "xuance stable-retro": {"parallels": 1},
     "cleanrl stable-retro": {"num_envs": 1},
 }
-"""The keywords of libraries, of families (stable-retro has one emulator per process), and of both: 30 epochs
-take minutes on a CPU where networks are large."""
-FIRST_STEPS, START_SECONDS, MEASURED_SECONDS = 16, 300.0, 6.0  # later than what compiles a first step
+"""Keyword arguments by library, by family (stable-retro: one emulator per process) or by both (30 epochs of
+a large network take minutes on a CPU)."""
+FIRST_STEPS, START_SECONDS, MEASURED_SECONDS = 16, 300.0, 6.0  # after the first steps, which may compile
 NOTE = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
 SPEED = re.compile(r"[\d,]+( \(\d+\.\d\d\))?")
 PAIRS = 3
 SERVED: dict[str, Any] = {"env_processes": 1}
-"""The keywords by which an environment that the library has is served nevertheless."""
+"""Keyword arguments that serve an environment even if the library's own worker has it."""
 
 
 def main(names: list[str]) -> int:
@@ -71,7 +71,7 @@ def main(names: list[str]) -> int:
 
 
 def write_row(family: str, cells: list[str]) -> None:
-    """Replace a family's row on the page as it is now."""
+    """Replace a family's row on the current page."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     old, _, after = rest.partition(END)
     reasons = dict(NOTE.findall(old))
@@ -86,7 +86,7 @@ def write_row(family: str, cells: list[str]) -> None:
 
 
 def table(rows: dict[str, list[str]]) -> str:
-    """The table of the measured families, with the reasons of refusals as numbered notes below it."""
+    """Return the table of the measured families, with the reasons for refusals as numbered notes."""
     reasons: list[str] = []
     lines = [HEAD]
     for family in ENVIRONMENTS:
@@ -102,8 +102,8 @@ def table(rows: dict[str, list[str]]) -> str:
 
 
 def cell(lab: Lab, library: str, family: str) -> str:
-    """Steps per second, with the ratio of a served environment's to them if the library has it; or the
-    reason of the last refusal or failure."""
+    """Return the steps per second, and the speed ratio with a served environment if the library has its own;
+    or the reason for the last refusal or failure."""
     names = (library, family, f"{library} {family}")
     keywords = {key: value for name in names for key, value in KEYWORDS.get(name, {}).items()}
     keywords["algorithm"] = ALGORITHMS.get((library, family), "ppo")
@@ -122,7 +122,7 @@ def cell(lab: Lab, library: str, family: str) -> str:
 
 
 def trained(lab: Lab, library: str, training: dict[str, Any]) -> tuple[float, bool]:
-    """Steps per second, and whether another worker has served the environment."""
+    """Return the steps per second, and whether another worker served the environment."""
     run = lab.train(library, seed=1, total_timesteps=TOTAL_STEPS, **training)
     assert isinstance(run, Run)
     try:
@@ -132,7 +132,7 @@ def trained(lab: Lab, library: str, training: dict[str, Any]) -> tuple[float, bo
 
 
 def in_general(reason: str, env_id: str) -> str:
-    """A refusal or failure in one line, without the names of its environment, agents and worker's version."""
+    """Return a reason in one line, without names of the environment and agents, and the worker's version."""
     text = " ".join(reason.split()).partition(" (worker '")[0]
     text = text.replace(f"Environment `{env_id}` doesn't exist", "it doesn't exist")
     text = re.sub(rf"(environment )?'?{re.escape(env_id)}'?", "the environment", text)
@@ -141,8 +141,8 @@ def in_general(reason: str, env_id: str) -> str:
 
 
 def against_served(lab: Lab, library: str, training: dict[str, Any], first: float) -> tuple[float, float]:
-    """Median over pairs of trainings of the speed with a served environment divided by that without, and the
-    median of the latter; ``first`` is that of a training which has already run."""
+    """Return the median, over pairs of trainings, of the speed with a served environment relative to the
+    library's own, and the median of the own speed; ``first`` is the own speed already measured."""
     served: list[float] = []
     own = [first]
     for pair in range(PAIRS):
@@ -153,7 +153,7 @@ def against_served(lab: Lab, library: str, training: dict[str, Any], first: floa
 
 
 def speed(run: Run) -> float:
-    """Steps per second over `MEASURED_SECONDS`, after the first steps."""
+    """Return the steps per second over `MEASURED_SECONDS`, after the first steps."""
     begun, begun_at = step_after(run, FIRST_STEPS, START_SECONDS), time.monotonic()
     time.sleep(MEASURED_SECONDS)
     end = step_after(run, begun + 1, START_SECONDS)
@@ -161,7 +161,7 @@ def speed(run: Run) -> float:
 
 
 def step_after(run: Run, least: int, seconds: float) -> int:
-    """The run's step, once it is at least ``least``."""
+    """Wait until the run's step is at least ``least`` and return it."""
     deadline = time.monotonic() + seconds
     while (run.step or 0) < least:
         if run.state.finished:

@@ -1,7 +1,7 @@
-"""Worker environments for tests: a home for the real workers, and one for each small one.
+"""Worker environments for tests: one home for the real workers, and one for each small worker.
 
-``cleanrl_environment`` builds the real CleanRL worker once a session; every process that a test starts finds
-it, since ``MOSAIC_LAB_HOME`` names one temporary folder for the whole session (or the user's choice).
+``cleanrl_environment`` builds the real CleanRL worker once per session; every process that a test starts
+finds it, since ``MOSAIC_LAB_HOME`` names one temporary folder for the session (or the user's choice).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from mosaic_lab.workers import WorkerEnvironment
 
 @pytest.fixture(scope="session", autouse=True)
 def mosaic_home(request: pytest.FixtureRequest) -> Iterator[Path]:
-    """The home of all worker environments of this test session, in all of its processes.
+    """The home of this test session's worker environments, shared by all of its processes.
 
-    Quick tests have none: one that builds an environment fails. What the tests start may keep compiled files:
-    to compile JupyterLab or PyTorch in each kernel and each training takes seconds.
+    Quick tests have no home: building an environment fails. Child processes may write .pyc files, since
+    compiling JupyterLab or PyTorch in each kernel and training would take seconds.
     """
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if request.config.option.markexpr == "quick":
@@ -56,13 +56,13 @@ def mosaic_home(request: pytest.FixtureRequest) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def cleanrl_environment(mosaic_home: Path) -> WorkerEnvironment:
-    """The CleanRL worker's environment, built for real from the default source, once a session."""
+    """The CleanRL worker's real environment, built from the default source once per session."""
     return workers.ensure("cleanrl")
 
 
 @pytest.fixture(scope="module")
 def cinema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A home with the worker "cinema", which trains, acts and draws in an instant; the policy of its nth
+    """A home with the worker "cinema", which trains, acts and renders instantly; the policy of its nth
     checkpoint has the return 6 * n."""
     family = Path(__file__).with_name("peers") / "cinema_family"
     yield from home_with("cinema", lambda _: family, tmp_path_factory)
@@ -70,17 +70,17 @@ def cinema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty home for one test."""
+    """An empty home for a single test."""
     home = tmp_path / "home"
     monkeypatch.setenv("MOSAIC_LAB_HOME", str(home))
     return home
 
 
 def home_with(worker: str, write: Callable[[Path], Path], factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Use a home with this worker, in the fixture that yields from this; its tests do not change the home.
+    """Yield a home with this worker, for a fixture to yield from; its tests must not change the home.
 
-    It is built once a session for all processes. ``write`` returns the folder of the shim, for which it may
-    write into the folder that it is given.
+    The home is built once per session for all processes. ``write`` returns the shim's folder; it may create
+    the shim in the folder that it receives.
     """
     base = factory.getbasetemp()
     home = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / f"home-{worker}"
@@ -96,7 +96,7 @@ def home_with(worker: str, write: Callable[[Path], Path], factory: pytest.TempPa
 
 
 def write_upstream(folder: Path, version: str = "1.0", *, requires_python: str = ">=3.7,<3.9") -> Path:
-    """A small upstream library: it requires an old Python and a dependency that does not exist."""
+    """Write a small upstream library that requires an old Python and a dependency that does not exist."""
     package = folder / "toylib"
     package.mkdir(parents=True, exist_ok=True)
     (package / "__init__.py").write_text(f"VERSION = {version!r}\n")
@@ -124,10 +124,10 @@ def write_shim(
     extras: str = "",
     learning_rate: float = 0.5,
 ) -> Path:
-    """A third party's worker, pure Python on the contract: it walks, reports, saves nothing and obeys
+    """Write a third party's worker, pure Python on the contract: it walks, reports, saves nothing and obeys
     SIGTERM.
 
-    ``settings`` is the text of ``[tool.mosaic-lab]`` and below, ``extras`` that of the optional dependencies.
+    ``settings`` is the text from ``[tool.mosaic-lab]`` on, ``extras`` that of the optional dependencies.
     """
     package = folder / f"{name}_worker"
     package.mkdir(parents=True, exist_ok=True)

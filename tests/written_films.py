@@ -1,4 +1,4 @@
-"""Films in a run folder, written by a test instead of played by a policy."""
+"""Films in a run folder, written directly by a test without playing a policy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mosaic_lab.runs.films import checkpoint_film_path
 
 
 def write_film(run: Path, step: int) -> None:
-    """A film of two seconds whose brightness is that of its step."""
+    """Write a two-second film whose brightness encodes its step."""
     pixels = np.full((120, 160, 3), 40 + step // 500, np.uint8).tobytes()
     packets = [Packet(i, i / 10, 160, 120, 3, "raw", pixels, Hud()) for i in range(20)]
     path = checkpoint_film_path(run, step)

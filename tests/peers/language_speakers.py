@@ -71,7 +71,7 @@ class Speaker:
         return [self.text[at : at + size] for at in range(0, len(self.text), size)]
 
     def reported(self, count: int) -> Any:
-        """Return a token count for the usage: ``count``, or the option ``tokens`` (a number, else a string)."""
+        """Return a token count for the usage: ``count``, or the option ``tokens`` (a number or a string)."""
         value = self.options.get("tokens")
         if value is None:
             return count

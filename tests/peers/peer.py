@@ -1,8 +1,8 @@
 """A small real worker that misbehaves on demand: ``--config FILE``, behaviour named by "algorithm".
 
 Deliberately raw: it writes the protocol's lines itself, as a third party's worker might, well or badly.
-``hold`` and ``go`` in the hyperparameters are paths: the worker creates ``hold`` and waits for ``go``, so that
-a test can act between two events instead of sleeping.
+``hold`` and ``go`` in the hyperparameters are paths: the worker creates ``hold`` and waits for ``go``, so
+that a test can act between two events instead of sleeping.
 """
 
 from __future__ import annotations
@@ -303,7 +303,7 @@ def import_late() -> None:
 
 
 def show_environment() -> None:
-    """Report the names of all environment variables, and the values of the device and thread settings only."""
+    """Report the names of all environment variables, but values of device and thread settings only."""
     shown = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "OMP_NUM_THREADS", "SDL_NO_SIGNAL_HANDLERS")
     event(
         "run_started",

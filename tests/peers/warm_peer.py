@@ -1,7 +1,7 @@
 """A worker with a library to preload (`warm_library`), started as ``python -m warm_peer``.
 
 Its training writes its process's initial state (arguments, variables, signals, files, …) to ``start.json``,
-then behaves as its algorithm says. Its operator writes the same to a file and repeats observations as actions.
+then behaves as its algorithm says. Its operator writes the same to a file; its actions are the observations.
 """
 
 from __future__ import annotations

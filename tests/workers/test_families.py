@@ -1,4 +1,4 @@
-"""The worker that makes an environment, by the id alone."""
+"""Selecting the worker that provides an environment from the environment's id alone."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_misspelt_id_is_assigned_to_the_nearest_family(slip: str) -> None:
     assert family_of(slip) == "multigrid"
     assert family_of("MiniGrid-Empty-8x8-v0") == "gymnasium"
     assert family_of("HalfCheeta-v5") == "mujoco"
-    assert family_of("HalfCheetah-v4") == "gymnasium"  # left to the worker that a policy was trained by
+    assert family_of("HalfCheetah-v4") == "gymnasium"  # left to the worker that trained the policy
 
 
 @pytest.mark.parametrize(

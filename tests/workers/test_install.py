@@ -46,7 +46,7 @@ def folders_of(name: str, home: Path) -> list[Path]:
 def test_a_third_partys_folder_becomes_a_worker_that_runs(
     tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")  # as notebook kernels have it
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as in notebook kernels
     cleanrl = {info.name: info for info in workers.catalog()}["cleanrl"]
     assert (cleanrl.state, cleanrl.origin) == ("not installed", "bundled")
     lines: list[str] = []
@@ -64,7 +64,7 @@ def test_a_third_partys_folder_becomes_a_worker_that_runs(
     assert [result.name for result in workers.check("toy") if not result.passed] == []
     printed = "\n".join(lines)
     for step in ("resolved 3 packages", "installed 3 packages", "worker 'toy' is ready"):
-        assert printed.count(step) == 1, "once, although the packages are resolved twice"
+        assert printed.count(step) == 1, "each step is printed once, although packages are resolved twice"
 
     # Exact versions and the size are recorded.
     assert "iniconfig==2.1.0" in environment.freeze
@@ -83,7 +83,7 @@ def test_a_third_partys_folder_becomes_a_worker_that_runs(
 
 
 def test_without_git_the_registry_is_taken_and_each_run_says_why(tmp_path: Path) -> None:
-    """Upstream comes without its own pins, and an old bound of its Python does not block it."""
+    """Upstream is installed without its own pins, and its outdated Python bound is ignored."""
     upstream = write_upstream(tmp_path / "upstream")
     settings = with_sources(f"toylib @ {upstream.as_uri()}")
     lines: list[str] = []
@@ -111,7 +111,7 @@ def test_without_git_the_registry_is_taken_and_each_run_says_why(tmp_path: Path)
         other = trainer.train("toy", algorithm="walk", env="Hill-v0", total_timesteps=5)
         for shown, notices in ((run, [said]), (other, []), (run, [said])):
             panel = RunPanel([shown], alone=True)
-            assert [notice["text"] for notice in panel.notices()] == notices, "once, by the first panel"
+            assert [notice["text"] for notice in panel.notices()] == notices, "only the first run's panel"
         with pytest.raises(ConfigurationError, match=rf"unknown .*'stride'.* \({re.escape(said)}\)$"):
             trainer.train("toy", algorithm="walk", env="Hill-v0", total_timesteps=5, stride=2)
         with pytest.raises(ConfigurationError, match=r"here it is called 'learning_rate'$"):
@@ -225,7 +225,7 @@ def test_the_folder_of_a_worker_stays_as_it_is(tmp_path: Path) -> None:
         .replace("[tool.hatch.build.targets.wheel]", "[tool.setuptools.package-data]\n'*' = ['*.json']")
         .replace('packages = ["toy_worker"]', "[tool.setuptools]\npackages = ['toy_worker']")
     )
-    (shim / "build" / "lib" / "toy_worker").mkdir(parents=True)  # of an older build by hand
+    (shim / "build" / "lib" / "toy_worker").mkdir(parents=True)  # from an earlier manual build
     (shim / "build" / "lib" / "toy_worker" / "stale.py").touch()
     (shim / "link").symlink_to(shim)
     before = sorted(shim.rglob("*"))
@@ -315,12 +315,12 @@ def test_changed_pins_rebuild_the_environment_and_an_older_one_stays_while_a_wor
     with pytest.raises(WorkerEnvironmentError):
         workers.ensure("toy")
     found = workers.find("toy")
-    assert found == last and found.outdated, "a failed replacement keeps what works"
+    assert found == last and found.outdated, "a failed replacement keeps the working environment"
     assert workers.describe(last)
 
 
 def sleeper(environment: workers.WorkerEnvironment) -> subprocess.Popen[str]:
-    """A process of that environment, certainly started."""
+    """Start a process of the environment and wait until it runs."""
     code = "import sys, time; print('up', flush=True); time.sleep(600)"
     worker = subprocess.Popen([environment.python, "-c", code], stdout=subprocess.PIPE, text=True)
     assert worker.stdout is not None and worker.stdout.readline() == "up\n"

@@ -1,4 +1,4 @@
-"""Two installers at once, and installers that are killed half way: no half-built environment is ever used."""
+"""Concurrent installers and installers killed half-way: a half-built environment is never used."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_an_installer_killed_at_a_random_moment_leaves_nothing_that_is_used(
     installer = start_installer(shim, own_home)
     assert installer.stdout is not None
     assert "worker 'toy' from here" in installer.stdout.readline()
-    time.sleep(random.Random(seed).uniform(0.0, 1.5))  # the moment is what is random here
+    time.sleep(random.Random(seed).uniform(0.0, 1.5))  # kill at a random moment
     installer.send_signal(signal.SIGKILL)
     installer.wait(timeout=10)
 
@@ -98,7 +98,7 @@ def test_an_interrupted_installer_cleans_up_and_takes_uv_with_it(tmp_path: Path,
     installer = start_installer(shim_with_upstream(tmp_path), own_home)
     assert installer.stdout is not None
     while "building" not in (line := installer.stdout.readline()):
-        assert line, "it ended before it was interrupted"
+        assert line, "the installer ended before it was interrupted"
     installer.send_signal(signal.SIGINT)
     output, _ = installer.communicate(timeout=30)
 
@@ -121,7 +121,7 @@ def test_a_refresh_that_was_killed_is_done_again(tmp_path: Path, own_home: Path)
         pass
     installer.send_signal(signal.SIGKILL)
     installer.wait(timeout=10)
-    write_shim(shim)  # the sources are again what they were: the environment may not be
+    write_shim(shim)  # restores the sources; the environment may still differ
 
     environment = workers.ensure("toy")
 

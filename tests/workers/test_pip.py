@@ -1,4 +1,4 @@
-"""pip's configuration reaches uv: indexes, find-links, the torch build; passwords reach no file."""
+"""pip's configuration reaches uv: indexes, find-links, the torch build. No password is written to a file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SECRET = "hunter2hunter2"
 
 
 def write_wheel(folder: Path, name: str, version: str, requires: str = "") -> Path:
-    """A wheel of one empty module; ``requires``: what it depends on."""
+    """Write a wheel with one empty module; ``requires`` is its dependency."""
     folder.mkdir(parents=True, exist_ok=True)
     info = f"{name}-{version}.dist-info"
     files = {
@@ -57,7 +57,7 @@ def _digest(text: str) -> str:
 
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[str]:
-    """A package index on this machine that has one package; its address without the scheme."""
+    """A local package index with one package; yields its address without the scheme."""
 
     class Handler(SimpleHTTPRequestHandler):
         def log_message(self, format: str, *arguments: object) -> None:
@@ -132,7 +132,7 @@ def test_what_the_user_set_for_uv_itself_stays(monkeypatch: pytest.MonkeyPatch) 
 def test_a_package_of_pips_extra_index_is_found_and_its_password_written_nowhere(
     tmp_path: Path, own_home: Path, index: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Torch, too, where PyTorch's own index does not have it."""
+    """The same holds for torch if PyTorch's own index lacks the version."""
     write_wheel(tmp_path / "index" / "simple" / "torch", "torch", "97.2.0")
     configured = uv_environment().get("UV_INDEX", "")
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", f"{configured} http://user:{SECRET}@{index}")
@@ -181,7 +181,7 @@ def test_the_torch_build_holds_for_a_dependency_of_a_dependency(
     tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wheels = tmp_path / "wheels"
-    write_wheel(wheels, "torch", "97.3.0+cu128")  # uv's own choice: it sorts after the next one
+    write_wheel(wheels, "torch", "97.3.0+cu128")  # uv's default choice: it sorts after +cpu
     write_wheel(wheels, "torch", "97.3.0+cpu")
     write_wheel(wheels, "learns", "1.0", requires="torch>=97")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))

@@ -1,4 +1,4 @@
-"""Environments that others made: interpreters given by path, and the environment that the kernel runs in."""
+"""Environments not built by MOSAIC Lab: interpreters given by path, and the kernel's own environment."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("own_home")
 
 
 def make_venv(folder: Path, *packages: str) -> Path:
-    """A user's own virtual environment with ``packages`` in it; its interpreter."""
+    """Create a user's virtual environment with ``packages``; return its interpreter."""
     subprocess.run(
         [uv_binary(), "venv", "-q", "--no-project", "--python", sys.executable, str(folder)], check=True
     )
@@ -36,7 +36,7 @@ def make_venv(folder: Path, *packages: str) -> Path:
 
 
 def test_an_environment_that_has_the_worker_is_registered_as_it_is(tmp_path: Path) -> None:
-    """Its metadata are read each time that it is registered; to remove it is to forget it."""
+    """Each registration reads its metadata; removal only forgets it."""
     python = make_venv(tmp_path / "venv", str(contract_folder()), str(write_shim(tmp_path / "shim")))
     before = sorted(python.parent.parent.rglob("*.dist-info"))
 
@@ -81,7 +81,7 @@ def test_a_worker_that_is_called_as_one_of_ours_replaces_it_only_where_that_is_w
     for name, given in (("random", {"python": python}), (shim, {})):
         with pytest.raises(WorkerEnvironmentError, match=refused):
             workers.install(name, **given)  # type: ignore[arg-type]
-    assert in_kernel_environment(python, "random")[0] is None  # nor does it by standing beside mosaic_lab
+    assert in_kernel_environment(python, "random")[0] is None  # nor is it replaced from beside mosaic_lab
     assert {info.name: info for info in workers.catalog()}["random"].origin == "bundled"
     capsys.readouterr()
 
@@ -92,7 +92,7 @@ def test_a_worker_that_is_called_as_one_of_ours_replaces_it_only_where_that_is_w
     assert in_force in capsys.readouterr().out
     assert main(["workers", "list"]) == 0 and in_force in capsys.readouterr().out
     assert main(["workers", "list", "random"]) == 0 and in_force in capsys.readouterr().out
-    workers.install("random", python=python)  # known by now
+    workers.install("random", python=python)  # no longer needs --replace
     workers.remove("random")
     assert {info.name: info for info in workers.catalog()}["random"].origin == "bundled"
 
@@ -139,7 +139,7 @@ print(json.dumps([found and [found.origin, str(found.python), found.command(), l
 
 
 def in_kernel_environment(python: Path, name: str = "toy") -> list[object]:
-    """The worker as known to mosaic_lab imported by ``python`` from our own environment."""
+    """Look up the worker in a ``python`` process that imports mosaic_lab from the tests' environment."""
     packages = python.parent.parent / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
     roots = [*site.getsitepackages(), str(Path(workers.__file__).parents[2])]
     lines = "".join(f"import site; site.addsitedir({root!r})\n" for root in roots)
@@ -168,12 +168,12 @@ def test_a_worker_in_the_kernels_environment_is_used_where_its_upstream_is_there
 
     environment = workers.install(shim)
     found, described = in_kernel_environment(python)
-    assert isinstance(found, list) and found[1] == str(environment.python), "it comes before the kernel's"
+    assert isinstance(found, list) and found[1] == str(environment.python), "installed ones take precedence"
     assert described == ["installed", "third party"]
 
 
 def test_a_worker_from_a_package_registry_is_found_beside_mosaic_lab_and_usable(tmp_path: Path) -> None:
-    """A wheel with no requirement that only this repository could fulfil, installed into our environment."""
+    """The wheel has no requirements outside the registry and is installed beside mosaic_lab."""
     shim = workers.new("my_lib", "operator", tmp_path)
     uv = [uv_binary(), "--quiet", "--no-progress"]
     subprocess.run(

@@ -1,4 +1,4 @@
-"""workers/README.md is true: its worker is built from the page, installed, checked and trained."""
+"""workers/README.md is correct: the worker on the page is built, installed, checked and trained."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ README = Path(__file__).parents[2] / "workers" / "README.md"
 
 
 class Block(NamedTuple):
-    """A code block: its language, the file that the line above it names (or None), its text."""
+    """A code block: its language, the file named in the line above (or None), its text."""
 
     language: str
     file: str | None
@@ -31,7 +31,7 @@ def blocks() -> list[Block]:
 
 
 def tree(text: str) -> set[str]:
-    """The files in a drawing of a folder."""
+    """Return the files in a drawing of a folder tree."""
     files: set[str] = set()
     folders: list[str] = []
     for line in text.splitlines():
@@ -43,7 +43,7 @@ def tree(text: str) -> set[str]:
 
 
 def run_block(block: Block, folder: Path, environ: Mapping[str, str]) -> str:
-    """Run a block that is no file, and return what it prints."""
+    """Run a block of commands and return its output."""
     command = {"sh": ["sh", "-e", "-c", block.text], "python": [sys.executable, "-c", block.text]}[
         block.language
     ]
@@ -57,10 +57,10 @@ def run_block(block: Block, folder: Path, environ: Mapping[str, str]) -> str:
 @pytest.mark.timeout(1200)
 def test_the_worker_of_the_page_is_built_checked_and_trained(tmp_path: Path) -> None:
     page = blocks()
-    assert README.read_text().count("```") == 2 * len(page), "every code block is found"
+    assert README.read_text().count("```") == 2 * len(page), "not every code block was found"
     drawing, *rest = page
     files = {block.file: block.text for block in rest if block.file}
-    assert tree(drawing.text) == set(files), "the page shows each file of its drawing"
+    assert tree(drawing.text) == set(files), "the page must show exactly the files in its drawing"
     for name, text in files.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,5 +76,5 @@ def test_the_worker_of_the_page_is_built_checked_and_trained(tmp_path: Path) -> 
     assert [block.language for block in rest if not block.file] == ["sh", "python"]
     assert "hill: all checks passed" in printed[0]
     best = float(re.search(r"best return: ([\d.]+)", printed[1])[1])  # type: ignore[index]
-    assert best > 50, "hill climbing gets somewhere on CartPole"
-    assert (tmp_path / "now.png").read_bytes().startswith(b"\x89PNG"), "a frame of the second run"
+    assert best > 50, "hill climbing must learn something on CartPole"
+    assert (tmp_path / "now.png").read_bytes().startswith(b"\x89PNG"), "the second run's frame must be a PNG"

@@ -1,4 +1,4 @@
-"""Workers, algorithms and hyperparameters from Python: tables, and what Tab completes."""
+"""Workers, algorithms and hyperparameters in Python: tables and Tab completion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_workers_algorithms_and_hyperparameters_are_tables() -> None:
     known = mosaic.workers()
     assert known.loc["toy", ["state", "trains", "algorithms"]].to_list() == ["installed", True, "walk"]
     assert "Stable-Baselines3" in known.loc["sb3", "description"]
-    assert known.loc["sb3", "description"] in known._repr_html_()  # whole
+    assert known.loc["sb3", "description"] in known._repr_html_()  # not truncated
     assert mosaic.algorithms("Toy").loc["walk", "hyperparameters"] == 1
     table = mosaic.hyperparameters("toy", "Walk")
     assert table.loc["learning_rate", ["type", "default"]].to_list() == ["float", 0.5]

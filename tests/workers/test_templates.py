@@ -1,4 +1,4 @@
-"""``mosaic-lab workers new``: what it writes is a worker at once, and what it does not write it explains."""
+"""``mosaic-lab workers new`` writes a working worker; its refusals name every problem."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("own_home")
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working folder, an empty one."""
+    """An empty working directory."""
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -26,7 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def make(kind: str, capfd: pytest.CaptureFixture[str]) -> str:
-    """Write, install and check the worker "my_lib", as a user does; what was printed on the way."""
+    """Write, install and check the worker "my_lib" as a user does; return the printed output."""
     assert main(["workers", "new", "my_lib", "--kind", kind]) == 0
     assert main(["workers", "install", "./my_lib_worker"]) == 0
     assert main(["workers", "check", "my_lib"]) == 0

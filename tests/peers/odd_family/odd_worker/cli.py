@@ -22,9 +22,9 @@ REASONS = "Nothing has happened so far. " * 9 + "So I go on."
 class OddEnvironment:
     """Counts its steps up to ``length``; the count is the observation and the reward.
 
-    ``trouble`` begins at step ``at`` (raise, nan, hang, exit), in the reset (hang_in_reset) or the constructor
-    (unbuildable); success: action 1 succeeds. With ``once``, a file that records it, only the first environment
-    to get there is in trouble; with unbuildable_again, all but the first.
+    ``trouble`` begins at step ``at`` (raise, nan, hang, exit), in the reset (hang_in_reset) or at creation
+    (unbuildable); success: action 1 succeeds. With ``once``, the path of a file to create, only the first
+    environment to get there is in trouble; with unbuildable_again, all but the first.
     """
 
     render_mode = None
@@ -73,10 +73,9 @@ class OddEnvironment:
 
 class OddOperator:
     """Plays 1; ``behaviour`` begins at step ``at``: die, hang, slow (``seconds``), illegal, shout (prints
-    40 MB), explain, stay (ignores SIGTERM and the end of its input), write (as a language model does, until
-    the file ``finished`` is there), spend (beyond the budget). With an ``episode`` only in that one, with
-    ``once`` as above.
-    "keyed" does not begin without ODD_API_KEY in its environment."""
+    40 MB), explain, write (like a language model, until the file ``finished`` exists), spend (exceeds the
+    budget). ``episode`` limits it to that episode; ``once`` as in `OddEnvironment`.
+    "refuse" fails at creation, "keyed" does so without ODD_API_KEY in its environment."""
 
     def __init__(self, write, behaviour="", at=3, seconds=0.5, episode=None, once=None, finished=""):
         self._write, self._finished = write, finished
